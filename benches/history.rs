@@ -13,22 +13,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
-#[path = "../tests/rig/mod.rs"]
-mod rig;
+use test_rig as rig;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::counter::Kind;
-use fabric_exporter::fabric::{Counter, Moment, Snapshot};
-use fabric_exporter::history::clock::Clock;
-use fabric_exporter::history::model::{Port, Window};
-use fabric_exporter::history::report::{Report, html};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Reader, Recorder, Source};
-use fabric_exporter::monitor::{Observation, Recording};
+use fabric_history::clock::Clock;
+use fabric_history::model::{Port, Window};
+use fabric_history::report::{Report, html};
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Reader, Recorder, Source};
+use fabric_observation::{Observation, Recording};
+use ib_fabric::Snapshot;
+use ib_mad::counter::Kind;
+use ib_mad::{Counter, Moment};
 use measure::{median, pin};
 use peak_alloc::PeakAlloc;
 use rig::Simulated;

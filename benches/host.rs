@@ -8,8 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
-#[path = "../tests/rig/mod.rs"]
-mod rig;
+use test_rig as rig;
 
 use std::io::Read;
 use std::time::{Duration, Instant};

@@ -6,8 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
-#[path = "../tests/rig/mod.rs"]
-mod rig;
+use test_rig as rig;
 
 use std::time::{Duration, Instant, SystemTime};
 

@@ -1,7 +1,7 @@
 //! What the exporter finds is what infiniband-diags find, node by node and counter by counter.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! means something.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,10 +17,7 @@ const NO_LISTENER: i32 = 4;
 
 /// Runs the program without any fabric.
 fn alone(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fabric-exporter"))
-        .args(args)
-        .output()
-        .expect("the program under test starts")
+    Command::new(rig::program()).args(args).output().expect("the program under test starts")
 }
 
 fn refused(code: Option<i32>, stderr: &str, expected: i32, says: &[&str]) {
@@ -250,7 +247,7 @@ fn the_demos_that_are_written_down_run() {
 fn a_demo_whose_introduction_nobody_reads_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_fabric-exporter"));
+    let mut child = Command::new(rig::program());
     child
         .args(["demo", "--web.listen-address=127.0.0.1:0", "--log.level=info"])
         .stdout(std::fs::File::options().write(true).open("/dev/full").unwrap())

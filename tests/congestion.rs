@@ -3,16 +3,15 @@
 //! Ticks and rates are those that the exporter's own monitor read from the simulated fabric.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fabric_exporter::fabric::{Counter, Guid, PortIndex, Snapshot};
-use fabric_exporter::health::congestion::Wait;
-use fabric_exporter::health::congestion::{
-    Cause, Congestion, FLOOR, Found, Level, Role, used, wait,
-};
+use ib_fabric::{PortIndex, Snapshot};
+use ib_health::congestion::Wait;
+use ib_health::congestion::{Cause, Congestion, FLOOR, Found, Level, Role, used, wait};
+use ib_mad::{Counter, Guid};
 use rig::Simulated;
 
 /// A fat tree of two levels with 160 hosts, 16 at each leaf.

@@ -1,15 +1,15 @@
 //! The pages of a link, of a node, of the wiring and of what happened, and the API that tells the same.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::path::Path;
 use std::time::Duration;
 
-use fabric_exporter::web::api::model::node::{Node, NodeDetail, Nodes};
-use fabric_exporter::web::api::model::port::{Congestion, LinkDetail};
-use fabric_exporter::web::api::model::topology::{Topologies, Topology};
-use fabric_exporter::web::api::topology::topology;
+use fabric_exporter::api::model::node::{Node, NodeDetail, Nodes};
+use fabric_exporter::api::model::port::{Congestion, LinkDetail};
+use fabric_exporter::api::model::topology::{Topologies, Topology};
+use fabric_exporter::api::topology::topology;
 use rig::{Exporter, Simulated, wait_until};
 use serde::de::DeserializeOwned;
 

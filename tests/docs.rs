@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use fabric_exporter::history::Kind;
-use fabric_exporter::web::exposition::reference;
+use fabric_exporter::metrics::reference;
+use fabric_history::Kind;
 
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -43,7 +43,7 @@ fn the_kinds_of_events_are_made_from_the_table() {
 
 /// The flags that a verb's help lists, with the defaults that it tells.
 fn flags(verb: &[&str]) -> Vec<(String, String)> {
-    let output = Command::new(env!("CARGO_BIN_EXE_fabric-exporter"))
+    let output = Command::new(test_rig::program())
         .args(verb)
         .arg("--help")
         .env("COLUMNS", "400")

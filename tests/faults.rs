@@ -1,7 +1,7 @@
 //! What goes wrong in the fabric shows, and goes again; and costs nobody else a sample.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ fn lossy_site() -> Site {
     }
 }
 
-on_either_ground! {
+rig::on_either_ground! {
     counters_that_are_set_and_cleared: site(),
     a_cable_between_switches_pulled_and_plugged: site(),
     a_host_unplugged_and_back: site(),

@@ -2,7 +2,7 @@
 //! simulator holds the fabric, and in our own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use rig::ground::{Ground, Site};
 use rig::{Metrics, topology};
@@ -11,7 +11,7 @@ fn site() -> Site {
     Site::of(topology::fat_tree_2(8, 10, 4, 3))
 }
 
-on_either_ground! {
+rig::on_either_ground! {
     a_cable_with_too_many_symbol_errors_is_bad_and_both_ends_are_named: site(),
     a_cable_that_is_pulled_and_put_back_is_one_flap_with_its_length: site(),
 }

@@ -1,7 +1,7 @@
 //! `links`: what is known of each cable, from a running exporter and by a sweep of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -9,9 +9,9 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use fabric_exporter::web::api::model::{Link, Links};
+use fabric_exporter::api::model::{Link, Links};
 use rig::child::{self, Output};
-use rig::exporter::PROGRAM;
+use rig::program;
 use rig::{Exporter, Ibsim, OpenSm, run_to_exit, topology};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Runs `links`, away from any fabric.
 fn links(args: &[&str]) -> Output {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program());
     command.arg("links").args(args);
     child::run("fabric-exporter", &mut command, directory.path(), LIMIT)
 }
@@ -89,7 +89,7 @@ fn a_reader_who_has_enough_is_no_error() {
         let (reader, writer) = std::io::pipe().unwrap();
         // As `| head -1` at its end: what is written from now on is read by nobody.
         drop(reader);
-        let output = Command::new(PROGRAM)
+        let output = Command::new(program())
             .args([&["links", "--url", &url], format].concat())
             .stdout(writer)
             .stderr(Stdio::piped())
@@ -100,7 +100,7 @@ fn a_reader_who_has_enough_is_no_error() {
     }
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output =
-        Command::new(PROGRAM).args(["links", "--url", &url]).stdout(full).output().unwrap();
+        Command::new(program()).args(["links", "--url", &url]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "a full disk is one");
     assert!(exporter.stop().success());
 }

@@ -1,14 +1,14 @@
 //! One net file, given to ibsim and to the simulator, is the same fabric with the same counters.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fabric_exporter::fabric::rate::Width;
-use fabric_exporter::sim::device::Model;
-use fabric_exporter::sim::net::Net;
-use fabric_exporter::sim::net::file::parse;
+use ib_mad::rate::Width;
+use ib_sim::device::Model;
+use ib_sim::net::Net;
+use ib_sim::net::file::parse;
 use rig::counters::{MOVING, STILL, Setting, all_distinct};
 use rig::ground::{Ground, InSimulator, OnIbsim, Site, at_rest_from};
 use rig::metrics::Sample;

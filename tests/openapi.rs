@@ -1,7 +1,7 @@
 //! The API's description is one, and answers are as it says.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::process::Command;
 use std::time::{Duration, SystemTime};

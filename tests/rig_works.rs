@@ -2,19 +2,19 @@
 
 #![allow(clippy::expect_used)] // a test stops by panicking
 
-mod rig;
+use test_rig as rig;
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use fabric_exporter::fabric::Guid;
-use fabric_exporter::fabric::topology::NodeKind;
-use fabric_exporter::sim::device::Model;
-use fabric_exporter::sim::net::file::parse;
-use fabric_exporter::sim::net::shapes::{BackToBack, DragonflyPlus};
-use fabric_exporter::sim::net::write::write;
-use fabric_exporter::sim::net::{Net, PortId};
+use ib_mad::Guid;
+use ib_mad::node::NodeKind;
+use ib_sim::device::Model;
+use ib_sim::net::file::parse;
+use ib_sim::net::shapes::{BackToBack, DragonflyPlus};
+use ib_sim::net::write::write;
+use ib_sim::net::{Net, PortId};
 use rig::child::Running;
 use rig::diags::{Discovery, Kind, perfquery};
 use rig::topology::{self, EXAMPLES};

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fabric_exporter::sim::scenario::file::ENTRIES;
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use ib_sim::scenario::file::ENTRIES;
+use ib_sim::scenario::{Overrides, Scenario};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")

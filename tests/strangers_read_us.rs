@@ -1,7 +1,7 @@
 //! Strangers that read what we write: promtool and Prometheus the metrics, tshark the capture.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -9,16 +9,17 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use fabric_exporter::fabric::counter::{Attribute, Counter, TABLE};
-use fabric_exporter::fabric::moment::Anchor;
-use fabric_exporter::fabric::{Lid, Moment};
-use fabric_exporter::mad::class_port_info::ClassPortInfo;
-use fabric_exporter::mad::m_key::MKey;
-use fabric_exporter::mad::port_info::PortInfo;
-use fabric_exporter::mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SwitchInfo};
-use fabric_exporter::mad::{DATA, Mad, Path as Route, Query};
-use fabric_exporter::transport::capture::{Capture, Tapped};
-use fabric_exporter::transport::{Parcel, Received, SendError, Wire, WireError};
+use ib_mad::class_port_info::ClassPortInfo;
+use ib_mad::counter::{Attribute, Counter, TABLE};
+use ib_mad::m_key::MKey;
+use ib_mad::moment::Anchor;
+use ib_mad::port_info::PortInfo;
+use ib_mad::smp;
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
+use ib_mad::{DATA, Mad, Path as Route, Query};
+use ib_mad::{Lid, Moment};
+use ib_umad::capture::{Capture, Tapped};
+use ib_umad::{Parcel, Received, SendError, Wire, WireError};
 use rig::promtool::complaints;
 use rig::{Exporter, Ibsim, OpenSm, Prometheus, prometheus, require, topology, wait_until};
 

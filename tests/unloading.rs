@@ -6,7 +6,7 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod rig;
+use test_rig as rig;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

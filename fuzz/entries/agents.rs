@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use fabric_exporter::mad::{LEN, Mad};
-use fabric_exporter::sim::agents;
-use fabric_exporter::sim::net::PortId;
-use fabric_exporter::sim::world::World;
+use ib_mad::{LEN, Mad};
+use ib_sim::agents;
+use ib_sim::net::PortId;
+use ib_sim::world::World;
 
 use super::fabric::story;
 use super::input::Input;
@@ -38,7 +38,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 fn is_an_answer(request: &Mad, answer: &Mad) {
-    assert_eq!(answer.method(), fabric_exporter::mad::method::GET_RESPONSE);
+    assert_eq!(answer.method(), ib_mad::method::GET_RESPONSE);
     assert_eq!(
         (answer.class(), answer.transaction(), answer.attribute(), answer.modifier()),
         (request.class(), request.transaction(), request.attribute(), request.modifier())

@@ -7,9 +7,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use fabric_exporter::history::prometheus::Prometheus;
-use fabric_exporter::history::{Api, Source};
+use fabric_exporter::history_sources::Api;
+use fabric_exporter::history_sources::prometheus::Prometheus;
 use fabric_exporter::remote::Access;
+use fabric_history::Source;
 
 use super::history::ask;
 

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
-use fabric_exporter::monitor::Board;
-use fabric_exporter::web::api::links;
-use fabric_exporter::web::exposition::process::Process;
-use fabric_exporter::web::exposition::{Exposition, Format};
+use fabric_exporter::api::links;
+use fabric_exporter::metrics::process::Process;
+use fabric_exporter::metrics::{Exposition, Format};
+use fabric_observation::Board;
 use flate2::read::DeflateDecoder;
 
 /// Renders a board in every form there is, and reads each as strictly as its readers do.

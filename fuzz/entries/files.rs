@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{Options, WebOptions};
-use fabric_exporter::fabric::Moment;
-use fabric_exporter::fabric::names::{NodeNames, readable_description};
-use fabric_exporter::monitor::{Board, Monitor};
-use fabric_exporter::sim::net::{Net, file, write};
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
-use fabric_exporter::sim::world::World;
+use fabric_exporter::monitor::Monitor;
+use fabric_observation::Board;
+use ib_fabric::names::NodeNames;
+use ib_mad::Moment;
+use ib_mad::node::readable_description;
+use ib_sim::net::{Net, file, write};
+use ib_sim::scenario::{Overrides, Scenario};
+use ib_sim::world::World;
 use tempfile::TempDir;
 use tokio::sync::watch;
 

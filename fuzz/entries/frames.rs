@@ -1,8 +1,9 @@
 //! What stands in the history's file: packed counters, sweep by sweep and together.
 
-use fabric_exporter::history::file::digest::Digest;
-use fabric_exporter::history::file::frame::{Entry, Frame};
-use fabric_exporter::history::file::packed::{self, FrameError};
+use fabric_history::file::digest::Digest;
+use fabric_history::file::frame::{Entry, Frame};
+use fabric_history::file::packed;
+use fabric_history::file::packed::FrameError;
 
 use super::input::Input;
 

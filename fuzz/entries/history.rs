@@ -6,15 +6,16 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::history::diff::between;
-use fabric_exporter::history::export::{Asked, openmetrics};
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::{Port, Window};
-use fabric_exporter::history::report::{Report, html, markdown};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Reader, Recorder, Source, clock::Clock};
-use fabric_exporter::monitor::Recording;
+use fabric_history::clock::Clock;
+use fabric_history::diff::between;
+use fabric_history::export::{Asked, openmetrics};
+use fabric_history::file::tier::Tier;
+use fabric_history::model::{Port, Window};
+use fabric_history::report::{Report, html, markdown};
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Reader, Recorder, Source};
+use fabric_observation::Recording;
 
 use super::input::Input;
 

@@ -12,9 +12,9 @@ use std::time::Duration;
 use fabric_exporter::config::HostSettings;
 use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::Options;
-use fabric_exporter::monitor::Board;
 use fabric_exporter::monitor::host::HostMonitor;
-use fabric_exporter::transport::clock::Clock;
+use fabric_observation::Board;
+use ib_mad::clock::Clock;
 use tempfile::TempDir;
 use tokio::sync::watch;
 

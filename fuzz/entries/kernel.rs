@@ -1,10 +1,10 @@
 //! What the kernel hands over in a buffer: uevents, a driver's strings, and datagrams with their
 //! header.
 
-use fabric_exporter::collect::host::ethtool::strings;
-use fabric_exporter::collect::host::events::uevent;
-use fabric_exporter::fabric::host::ethernet;
-use fabric_exporter::transport::umad::{Header, decode};
+use ib_umad::umad::{Header, decode};
+use rdma_host::model::ethernet;
+use rdma_host::reader::ethtool::strings;
+use rdma_host::reader::events::uevent;
 
 pub fn run(bytes: &[u8]) {
     let _ = uevent::change(bytes);

@@ -1,14 +1,16 @@
 //! A datagram's bytes, read as every attribute that is known.
 
-use fabric_exporter::fabric::counter::Attribute;
-use fabric_exporter::fabric::{Moment, Reading};
-use fabric_exporter::mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
-use fabric_exporter::mad::clear::CounterSelect;
-use fabric_exporter::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
-use fabric_exporter::mad::pma::{self, Details, Extras, Offer, Options, PortSamplesControl};
-use fabric_exporter::mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
-use fabric_exporter::mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SwitchInfo};
-use fabric_exporter::mad::{LEN, Mad, Query};
+use ib_mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
+use ib_mad::clear::CounterSelect;
+use ib_mad::counter::Attribute;
+use ib_mad::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended};
+use ib_mad::pma;
+use ib_mad::pma::{Details, Extras, Offer, Options, PortSamplesControl};
+use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
+use ib_mad::smp;
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
+use ib_mad::{LEN, Mad, Query};
+use ib_mad::{Moment, Reading};
 
 use super::input::Input;
 

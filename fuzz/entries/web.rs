@@ -1,8 +1,8 @@
 //! What says who comes in: the web config file, and certificates.
 
-use fabric_exporter::web::certificate::Facts;
-use fabric_exporter::web::config::WebConfig;
-use fabric_exporter::web::security::Security;
+use exporter_web::certificate::Facts;
+use exporter_web::config::WebConfig;
+use exporter_web::security::Security;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::CertificateDer;
 use tempfile::TempDir;

@@ -1,13 +1,14 @@
 //! Words that people and addresses say: times, ports, links, and questions to the history.
 
-use fabric_exporter::collect::host::selection::Selection;
-use fabric_exporter::fabric::Guid;
-use fabric_exporter::fabric::topology::LinkId;
-use fabric_exporter::health::settings::NodeRef;
-use fabric_exporter::history::Kind;
-use fabric_exporter::history::clock::Clock;
-use fabric_exporter::history::question::{self, Question};
-use fabric_exporter::web::negotiate;
+use fabric_exporter::metrics::negotiate;
+use fabric_history::Kind;
+use fabric_history::clock::Clock;
+use fabric_history::question;
+use fabric_history::question::Question;
+use ib_fabric::topology::LinkId;
+use ib_health::settings::NodeRef;
+use ib_mad::Guid;
+use rdma_host::reader::selection::Selection;
 
 use super::files::one_line;
 

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
-use crate::fabric::label::count;
+use ib_mad::label::count;
 
 use super::files::{self, Examined};
 use super::{Exit, Fatal};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
-use crate::service::confine::Needs;
-use crate::web::config::Sources;
+use crate::sandbox::confine::Needs;
+use exporter_web::config::Sources;
 
 /// What `libibverbs`, which looks for its drivers when the first device is there, reads besides
 /// devices and sysfs.

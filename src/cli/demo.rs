@@ -9,14 +9,15 @@ use tempfile::TempDir;
 
 use crate::config::Settings;
 use crate::config::options::{
-    Bytes, CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options,
-    ProcessOptions, WebOptions,
+    CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options, ProcessOptions,
+    WebOptions,
 };
-use crate::fabric::topology::NodeKind;
-use crate::sim::scenario::{Overrides, Scenario, Story};
-use crate::sim::wire::{SimWire, Time, share};
-use crate::sim::world::World;
-use crate::transport::clock::Clock;
+use ib_mad::clock::Clock;
+use ib_mad::node::NodeKind;
+use ib_sim::scenario::{Overrides, Scenario, Story};
+use ib_sim::wire::{SimWire, Time, share};
+use ib_sim::world::World;
+use site_config::values::Bytes;
 
 use super::daemon::{Daemon, Watcher};
 use super::ending::Ending;

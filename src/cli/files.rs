@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use crate::config::file::{PATIENCE, within};
-use crate::config::{ConfigError, Settings, SiteFileKind};
-use crate::fabric::label::count;
-use crate::history::{HistoryError, ensure_place};
+use crate::config::Settings;
 use crate::monitor::{m_keys_in, names_in, work_in};
-use crate::web::inspection::inspect;
+use exporter_web::inspection::inspect;
+use fabric_history::{HistoryError, ensure_place};
+use fabric_observation::SiteFileKind;
+use ib_mad::label::count;
+use site_config::ConfigError;
+use site_config::file::{PATIENCE, within};
 
 /// A file that was looked at.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use clap::Args;
 use crate::config::Settings;
 use crate::config::options::Options;
 use crate::monitor::PortNews;
-use crate::transport::clock::Clock;
-use crate::transport::umad::Umad;
+use ib_mad::clock::Clock;
+use ib_umad::umad::Umad;
 
 use super::daemon::{Daemon, Watcher};
 use super::ending::Ending;

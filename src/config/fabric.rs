@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::fabric::PortNumber;
-use crate::health::HealthSettings;
-use crate::mad::p_key::PKey;
-use crate::mad::pma::Details;
-use crate::transport::pace::Pace;
-use crate::transport::transactor::MOST_IN_FLIGHT;
+use ib_health::HealthSettings;
+use ib_mad::PortNumber;
+use ib_mad::p_key::PKey;
+use ib_mad::pma::Details;
+use ib_umad::pace::Pace;
+use ib_umad::transactor::MOST_IN_FLIGHT;
 
-use super::mistakes::{Wrong, too_short, wrong};
-use super::options::{FabricOptions, Span};
+use super::options::FabricOptions;
+use site_config::mistakes::{Wrong, too_short, wrong};
+use site_config::values::Span;
 
 const MIB: u64 = 1 << 20;
 

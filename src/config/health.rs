@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::fabric::fec::Fec;
-use crate::fabric::rate::Speed;
-use crate::health::HealthSettings;
-use crate::health::bit_errors::{LimitRow, LimitTable, Limits};
+use ib_health::HealthSettings;
+use ib_health::bit_errors::{LimitRow, LimitTable, Limits};
+use ib_mad::fec::Fec;
+use ib_mad::rate::Speed;
 
-use super::mistakes::{Wrong, wrong};
 use super::options::{HealthOptions, LimitOption};
+use site_config::mistakes::{Wrong, wrong};
 
 /// How links are judged, in all fabrics.
 #[derive(Clone, Debug, Default)]

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::collect::host::selection::Selection;
-use crate::fabric::host::rails::Rails;
+use rdma_host::model::rails::Rails;
+use rdma_host::reader::selection::Selection;
 
 use super::fabric::{DEFAULT_FABRIC, FabricSettings};
-use super::mistakes::{Wrong, too_short, wrong};
-use super::options::{HostOptions, Span};
+use super::options::HostOptions;
+use site_config::mistakes::{Wrong, too_short, wrong};
+use site_config::values::Span;
 
 /// This host's own devices.
 #[derive(Clone, Debug)]

@@ -6,20 +6,14 @@
 //! defaults.
 
 mod fabric;
-pub mod file;
 mod health;
 mod history;
 mod host;
-mod mistakes;
-pub mod near;
 pub mod options;
 mod web;
-pub mod yaml;
 
 pub use fabric::FabricSettings;
-pub use history::{HOST_FABRIC, HistorySettings, LEAST_FREE};
 pub use host::HostSettings;
-pub use mistakes::ConfigError;
 pub use web::TAKEN;
 
 use std::net::SocketAddr;
@@ -27,11 +21,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use mistakes::Mistakes;
+use fabric_history::settings::{HOST_FABRIC, HistorySettings};
+use fabric_observation::SiteFileKind;
 use options::{
     CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat,
     LogLevel, LogOptions, Options, PathOptions, ProcessOptions, WebOptions,
 };
+use site_config::mistakes::Mistakes;
+use site_config::{ConfigError, file, yaml};
 
 /// Settings that no part of the program has to check again.
 #[derive(Clone, Debug)]
@@ -62,41 +59,6 @@ pub struct Settings {
     pub host: Option<HostSettings>,
     /// What is recorded, if anything is.
     pub history: Option<HistorySettings>,
-}
-
-/// A file that describes a site: what names its nodes have, and the like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SiteFileKind {
-    /// The names of nodes.
-    NodeNameMap,
-    /// The M_Keys of ports.
-    MKey,
-    /// What is worked on.
-    Maintenance,
-}
-
-impl SiteFileKind {
-    /// All of them.
-    pub const ALL: [SiteFileKind; 3] =
-        [SiteFileKind::NodeNameMap, SiteFileKind::MKey, SiteFileKind::Maintenance];
-
-    /// As messages call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            SiteFileKind::NodeNameMap => "node-name-map",
-            SiteFileKind::MKey => "M_Key file",
-            SiteFileKind::Maintenance => "maintenance file",
-        }
-    }
-
-    /// As metrics call it.
-    pub fn label(self) -> &'static str {
-        match self {
-            SiteFileKind::NodeNameMap => "node_name_map",
-            SiteFileKind::MKey => "m_key",
-            SiteFileKind::Maintenance => "maintenance",
-        }
-    }
 }
 
 /// The config file: the flags' sections, and a list of fabrics.

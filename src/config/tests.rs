@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::*;
-use crate::fabric::rate::Speed;
-use crate::transport::pace::Pace;
 use clap::Parser;
+use ib_mad::rate::Speed;
+use ib_umad::pace::Pace;
 
 #[derive(Parser)]
 struct Flags {
@@ -32,7 +32,7 @@ fn nothing_set_is_the_defaults() {
 
 #[test]
 fn causes_are_read_each_sweep_or_at_an_interval_or_not() {
-    use crate::mad::pma::Details;
+    use ib_mad::pma::Details;
     for (flags, details) in [
         (&[][..], Details::Every(Duration::from_secs(120))),
         (&["--fabric.details-interval=10m"], Details::Every(Duration::from_secs(600))),

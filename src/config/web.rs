@@ -2,8 +2,8 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use super::mistakes::{Mistakes, Wrong, wrong};
 use super::options::WebOptions;
+use site_config::mistakes::{Mistakes, Wrong, wrong};
 
 /// What the paths begin with that something else is served at: probes, programs' JSON, and pages.
 pub const TAKEN: [&str; 10] =

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::collect::host::file::Directory;
-use crate::collect::host::{self, Manner};
 use crate::config::Settings;
-use crate::fabric::host::{Device, HostSnapshot, Port};
-use crate::transport::clock::Clock;
+use ib_mad::clock::Clock;
+use rdma_host::model::{Device, HostSnapshot, Port};
+use rdma_host::reader;
+use rdma_host::reader::Manner;
+use rdma_host::reader::file::Directory;
 
 /// The kernel's name of the link layer with LIDs and a subnet manager.
 const INFINIBAND: &str = "InfiniBand";
@@ -34,7 +35,7 @@ impl Host {
         // It looks once, so that it does not matter how long what refuses is left alone.
         let manner = Manner { rest: Duration::ZERO, ethtool: false, cm: false };
         let mut reader =
-            host::Host::new(sysfs.clone(), selection.unwrap_or_default(), manner, Clock::start());
+            reader::Host::new(sysfs.clone(), selection.unwrap_or_default(), manner, Clock::start());
         let HostSnapshot { devices, .. } = reader.look();
         Host { sysfs, procfs, dev, devices }
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::fabric::label;
-use crate::fabric::topology::NodeKind;
-use crate::fabric::{Fabric, Node};
+use ib_fabric::{Fabric, Node};
+use ib_mad::label;
+use ib_mad::node::NodeKind;
 
 use super::finding::{Finding, Subject};
 
@@ -66,11 +66,11 @@ fn list(mut all: Vec<String>) -> String {
 mod tests {
     use super::super::finding::Level;
     use super::*;
-    use crate::fabric::assembly::FoundFabric;
-    use crate::fabric::names::NodeNames;
-    use crate::fabric::topology::DuplicateGuid;
-    use crate::fabric::topology::tests::{end, found};
-    use crate::fabric::{Guid, Moment};
+    use ib_fabric::assembly::FoundFabric;
+    use ib_fabric::names::NodeNames;
+    use ib_fabric::testing::{end, found};
+    use ib_fabric::topology::DuplicateGuid;
+    use ib_mad::{Guid, Moment};
 
     #[test]
     fn shared_names_and_guids_are_listed() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::fabric::host::{Device, IpoibMode, Netdev, Port};
+use rdma_host::model::{Device, IpoibMode, Netdev, Port};
 
 use super::finding::{Finding, Subject};
 use super::host::{Host, port_name};

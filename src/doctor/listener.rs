@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::web::listen::{is_not_here, try_bind};
+use exporter_web::listen::{is_not_here, try_bind};
 
 use super::finding::{Finding, Subject};
 

@@ -8,19 +8,19 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::collect::home::{Home, HomeWalk, Manager, Neighbor};
 use crate::config::FabricSettings;
-use crate::fabric::host::{Device, Port};
-use crate::fabric::rate::Width;
-use crate::fabric::status::{PortStatus, physical, state};
-use crate::fabric::subnet::ManagerState;
 use crate::monitor::{m_keys_in, names_in};
-use crate::transport::clock::Clock;
-use crate::transport::pace::Pace;
-use crate::transport::transactor::Transactor;
-use crate::transport::umad::{DeviceError, Umad};
-use crate::transport::walk;
-use crate::transport::{Failure, Wire as _};
+use ib_fabric::collect::home::{Home, HomeWalk, Manager, Neighbor};
+use ib_fabric::subnet::ManagerState;
+use ib_mad::clock::Clock;
+use ib_mad::port_state::{PortStatus, physical, state};
+use ib_mad::rate::Width;
+use ib_umad::pace::Pace;
+use ib_umad::transactor::Transactor;
+use ib_umad::umad::{DeviceError, Umad};
+use ib_umad::walk;
+use ib_umad::{Failure, Wire as _};
+use rdma_host::model::{Device, Port};
 
 use super::finding::{Finding, Level, Subject};
 use super::host::{Host, port_name};
@@ -268,7 +268,7 @@ fn of_manager(host: &Host, what: String, manager: Option<Manager>) -> Finding {
 fn speed(what: String, port: &PortStatus) -> Option<Finding> {
     let now = (port.width?, port.speed?);
     let most = (Width::widest(port.widths_supported)?, port.speeds_supported.fastest()?);
-    let label = |(width, speed): (Width, crate::fabric::rate::Speed)| {
+    let label = |(width, speed): (Width, ib_mad::rate::Speed)| {
         format!("{} {}", width.label(), speed.label())
     };
     if now == most {
@@ -289,7 +289,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::fabric::Lid;
+    use ib_mad::Lid;
 
     #[test]
     fn a_neighbor_that_does_not_answer_is_likely_protected_by_an_m_key() {

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::collect::host::patience::{Panicked, Patience};
+use rdma_host::reader::patience::{Panicked, Patience};
 
 use finding::{Finding, Level, Subject};
 use host::Host;

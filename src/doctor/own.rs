@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use crate::config::{FabricSettings, HistorySettings, Settings};
-use crate::history::file::free;
+use crate::config::{FabricSettings, Settings};
 use crate::monitor::{m_keys_in, names_in, work_in};
-use crate::web::inspection::inspect;
+use exporter_web::inspection::inspect;
+use fabric_history::file::free;
+use fabric_history::settings::HistorySettings;
 
 use super::finding::{Finding, Subject};
 

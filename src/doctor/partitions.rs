@@ -5,9 +5,9 @@
 //! the table, which is the default partition's unless somebody changed it.
 
 use crate::config::FabricSettings;
-use crate::fabric::host::{Device, Port};
-use crate::fabric::status::physical;
-use crate::mad::p_key::PKey;
+use ib_mad::p_key::PKey;
+use ib_mad::port_state::physical;
+use rdma_host::model::{Device, Port};
 
 use super::finding::{Finding, Subject};
 use super::host::{Host, port_name};

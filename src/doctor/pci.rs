@@ -1,6 +1,6 @@
 //! Cards on the PCI bus: is one there, has it a driver, and is its slot as wide as the card?
 
-use crate::collect::host::file::Directory;
+use rdma_host::reader::file::Directory;
 
 use super::drivers::{self, Driver};
 use super::finding::{Finding, Subject};

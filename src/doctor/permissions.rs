@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::transport::umad::UmadPort;
+use ib_umad::umad::UmadPort;
 
 use super::finding::{Finding, Level, Subject};
 use super::host::{Host, port_name};

@@ -1,7 +1,7 @@
 //! Devices and their ports: is there a link, and what keeps it away?
 
-use crate::fabric::host::{Device, Netdev, Port};
-use crate::fabric::status::{physical, state};
+use ib_mad::port_state::{physical, state};
+use rdma_host::model::{Device, Netdev, Port};
 
 use super::finding::{Finding, Subject};
 use super::host::{Host, is_infiniband, port_name};

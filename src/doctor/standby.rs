@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::collect::discovery::Discovery;
-use crate::collect::subnet::SubnetSweep;
-use crate::fabric::names::NodeNames;
-use crate::fabric::subnet::{ManagerState, SubnetManager};
-use crate::fabric::{Fabric, Moment};
-use crate::mad::Mad;
-use crate::mad::m_key::MKeys;
-use crate::transport::transactor::Transactor;
-use crate::transport::walk::{self, Broken, Walk};
-use crate::transport::{Failure, Lane, Request, Wire};
+use ib_fabric::Fabric;
+use ib_fabric::collect::discovery::Discovery;
+use ib_fabric::collect::subnet::SubnetSweep;
+use ib_fabric::names::NodeNames;
+use ib_fabric::subnet::{ManagerState, SubnetManager};
+use ib_mad::Mad;
+use ib_mad::Moment;
+use ib_mad::m_key::MKeys;
+use ib_umad::transactor::Transactor;
+use ib_umad::walk;
+use ib_umad::walk::{Broken, Walk};
+use ib_umad::{Failure, Lane, Request, Wire};
 
 use super::finding::{Finding, Subject};
 use super::identity;
@@ -117,7 +119,7 @@ fn told(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {
 mod tests {
     use super::super::finding::Level;
     use super::*;
-    use crate::fabric::PortIndex;
+    use ib_fabric::PortIndex;
 
     #[test]
     fn each_set_of_managers_has_its_level() {

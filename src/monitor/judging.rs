@@ -3,13 +3,14 @@
 
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
-use crate::fabric::topology::End;
-use crate::fabric::{Moment, Snapshot};
-use crate::health::totals::Memory;
-use crate::health::{Findings, Judge};
+use ib_fabric::Snapshot;
+use ib_fabric::topology::End;
+use ib_health::totals::Memory;
+use ib_health::{Findings, Judge};
+use ib_mad::Moment;
 
 use crate::config::FabricSettings;
-use crate::health::settings::Work;
+use ib_health::settings::Work;
 
 /// A port told that it lost its link, or has it again.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
     use crate::config::Settings;
     use crate::config::options::Options;
-    use crate::fabric::Guid;
+    use ib_mad::Guid;
 
     #[test]
     fn what_ports_tell_is_bounded_while_no_sweep_takes_it() {

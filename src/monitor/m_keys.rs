@@ -3,8 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::{ConfigError, SiteFileKind, file};
-use crate::mad::m_key::MKeys;
+use fabric_observation::SiteFileKind;
+use ib_mad::m_key::MKeys;
+use site_config::{ConfigError, file};
 
 /// The file that OpenSM keeps beside guid2mkey: which port is behind which.
 const NEIGHBORS: &str = "neighbors";
@@ -66,8 +67,8 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> std::io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Guid;
-    use crate::mad::m_key::MKey;
+    use ib_mad::Guid;
+    use ib_mad::m_key::MKey;
 
     fn written(path: &Path, text: &str, mode: u32) {
         std::fs::write(path, text).unwrap();

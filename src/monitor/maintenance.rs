@@ -5,10 +5,12 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
-use crate::config::yaml::{self, Mistake};
-use crate::config::{ConfigError, SiteFileKind, file};
-use crate::fabric::PortNumber;
-use crate::health::settings::{NodeRef, Work};
+use fabric_observation::SiteFileKind;
+use ib_health::settings::{NodeRef, Work};
+use ib_mad::PortNumber;
+use site_config::yaml;
+use site_config::yaml::Mistake;
+use site_config::{ConfigError, file};
 
 /// An entry as it is written.
 #[derive(Debug, Deserialize)]

@@ -9,12 +9,13 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use crate::collect::sweep::Swept;
 use crate::config::FabricSettings;
-use crate::fabric::snapshot::Fresh;
-use crate::fabric::status::state;
-use crate::fabric::topology::{End, Presence};
-use crate::fabric::{Fabric, Guid, Moment, Snapshot};
+use ib_fabric::collect::sweep::Swept;
+use ib_fabric::snapshot::Fresh;
+use ib_fabric::topology::{End, Presence};
+use ib_fabric::{Fabric, Snapshot};
+use ib_mad::port_state::state;
+use ib_mad::{Guid, Moment};
 
 /// So many intervals is the longest that a move waits for its discovery.
 const MOST_HOLD: u32 = 8;

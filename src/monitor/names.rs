@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::config::{ConfigError, SiteFileKind, file};
-use crate::fabric::names::NodeNames;
+use fabric_observation::SiteFileKind;
+use ib_fabric::names::NodeNames;
+use site_config::{ConfigError, file};
 
 /// Reads a node-name-map.
 pub fn names_in(path: &Path) -> Result<NodeNames, ConfigError> {

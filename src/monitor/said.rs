@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::fabric::Moment;
+use ib_mad::Moment;
 
 /// How long a warning that was logged is not logged again.
 const PERIOD: Duration = Duration::from_secs(24 * 3600);

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::config::file::{self, PATIENCE, Stamp};
-use crate::config::{ConfigError, SiteFileKind};
+use fabric_observation::SiteFileKind;
+use site_config::ConfigError;
+use site_config::file;
+use site_config::file::{PATIENCE, Stamp};
 
 use super::m_keys::neighbors_of;
 

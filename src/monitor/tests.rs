@@ -7,13 +7,13 @@ use std::time::Instant;
 use super::*;
 use crate::config::Settings;
 use crate::config::options::Options;
-use crate::fabric::Lid;
-use crate::fabric::moment::Anchor;
-use crate::fabric::topology::NodeKind;
-use crate::mad::port_info::PortInfo;
-use crate::mad::smp::NodeInfo;
-use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric};
-use crate::transport::{Parcel, Received, SendError};
+use ib_mad::Lid;
+use ib_mad::moment::Anchor;
+use ib_mad::node::NodeKind;
+use ib_mad::port_info::PortInfo;
+use ib_mad::smp::NodeInfo;
+use ib_umad::testing::{Fate, ROUND_TRIP, Scripted, fabric};
+use ib_umad::{Parcel, Received, SendError};
 
 /// A wire to a small fabric that breaks when it is told to.
 struct Cable {

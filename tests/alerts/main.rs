@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod proofs;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod table;
+
+use test_rig as rig;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ fn each_alert_has_a_runbook() {
 /// its page.
 #[test]
 fn alerts_of_a_fabric_lead_to_their_pages() {
-    use fabric_exporter::web::address;
+    use fabric_exporter::api::address;
     let (link, guid) = ("0x0002c903000000a1:7-0x0002c903000000b2:1", "0x0002c903000000a1");
     let alerts = rules::alerts();
     for (file, least, page) in [

@@ -4,16 +4,16 @@
 
 mod fabric;
 mod host;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod table;
 mod written;
+
+use test_rig as rig;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fabric_exporter::fabric::counter::TABLE;
+use ib_mad::counter::TABLE;
 use rig::prometheus::Setup;
 use rig::{Prometheus, promtool};
 use table::exporters;

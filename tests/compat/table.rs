@@ -4,10 +4,10 @@
 //! Their names are facts, taken from their sources; which of ours each is follows from the tables of
 //! the code: by the IBTA's name, by our own, or by the file in sysfs.
 
-use fabric_exporter::fabric::counter::{Attribute, Counter, Row as CounterRow, TABLE};
-use fabric_exporter::fabric::host::hw_counter;
-use fabric_exporter::fabric::rate::Speed;
-use fabric_exporter::web::exposition::fabrics::counter_head;
+use fabric_exporter::metrics::fabrics::counter_head;
+use ib_mad::counter::{Attribute, Counter, Row as CounterRow, TABLE};
+use ib_mad::rate::Speed;
+use rdma_host::model::hw_counter;
 
 /// A recording rule.
 pub struct Rule {

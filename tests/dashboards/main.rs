@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod false_green;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod shown;
 mod situations;
 mod stored;
+
+use test_rig as rig;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use fabric_exporter::config::options::{FabricOptions, Options};
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::rig::prometheus::Setup;
 use crate::rig::sysfs::{Device, Tree};

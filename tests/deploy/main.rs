@@ -14,6 +14,6 @@ mod manifests;
 mod objects;
 mod pods;
 mod prometheus;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod schemas;
+
+use test_rig as rig;

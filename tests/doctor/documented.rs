@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::patient::{LIMIT, Patient};
 use crate::rig::child;
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::rig::sysfs::Device;
 
 fn page() -> String {
@@ -39,7 +39,7 @@ fn the_example_is_what_it_prints() {
     let mut command = std::process::Command::new("/bin/sh");
     // The limit of locked memory is the session's.
     command
-        .args(["-c", "ulimit -l 8192 2>/dev/null; exec \"$0\" \"$@\"", PROGRAM])
+        .args(["-c", "ulimit -l 8192 2>/dev/null; exec \"$0\" \"$@\"", program()])
         .args(patient.arguments().iter().filter(|flag| !flag.starts_with("--path.dev=")))
         .args(["--path.dev=devs", "--offline"])
         .current_dir(patient.dir.path());

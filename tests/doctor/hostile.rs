@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::patient::Patient;
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::rig::sysfs::Device;
 
 /// All plain files below a directory.
@@ -94,7 +94,7 @@ fn a_reader_who_has_enough_is_no_error() {
     for format in [&[][..], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = Command::new(PROGRAM)
+        let output = Command::new(program())
             .args(patient.arguments())
             .arg("--offline")
             .args(format)
@@ -107,6 +107,6 @@ fn a_reader_who_has_enough_is_no_error() {
     }
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output =
-        Command::new(PROGRAM).args(patient.arguments()).arg("--offline").stdout(full).output();
+        Command::new(program()).args(patient.arguments()).arg("--offline").stdout(full).output();
     assert_eq!(output.unwrap().status.code(), Some(1), "a full disk is one");
 }

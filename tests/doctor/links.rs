@@ -184,7 +184,7 @@ fn roce_needs_nothing_of_infiniband() {
     gids.says("warn", "IB/RoCE v1: no entry for RoCE v2", "ip addr add");
 
     // Without the flag, serve would look for a fabric in vain.
-    let mut command = std::process::Command::new(crate::rig::exporter::PROGRAM);
+    let mut command = std::process::Command::new(crate::rig::program());
     command.args(patient.arguments()).arg("--json");
     let output = crate::rig::child::run(
         "fabric-exporter",

@@ -7,7 +7,7 @@ mod hostile;
 mod links;
 mod own;
 mod patient;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod rights;
 mod setup;
+
+use test_rig as rig;

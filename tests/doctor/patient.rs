@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::rig::child::{self, Output};
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::rig::sysfs::{Device, Tree};
 
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -119,7 +119,7 @@ impl Patient {
 
     /// Runs `doctor` with these flags besides, without asking anything on the wire.
     pub fn run(&self, flags: &[&str]) -> Output {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(program());
         command.args(self.arguments()).arg("--offline").args(flags);
         child::run("fabric-exporter", &mut command, self.dir.path(), LIMIT)
     }

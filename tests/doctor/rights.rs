@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::patient::{Found, LIMIT, Patient};
 use crate::rig::child;
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::rig::sysfs::Device;
 
 /// Nobody's, on Debian and elsewhere.
@@ -17,8 +17,8 @@ fn as_nobody(patient: &Patient) -> Found {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     // Where everybody gets to: the build's own folder may be closed to others.
     let program = patient.path("fabric-exporter");
-    if std::fs::hard_link(PROGRAM, &program).is_err() {
-        std::fs::copy(PROGRAM, &program).unwrap();
+    if std::fs::hard_link(crate::rig::program(), &program).is_err() {
+        std::fs::copy(crate::rig::program(), &program).unwrap();
     }
     for open in [patient.dir.path(), patient.tree.path().parent().unwrap()] {
         std::fs::set_permissions(open, std::fs::Permissions::from_mode(0o755)).unwrap();

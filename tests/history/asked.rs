@@ -5,14 +5,14 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::{Taped, minutes};
 
 const STORY: &str = "timeline:\n- bad-cable: {at: 3m, into: \"leaf-0-1[9]\", ratio: 1e-9}\n\
                      - reboot: {at: 5m, node: host-13, down: 90s}";
 
 fn ask(file: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program());
     command.arg("history").args(args).arg("--file").arg(file).env("TZ", "UTC");
     command.output().unwrap()
 }
@@ -86,7 +86,7 @@ fn what_cannot_be_told_is_said() {
     let missing = ask(&folder.path().join("missing"), &["events"]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot find it"));
-    let none = Command::new(PROGRAM).args(["history", "events"]).output().unwrap();
+    let none = Command::new(program()).args(["history", "events"]).output().unwrap();
     assert!(String::from_utf8_lossy(&none.stderr).contains("--file"));
 }
 

@@ -1,10 +1,10 @@
 //! What is kept for how long, and how large the file becomes.
 
-use fabric_exporter::config::HistorySettings;
+use fabric_history::settings::HistorySettings;
 use std::sync::Arc;
 
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::{Reader, Recorder};
+use fabric_history::file::tier::Tier;
+use fabric_history::{Reader, Recorder};
 
 use crate::{Taped, events, minutes, wall};
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use fabric_exporter::history::Reader;
+use fabric_history::Reader;
 
 use crate::rig::Exporter;
 use crate::{Taped, errors, events, minutes};

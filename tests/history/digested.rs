@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::fabric::topology::End;
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::{Series, Window};
-use fabric_exporter::history::source::Detail;
-use fabric_exporter::history::{Reader, Source};
-use fabric_exporter::monitor::Observation;
+use fabric_history::file::tier::Tier;
+use fabric_history::model::{Series, Window};
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::Detail;
+use fabric_history::{Reader, Source};
+use fabric_observation::Observation;
+use ib_fabric::topology::End;
+use ib_mad::Counter;
 
 use crate::jumps::sent;
 use crate::steady::{self, BUSY, Steady, Tape, settings};

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::history::export::Asked;
-use fabric_exporter::history::file::dump::Existing;
-use fabric_exporter::history::model::{Port, Window};
-use fabric_exporter::history::page::Page;
-use fabric_exporter::history::question::{DUMP, Question, window as said};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Kind, Reader, Source};
+use fabric_history::export::Asked;
+use fabric_history::file::dump::Existing;
+use fabric_history::model::{Port, Window};
+use fabric_history::page::Page;
+use fabric_history::question::{DUMP, Question, window as said};
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Kind, Reader, Source};
 
 use crate::exported::openmetrics;
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::rig::{Exporter, wait_until};
 use crate::{SWEEP, Taped, minutes, wall};
 
@@ -120,7 +120,7 @@ fn a_copy_can_be_recorded_in() {
     Reader::open(&file).unwrap().dump(before.window, &copy, Existing::Keep, 0).unwrap();
     let memory = taped.recorder.memory("default");
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(copy.clone()) };
-    taped.recorder = fabric_exporter::history::Recorder::new(settings, taped.account.clone());
+    taped.recorder = fabric_history::Recorder::new(settings, taped.account.clone());
     assert_eq!(taped.recorder.memory("default").len(), memory.len());
     for (end, port) in taped.recorder.memory("default") {
         assert_eq!(format!("{port:?}"), format!("{:?}", memory[&end]), "{end:?}");
@@ -169,7 +169,7 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
 }
 
 fn run(args: &[&str]) -> (bool, String, String) {
-    let output = Command::new(PROGRAM).arg("history").args(args).output().unwrap();
+    let output = Command::new(program()).arg("history").args(args).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.success(), text(output.stdout), text(output.stderr))
 }

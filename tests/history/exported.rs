@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::export::{self, Asked, Form};
-use fabric_exporter::history::model::{Told, Window};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Reader, Source};
+use fabric_history::export;
+use fabric_history::export::{Asked, Form};
+use fabric_history::model::{Told, Window};
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Reader, Source};
+use ib_mad::Counter;
 use serde_json::Value;
 
 use crate::rig::Simulated;

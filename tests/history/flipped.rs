@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::Port;
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Reader, Recorder, Source};
-use fabric_exporter::sim::chance::Chance;
+use fabric_history::file::tier::Tier;
+use fabric_history::model::Port;
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Reader, Recorder, Source};
+use ib_sim::chance::Chance;
 
 use crate::always;
 use crate::damaged::set_aside;

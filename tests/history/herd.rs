@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
-use fabric_exporter::fabric::assembly::{FoundFabric, FoundNode};
-use fabric_exporter::fabric::moment::Anchor;
-use fabric_exporter::fabric::names::NodeNames;
-use fabric_exporter::fabric::status::SpeedFields;
-use fabric_exporter::fabric::topology::{End, NodeIdentity, NodeKind};
-use fabric_exporter::fabric::{Counter, Fabric, Guid, Moment, Reading, Snapshot};
-use fabric_exporter::health::Findings;
-use fabric_exporter::health::findings::PortFindings;
-use fabric_exporter::monitor::Observation;
+use fabric_observation::Observation;
+use ib_fabric::assembly::{FoundFabric, FoundNode};
+use ib_fabric::names::NodeNames;
+use ib_fabric::topology::End;
+use ib_fabric::{Fabric, Snapshot};
+use ib_health::Findings;
+use ib_health::findings::PortFindings;
+use ib_mad::moment::Anchor;
+use ib_mad::node::{NodeIdentity, NodeKind};
+use ib_mad::port_state::SpeedFields;
+use ib_mad::{Counter, Guid, Moment, Reading};
 
 use crate::{SWEEP, wall};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::rig::sysfs::{Device, Tree};
 use crate::rig::{Exporter, wait_until};
 
@@ -30,7 +30,7 @@ fn set_state(tree: &Tree, device: &str, state: &str) {
 
 /// What `history` prints.
 fn told(file: &Path, args: &[&str]) -> String {
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program());
     let output = command.arg("history").args(args).arg("--file").arg(file).output().unwrap();
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::{Counter, Moment};
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::{Port, Window};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Kind, Reader, Source};
+use fabric_history::file::tier::Tier;
+use fabric_history::model::{Port, Window};
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Kind, Reader, Source};
+use ib_mad::{Counter, Moment};
 
 use crate::steady::{BUSY, Steady, Tape, settings};
 use crate::{SWEEP, always, events, wall};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::Moment;
-use fabric_exporter::history::record::store::Store;
-use fabric_exporter::monitor::Observation;
+use fabric_history::record::store::Store;
+use fabric_history::settings::HistorySettings;
+use fabric_observation::Observation;
+use ib_mad::Moment;
 
 use crate::steady::{Steady, Tape, settings};
 use crate::{SWEEP, minutes, wall};

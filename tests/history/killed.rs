@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::history::Reader;
-use fabric_exporter::history::file::tier::Tier;
+use fabric_history::Reader;
+use fabric_history::file::tier::Tier;
 
 use crate::rig::{Exporter, wait_until};
 use crate::{errors, events};

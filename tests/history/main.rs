@@ -20,8 +20,6 @@ mod named;
 mod operated;
 mod reported;
 mod restarted;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod safety;
 mod scraped;
 mod served;
@@ -30,15 +28,17 @@ mod states;
 mod steady;
 mod told;
 
+use test_rig as rig;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::history::model::{Told, Window};
-use fabric_exporter::history::source::Wanted;
-use fabric_exporter::history::{Reader, Recorder, Source};
-use fabric_exporter::monitor::Recording;
+use fabric_history::model::{Told, Window};
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::Wanted;
+use fabric_history::{Reader, Recorder, Source};
+use fabric_observation::Recording;
 
 use rig::simulated::BEGAN;
 use rig::{Metrics, Simulated};

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::topology::End;
-use fabric_exporter::fabric::{Counter, Moment};
-use fabric_exporter::history::model::Window;
-use fabric_exporter::history::source::Detail;
-use fabric_exporter::history::{Reader, Recorder, Source};
-use fabric_exporter::monitor::Recording;
+use fabric_history::model::Window;
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::Detail;
+use fabric_history::{Reader, Recorder, Source};
+use fabric_observation::Recording;
+use ib_fabric::topology::End;
+use ib_mad::{Counter, Moment};
 
 use crate::rig::Simulated;
 use crate::{SWEEP, always, events, minutes, wall};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fabric_exporter::history::{Reader, Source};
-use fabric_exporter::sim::net::file;
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use fabric_history::{Reader, Source};
+use ib_sim::net::file;
+use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::Taped;
 use crate::rig::Simulated;

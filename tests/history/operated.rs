@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::health::totals::Memory;
-use fabric_exporter::history::file::dump::Existing;
-use fabric_exporter::history::model::{Port, Window};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Reader, Source};
-use fabric_exporter::sim::chance::Chance;
+use fabric_history::file::dump::Existing;
+use fabric_history::model::{Port, Window};
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Reader, Source};
+use ib_health::totals::Memory;
+use ib_mad::Counter;
+use ib_sim::chance::Chance;
 use rusqlite::Connection;
 use tempfile::TempDir;
 

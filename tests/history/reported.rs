@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::sim::net::{Net, NodeId, PortId};
-use fabric_exporter::sim::scenario::{Action, Manner, Overrides, Scenario, Step};
+use ib_sim::net::{Net, NodeId, PortId};
+use ib_sim::scenario::{Action, Manner, Overrides, Scenario, Step};
 use serde_json::Value;
 
 use crate::rig::Simulated;
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::{SWEEP, Taped, minutes, wall};
 
 /// A sweep itself takes a moment, and what it finds it may look into once more.
@@ -93,7 +93,7 @@ struct Read {
 impl Read {
     fn of(file: &Path, to: Duration) -> Self {
         let time = |at| humantime::format_rfc3339_millis(wall(at)).to_string();
-        let output = Command::new(PROGRAM)
+        let output = Command::new(program())
             .args(["history", "report", "--format=json", "--since"])
             .args([&time(Duration::ZERO), "--until", &time(to), "--file"])
             .arg(file)

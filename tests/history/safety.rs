@@ -6,19 +6,19 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::file::dump::Existing;
-use fabric_exporter::history::record::store::Store;
-use fabric_exporter::history::{Reader, Recorder};
-use fabric_exporter::monitor::Recording;
+use fabric_history::file::dump::Existing;
+use fabric_history::record::store::Store;
+use fabric_history::settings::HistorySettings;
+use fabric_history::{Reader, Recorder};
+use fabric_observation::Recording;
+use ib_mad::Counter;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::damaged::set_aside;
 use crate::herd::{self, Herd};
 use crate::rig::child;
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::steady::{Steady, Tape, check, settings};
 use crate::{SWEEP, always, events, minutes, wall};
 
@@ -422,7 +422,7 @@ fn a_log_without_its_file_is_set_aside_and_not_deleted() {
 }
 
 fn said(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program());
     let output = child::run("fabric-exporter", command.args(arguments), folder, LIMIT);
     (output.status.code(), output.stderr)
 }

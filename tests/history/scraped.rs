@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::Reader;
-use fabric_exporter::history::export::{self, Asked};
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::Window;
+use fabric_history::Reader;
+use fabric_history::export;
+use fabric_history::export::Asked;
+use fabric_history::file::tier::Tier;
+use fabric_history::model::Window;
+use ib_mad::Counter;
 use serde_json::Value;
 
 use crate::minutes;

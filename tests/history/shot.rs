@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::history::Reader;
-use fabric_exporter::sim::chance::Chance;
+use fabric_history::Reader;
+use ib_sim::chance::Chance;
 
 use crate::rig::child::{self, Running};
 use crate::rig::wait_until;

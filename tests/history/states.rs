@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fabric_exporter::health::Verdict;
-use fabric_exporter::history::model::{Cable, Node, Then, Window};
-use fabric_exporter::history::{Reader, Source};
+use fabric_history::model::{Cable, Node, Then, Window};
+use fabric_history::{Reader, Source};
+use ib_health::Verdict;
 
 use crate::{SWEEP, Taped, minutes, wall};
 
@@ -115,9 +115,9 @@ fn a_restart_leaves_no_hole() {
     taped.recorder.end(wall(minutes(16)));
     let Taped { simulated, recorder, account, at } = taped;
     drop(recorder);
-    let settings = fabric_exporter::config::HistorySettings::new(file.clone());
-    let settings = fabric_exporter::config::HistorySettings { least_free: 0, ..settings };
-    let recorder = fabric_exporter::history::Recorder::new(settings, account.clone());
+    let settings = fabric_history::settings::HistorySettings::new(file.clone());
+    let settings = fabric_history::settings::HistorySettings { least_free: 0, ..settings };
+    let recorder = fabric_history::Recorder::new(settings, account.clone());
     let mut taped = Taped { simulated, recorder, account, at: at + minutes(5) };
     taped.run_to(minutes(25));
     let reader = Reader::open(&file).unwrap();

@@ -7,16 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::moment::Anchor;
-use fabric_exporter::fabric::{Counter, Moment};
-use fabric_exporter::health::totals::Memory;
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::{Port, Step, Window};
-use fabric_exporter::history::record::store::Store;
-use fabric_exporter::history::source::Detail;
-use fabric_exporter::history::{Reader, Recorder, Source};
-use fabric_exporter::monitor::{Observation, Recording};
+use fabric_history::file::tier::Tier;
+use fabric_history::model::{Port, Step, Window};
+use fabric_history::record::store::Store;
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::Detail;
+use fabric_history::{Reader, Recorder, Source};
+use fabric_observation::{Observation, Recording};
+use ib_health::totals::Memory;
+use ib_mad::moment::Anchor;
+use ib_mad::{Counter, Moment};
 
 use crate::rig::Simulated;
 use crate::{SWEEP, events, wall};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::Told;
-use fabric_exporter::history::source::Detail;
-use fabric_exporter::history::{Reader, Source};
+use fabric_history::file::tier::Tier;
+use fabric_history::model::Told;
+use fabric_history::source::Detail;
+use fabric_history::{Reader, Source};
+use ib_mad::Counter;
 
 use crate::{Taped, always, events, minutes, wall};
 
@@ -186,7 +186,7 @@ fn nothing_happens_on_a_quiet_fabric() {
     taped.run_to(minutes(180));
     let events = Reader::open(&file)
         .unwrap()
-        .events(&fabric_exporter::history::source::Wanted::all(always()))
+        .events(&fabric_history::source::Wanted::all(always()))
         .unwrap();
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
     assert_eq!(kinds, ["exporter_start"], "{events:?}");

@@ -4,15 +4,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::history::model::Window;
-use fabric_exporter::history::page::Page;
-use fabric_exporter::history::question::{PATH, Question};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Api, Kind, Reader, Source};
+use fabric_exporter::history_sources::Api;
 use fabric_exporter::remote::Access;
+use fabric_history::model::Window;
+use fabric_history::page::Page;
+use fabric_history::question::{PATH, Question};
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Kind, Reader, Source};
 
 use crate::rig::child::Running;
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::rig::{Exporter, wait_until};
 
 const STORY: &str = "timeline:\n\
@@ -21,7 +22,7 @@ const STORY: &str = "timeline:\n\
     - bad-cable: {at: 2s, into: \"leaf-0-1[9]\", ratio: 1e-6}\n";
 
 fn told(args: &[&str]) -> String {
-    let output = Command::new(PROGRAM).arg("history").args(args).output().unwrap();
+    let output = Command::new(program()).arg("history").args(args).output().unwrap();
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -87,7 +88,7 @@ fn an_exporter_answers_what_its_file_says() {
     }
     assert!(!api.events(&all).unwrap().is_empty() && !api.moved(window).unwrap().is_empty());
     // So many that they do not fit in one address.
-    let many: Vec<_> = (0..2500).map(|guid| (fabric_exporter::fabric::Guid(guid), 1)).collect();
+    let many: Vec<_> = (0..2500).map(|guid| (ib_mad::Guid(guid), 1)).collect();
     let wanted = Wanted { ports: [vec![port.end()], many].concat(), ..all };
     let few = reader.events(&Wanted { ports: vec![port.end()], ..wanted.clone() }).unwrap();
     assert_eq!(api.events(&wanted).unwrap().len(), few.len());
@@ -139,7 +140,7 @@ fn without_a_history_it_says_so() {
 fn what_a_demo_records_goes_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let files = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program());
     command.args(["demo", "--web.listen-address=127.0.0.1:0"]).env("TMPDIR", folder.path());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Once as soon as there is something to leave behind, and once while it is written.

@@ -6,13 +6,14 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::history::model::Window;
-use fabric_exporter::history::prometheus::Prometheus;
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Api, Source};
+use fabric_exporter::history_sources::Api;
+use fabric_exporter::history_sources::prometheus::Prometheus;
 use fabric_exporter::remote::Access;
+use fabric_history::Source;
+use fabric_history::model::Window;
+use fabric_history::source::{Detail, Wanted};
 
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 
 /// A server that answers everybody with this; its address.
 fn answering(status: &str, body: &str) -> String {
@@ -60,7 +61,7 @@ fn is_whole(said: &[u8]) -> bool {
 fn ask_all(source: &dyn Source) -> Vec<String> {
     let now = SystemTime::now();
     let window = Window { from: now - Duration::from_secs(60), to: now };
-    let ends = [(fabric_exporter::fabric::Guid(1), 1)];
+    let ends = [(ib_mad::Guid(1), 1)];
     let answers = [
         source.ports("x").err(),
         source.events(&Wanted::all(window)).err(),
@@ -124,7 +125,7 @@ fn nobody_or_two_to_ask() {
         (vec!["--source", &page], 1, "name the address of a Prometheus"),
     ] {
         let output =
-            Command::new(PROGRAM).args(["history", "events"]).args(&args).output().unwrap();
+            Command::new(program()).args(["history", "events"]).args(&args).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
         assert!(error.contains(says), "{args:?}: {error}");
@@ -145,7 +146,7 @@ fn paths_and_headers_are_passed_on() {
     let args = ["history", "events", "--source", &format!("{url}/select/0/prometheus")];
     let headers =
         ["--source.header=X-Scope-OrgID: fabric", "--source.header", "Authorization: Bearer x"];
-    let output = Command::new(PROGRAM).args(args).args(headers).output().unwrap();
+    let output = Command::new(program()).args(args).args(headers).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("does not say what time it is"), "{error}");
     let said = told.recv().unwrap().to_lowercase();

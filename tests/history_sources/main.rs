@@ -4,7 +4,7 @@
 
 mod api;
 mod hostile;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod stored;
 mod taped;
+
+use test_rig as rig;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::clock::Clock;
-use fabric_exporter::history::diff::{LinkDiff, between};
-use fabric_exporter::history::model::{Cable, Moved, Port, Told, Window};
-use fabric_exporter::history::report::{Report, Shape, markdown};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Kind, Source};
+use fabric_history::clock::Clock;
+use fabric_history::diff::{LinkDiff, between};
+use fabric_history::model::{Cable, Moved, Port, Told, Window};
+use fabric_history::report::{Report, Shape, markdown};
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Kind, Source};
+use ib_mad::Counter;
 
 use crate::taped::{SWEEP, Taped};
 

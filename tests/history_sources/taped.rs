@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::history::prometheus::Prometheus;
-use fabric_exporter::history::{Reader, Recorder};
-use fabric_exporter::monitor::{Observation, Recording};
+use fabric_exporter::history_sources::prometheus::Prometheus;
 use fabric_exporter::remote::Access;
+use fabric_history::settings::HistorySettings;
+use fabric_history::{Reader, Recorder};
+use fabric_observation::{Observation, Recording};
 
 use crate::rig::Simulated;
 use crate::rig::metrics::Sample;

@@ -11,8 +11,8 @@ mod hosts;
 mod moving;
 mod node_exporter;
 mod odd;
-#[path = "../rig/mod.rs"]
-mod rig;
+
+use test_rig as rig;
 
 use rig::sysfs::Tree;
 use rig::{Exporter, Metrics};

@@ -7,9 +7,9 @@
 mod full_disk;
 mod host;
 mod panels;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod scenes;
+
+use test_rig as rig;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

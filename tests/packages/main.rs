@@ -5,11 +5,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod deb;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod rpm;
 mod service;
 mod units;
+
+use test_rig as rig;
 
 use std::path::Path;
 use std::process::Command;
@@ -35,5 +35,5 @@ fn tool(command: &mut Command) -> String {
 
 /// The program's file, as cargo built it for the tests.
 fn program() -> &'static Path {
-    Path::new(rig::exporter::PROGRAM)
+    Path::new(rig::program())
 }

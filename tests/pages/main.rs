@@ -1,14 +1,13 @@
 //! The pages, looked at with a browser.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../rig/mod.rs"]
-mod rig;
-
 mod addresses;
 mod hostile;
 mod pictures;
 mod sound;
 mod story;
+
+use test_rig as rig;
 
 use std::collections::BTreeSet;
 

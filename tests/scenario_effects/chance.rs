@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fabric_exporter::config::options::FabricOptions;
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::look::{NDR_BITS, Run, assert_drawn};
 use crate::rig::Simulated;

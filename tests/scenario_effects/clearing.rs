@@ -1,8 +1,8 @@
 //! Narrow counters that are nearly full are cleared where that is wanted, and nowhere else.
 
 use fabric_exporter::config::options::FabricOptions;
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::sim::scenario::{Action, Overrides, Scenario};
+use ib_mad::Counter;
+use ib_sim::scenario::{Action, Overrides, Scenario};
 
 use crate::look::Run;
 use crate::rig::Simulated;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fabric_exporter::config::options::FabricOptions;
-use fabric_exporter::mad::m_key::MKey;
-use fabric_exporter::sim::net::{NodeId, PortId};
-use fabric_exporter::sim::scenario::{Action, Overrides, Scenario, Story};
+use ib_mad::m_key::MKey;
+use ib_sim::net::{NodeId, PortId};
+use ib_sim::scenario::{Action, Overrides, Scenario, Story};
 
 use crate::look::Run;
 use crate::rig::Simulated;

@@ -1,6 +1,6 @@
 //! What traffic makes of a fabric that is sound.
 
-use fabric_exporter::fabric::counter::{Kind, TABLE};
+use ib_mad::counter::{Kind, TABLE};
 
 use crate::look::{MENDED, Run};
 use crate::rig::Simulated;

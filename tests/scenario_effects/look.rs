@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fabric_exporter::fabric::counter::{Kind, Row, TABLE};
-use fabric_exporter::sim::load::{Flow, Routed};
-use fabric_exporter::sim::net::{Net, PortId};
-use fabric_exporter::sim::scenario::{Action, Story};
+use ib_mad::counter::{Kind, Row, TABLE};
+use ib_sim::load::{Flow, Routed};
+use ib_sim::net::{Net, PortId};
+use ib_sim::scenario::{Action, Story};
 
 use crate::rig::{Metrics, Simulated};
 

@@ -14,8 +14,8 @@ mod look;
 mod managers;
 mod moved;
 mod nodes;
-#[path = "../rig/mod.rs"]
-mod rig;
+
+use test_rig as rig;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Who manages the subnet, and what is told when that is somebody else, or nobody.
 
-use fabric_exporter::sim::scenario::Action;
+use ib_sim::scenario::Action;
 
 use crate::look::{Look, Run};
 use crate::rig::Simulated;

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::fabric::topology::End;
-use fabric_exporter::health::findings::Counting;
-use fabric_exporter::monitor::Observation;
-use fabric_exporter::sim::net::{Net, PortId};
+use fabric_observation::Observation;
+use ib_fabric::topology::End;
+use ib_health::findings::Counting;
+use ib_mad::Counter;
+use ib_sim::net::{Net, PortId};
 
 use crate::truth::{Stop, Truth};
 

@@ -7,17 +7,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ledger;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod story;
 mod truth;
+
+use test_rig as rig;
 
 use std::cell::RefCell;
 use std::time::Duration;
 
 use fabric_exporter::config::options::FabricOptions;
-use fabric_exporter::fabric::Moment;
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use ib_mad::Moment;
+use ib_sim::scenario::{Overrides, Scenario};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
 use ledger::{Ledger, Tally};

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::fabric::rate::{Speed, Width};
-use fabric_exporter::fabric::topology::NodeKind;
-use fabric_exporter::sim::load::Flow;
-use fabric_exporter::sim::net::{Net, NodeId, PortId};
-use fabric_exporter::sim::scenario::{Action, Manner, Story, Way};
+use ib_mad::Counter;
+use ib_mad::node::NodeKind;
+use ib_mad::rate::{Speed, Width};
+use ib_sim::load::Flow;
+use ib_sim::net::{Net, NodeId, PortId};
+use ib_sim::scenario::{Action, Manner, Story, Way};
 use proptest::prelude::*;
 
 use crate::ledger::Tally;

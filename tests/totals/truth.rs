@@ -1,9 +1,9 @@
 //! What each port has truly counted, whatever became of its counters.
 
-use fabric_exporter::fabric::counter::COUNT;
-use fabric_exporter::fabric::{Counter, Moment};
-use fabric_exporter::sim::net::{Net, PortId};
-use fabric_exporter::sim::world::World;
+use ib_mad::counter::COUNT;
+use ib_mad::{Counter, Moment};
+use ib_sim::net::{Net, PortId};
+use ib_sim::world::World;
 
 use crate::ledger::Tally;
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use fabric_exporter::fabric::rate::Width;
-use fabric_exporter::health::congestion::Role;
-use fabric_exporter::health::verdict::Repair;
-use fabric_exporter::health::{Reason, Verdict};
-use fabric_exporter::monitor::Observation;
+use fabric_observation::Observation;
+use ib_health::congestion::Role;
+use ib_health::verdict::Repair;
+use ib_health::{Reason, Verdict};
+use ib_mad::rate::Width;
 
 use crate::watch::{label, link, told};
 
@@ -350,7 +350,7 @@ fn of_counters() -> Vec<Case> {
             )
             .then(|seen| {
                 let port = link(seen, "host-5[1]").ok_or("no link")?.link;
-                let of = |port: fabric_exporter::fabric::PortIndex| &seen.findings.ports[port.0 as usize];
+                let of = |port: ib_fabric::PortIndex| &seen.findings.ports[port.0 as usize];
                 let times = of(port.0).counting.impossible_readings + of(port.1).counting.impossible_readings;
                 ensure(times > 200, || format!("{times} impossible readings"))?;
                 all_fine_but(seen, &[])

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fabric_exporter::health::{Reason, Verdict};
-use fabric_exporter::sim::net::file;
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use ib_health::{Reason, Verdict};
+use ib_sim::net::file;
+use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::rig::Simulated;
 

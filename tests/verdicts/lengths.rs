@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::options::{FabricOptions, Options};
-use fabric_exporter::history::Kind;
-use fabric_exporter::history::record::story::Story;
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use fabric_history::Kind;
+use fabric_history::record::story::Story;
+use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::rig::{Metrics, Simulated};
 use crate::watch::link;

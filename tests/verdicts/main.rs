@@ -9,11 +9,11 @@ mod cases;
 mod internal;
 mod lengths;
 mod remedies;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod saturation;
 mod table;
 mod watch;
+
+use test_rig as rig;
 
 use std::sync::Mutex;
 

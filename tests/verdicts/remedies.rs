@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use fabric_exporter::config::options::{FabricOptions, HealthOptions, Options};
-use fabric_exporter::health::verdict::Repair;
-use fabric_exporter::health::{Reason, Verdict};
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use ib_health::verdict::Repair;
+use ib_health::{Reason, Verdict};
+use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::rig::Simulated;
 use crate::rig::simulated::BEGAN;

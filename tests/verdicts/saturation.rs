@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use fabric_exporter::api::links::Of;
+use fabric_exporter::api::ports;
 use fabric_exporter::config::options::{HealthOptions, LimitOption, Options};
-use fabric_exporter::health::{Reason, Verdict};
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
-use fabric_exporter::web::api::links::Of;
-use fabric_exporter::web::api::ports;
+use ib_health::{Reason, Verdict};
+use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::rig::Simulated;
 use crate::watch::{link, told};

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fabric_exporter::fabric::rate::Width;
-use fabric_exporter::fabric::{Fabric, PortIndex};
-use fabric_exporter::health::{LinkFindings, Verdict};
-use fabric_exporter::monitor::Observation;
-use fabric_exporter::sim::scenario::{Overrides, Scenario, Story};
+use fabric_observation::Observation;
+use ib_fabric::{Fabric, PortIndex};
+use ib_health::{LinkFindings, Verdict};
+use ib_mad::rate::Width;
+use ib_sim::scenario::{Overrides, Scenario, Story};
 
 use crate::cases::Case;
 use crate::rig::Simulated;
@@ -42,7 +42,7 @@ pub fn told(found: &LinkFindings) -> String {
     let reasons: Vec<String> = (found.reasons.iter())
         .map(|(reason, weight)| format!("{} {}", weight.label(), reason.label()))
         .collect();
-    let repair = found.repair.map_or("", fabric_exporter::health::verdict::Repair::label);
+    let repair = found.repair.map_or("", ib_health::verdict::Repair::label);
     format!("{} ({}) {repair} {:?}", found.verdict.label(), reasons.join(", "), found.outages)
 }
 

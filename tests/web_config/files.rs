@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::rig::certs::{Ca, hash};
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::rig::wait_until;
 use crate::{Site, TLS, tls_with};
 
@@ -18,7 +18,7 @@ fn without_columns(text: &str) -> String {
 /// What `check` says of a web config file, without columns, and its exit code.
 fn check(site: &Site, web: &str) -> (String, Option<i32>) {
     site.write(web);
-    let output = Command::new(PROGRAM)
+    let output = Command::new(program())
         .current_dir(site.path())
         .args(["check", "--web.config.file=web.yml"])
         .output()
@@ -30,7 +30,7 @@ fn check(site: &Site, web: &str) -> (String, Option<i32>) {
 fn ended(site: &Site, args: &[&str]) -> (String, Option<i32>) {
     let output = Command::new("timeout")
         .current_dir(site.path())
-        .args(["60", PROGRAM])
+        .args(["60", program()])
         .args(args)
         .output()
         .unwrap();
@@ -348,7 +348,7 @@ fn each_mistake_is_one_line_with_its_file_line_and_key() {
 fn a_start_with_a_broken_file_says_the_same_and_ends() {
     let site = Site::new("basic_auth_users:\n  john: doe\n");
     for file in ["web.yml", "nowhere.yml"] {
-        let output = Command::new(PROGRAM)
+        let output = Command::new(program())
             .current_dir(site.path())
             .args(["demo", "--web.listen-address=127.0.0.1:0"])
             .arg(format!("--web.config.file={file}"))
@@ -422,7 +422,7 @@ fn check_looks_at_all_files_that_a_start_would_read() {
     write("map", "0x1 \"leaf\"\n");
     write("work.yml", "- {node: a}\n- {node: b}\n");
     let check = |args: &[&str]| {
-        let output = Command::new(PROGRAM)
+        let output = Command::new(program())
             .current_dir(site.path())
             .arg("check")
             .args(args)

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use fabric_exporter::web::limits::Limits;
-use fabric_exporter::web::security::Security;
-use fabric_exporter::web::serving::Server;
+use exporter_web::limits::Limits;
+use exporter_web::security::Security;
+use exporter_web::serving::Server;
 use proptest::prelude::*;
 use rustls::ClientConnection;
 use rustls::pki_types::CertificateDer;

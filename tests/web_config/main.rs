@@ -6,9 +6,9 @@ mod files;
 mod limits;
 mod raw;
 mod reloaded;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod scraped;
+
+use test_rig as rig;
 
 use std::path::Path;
 

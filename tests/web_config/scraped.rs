@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::rig::certs::{Ca, San, hash};
-use crate::rig::exporter::PROGRAM;
+use crate::rig::program;
 use crate::rig::{Prometheus, wait_until};
 use crate::{Site, tls_with};
 
@@ -76,7 +76,7 @@ fn our_own_verbs_ask_an_exporter_with_tls_a_password_and_a_certificate() {
     };
     let password = |name: &str| format!("--source.password-file={}", file(name));
     let ask = |verb: &[&str], user: &str, more: &[&str]| {
-        let output = Command::new(PROGRAM)
+        let output = Command::new(program())
             .args(verb)
             .args(["--url", &url(user)])
             .args(more)

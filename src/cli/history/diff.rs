@@ -4,13 +4,13 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::fabric::Counter;
-use crate::fabric::label::count;
-use crate::history::Source;
-use crate::history::clock::Clock;
-use crate::history::diff::{LinkDiff, between};
-use crate::history::model::{Sum, Window};
-use crate::history::source::until_known;
+use fabric_history::Source;
+use fabric_history::clock::Clock;
+use fabric_history::diff::{LinkDiff, between};
+use fabric_history::model::{Sum, Window};
+use fabric_history::source::until_known;
+use ib_mad::Counter;
+use ib_mad::label::count;
 
 use super::window::asked;
 use super::{Exit, Fatal, Told, as_json, tame, unreadable};

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tempfile::NamedTempFile;
 
-use crate::history::Reader;
-use crate::history::clock::Clock;
-use crate::history::file::dump::{Existing, temporary_beside};
-use crate::history::model::Window;
+use fabric_history::Reader;
+use fabric_history::clock::Clock;
+use fabric_history::file::dump::{Existing, temporary_beside};
+use fabric_history::model::Window;
 
 use super::origin::{File, OriginArgs};
 use super::window::WindowArgs;

@@ -4,15 +4,15 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::fabric::Guid;
-use crate::fabric::label::count;
-use crate::history::model::{Port, Told as Event};
-use crate::history::source::Wanted;
-use crate::history::{Kind, Source};
+use fabric_history::model::{Port, Told as Event};
+use fabric_history::source::Wanted;
+use fabric_history::{Kind, Source};
+use ib_mad::Guid;
+use ib_mad::label::count;
 
 use super::window::WindowArgs;
 use super::{Fatal, Told, as_json, ports, tame, unreadable};
-use crate::history::clock::Clock;
+use fabric_history::clock::Clock;
 
 /// The arguments of `history events`.
 #[derive(Args, Debug)]

@@ -7,10 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
 
-use crate::history::clock::Clock;
-use crate::history::export::{self, Asked, ExportError, Form};
-use crate::history::model::Port;
-use crate::history::{Reader, Source};
+use fabric_history::clock::Clock;
+use fabric_history::export;
+use fabric_history::export::{Asked, ExportError, Form};
+use fabric_history::model::Port;
+use fabric_history::{Reader, Source};
 
 use super::origin::OriginArgs;
 use super::window::WindowArgs;

@@ -15,12 +15,12 @@ use std::io::{BufWriter, ErrorKind, Write};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::history::Source;
-use crate::history::model;
-use crate::history::source::AskError;
+use fabric_history::Source;
+use fabric_history::model;
+use fabric_history::source::AskError;
 
 use super::{Exit, Fatal};
-use crate::history::clock::Clock;
+use fabric_history::clock::Clock;
 use origin::OriginArgs;
 
 /// The arguments of `history`.

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::history::prometheus::Prometheus;
-use crate::history::{Api, Reader, Source};
+use crate::history_sources::Api;
+use crate::history_sources::prometheus::Prometheus;
+use fabric_history::{Reader, Source};
 
 use crate::cli::access::AccessArgs;
 

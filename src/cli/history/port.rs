@@ -7,15 +7,15 @@ use std::time::SystemTime;
 use clap::Args;
 use serde_json::json;
 
-use crate::fabric::Counter;
-use crate::fabric::label::count;
-use crate::fabric::topology::End;
-use crate::history::clock::Clock;
-use crate::history::file::tier::Tier;
-use crate::history::model::time::millis;
-use crate::history::model::{Port, Series, Told as Event, Window};
-use crate::history::source::{Detail, Wanted, until_known};
-use crate::history::{Source, columns};
+use fabric_history::clock::Clock;
+use fabric_history::file::tier::Tier;
+use fabric_history::model::time::millis;
+use fabric_history::model::{Port, Series, Told as Event, Window};
+use fabric_history::source::{Detail, Wanted, until_known};
+use fabric_history::{Source, columns};
+use ib_fabric::topology::End;
+use ib_mad::Counter;
+use ib_mad::label::count;
 
 use super::window::WindowArgs;
 use super::{Fatal, Told, as_json, tame, unreadable};
@@ -182,9 +182,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::health::Verdict;
-    use crate::history::model::{Cable, Step};
-    use crate::history::source::Canned;
+    use fabric_history::model::{Cable, Step};
+    use fabric_history::source::Canned;
+    use ib_health::Verdict;
 
     /// What nodes are called at present, and what they were called then, are the same nodes.
     #[test]

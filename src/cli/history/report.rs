@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::fabric::label::count;
-use crate::history::Source;
-use crate::history::clock::Clock;
-use crate::history::report::{Report, html, markdown};
+use fabric_history::Source;
+use fabric_history::clock::Clock;
+use fabric_history::report::{Report, html, markdown};
+use ib_mad::label::count;
 
 use super::window::WindowArgs;
 use super::{Exit, Fatal, Told, unreadable};

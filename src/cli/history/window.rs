@@ -4,11 +4,11 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 
-use crate::history::Source;
-use crate::history::model::Window;
+use fabric_history::Source;
+use fabric_history::model::Window;
 
 use super::{Exit, Fatal, unreadable};
-use crate::history::clock::Clock;
+use fabric_history::clock::Clock;
 
 /// How far around `--at` is looked.
 const AROUND: Duration = Duration::from_secs(10 * 60);

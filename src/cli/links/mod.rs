@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::api::links::{Ask, links};
+use crate::api::model::{Links, Verdicts};
 use crate::config::Settings;
 use crate::config::options::{
-    CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions, Span,
+    CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
 };
-use crate::health::evidence::grouped;
-use crate::web::api::links::{Ask, links};
-use crate::web::api::model::{Links, Verdicts};
+use ib_health::evidence::grouped;
+use site_config::values::Span;
 
 use super::access::AccessArgs;
 use super::{Exit, Fatal};
@@ -181,7 +182,7 @@ fn summary(told: &Links, ask: &Ask, is_glimpse: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::api::model::FabricLinks;
+    use crate::api::model::FabricLinks;
 
     #[test]
     fn the_last_line_says_how_many_there_are_of_what() {

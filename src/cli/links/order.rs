@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::web::api::model::{Link, Links};
+use crate::api::model::{Link, Links};
 
 /// All links, the worst first: by verdict, then by what was measured and counted, then by name.
 pub fn worst_first(told: &Links) -> Vec<&Link> {
@@ -23,7 +23,7 @@ fn by_name(a: &Link, b: &Link) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::api::model::{End, FabricLinks, InWindow};
+    use crate::api::model::{End, FabricLinks, InWindow};
 
     fn link(verdict: &'static str, errors: u64, ratio: Option<f64>, node: &str, port: u8) -> Link {
         let mut end = End { node: node.into(), port, ..End::default() };

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::api::LINKS;
+use crate::api::links::Ask;
+use crate::api::model::Links;
 use crate::cli::{Exit, Fatal};
 use crate::remote::{Access, Remote};
-use crate::web::api::LINKS;
-use crate::web::api::links::Ask;
-use crate::web::api::model::Links;
 
 /// How long it may take in all.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -10,9 +10,9 @@ use tokio::time::{Instant, timeout_at};
 use crate::cli::daemon::{capturing_monitor, start_log};
 use crate::cli::{Exit, Fatal};
 use crate::config::{FabricSettings, Settings};
-use crate::monitor::{Board, Observation};
-use crate::transport::clock::Clock;
-use crate::transport::umad::Umad;
+use fabric_observation::{Board, Observation};
+use ib_mad::clock::Clock;
+use ib_umad::umad::Umad;
 
 /// Longer than anybody watches.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);

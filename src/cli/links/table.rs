@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::health::Verdict;
-use crate::web::api::model::{End, Link};
+use crate::api::model::{End, Link};
+use ib_health::Verdict;
 
 /// How a table is to look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,7 +157,7 @@ fn counts_of(end: &End) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::api::model::Because;
+    use crate::api::model::Because;
 
     fn bad() -> Link {
         let end = |node: &str, port, counters: &[(&'static str, u64)]| End {

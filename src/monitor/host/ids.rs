@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::fabric::Guid;
-use crate::fabric::host::HostSnapshot;
+use ib_mad::Guid;
+use rdma_host::model::HostSnapshot;
 
 /// How many devices are remembered while not all of them are there.
 const MOST: usize = 1024;
@@ -63,8 +63,8 @@ fn made(name: &str, guid: Guid) -> Guid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::host::tests::snapshot;
-    use crate::fabric::host::{About, Device};
+    use rdma_host::model::{About, Device};
+    use rdma_host::testing::snapshot;
 
     fn look(devices: &[(&str, u64)]) -> HostSnapshot {
         let mut all = snapshot("", Vec::new());

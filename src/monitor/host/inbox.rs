@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::collect::host::events::Heard;
-use crate::fabric::host::event::{Event, EventKind};
+use rdma_host::model::event::{Event, EventKind};
+use rdma_host::reader::events::Heard;
 
 /// How many events wait at most.
 pub(super) const MOST_EVENTS: usize = 2048;
@@ -136,8 +136,8 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::fabric::Moment;
-    use crate::fabric::moment::Anchor;
+    use ib_mad::Moment;
+    use ib_mad::moment::Anchor;
 
     fn event(kind: EventKind) -> Heard {
         let at = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };

@@ -3,15 +3,10 @@
 
 mod ids;
 mod inbox;
-mod missing;
-mod tally;
 mod totals;
 
 pub use inbox::Teller;
-pub use missing::Missing;
-pub use tally::{Place, PortTally, Tally};
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -19,22 +14,21 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::collect::host::events::Listener;
-use crate::collect::host::selection::Selection;
-use crate::collect::host::{Host, Manner};
 use crate::config::HostSettings;
-use crate::fabric::host::HostSnapshot;
-use crate::fabric::host::event::{Event, EventKind};
-use crate::fabric::host::rails::Rails;
-use crate::fabric::{Guid, Moment};
-use crate::health::findings::Counting;
-use crate::health::totals::{Before, Memory};
-use crate::transport::clock::Clock;
+use ib_health::totals::Memory;
+use ib_mad::Moment;
+use ib_mad::clock::Clock;
+use rdma_host::model::HostSnapshot;
+use rdma_host::model::event::{Event, EventKind};
+use rdma_host::reader::events::Listener;
+use rdma_host::reader::selection::Selection;
+use rdma_host::reader::{Host, Manner};
 
-use super::{Board, PortNews};
+use super::PortNews;
+use fabric_observation::Board;
+use fabric_observation::host::{Absences, Dropped, HostObservation};
 use ids::Ids;
 use inbox::{Inbox, Waiting};
-use missing::Absences;
 use totals::{Fared, HostTotals};
 
 /// However much is heard, there is so much rest between two looks: a flapping cable must not have the
@@ -43,61 +37,6 @@ const LEAST_REST: Duration = Duration::from_secs(1);
 
 /// How often it is logged at most that events are dropped.
 const DROPS_LOGGED: Duration = Duration::from_secs(60);
-
-/// Events of devices that nobody took, because too many waited already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// By this watch, while it read devices.
-    pub by_host: u64,
-    /// By the judges of fabrics, whose sweeps did not go on.
-    pub by_judges: u64,
-}
-
-/// The state of the host's own devices, as it was last seen.
-#[derive(Clone, Debug, Default)]
-pub struct HostObservation {
-    /// From one look to the next, as it is meant to be.
-    pub interval: Duration,
-    /// The latest look; `None` before the first.
-    pub snapshot: Option<HostSnapshot>,
-    /// How the counters of its ports fared: device by device, port by port as they stand there.
-    pub counting: Vec<Vec<Counting>>,
-    /// What its counters had counted before they fell last, in the same order.
-    pub befores: Vec<Vec<Option<Arc<Before>>>>,
-    /// What its devices are known by, in the same order: their GUIDs, or what takes the place of one.
-    pub ids: Vec<Guid>,
-    /// How many looks there were.
-    pub looks: u64,
-    /// The devices that are gone, by name.
-    pub missing: Vec<Missing>,
-    /// The events that were dropped.
-    pub dropped: Dropped,
-    /// What the ports went through.
-    pub tally: Tally,
-    /// The devices whose events are heard.
-    pub heard: BTreeSet<String>,
-    /// Which port is in which fabric.
-    pub rails: Rails,
-}
-
-impl HostObservation {
-    /// Whether the latest look could read a device. Where there is none, and none was there before, nothing
-    /// is wrong: not every host has one.
-    pub fn success(&self) -> bool {
-        self.snapshot.as_ref().is_some_and(|snapshot| {
-            let none_is_due = snapshot.devices.is_empty() && self.missing.is_empty();
-            none_is_due && snapshot.problem.is_none()
-                || snapshot.devices.iter().any(|device| device.answers)
-        })
-    }
-
-    /// Why nothing could be read, where the reason is not a device's: sysfs is not where it should be, or
-    /// may not be read.
-    pub fn problem(&self) -> Option<&str> {
-        let problem = self.snapshot.as_ref()?.problem.as_deref()?;
-        Some(problem).filter(|_| !self.success())
-    }
-}
 
 /// Watches the host's own devices; see the module.
 pub struct HostMonitor {
@@ -325,12 +264,12 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::collect::host::events::Heard;
     use crate::config::Settings;
     use crate::config::options::Options;
-    use crate::fabric::Guid;
-    use crate::fabric::host::tests::{port, snapshot};
-    use crate::fabric::moment::Anchor;
+    use ib_mad::Guid;
+    use ib_mad::moment::Anchor;
+    use rdma_host::reader::events::Heard;
+    use rdma_host::testing::{port, snapshot};
 
     #[test]
     fn what_a_port_tells_of_its_link_reaches_the_judges_of_fabrics() {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::fabric::host::HostSnapshot;
-use crate::fabric::{Guid, PortNumber};
-use crate::health::findings::Counting;
-use crate::health::plausible::UNBOUNDED;
-use crate::health::totals::{Before, Memory, PortTotals};
+use ib_health::findings::Counting;
+use ib_health::plausible::UNBOUNDED;
+use ib_health::totals::{Before, Memory, PortTotals};
+use ib_mad::{Guid, PortNumber};
+use rdma_host::model::HostSnapshot;
 
 /// How many ports are remembered while not all of them are there: virtual functions of containers may
 /// get new names each time, for years.
@@ -73,9 +73,9 @@ impl HostTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Counter;
-    use crate::fabric::host::tests::{port, snapshot};
-    use crate::health::totals::Remembered;
+    use ib_health::totals::Remembered;
+    use ib_mad::Counter;
+    use rdma_host::testing::{port, snapshot};
 
     #[test]
     fn a_ports_totals_are_its_own_and_survive_a_clear() {

@@ -1,0 +1,189 @@
+//! What moved on every cable between two moments.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use ib_fabric::topology::LinkId;
+use ib_health::Verdict;
+
+use super::model::{Cable, Moved, Port, Sum, Then, Window};
+use super::source::{AskError, Source, Wanted};
+
+/// What moved on a cable.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkDiff {
+    /// Its ends; one, if nobody knows where the cable leads.
+    pub ends: Vec<Port>,
+    /// The cable at the first moment, and at the second; nothing if it was not there, or not known.
+    pub cable: [Option<Cable>; 2],
+    /// Whether the fabric was known at each moment: otherwise nobody knows what came and went.
+    pub known: [bool; 2],
+    /// How many events there were, by kind.
+    pub events: BTreeMap<String, usize>,
+    /// What each end's errors grew by, in the order of the ends.
+    pub errors: Vec<Vec<Sum>>,
+}
+
+impl LinkDiff {
+    /// As people call it.
+    pub fn label(&self) -> String {
+        self.ends.iter().map(Port::label).collect::<Vec<_>>().join(" – ")
+    }
+
+    /// All errors of both ends.
+    pub fn sum(&self) -> u128 {
+        self.errors.iter().flatten().map(|sum| u128::from(sum.by)).sum()
+    }
+
+    /// What is another now than it was, in words.
+    pub fn changes(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        match &self.cable {
+            [Some(was), Some(is)] => {
+                if was.verdict != is.verdict {
+                    told.push(format!("{} -> {}", was.verdict.label(), is.verdict.label()));
+                } else if is.verdict >= Verdict::Watch {
+                    told.push(format!("still {}", is.verdict.label()));
+                }
+                if let (Some(was), Some(is)) = (&was.rate, &is.rate)
+                    && was != is
+                {
+                    told.push(format!("{was} -> {is}"));
+                }
+                match (was.up, is.up) {
+                    (Some(true), Some(false)) => told.push("went down".into()),
+                    (Some(false), Some(true)) => told.push("came up".into()),
+                    (_, Some(false)) => told.push("still down".into()),
+                    _ => {}
+                }
+            }
+            [Some(_), None] if self.known[1] => told.push("not there any more".into()),
+            [None, Some(_)] if self.known[0] => told.push("new".into()),
+            [Some(cable), None] | [None, Some(cable)] if cable.verdict >= Verdict::Watch => {
+                told.push(cable.verdict.label().into());
+            }
+            _ => {}
+        }
+        told.extend(self.events.iter().map(|(kind, count)| format!("{count} x {kind}")));
+        told
+    }
+
+    /// How bad it is now, how much happened, how many errors there were.
+    fn rank(&self) -> (Verdict, usize, u128) {
+        let [was, is] = &self.cable;
+        let now = is.as_ref().map_or(Verdict::Ok, |cable| cable.verdict);
+        // That too little is known is no worse than that all is well.
+        let now = if now == Verdict::Unknown { Verdict::Ok } else { now };
+        let gone = usize::from(self.known == [true; 2] && was.is_some() != is.is_some());
+        (now, self.events.values().sum::<usize>() + gone, self.sum())
+    }
+}
+
+/// The cables on which anything moved in a window, the worst first.
+pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, AskError> {
+    let events = source.events(&Wanted::all(window))?;
+    let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
+    let mut links: BTreeMap<Key, LinkDiff> = BTreeMap::new();
+    let mut loose: Vec<LinkDiff> = Vec::new();
+    for Moved { port, peer, sums } in source.moved(window)? {
+        let Some(peer) = peer else {
+            let (cable, known, events) = ([None, None], [false; 2], BTreeMap::new());
+            loose.push(LinkDiff { ends: vec![port], cable, known, events, errors: vec![sums] });
+            continue;
+        };
+        let diff = entry(&mut links, [port.clone(), peer]);
+        let end = diff.ends.iter().position(|end| end.is(&port)).unwrap_or_default();
+        if let Some(errors) = diff.errors.get_mut(end) {
+            *errors = sums;
+        }
+    }
+    let mut cables: [BTreeMap<Key, Cable>; 2] = [by_link(&before), by_link(&after)];
+    for event in &events {
+        let Some(link) = event.link else { continue };
+        let key = (event.fabric.clone(), link);
+        let known = || cables.iter().rev().find_map(|cables| cables.get(&key));
+        let ends = known().map_or_else(|| named(&event.fabric, link), |cable| cable.ends.clone());
+        *entry(&mut links, ends).events.entry(event.kind.clone()).or_default() += 1;
+    }
+    // What was not known of the one moment says nothing about what came and went.
+    let knows = |fabrics: &[Then], name: &str| fabrics.iter().any(|then| then.fabric == name);
+    let ids: BTreeSet<Key> = cables.iter().flat_map(BTreeMap::keys).cloned().collect();
+    for id in ids {
+        let [was, is] = cables.each_mut().map(|cables| cables.remove(&id));
+        let Some(either) = was.as_ref().or(is.as_ref()) else { continue };
+        let fabric = &either.ends[0].fabric;
+        let was_known = [knows(&before, fabric), knows(&after, fabric)];
+        let moved = was != is && was_known == [true; 2];
+        let is_bad = is.as_ref().is_some_and(|cable| cable.verdict >= Verdict::Watch);
+        if moved || is_bad || links.contains_key(&id) {
+            let ends = either.ends.clone();
+            let diff = entry(&mut links, ends);
+            (diff.cable, diff.known) = ([was, is], was_known);
+        }
+    }
+    let mut all: Vec<LinkDiff> = links.into_values().chain(loose).collect();
+    all.sort_by(|a, b| b.rank().cmp(&a.rank()).then_with(|| a.ends.cmp(&b.ends)));
+    Ok(all)
+}
+
+/// A cable, and the fabric that tells of it: a net that is watched by two devices is two of them.
+type Key = (String, LinkId);
+
+fn entry(links: &mut BTreeMap<Key, LinkDiff>, mut ends: [Port; 2]) -> &mut LinkDiff {
+    ends.sort_by_key(Port::end);
+    let id = LinkId::between(ends[0].end(), ends[1].end());
+    links.entry((ends[0].fabric.clone(), id)).or_insert_with(|| LinkDiff {
+        ends: ends.into(),
+        cable: [None, None],
+        known: [false; 2],
+        events: BTreeMap::new(),
+        errors: vec![Vec::new(), Vec::new()],
+    })
+}
+
+fn by_link(fabrics: &[Then]) -> BTreeMap<Key, Cable> {
+    let cables = fabrics.iter().flat_map(|then| &then.cables);
+    cables.map(|cable| ((cable.ends[0].fabric.clone(), cable.link()), cable.clone())).collect()
+}
+
+/// The ends of a cable of which nothing but its id is known.
+fn named(fabric: &str, link: LinkId) -> [Port; 2] {
+    link.ends().map(|(guid, port)| Port {
+        fabric: fabric.into(),
+        guid,
+        port,
+        node: guid.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::Kind;
+    use crate::source::Canned;
+
+    /// One net that is watched by two devices has each of its cables in two fabrics.
+    #[test]
+    fn what_two_fabrics_tell_of_the_same_guids_is_kept_apart() {
+        let mut source = Canned::default();
+        for (fabric, by) in [("one", 3), ("two", 5)] {
+            let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port(fabric, node, 1));
+            let id = LinkId::between(a.end(), b.end());
+            source.events.push(Canned::event(Kind::Flap, Some(id), &a));
+            source.moved.push(Canned::counted(&a, Some(&b), by));
+            source.moved.push(Canned::counted(&b, Some(&a), 10 * by));
+        }
+        let window = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::UNIX_EPOCH };
+        let told = between(&source, window).unwrap();
+        assert_eq!(told.len(), 2, "{told:?}");
+        for (diff, fabric, by) in [(&told[0], "two", 5), (&told[1], "one", 3)] {
+            assert!(diff.ends.iter().all(|end| end.fabric == fabric), "{diff:?}");
+            assert_eq!(diff.events["flap"], 1, "{diff:?}");
+            let errors: Vec<u64> = diff.errors.iter().map(|sums| sums[0].by).collect();
+            assert_eq!(errors, [by, 10 * by], "{diff:?}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What is recorded, where, and for how long.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the history calls this host's own devices, as if they were a fabric.
+pub const HOST_FABRIC: &str = "host";
+
+/// So many bytes of a disk are left alone: what a host needs to keep its logs and to be logged in to.
+pub const LEAST_FREE: u64 = 256 << 20;
+
+/// What is recorded, where, and for how long.
+#[derive(Clone, Debug)]
+pub struct HistorySettings {
+    /// The file.
+    pub file: PathBuf,
+    /// How many bytes it may have.
+    pub size: u64,
+    /// How long each sweep's traffic is kept.
+    pub traffic_for: Duration,
+    /// How long events and all other counters are kept.
+    pub rare_for: Duration,
+    /// Below so many free bytes on its disk nothing is written.
+    pub least_free: u64,
+}
+
+impl HistorySettings {
+    /// With the usual budget.
+    pub fn new(file: PathBuf) -> Self {
+        HistorySettings {
+            file,
+            size: 1 << 30,
+            traffic_for: Duration::from_secs(24 * 3600),
+            rare_for: Duration::from_secs(30 * 24 * 3600),
+            least_free: LEAST_FREE,
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! How a fabric is put together: from what a discovery found, and from what is remembered.
+
+use std::collections::{HashMap, HashSet};
+
+use super::names::NodeNames;
+use super::topology::{
+    DuplicateGuid, End, Fabric, Link, Node, NodeIndex, Peer, Port, PortIndex, Presence,
+};
+use super::unique::{Named, make_unique};
+use ib_mad::ids::{Guid, Lid, PortNumber};
+use ib_mad::moment::Moment;
+use ib_mad::node::{NodeIdentity, NodeKind, PortRole};
+use ib_mad::port_state::PortStatus;
+
+/// What a discovery found of a node.
+#[derive(Clone, Debug)]
+pub struct FoundNode {
+    /// What it told of itself.
+    pub identity: NodeIdentity,
+    /// The ports that answered or were reached.
+    pub ports: Vec<FoundPort>,
+}
+
+/// What a discovery found of a port.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundPort {
+    /// Its number.
+    pub number: PortNumber,
+    /// Its own GUID.
+    pub guid: Guid,
+    /// What it said.
+    pub status: Option<PortStatus>,
+    /// What it is for, if it was asked and answered.
+    pub role: Option<PortRole>,
+}
+
+/// What a discovery found of a fabric.
+#[derive(Clone, Debug, Default)]
+pub struct FoundFabric {
+    /// The nodes.
+    pub nodes: Vec<FoundNode>,
+    /// The cables between them.
+    pub links: Vec<(End, End)>,
+    /// Ports with a link behind which nobody answered.
+    pub unreached: Vec<End>,
+    /// The port that was walked from; a switch is walked from at its port 0.
+    pub home: Option<End>,
+    /// Our own port did not answer, so nothing was asked: all that is known is behind that gap.
+    pub is_cut_off: bool,
+    /// Nodes that were left out because another node has their GUID.
+    pub duplicates: Vec<DuplicateGuid>,
+    /// Names may be the same: a host's devices, of which one takes the other's name.
+    pub names_repeat: bool,
+}
+
+impl FoundFabric {
+    fn lids(&self) -> impl Iterator<Item = Lid> + '_ {
+        let ports = self.nodes.iter().flat_map(|node| &node.ports);
+        let lids = ports.filter_map(|port| port.status).map(|status| status.lid);
+        lids.filter(|lid| lid.is_unicast())
+    }
+}
+
+impl Port {
+    /// What was found of it when it was last reached.
+    fn as_last_found(&self) -> FoundPort {
+        FoundPort { number: self.number, guid: self.guid, status: self.status, role: self.role }
+    }
+}
+
+impl FoundFabric {
+    /// Gives nodes whose NodeDescription was lost the one that they had, and the kind that was derived
+    /// from it.
+    fn keep_descriptions(&mut self, previous: &Fabric) {
+        for node in self.nodes.iter_mut().filter(|node| node.identity.description.is_empty()) {
+            if let Some(known) = previous.node_by_guid(node.identity.guid) {
+                let known = &previous.node(known).identity;
+                node.identity.description.clone_from(&known.description);
+                if node.identity.kind == NodeKind::Ca && known.kind == NodeKind::AggregationNode {
+                    node.identity.kind = known.kind;
+                }
+            }
+        }
+    }
+
+    /// Gives ports whose answer about their role was lost the role that they had.
+    fn keep_roles(&mut self, previous: &Fabric) {
+        for node in &mut self.nodes {
+            let guid = node.identity.guid;
+            for port in node.ports.iter_mut().filter(|port| port.role.is_none()) {
+                let known = previous.find((guid, port.number));
+                port.role = known.and_then(|known| previous.port(known).role);
+            }
+        }
+    }
+}
+
+impl Fabric {
+    /// Builds the fabric from what a discovery found at `now`.
+    ///
+    /// Of `previous`, the nodes that were not found again stay as absent ones unless they were
+    /// last found before `forget_before`, and cables without a link now keep the ends they had.
+    /// Who was behind a port that has a link and nobody answers behind it now is not taken for gone.
+    pub fn assemble(
+        mut found: FoundFabric,
+        names: &NodeNames,
+        now: Moment,
+        previous: Option<(&Fabric, Moment)>,
+    ) -> Fabric {
+        let mut entries = Vec::new();
+        if let Some((previous, forget_before)) = previous {
+            let hidden = previous.keep_hidden(&mut found);
+            found.keep_descriptions(previous);
+            found.keep_roles(previous);
+            let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
+            let lids: HashSet<Lid> = found.lids().collect();
+            let gone = |node: &&Node| !here.contains(&node.identity.guid);
+            let known = |node: &&Node| node.last_found >= forget_before;
+            for node in previous.nodes.iter().filter(gone).filter(known) {
+                let mut old = previous.as_last_found(node);
+                // A LID that somebody else was found with is not to be asked in its name.
+                for status in old.ports.iter_mut().filter_map(|port| port.status.as_mut()) {
+                    if lids.contains(&status.lid) {
+                        status.lid = Lid::default();
+                    }
+                }
+                let hidden = hidden.contains(&node.identity.guid);
+                let presence = if hidden { Presence::Hidden } else { Presence::Absent };
+                entries.push((old, node.last_found, presence));
+            }
+        }
+        entries.extend(found.nodes.into_iter().map(|node| (node, now, Presence::Found)));
+        entries.sort_by_key(|(node, ..)| node.identity.guid);
+        entries.dedup_by_key(|(node, ..)| node.identity.guid);
+        let called = |(node, _, presence): &(FoundNode, Moment, Presence)| {
+            let identity = &node.identity;
+            let name = match names.get(identity.guid).unwrap_or(&identity.description) {
+                "" => identity.guid.to_string(),
+                name => name.to_owned(),
+            };
+            Named { guid: identity.guid, name, absent: *presence == Presence::Absent }
+        };
+        let mut called: Vec<Named> = entries.iter().map(called).collect();
+        if !found.names_repeat {
+            make_unique(&mut called, |guid| {
+                let (previous, _) = previous?;
+                Some(&*previous.node(previous.node_by_guid(guid)?).name)
+            });
+        }
+        let mut fabric = Fabric { duplicates: found.duplicates, ..Fabric::default() };
+        for ((node, last_found, presence), called) in entries.into_iter().zip(called) {
+            fabric.push(node, called.name, last_found, presence);
+        }
+        fabric.home = found.home.and_then(|home| fabric.find(home));
+        for &(a, b) in &found.links {
+            if let (Some(a), Some(b)) = (fabric.find(a), fabric.find(b)) {
+                fabric.join(a, b, true);
+            }
+        }
+        if let Some((previous, _)) = previous {
+            for Link(a, b) in previous.links() {
+                let ends = (fabric.find(previous.end(a)), fabric.find(previous.end(b)));
+                if let (Some(a), Some(b)) = ends
+                    && fabric.port(a).peer.is_none()
+                    && fabric.port(b).peer.is_none()
+                {
+                    fabric.join(a, b, false);
+                }
+            }
+        }
+        fabric
+    }
+
+    /// Keeps what this fabric knows of behind the ports that `found` did not get through: cables are
+    /// added to it, and ports of nodes that are there by another port. Tells the nodes that are
+    /// hidden there, behind such ports or behind one another.
+    fn keep_hidden(&self, found: &mut FoundFabric) -> HashSet<Guid> {
+        if found.is_cut_off {
+            let links = self.links().map(|Link(a, b)| (a, b));
+            let connected =
+                links.filter(|&(a, _)| self.port(a).peer.is_some_and(|peer| peer.connected));
+            found.links.extend(connected.map(|(a, b)| (self.end(a), self.end(b))));
+            found.home = self.home.map(|home| self.end(home));
+            found.duplicates.clone_from(&self.duplicates);
+            let present = self.nodes.iter().filter(|node| node.present());
+            return present.map(|node| node.identity.guid).collect();
+        }
+        let places: HashMap<Guid, usize> =
+            found.nodes.iter().enumerate().map(|(at, node)| (node.identity.guid, at)).collect();
+        // What was found of a cable's other end is truer than what is remembered.
+        let linked: HashSet<End> = found.links.iter().flat_map(|&(a, b)| [a, b]).collect();
+        let mut hidden = HashSet::new();
+        let unreached = found.unreached.iter().filter(|end| !linked.contains(end));
+        let mut ports: Vec<PortIndex> = unreached.filter_map(|end| self.find(*end)).collect();
+        while let Some(port) = ports.pop() {
+            let Some(peer) = self.port(port).peer.filter(|peer| peer.connected) else { continue };
+            let (node, end) = (self.port(peer.port).node, self.end(peer.port));
+            if !self.node(node).present() || linked.contains(&end) {
+                continue;
+            }
+            if let Some(&at) = places.get(&end.0) {
+                let known = &mut found.nodes[at].ports;
+                if !known.iter().any(|port| port.number == end.1) {
+                    known.push(self.port(peer.port).as_last_found());
+                }
+            } else if hidden.insert(end.0) {
+                ports.extend(self.ports_of(node).filter(|other| *other != peer.port));
+            }
+            found.links.push((self.end(port), end));
+        }
+        hidden
+    }
+
+    /// A node as it was found before: where it may be asked whether it is back.
+    fn as_last_found(&self, node: &Node) -> FoundNode {
+        let ports = &self.ports[node.first_port as usize..][..node.port_slots as usize];
+        let ports = ports.iter().map(Port::as_last_found).collect();
+        FoundNode { identity: node.identity.clone(), ports }
+    }
+
+    fn push(&mut self, found: FoundNode, name: String, last_found: Moment, presence: Presence) {
+        let index = NodeIndex(self.nodes.len() as u32);
+        let identity = found.identity;
+        let first = identity.first_port();
+        let first_port = self.ports.len() as u32;
+        self.ports.extend((first..=identity.port_count).map(|number| Port {
+            node: index,
+            number,
+            guid: Guid::default(),
+            status: None,
+            role: None,
+            peer: None,
+        }));
+        for port in found.ports {
+            if let Some(slot) =
+                port.number.checked_sub(first).filter(|_| port.number <= identity.port_count)
+            {
+                let slot = &mut self.ports[first_port as usize + usize::from(slot)];
+                slot.guid = port.guid;
+                slot.status = port.status;
+                slot.role = port.role;
+            }
+        }
+        self.by_guid.insert(identity.guid, index);
+        self.nodes.push(Node {
+            name,
+            identity,
+            presence,
+            last_found,
+            first_port,
+            port_slots: self.ports.len() as u32 - first_port,
+        });
+    }
+
+    /// Joins two ports; whoever was joined to either of them before is so no more.
+    fn join(&mut self, a: PortIndex, b: PortIndex, connected: bool) {
+        for (end, other) in [(a, b), (b, a)] {
+            let old = self.ports[end.0 as usize].peer.replace(Peer { port: other, connected });
+            if let Some(old) = old.filter(|old| old.port != other) {
+                self.ports[old.port.0 as usize].peer = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{end, fabric, found};
+
+    #[test]
+    fn a_pulled_cable_and_a_lost_node_are_remembered() {
+        let before = fabric(
+            vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1)],
+            &[(end(1, 1), end(2, 1))],
+            None,
+        );
+        let after = fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&before, Moment(10))));
+        let lost = after.node(after.node_by_guid(Guid(2)).unwrap());
+        assert!(!lost.present());
+        let port = after.find(end(1, 1)).unwrap();
+        let peer = after.port(port).peer.unwrap();
+        assert_eq!((after.end(peer.port), peer.connected), (end(2, 1), false));
+
+        let forgotten =
+            fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&after, Moment(11))));
+        assert!(forgotten.node_by_guid(Guid(2)).is_none());
+        assert!(forgotten.port(port).peer.is_none());
+    }
+
+    #[test]
+    fn who_is_behind_a_gap_is_not_taken_for_gone() {
+        let nodes = |guids: &[(u64, NodeKind)]| {
+            guids.iter().map(|&(guid, kind)| found(guid, kind, 3)).collect::<Vec<_>>()
+        };
+        let all =
+            [(1, NodeKind::Switch), (2, NodeKind::Switch), (3, NodeKind::Ca), (4, NodeKind::Ca)];
+        let links = [(end(1, 1), end(2, 1)), (end(2, 2), end(3, 1)), (end(1, 2), end(4, 1))];
+        let before = fabric(nodes(&all), &links, None);
+        // The second switch does not answer, so neither it nor its host is found; host 4 is gone.
+        let gap = || FoundFabric {
+            nodes: nodes(&all[..1]),
+            unreached: vec![end(1, 1)],
+            ..FoundFabric::default()
+        };
+        let after =
+            Fabric::assemble(gap(), &NodeNames::default(), Moment(11), Some((&before, Moment(0))));
+        let present: Vec<bool> = after.nodes.iter().map(Node::present).collect();
+        assert_eq!(present, [true, true, true, false]);
+        let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
+        assert_eq!(connected.count(), 2);
+
+        // They are not kept for ever, nor in the name of a LID that another has by now.
+        let names = NodeNames::default();
+        let late = Fabric::assemble(gap(), &names, Moment(99), Some((&after, Moment(50))));
+        assert_eq!(late.nodes.len(), 1);
+        let mut taken = gap();
+        if let Some(status) = &mut taken.nodes[0].ports[0].status {
+            status.lid = Lid(3);
+        }
+        let after = Fabric::assemble(taken, &names, Moment(12), Some((&before, Moment(0))));
+        assert_eq!(after.lid_of(after.find(end(3, 1)).unwrap()), None);
+    }
+
+    #[test]
+    fn everything_is_hidden_when_our_own_port_does_not_answer() {
+        let nodes = vec![found(1, NodeKind::Ca, 1), found(2, NodeKind::Switch, 2)];
+        let before = fabric(nodes, &[(end(1, 1), end(2, 1))], None);
+        let home = before.find(end(1, 1));
+        let before = Fabric { home, ..before };
+        let cut_off = FoundFabric { is_cut_off: true, ..FoundFabric::default() };
+        let previous = Some((&before, Moment(0)));
+        let after = Fabric::assemble(cut_off, &NodeNames::default(), Moment(11), previous);
+        let presence: Vec<Presence> = after.nodes.iter().map(|node| node.presence).collect();
+        assert_eq!(presence, [Presence::Hidden; 2]);
+        assert_eq!(after.home, home);
+        assert!(after.links().all(|link| after.port(link.0).peer.unwrap().connected));
+        assert_eq!(after.links().count(), 1);
+    }
+
+    #[test]
+    fn what_was_found_of_a_cable_is_truer_than_what_is_remembered() {
+        let nodes = || {
+            vec![
+                found(1, NodeKind::Switch, 2),
+                found(2, NodeKind::Ca, 2),
+                found(3, NodeKind::Ca, 1),
+            ]
+        };
+        let before = fabric(nodes(), &[(end(1, 1), end(2, 1)), (end(1, 2), end(2, 2))], None);
+        let assembled = |links: Vec<(End, End)>, unreached| {
+            let mut now =
+                FoundFabric { nodes: nodes(), links, unreached, ..FoundFabric::default() };
+            now.nodes[1].ports.truncate(1);
+            Fabric::assemble(now, &NodeNames::default(), Moment(11), Some((&before, Moment(0))))
+        };
+        // The host's second port is behind a gap: it keeps its state and its cable.
+        let kept = assembled(vec![(end(1, 1), end(2, 1))], vec![end(1, 2)]);
+        let port = kept.find(end(2, 2)).unwrap();
+        assert!(kept.port(port).status.is_some() && kept.port(port).peer.unwrap().connected);
+        // Unless that cable was found to lead elsewhere, from its other end.
+        let moved =
+            assembled(vec![(end(1, 1), end(2, 1)), (end(3, 1), end(1, 2))], vec![end(1, 2)]);
+        let peer = moved.port(moved.find(end(1, 2)).unwrap()).peer.unwrap();
+        assert_eq!(moved.end(peer.port), end(3, 1));
+    }
+
+    #[test]
+    fn a_cable_that_was_moved_leaves_no_ghost_behind() {
+        let nodes = || {
+            vec![
+                found(1, NodeKind::Switch, 2),
+                found(2, NodeKind::Ca, 1),
+                found(3, NodeKind::Ca, 1),
+            ]
+        };
+        let before = fabric(nodes(), &[(end(1, 1), end(2, 1))], None);
+        let after = fabric(nodes(), &[(end(1, 2), end(2, 1))], Some((&before, Moment(0))));
+        assert!(after.port(after.find(end(1, 1)).unwrap()).peer.is_none());
+        assert_eq!(after.links().count(), 1);
+    }
+
+    #[test]
+    fn two_nodes_that_claim_one_cable_end_do_not_confuse_the_rest() {
+        let nodes = vec![
+            found(1, NodeKind::Switch, 2),
+            found(2, NodeKind::Ca, 1),
+            found(3, NodeKind::Ca, 1),
+        ];
+        let fabric = fabric(nodes, &[(end(1, 1), end(2, 1)), (end(1, 1), end(3, 1))], None);
+        assert!(fabric.port(fabric.find(end(2, 1)).unwrap()).peer.is_none());
+        assert_eq!(fabric.links().count(), 1);
+    }
+
+    #[test]
+    fn a_node_whose_description_was_lost_keeps_the_one_it_had() {
+        let host = |description: &str| {
+            let mut host = found(7, NodeKind::Ca, 1);
+            host.identity.description = description.into();
+            FoundFabric { nodes: vec![host], ..FoundFabric::default() }
+        };
+        let names = NodeNames::default();
+        let told = |found, before: Option<&Fabric>| {
+            let before = before.map(|before| (before, Moment(0)));
+            Fabric::assemble(found, &names, Moment(9), before)
+        };
+        let name = |fabric: &Fabric| fabric.node(NodeIndex(0)).name.clone();
+        let first = told(host("host-7"), None);
+        assert_eq!(name(&told(host(""), Some(&first))), "host-7");
+        assert_eq!(name(&told(host("new"), Some(&first))), "new");
+        assert_eq!(name(&told(host(""), None)), "0x0000000000000007", "people need some name");
+    }
+
+    #[test]
+    fn nodes_that_share_a_name_are_told_apart_while_any_of_them_is_remembered() {
+        let switches = |guids: &[u64]| {
+            let mut nodes: Vec<_> =
+                guids.iter().map(|&guid| found(guid, NodeKind::Switch, 2)).collect();
+            for node in &mut nodes {
+                node.identity.description = "Quantum-2 Mellanox Technologies".into();
+            }
+            FoundFabric { nodes, ..FoundFabric::default() }
+        };
+        let names = NodeNames::parse("0x3 \"leaf 3\"").unwrap();
+        let called = |fabric: &Fabric| -> Vec<String> {
+            fabric.nodes.iter().map(|node| node.name.clone()).collect()
+        };
+        let shared = "Quantum-2 Mellanox Technologies";
+        let twins = [format!("{shared}#0000a1"), format!("{shared}#0000a2")];
+        let both = Fabric::assemble(switches(&[3, 0xa1, 0xa2]), &names, Moment(9), None);
+        assert_eq!(called(&both), ["leaf 3", &twins[0], &twins[1]], "the site's own name counts");
+        assert_eq!(both.nodes[1].shared_name(), shared);
+        // While one of them is gone the other is not renamed; once it is forgotten, the name is its own.
+        let one = |before, forget| {
+            Fabric::assemble(switches(&[0xa1]), &names, Moment(10), Some((before, Moment(forget))))
+        };
+        let gone = one(&both, 0);
+        assert_eq!(called(&gone)[1..], twins);
+        let forgotten = one(&gone, 11);
+        assert_eq!(called(&forgotten), [shared]);
+        // A host's devices take each other's names.
+        let devices = FoundFabric { names_repeat: true, ..switches(&[1, 2]) };
+        let devices = Fabric::assemble(devices, &NodeNames::default(), Moment(9), None);
+        assert_eq!(called(&devices), [shared, shared]);
+    }
+}

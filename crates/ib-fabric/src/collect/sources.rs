@@ -1,0 +1,316 @@
+//! Selects the field that each counter is taken from, where a port keeps it in two.
+//!
+//! ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of
+//! them at 0 (see [`pma::plan`](ib_mad::pma::plan)). So the 64-bit value is used unless it is 0
+//! while the classic one is not. Once a 64-bit field was seen above 0 it counts, and its 0 is a reset,
+//! unless the classic field grows meanwhile; until then it may be unused, and its 0 alone says nothing.
+
+use std::collections::HashMap;
+
+use crate::Fabric;
+use crate::topology::End;
+use ib_mad::counter::Place;
+use ib_mad::{Counter, Reading};
+
+/// What is known of the fields of each port, kept from sweep to sweep.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    by_port: HashMap<End, Source>,
+    /// What the classic field showed while the 64-bit one, which had counted before, was at 0: if it grows
+    /// and the other does not, new firmware may have stopped filling the other.
+    doubted: HashMap<(End, Counter), u64>,
+}
+
+/// One bit a counter; neither bit is set while both fields show 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Source {
+    /// The 64-bit field counts.
+    wide: u64,
+    /// Only the classic field counts, as far as it was seen.
+    narrow: u64,
+}
+
+impl Sources {
+    /// Puts the value of the right field into a reading, which holds the 64-bit values as far as
+    /// they were read; `narrow` holds the classic ones. A counter that neither answer settles is
+    /// absent: a value of the other field would look like a reset.
+    pub fn select(
+        &mut self,
+        port: End,
+        counters: &[(Counter, Place)],
+        reading: &mut Reading,
+        narrow: Option<&Reading>,
+    ) {
+        let before = self.by_port.get(&port).copied().unwrap_or_default();
+        let mut source = before;
+        for &(counter, _) in counters {
+            let bit = 1 << counter as usize;
+            let classic = narrow.and_then(|narrow| Some((narrow, narrow.get(counter)?)));
+            match reading.get(counter) {
+                // No reading: it says nothing about which field counts.
+                Some(value) if !counter.can_show(value) => {}
+                Some(1..) => {
+                    // It counts after all; it was cleared when it was seen at 0.
+                    if source.narrow & bit != 0 {
+                        reading.rebase(counter);
+                    }
+                    source.narrow &= !bit;
+                    source.wide |= bit;
+                    if !self.doubted.is_empty() {
+                        self.doubted.remove(&(port, counter));
+                    }
+                }
+                Some(0) if source.wide & bit != 0 => {
+                    let Some((narrow, value @ 1..)) = classic else { continue };
+                    let before = self.doubted.insert((port, counter), value);
+                    if before.is_some_and(|before| value > before) {
+                        self.doubted.remove(&(port, counter));
+                        source.wide &= !bit;
+                        source.narrow |= bit;
+                        reading.copy(counter, narrow);
+                        reading.rebase(counter);
+                    }
+                }
+                wide => match classic {
+                    Some((_, 0)) if wide.is_some() => {}
+                    Some((narrow, _)) if wide.is_some() || source.narrow & bit != 0 => {
+                        source.narrow |= bit;
+                        reading.copy(counter, narrow);
+                    }
+                    _ => reading.remove(counter),
+                },
+            }
+        }
+        if source != before {
+            self.by_port.insert(port, source);
+        }
+    }
+
+    /// Whether a counter of a port is taken from the classic field.
+    pub fn is_narrow(&self, port: End, counter: Counter) -> bool {
+        let source = self.by_port.get(&port);
+        source.is_some_and(|source| source.narrow >> counter as usize & 1 == 1)
+    }
+
+    /// Forgets the ports of nodes that are not known any more. A node that is only gone for a while
+    /// keeps its counters, and they their fields.
+    pub fn keep_known(&mut self, fabric: &Fabric) {
+        self.by_port.retain(|(guid, _), _| fabric.node_by_guid(*guid).is_some());
+        self.doubted.retain(|((guid, _), _), _| fabric.node_by_guid(*guid).is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use ib_health::totals::PortTotals;
+    use ib_mad::counter::Attribute;
+    use ib_mad::{Guid, Moment};
+
+    const PORT: End = (Guid(7), 1);
+    const DOWNED: Counter = Counter::LinkDowned;
+    /// Between two sweeps.
+    const SWEEP: Duration = Duration::from_secs(15);
+    /// In bytes a second: 4x NDR.
+    const RATE: u64 = 50_000_000_000;
+
+    fn counters() -> Vec<(Counter, Place)> {
+        let places = DOWNED.row().places.iter();
+        let classic = places.filter(|place| place.attribute == Attribute::PortCounters);
+        classic.map(|place| (DOWNED, *place)).collect()
+    }
+
+    /// What is read of a counter, and whether it is stuck, from what its two fields answer.
+    fn selected(
+        sources: &mut Sources,
+        wide: Option<u64>,
+        narrow: Option<u64>,
+    ) -> (Reading, Option<(u64, bool)>) {
+        let mut reading = Reading::empty(Moment(0));
+        if let Some(wide) = wide {
+            reading.set(DOWNED, wide);
+        }
+        let classic = narrow.map(|narrow| {
+            let mut classic = Reading::empty(Moment(0));
+            classic.set(DOWNED, narrow);
+            if narrow == 255 {
+                classic.set_stuck(DOWNED);
+            }
+            classic
+        });
+        sources.select(PORT, &counters(), &mut reading, classic.as_ref());
+        let value = reading.get(DOWNED).map(|value| (value, reading.is_stuck(DOWNED)));
+        (reading, value)
+    }
+
+    #[test]
+    fn the_64_bit_value_is_used_unless_it_alone_is_0() {
+        type Step = (Option<u64>, Option<u64>, Option<(u64, bool)>);
+        let stories: &[(&str, &[Step])] = &[
+            (
+                "a field that stays 0",
+                &[
+                    (Some(0), Some(0), Some((0, false))),
+                    (Some(0), Some(3), Some((3, false))),
+                    (Some(0), Some(255), Some((255, true))),
+                    // Cleared.
+                    (Some(0), Some(0), Some((0, false))),
+                    (Some(0), Some(1), Some((1, false))),
+                    // Either answer is lost.
+                    (Some(0), None, None),
+                    (None, Some(2), Some((2, false))),
+                    (None, None, None),
+                ],
+            ),
+            (
+                "both count",
+                &[
+                    (Some(7), Some(7), Some((7, false))),
+                    (Some(300), Some(255), Some((300, false))),
+                    // The 64-bit field alone is cleared: that is a reset, and no unused field.
+                    (Some(0), Some(255), Some((0, false))),
+                    (Some(0), None, Some((0, false))),
+                    (Some(4), None, Some((4, false))),
+                    (None, Some(255), None),
+                ],
+            ),
+            (
+                "new firmware does not fill the 64-bit field any more",
+                &[
+                    (Some(7), Some(7), Some((7, false))),
+                    (Some(0), Some(0), Some((0, false))),
+                    (Some(0), Some(2), Some((0, false))),
+                    (Some(0), Some(2), Some((0, false))),
+                    (Some(0), Some(3), Some((3, false))),
+                    (None, Some(4), Some((4, false))),
+                ],
+            ),
+            (
+                "an impossible value says nothing about which field counts",
+                &[
+                    (Some(0), Some(26), Some((26, false))),
+                    (Some(u64::MAX - 39), Some(26), Some((u64::MAX - 39, false))),
+                    (Some(0), Some(27), Some((27, false))),
+                ],
+            ),
+            (
+                "nothing is known yet",
+                &[
+                    (None, Some(9), None),
+                    (Some(0), None, None),
+                    (Some(0), Some(0), Some((0, false))),
+                ],
+            ),
+        ];
+        for (name, steps) in stories {
+            let mut sources = Sources::default();
+            for (at, &(wide, narrow, expected)) in steps.iter().enumerate() {
+                let (_, value) = selected(&mut sources, wide, narrow);
+                assert_eq!(value, expected, "{name}, step {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_64_bit_field_that_begins_to_count_adds_nothing_twice() {
+        let mut sources = Sources::default();
+        let mut totals = PortTotals::default();
+        let mut now = Moment(0);
+        let mut read = |wide, narrow| {
+            let (mut reading, _) = selected(&mut sources, wide, narrow);
+            (now, reading.at) = (now + SWEEP, now);
+            let growth = totals.take(&mut reading, RATE);
+            (reading.get(DOWNED), growth.of(DOWNED), growth.reset)
+        };
+        // The 64-bit field was cleared before we came.
+        assert_eq!(read(Some(0), Some(100)), (Some(100), None, false));
+        assert_eq!(read(None, Some(105)), (Some(105), Some(5), false));
+        assert_eq!(read(Some(6), Some(106)), (Some(105), Some(0), false));
+        assert_eq!(read(Some(8), Some(108)), (Some(107), Some(2), false));
+    }
+
+    /// What happens to a port between two sweeps.
+    #[derive(Clone, Copy, Debug)]
+    struct Step {
+        counts: u64,
+        between: u64,
+        clears: (bool, bool),
+        lost: (bool, bool),
+        wide_first: bool,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let rarely = || prop::bool::weighted(0.15);
+        let step = (0u64..60, 0u64..3, (rarely(), rarely()), (rarely(), rarely()), any::<bool>());
+        let step = step.prop_map(|(counts, between, clears, lost, wide_first)| Step {
+            counts,
+            between,
+            clears,
+            lost,
+            wide_first,
+        });
+        prop::collection::vec(step, 1..60)
+    }
+
+    proptest! {
+        /// Whatever is counted, cleared field by field and lost: a total never exceeds what was
+        /// counted and never falls; and where only the classic field counts and is neither cleared
+        /// nor full, it is what that field shows.
+        #[test]
+        fn a_total_is_never_more_than_the_truth(
+            steps in steps(), wide_counts in any::<bool>(), begins in (0u64..200, 0u64..200),
+        ) {
+            let mut sources = Sources::default();
+            let mut totals = PortTotals::default();
+            // The fields begin at different values: either may have been cleared.
+            let mut wide = if wide_counts { begins.0 } else { 0 };
+            let (mut narrow, mut truth) = (begins.1, begins.0.max(begins.1));
+            if !wide_counts {
+                truth = narrow;
+            }
+            let (mut last, mut exact, mut now) = (0, true, Moment(0));
+            for step in steps {
+                let mut count = |wide: &mut u64, narrow: &mut u64, more: u64| {
+                    truth += more;
+                    *wide += if wide_counts { more } else { 0 };
+                    *narrow = (*narrow + more).min(255);
+                };
+                count(&mut wide, &mut narrow, step.counts);
+                if step.clears.0 {
+                    wide = 0;
+                }
+                if step.clears.1 {
+                    (narrow, exact) = (0, false);
+                }
+                let answers = if step.wide_first {
+                    let first = wide;
+                    count(&mut wide, &mut narrow, step.between);
+                    (first, narrow)
+                } else {
+                    let first = narrow;
+                    count(&mut wide, &mut narrow, step.between);
+                    (wide, first)
+                };
+                let (mut reading, _) = selected(
+                    &mut sources,
+                    (!step.lost.0).then_some(answers.0),
+                    (!step.lost.1).then_some(answers.1),
+                );
+                (now, reading.at) = (now + SWEEP, now);
+                totals.take(&mut reading, RATE);
+                exact &= narrow < 255;
+                let Some(total) = reading.get(DOWNED) else { continue };
+                prop_assert!(total >= last, "fell from {last} to {total}");
+                prop_assert!(total <= truth, "{total} of {truth}");
+                if exact && !wide_counts {
+                    prop_assert_eq!(total, answers.1);
+                }
+                last = total;
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Node names that a site gives: the node-name-map of infiniband-diags and OpenSM.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+use ib_mad::ids::Guid;
+
+/// Names by node GUID, which take the place of the node descriptions that devices tell.
+///
+/// A line is a GUID and a name, best in double quotes; outside of them `#` starts a comment:
+///
+/// ```text
+/// 0x0002c90200000001 "rack 12 leaf 3"   # by the door
+/// ```
+///
+/// As for infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is passed over,
+/// and of several names the first counts. GUIDs are hexadecimal, with `0x` or without.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeNames(HashMap<Guid, String>);
+
+/// More lines than this are not listed: the file is of another kind.
+const MOST_FAULTS: usize = 100;
+
+/// A line that is not one of a node-name-map.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("line {line}: {problem}; a line is: 0x0002c90200000001 \"the node's name\"")]
+pub struct NodeNamesError {
+    /// The line's number, from 1 on.
+    pub line: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl NodeNames {
+    /// Reads a file's text.
+    pub fn parse(text: &str) -> Result<Self, Vec<NodeNamesError>> {
+        let (mut names, mut faults) = (HashMap::new(), Vec::new());
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            match entry(line) {
+                Ok((_, "")) => {}
+                Ok((guid, name)) => {
+                    names.entry(guid).or_insert_with(|| name.to_owned());
+                }
+                Err(problem) => faults.push(NodeNamesError { line: index + 1, problem }),
+            }
+            if faults.len() == MOST_FAULTS {
+                break;
+            }
+        }
+        if faults.is_empty() { Ok(NodeNames(names)) } else { Err(faults) }
+    }
+
+    /// The site's name for a node, if it gave one.
+    pub fn get(&self, guid: Guid) -> Option<&str> {
+        self.0.get(&guid).map(String::as_str)
+    }
+
+    /// How many nodes have one.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no node has one.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A line with more than blanks: its GUID, and the name, which may be empty.
+fn entry(line: &str) -> Result<(Guid, &str), String> {
+    let (guid, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let guid = guid.parse().map_err(|error| format!("{guid:?} is not a GUID ({error})"))?;
+    let rest = rest.trim_start();
+    let name = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split_once('"').ok_or("the quotes around the name have no end")?.0,
+        None => rest.split('#').next().unwrap_or_default().trim_end(),
+    };
+    Ok((guid, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_of_the_infiniband_diags_form() {
+        let names = NodeNames::parse(concat!(
+            "# switches\n",
+            "\n",
+            "0x0002c90200000001\t\"rack 12, leaf #3\" # by the door\n",
+            "  2c90200000002   \"spine\"\n",
+            "0x2c90200000002 \"spine 1\"\n",
+            "0x3\n",
+            "0x4 # nothing\n",
+            "0x5 plain name # and more\n",
+        ))
+        .unwrap();
+        assert_eq!(names.len(), 3);
+        assert_eq!(names.get(Guid(0x2_c902_0000_0001)), Some("rack 12, leaf #3"));
+        assert_eq!(names.get(Guid(0x2_c902_0000_0002)), Some("spine"));
+        assert_eq!(names.get(Guid(3)), None);
+        assert_eq!(names.get(Guid(5)), Some("plain name"));
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for (text, line, problem) in
+            [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "have no end")]
+        {
+            let errors = NodeNames::parse(text).unwrap_err();
+            let [error] = &errors[..] else { panic!("one line: {errors:?}") };
+            assert_eq!(error.line, line, "{text:?}");
+            assert!(error.problem.contains(problem), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn all_bad_lines_are_named() {
+        let errors = NodeNames::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
+        assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!(NodeNames::parse(&"x\n".repeat(500)).unwrap_err().len(), MOST_FAULTS);
+    }
+}

@@ -1,0 +1,293 @@
+//! Bit error ratios (BER): which share of the bits that a port receives is wrong, and which share may be.
+//!
+//! A ratio is measured over windows. The shortest one with enough evidence decides: a link that is grossly
+//! bad shows it within a minute, one at its limit once it had time for an error or two.
+
+use std::time::Duration;
+
+use ib_mad::Moment;
+use ib_mad::fec::Fec;
+use ib_mad::rate::Speed;
+
+use super::window::{SlidingWindow, Tick};
+
+/// A window over which errors are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BerWindow {
+    /// 75 s: finds grossly bad links.
+    Quick,
+    /// 12 min.
+    Short,
+    /// 125 min.
+    Long,
+}
+
+impl BerWindow {
+    /// All of them, the shortest first.
+    pub const ALL: [BerWindow; 3] = [BerWindow::Quick, BerWindow::Short, BerWindow::Long];
+
+    /// As metrics write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            BerWindow::Quick => "75s",
+            BerWindow::Short => "12m",
+            BerWindow::Long => "125m",
+        }
+    }
+
+    /// Its length once it is full; up to a fifth more.
+    pub fn length(self) -> Duration {
+        Duration::from_secs(match self {
+            BerWindow::Quick => 75,
+            BerWindow::Short => 12 * 60,
+            BerWindow::Long => 125 * 60,
+        })
+    }
+}
+
+/// Which share of the bits on a link may be wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// After error correction: bits that are lost.
+    pub symbol: f32,
+    /// Before error correction: bits that it has to correct. `None` if there is no limit.
+    pub pre_fec: Option<f32>,
+}
+
+/// A row of the table of limits: for a speed, and optionally an error correction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LimitRow {
+    /// The speed.
+    pub speed: Speed,
+    /// Only with this error correction.
+    pub fec: Option<Fec>,
+    /// The limits.
+    pub limits: Limits,
+}
+
+const fn row(speed: Speed, fec: Option<Fec>, symbol: f32, pre_fec: Option<f32>) -> LimitRow {
+    LimitRow { speed, fec, limits: Limits { symbol, pre_fec } }
+}
+
+/// The limits, the more specific rows first.
+///
+/// Up to FDR: the specification's 1e-12. From EDR on: the error level of UFM's PDR plugin
+/// (Field_BER_Thresholds, V06), by what can be read in band. Which process the ASIC is made in and whether it
+/// retries on the link layer (PLR) cannot be read, so HDR has the limit of the 16 nm devices
+/// that most of it runs on, and NDR that of devices with PLR. XDR has NDR's until somebody publishes
+/// its own. At HDR the plugin has one limit for 16 nm devices, whatever the correction. At NDR it has
+/// limits by code: a port with a code that has none has no pre-FEC limit. With PLR its limit is 1e-6 on copper and 1e-5 on active cables: RS(271,257) with PLR is what
+/// copper runs (186 of 190 ends of a public data set), RS(544,514) what optics run.
+const TABLE: [LimitRow; 20] = [
+    row(Speed::Sdr, None, 1e-12, None),
+    row(Speed::Ddr, None, 1e-12, None),
+    row(Speed::Qdr, None, 1e-12, None),
+    row(Speed::Fdr10, None, 1e-12, None),
+    row(Speed::Fdr, None, 1e-12, None),
+    row(Speed::Edr, Some(Fec::LowLatency), 1e-13, Some(1e-12)),
+    row(Speed::Edr, Some(Fec::MellanoxLowLatency), 1e-13, Some(1e-12)),
+    row(Speed::Edr, Some(Fec::ReedSolomon), 1e-13, Some(1e-9)),
+    row(Speed::Edr, None, 1e-13, None),
+    // Only devices made in 7 nm retransmit on the physical layer.
+    row(Speed::Hdr, Some(Fec::Rs544Plr), 1e-14, Some(1e-7)),
+    row(Speed::Hdr, Some(Fec::Rs271Plr), 1e-14, Some(1e-7)),
+    row(Speed::Hdr, None, 1e-13, Some(1e-5)),
+    row(Speed::Ndr, Some(Fec::StrongReedSolomon), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::MellanoxLowLatency), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::Adaptive), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::Cod), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::ZeroLatency), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::Rs271Plr), 1e-14, Some(1e-6)),
+    row(Speed::Ndr, None, 1e-14, Some(1e-5)),
+    row(Speed::Xdr, None, 1e-14, Some(1e-5)),
+];
+
+/// The limits in use.
+#[derive(Clone, Debug)]
+pub struct LimitTable {
+    rows: Vec<LimitRow>,
+}
+
+impl Default for LimitTable {
+    fn default() -> Self {
+        LimitTable::new(&[])
+    }
+}
+
+impl LimitTable {
+    /// The default limits, with a site's own before them.
+    pub fn new(own: &[LimitRow]) -> Self {
+        LimitTable { rows: own.iter().chain(&TABLE).copied().collect() }
+    }
+
+    /// All rows; the first that matches counts.
+    pub fn rows(&self) -> &[LimitRow] {
+        &self.rows
+    }
+
+    /// The limits of a link.
+    pub fn limits(&self, speed: Speed, fec: Option<Fec>) -> Limits {
+        let matches = |row: &&LimitRow| row.speed == speed && (row.fec.is_none() || row.fec == fec);
+        // Each speed has a row in the table.
+        self.rows.iter().find(matches).map_or(TABLE[0].limits, |row| row.limits)
+    }
+}
+
+/// The errors of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Measurement {
+    /// The number of errors.
+    pub errors: u32,
+    /// The time in which they were counted, in seconds.
+    pub seconds: f32,
+}
+
+impl Measurement {
+    /// The time in which they were counted.
+    pub fn span(&self) -> Duration {
+        Duration::from_secs_f32(self.seconds.max(0.0))
+    }
+}
+
+/// How the errors of one direction of a link compare with its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum BitErrorLevel {
+    /// The time was too short, or the counter is full.
+    #[default]
+    Unknown,
+    /// Below half of its limit.
+    Fine,
+    /// Over half of it.
+    Raised,
+    /// Over it.
+    Over,
+}
+
+impl BitErrorLevel {
+    /// As JSON writes it.
+    pub fn label(self) -> &'static str {
+        match self {
+            BitErrorLevel::Unknown => "unknown",
+            BitErrorLevel::Fine => "fine",
+            BitErrorLevel::Raised => "raised",
+            BitErrorLevel::Over => "over",
+        }
+    }
+}
+
+/// The errors among the bits that a port receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BitErrors {
+    /// How they compare with the limit.
+    pub level: BitErrorLevel,
+    /// The window that decided.
+    pub decided_by: Option<BerWindow>,
+    /// By window; zero where there is no measurement yet.
+    pub windows: [Measurement; BerWindow::ALL.len()],
+    /// Bits received per second.
+    pub bits_per_second: f32,
+    /// The highest allowed ratio.
+    pub limit: f32,
+    /// The ratio before error correction, if it is known.
+    pub pre_fec: Option<PreFecBer>,
+}
+
+/// The bit error ratio before error correction, over 2 to 4 minutes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PreFecBer {
+    /// The measured ratio.
+    pub ratio: f32,
+    /// The highest allowed ratio.
+    pub limit: f32,
+    /// When it was measured: now, or when the counter was last below its maximum.
+    pub at: Moment,
+    /// The counter is full: this is the last known ratio, not the current one.
+    pub stale: bool,
+}
+
+/// The expected number of errors at the limit from which on a window is evidence. With none seen where 2.5
+/// are expected, the link is below its limit with 92 % confidence (e^-2.5), and one at a tenth of the limit
+/// would have had a quarter of an error. At NDR, 1e-14 takes 625 s.
+const ENOUGH: f32 = 2.5;
+
+/// The intervals between the points of a window in which there must have been errors. One event, such as a
+/// burst of noise, may be read in two of them if a sweep falls into it; a bad cable goes on.
+const STEADY: usize = 3;
+
+/// The number of errors that a link with `expected` errors does not exceed by chance. For a link at a tenth
+/// of its limit, which is called normal, the probability is below 1e-10 in a window of any length (Poisson;
+/// the maximum, 3e-11, is where 0.54 are expected); for one at half its limit below 2e-6.
+pub fn chance_limit(expected: f32) -> f32 {
+    expected + 2.0 * expected.sqrt() + 4.0
+}
+
+impl BitErrors {
+    /// The measured ratio over a window; `None` while the window is too short: a link at its limit would have
+    /// had fewer than 2.5 errors in it.
+    pub fn ratio(&self, window: BerWindow) -> Option<f64> {
+        let Measurement { errors, seconds } = self.windows[window as usize];
+        let is_evidence = self.expected(window) >= ENOUGH || errors as f32 > chance_limit(ENOUGH);
+        (is_evidence && self.level != BitErrorLevel::Unknown)
+            .then(|| f64::from(errors) / (f64::from(self.bits_per_second) * f64::from(seconds)))
+    }
+
+    /// The number of errors in a window that a link at its limit would have.
+    fn expected(&self, window: BerWindow) -> f32 {
+        self.windows[window as usize].seconds * self.bits_per_second * self.limit
+    }
+}
+
+/// The windows of one port.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BerWindows {
+    windows: [SlidingWindow; BerWindow::ALL.len()],
+    /// Errors since the start, modulo 2^32: windows store only differences.
+    counted: u32,
+}
+
+impl BerWindows {
+    /// Adds the errors since the last reading, and compares with the limit.
+    pub fn update(
+        &mut self,
+        at: Moment,
+        errors: u64,
+        bits_per_second: f32,
+        limit: f32,
+    ) -> BitErrors {
+        let mut found = BitErrors { bits_per_second, limit, ..BitErrors::default() };
+        self.counted = self.counted.wrapping_add(errors as u32);
+        let (at, counted) = (Tick::from(at), self.counted);
+        for (window, kept) in BerWindow::ALL.into_iter().zip(&mut self.windows) {
+            if let Some((errors, seconds)) = kept.growth(at, counted) {
+                found.windows[window as usize] = Measurement { errors, seconds };
+            }
+            kept.record(window.length(), at, counted);
+        }
+        self.rate(&mut found, counted);
+        found
+    }
+
+    fn rate(&self, found: &mut BitErrors, counted: u32) {
+        for (window, kept) in BerWindow::ALL.into_iter().zip(&self.windows) {
+            let errors = found.windows[window as usize].errors as f32;
+            let expected = found.expected(window);
+            let steady = kept.busy_intervals(counted) >= STEADY;
+            let level = if steady && errors > chance_limit(expected) {
+                BitErrorLevel::Over
+            } else if steady && errors > chance_limit(expected / 2.0) {
+                BitErrorLevel::Raised
+            } else if expected >= ENOUGH {
+                BitErrorLevel::Fine
+            } else {
+                BitErrorLevel::Unknown
+            };
+            // The worst; among equals the shortest window.
+            if level as u8 > found.level as u8 {
+                (found.level, found.decided_by) = (level, Some(window));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Small fabrics in words, and what is found in them.
+
+mod history;
+mod properties;
+mod trees;
+
+use std::collections::BTreeMap;
+
+use crate::congestion::Wait;
+use ib_fabric::testing::{end, fabric, found};
+use ib_fabric::topology::End;
+use ib_fabric::{Fabric, PortIndex};
+use ib_mad::Moment;
+use ib_mad::node::NodeKind;
+
+use super::*;
+
+/// The GUIDs of switches begin here, so that hosts come before them.
+const SWITCHES: u64 = 1000;
+const ROUTERS: u64 = 2000;
+
+/// `s3:4` is port 4 of switch 3; `h` is a host, `r` a router.
+fn parse_end(text: &str) -> End {
+    let (node, port) = text.split_once(':').unwrap();
+    let number: u64 = node[1..].parse().unwrap();
+    let base = match &node[..1] {
+        "h" => 0,
+        "s" => SWITCHES,
+        "r" => ROUTERS,
+        other => panic!("{other}"),
+    };
+    end(base + number, port.parse().unwrap())
+}
+
+fn name(fabric: &Fabric, port: PortIndex) -> String {
+    let (guid, number) = fabric.end(port);
+    match guid.0 {
+        guid if guid >= ROUTERS => format!("r{}:{number}", guid - ROUTERS),
+        guid if guid >= SWITCHES => format!("s{}:{number}", guid - SWITCHES),
+        guid => format!("h{guid}:{number}"),
+    }
+}
+
+/// A fabric and what its ports do.
+#[derive(Debug)]
+struct Bench {
+    fabric: Fabric,
+    waits: Vec<Option<f32>>,
+    used: Vec<Option<f32>>,
+}
+
+impl Bench {
+    /// `cables` as `h1:1-s1:1`, separated by blanks; a `~` for the `-` is one that was pulled.
+    fn new(cables: &str) -> Bench {
+        let cables: Vec<(End, End, bool)> = cables
+            .split_whitespace()
+            .map(|cable| {
+                let (a, b) = cable.split_once(['-', '~']).unwrap();
+                (parse_end(a), parse_end(b), cable.contains('-'))
+            })
+            .collect();
+        Bench::of(&cables)
+    }
+
+    /// Cables by their ends, and whether they are connected.
+    fn of(cables: &[(End, End, bool)]) -> Bench {
+        let mut ports: BTreeMap<u64, u8> = BTreeMap::new();
+        for (guid, number) in cables.iter().flat_map(|(a, b, _)| [a, b]) {
+            let most = ports.entry(guid.0).or_default();
+            *most = (*most).max(*number);
+        }
+        let nodes = ports.iter().map(|(guid, ports)| {
+            let kind = match *guid {
+                guid if guid >= ROUTERS => NodeKind::Router,
+                guid if guid >= SWITCHES => NodeKind::Switch,
+                _ => NodeKind::Ca,
+            };
+            found(*guid, kind, *ports)
+        });
+        let links: Vec<(End, End)> = cables.iter().map(|(a, b, _)| (*a, *b)).collect();
+        let mut fabric = fabric(nodes.collect(), &links, None);
+        for (a, b, connected) in cables {
+            for end in [a, b] {
+                let port = fabric.find(*end).unwrap();
+                fabric.ports[port.0 as usize].peer.as_mut().unwrap().connected = *connected;
+            }
+        }
+        let ports = fabric.ports.len();
+        Bench { fabric, waits: vec![None; ports], used: vec![None; ports] }
+    }
+
+    fn find(&self, text: &str) -> PortIndex {
+        self.fabric.find(parse_end(text)).unwrap_or_else(|| panic!("no {text}"))
+    }
+
+    /// `values` as `s1:1=0.5`, separated by blanks.
+    fn say(&self, values: &str) -> Vec<Option<f32>> {
+        let mut all = vec![None; self.fabric.ports.len()];
+        for value in values.split_whitespace() {
+            let (port, share) = value.split_once('=').unwrap();
+            all[self.find(port).0 as usize] = Some(share.parse().unwrap());
+        }
+        all
+    }
+
+    fn follow(&self, congestion: &mut Congestion, at: Moment) -> Found {
+        let wait = |port: PortIndex| {
+            self.waits[port.0 as usize].map(|share| Wait { share, tick_told: true })
+        };
+        congestion.follow(&self.fabric, wait, |port| self.used[port.0 as usize], at)
+    }
+
+    fn found(&self) -> Found {
+        self.follow(&mut Congestion::default(), Moment(7))
+    }
+
+    /// As the tables write it: `h1:1<s1:1 s1:1!SlowReceiver`.
+    fn roles(&self, found: &Found) -> String {
+        let roles = found.roles.iter().map(|(port, role)| {
+            let port_name = name(&self.fabric, *port);
+            match role {
+                Role::Root => format!("{port_name}!{:?}", found.cause(*port).unwrap()),
+                Role::Victim { of } => format!("{port_name}<{}", name(&self.fabric, *of)),
+            }
+        });
+        roles.collect::<Vec<_>>().join(" ")
+    }
+
+    /// As the tables write it: `s1:1 3/1 0.8`, ports and roots and the greatest share.
+    fn regions(&self, found: &Found) -> String {
+        let regions = found.regions.iter().map(|region| {
+            let root = name(&self.fabric, region.root);
+            format!("{root} {}/{} {}", region.ports, region.roots, region.share)
+        });
+        regions.collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,400 @@
+//! What a verdict rests on: a sentence with numbers for each reason, for whoever has to see to it.
+
+use std::time::Duration;
+
+use ib_fabric::{PortIndex, Snapshot};
+use ib_mad::Moment;
+use ib_mad::counter::{Counter, TABLE};
+use ib_mad::label;
+use ib_mad::node::PortRole;
+use ib_mad::port_state::{physical, state};
+use ib_mad::rate::{Speed, Width};
+
+use super::bit_errors::{BitErrors, Judgement, Mended};
+use super::congestion::{Cause, Role};
+use super::link::JUDGED_BY;
+use super::outage::Downtime;
+use super::peers::Reference;
+use super::verdict::Reason;
+use super::{Findings, LinkFindings, PortFindings};
+
+/// What speaks for a reason. Where there are no numbers, what the reason means has to do.
+pub fn of(reason: Reason, link: &LinkFindings, findings: &Findings, snapshot: &Snapshot) -> String {
+    let witness = Witness { link, findings, snapshot };
+    let told = match reason {
+        Reason::BitErrors => witness.bit_errors(),
+        Reason::Flapping => witness.flapping(),
+        Reason::NodeFlapping => witness.losses(),
+        Reason::Recoveries => {
+            Some(format!("retrained by itself {}", times(link.outages.recoveries)))
+        }
+        Reason::Width | Reason::Speed | Reason::BelowCapability => witness.slower(),
+        Reason::Down => witness.down(),
+        Reason::ReceiveErrors => witness.broken(),
+        Reason::LinkIntegrity => witness.integrity(),
+        Reason::PreFec => witness.mended(),
+        Reason::Marked => Some(witness.marked()),
+        Reason::Congested => witness.waits(false),
+        Reason::Victim => witness.waits(true),
+        Reason::CounterSaturated => witness.saturated(),
+        Reason::ImpossibleValue => witness.impossible(),
+        Reason::TooShort => witness.too_short(),
+        Reason::Unanswered => witness.unanswered(),
+        Reason::Disabled => witness.disabled(),
+        Reason::Internal => witness.internal(),
+        // Who works on it and why is in the site's own file.
+        Reason::Maintenance => None,
+    };
+    told.unwrap_or_else(|| meaning(reason))
+}
+
+/// A port as people call it.
+pub fn port_label(snapshot: &Snapshot, port: PortIndex) -> String {
+    let fabric = &snapshot.fabric;
+    label::port(&fabric.node_of(port).name, fabric.port(port).number)
+}
+
+/// What a reason means, as the beginning of no sentence.
+fn meaning(reason: Reason) -> String {
+    let mut chars = reason.help().trim_end_matches('.').chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// How often something was.
+pub fn times(count: u32) -> String {
+    match count {
+        1 => "once".into(),
+        2 => "twice".into(),
+        count => format!("{count} times"),
+    }
+}
+
+/// A number as people read it: `4,000`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A length of time as one says it.
+fn length(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{:.1} s", time.as_secs_f64()),
+        seconds @ 1..120 => format!("{seconds} s"),
+        seconds => humantime::format_duration(Duration::from_secs(seconds)).to_string(),
+    }
+}
+
+/// How long something was down: `2 to 15 s`, `at most 15 s`.
+pub fn downtime(down: Downtime) -> String {
+    // To the nearest second, so that a bound reads the same from a metric with three decimals.
+    let rounded = |time: Duration| match time.as_secs() {
+        0 => time,
+        _ => Duration::from_secs(time.as_secs() + u64::from(time.subsec_millis() >= 500)),
+    };
+    let (least, most) = (rounded(down.least), length(rounded(down.most)));
+    // What rounds to nothing is no bound.
+    let least = (least >= Duration::from_millis(50)).then(|| length(least));
+    match least {
+        None => format!("at most {most}"),
+        Some(least) if least == most => most,
+        Some(least) => match least.strip_suffix(" s").filter(|_| most.ends_with(" s")) {
+            Some(number) => format!("{number} to {most}"),
+            None => format!("{least} to {most}"),
+        },
+    }
+}
+
+/// All that can be said of a link.
+struct Witness<'a> {
+    link: &'a LinkFindings,
+    findings: &'a Findings,
+    snapshot: &'a Snapshot,
+}
+
+impl<'a> Witness<'a> {
+    /// Its ends; a loopback plug has one.
+    fn ends(&self) -> impl Iterator<Item = PortIndex> + use<> {
+        let (near, far) = (self.link.link.0, self.link.link.1);
+        [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten()
+    }
+
+    fn name(&self, port: PortIndex) -> String {
+        port_label(self.snapshot, port)
+    }
+
+    fn port(&self, port: PortIndex) -> Option<&'a PortFindings> {
+        self.findings.ports.get(port.0 as usize)
+    }
+
+    fn count(&self, port: PortIndex, counter: Counter) -> u64 {
+        self.snapshot.reading(port).and_then(|reading| reading.get(counter)).unwrap_or(0)
+    }
+
+    /// What can be said of its ends, one after the other.
+    fn each(&self, tell: impl Fn(PortIndex) -> Option<String>) -> Option<String> {
+        let told: Vec<String> = self.ends().filter_map(tell).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    fn bit_errors(&self) -> Option<String> {
+        self.each(|port| {
+            let errors = &self.port(port)?.bit_errors;
+            matches!(errors.judgement, Judgement::Raised | Judgement::Over)
+                .then(|| self.ratio(port, errors))?
+        })
+    }
+
+    fn ratio(&self, port: PortIndex, errors: &BitErrors) -> Option<String> {
+        let window = errors.decided_by?;
+        let (measured, name) = (errors.windows[window as usize], self.name(port));
+        let (label, limit) = (window.label(), errors.limit);
+        let seen = format!("{} errors in {:.0} s", measured.errors, measured.seconds);
+        Some(match errors.ratio(window) {
+            Some(ratio) => {
+                format!(
+                    "bit error ratio {ratio:.1e} into {name} over {label} ({seen}), limit {limit:e}"
+                )
+            }
+            None => format!("{seen} into {name}, limit {limit:e}"),
+        })
+    }
+
+    fn flapping(&self) -> Option<String> {
+        let outages = &self.link.outages;
+        let often = (outages.flaps > 0).then(|| format!("went down {}", times(outages.flaps)))?;
+        Some(if outages.down.most.is_zero() {
+            often
+        } else {
+            format!("{often}, for {} in all", downtime(outages.down))
+        })
+    }
+
+    /// Who counted how many losses of the link.
+    fn losses(&self) -> Option<String> {
+        let of = |port| self.count(port, Counter::LinkDowned);
+        let told =
+            self.each(|port| Some(format!("{} counted {} losses", self.name(port), of(port))));
+        self.ends().any(|port| of(port) > 0).then_some(told)?
+    }
+
+    /// What it runs at, and what speaks for more.
+    fn slower(&self) -> Option<String> {
+        let statuses = || self.ends().filter_map(|port| self.snapshot.status(port));
+        let width = statuses().find_map(|status| status.width)?;
+        let speed = statuses().find_map(|status| status.speed)?;
+        let (why, more) = match self.link.reference? {
+            Reference::Past(more) => ("it ran at", more),
+            Reference::Peers(more) => ("links between such devices run at", more),
+            Reference::Capability(more) => ("both ends can do", more),
+        };
+        let before =
+            if matches!(self.link.reference, Some(Reference::Past(_))) { " before" } else { "" };
+        let run = |width: Width, speed: Speed| format!("{} {}", width.label(), speed.label());
+        Some(format!("runs at {}, and {why} {}{before}", run(width, speed), run(more.0, more.1)))
+    }
+
+    fn down(&self) -> Option<String> {
+        let states = self.each(|port| {
+            let status = self.snapshot.status(port)?;
+            Some(format!("{} is {}", self.name(port), state::name(status.state)))
+        })?;
+        let last = self.link.outages.last_change;
+        let since = last.map(|last| format!(" for {}", length(self.snapshot.ended.since(last))));
+        Some(format!("no link{}: {states}", since.unwrap_or_default()))
+    }
+
+    fn broken(&self) -> Option<String> {
+        self.each(|port| {
+            let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
+            let reading = self.snapshot.reading(port)?;
+            // Errors of other kinds, such as buffer overruns, are no broken packets: the total is used
+            // only where the 16 bits of the local ones are absent or full.
+            let local = reading.get(Counter::RcvLocalPhysicalErrors);
+            let own = local
+                .filter(|_| !self.is_full(port, Counter::RcvLocalPhysicalErrors))
+                .unwrap_or_else(|| self.count(port, Counter::RcvErrors).saturating_sub(marked));
+            (own > 0).then(|| format!("{own} packets came broken into {}", self.name(port)))
+        })
+    }
+
+    fn integrity(&self) -> Option<String> {
+        self.each(|port| {
+            let count = self.count(port, Counter::LocalLinkIntegrityErrors);
+            (count > 0).then(|| format!("{count} link integrity errors at {}", self.name(port)))
+        })
+    }
+
+    fn mended(&self) -> Option<String> {
+        self.each(|port| {
+            let Mended { ratio, limit, at, stale } = self.port(port)?.bit_errors.mended?;
+            let name = self.name(port);
+            let old = if stale {
+                format!(", measured {} ago; the counter has been full since then", self.ago(at))
+            } else {
+                String::new()
+            };
+            (ratio > limit).then(|| {
+                format!("{ratio:.1e} of the bits into {name} are corrected, limit {limit:e}{old}")
+            })
+        })
+    }
+
+    /// How long ago something was when the sweep ended.
+    fn ago(&self, at: Moment) -> String {
+        length(Duration::from_secs(self.snapshot.ended.since(at).as_secs()))
+    }
+
+    fn marked(&self) -> String {
+        let counted = self.each(|port| {
+            let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
+            (marked > 0).then(|| format!("{marked} into {}", self.name(port)))
+        });
+        let from = match self.link.upstream {
+            Some(upstream) => {
+                format!("marked packets come from the link into {}", self.name(upstream))
+            }
+            None => "marked packets come from further upstream".into(),
+        };
+        counted.map_or(from.clone(), |counted| format!("{from} ({counted})"))
+    }
+
+    /// The ends that wait: the roots of a congestion, or its victims.
+    fn waits(&self, victims: bool) -> Option<String> {
+        self.each(|port| {
+            let findings = self.port(port)?;
+            let share = findings.wait.map_or(0.0, |wait| wait.share * 100.0);
+            let dropped = self.dropped(port);
+            let waits = format!("{} waits {share:.0} % of the time{dropped}", self.name(port));
+            match findings.role? {
+                Role::Root if !victims => Some(match findings.cause {
+                    Some(Cause::FullLink) => format!("{waits}, and its link is full"),
+                    _ => format!("{waits} for its receiver"),
+                }),
+                Role::Victim { of } if victims => {
+                    Some(format!("{waits} because {} does", self.name(of)))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Packets that were discarded because they waited too long, by where they waited, if that is
+    /// known. What was discarded while the port had no link is not among them.
+    fn dropped(&self, port: PortIndex) -> String {
+        let why = [
+            (Counter::XmitHoqLimitDiscards, "at the head of their queue"),
+            (Counter::XmitLifetimeLimitDiscards, "in the switch"),
+        ];
+        let why = why.map(|(counter, place)| (self.count(port, counter), place));
+        let inactive = Counter::XmitInactiveDiscards;
+        let all = if self.is_full(port, inactive) {
+            // It counts no further: how many of the rest are like it is not known.
+            why.iter().map(|(count, _)| *count).fold(0, u64::saturating_add)
+        } else {
+            let all = self.count(port, Counter::XmitDiscards);
+            all.saturating_sub(self.count(port, inactive))
+        };
+        let why: Vec<String> = why
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, place)| format!("{count} {place}"))
+            .collect();
+        match (all, why.is_empty()) {
+            (0, _) => String::new(),
+            (_, true) => format!(", dropped {all} packets so far"),
+            (_, false) => format!(", dropped {all} packets so far ({})", why.join(", ")),
+        }
+    }
+
+    /// Whether a counter's field is full.
+    fn is_full(&self, port: PortIndex, counter: Counter) -> bool {
+        self.port(port).is_some_and(|findings| findings.counting.is_stuck(counter))
+    }
+
+    fn saturated(&self) -> Option<String> {
+        self.each(|port| {
+            let counting = self.port(port)?.counting;
+            let full = TABLE.iter().filter(|row| counting.is_stuck(row.counter));
+            let full: Vec<&str> = full.map(|row| row.metric).collect();
+            let last = match self.port(port)?.bit_errors.mended.filter(|known| known.stale) {
+                Some(Mended { ratio, limit, at, .. }) => {
+                    let ago = self.ago(at);
+                    format!(" ({ratio:.1e} of the bits were corrected {ago} ago, limit {limit:e})")
+                }
+                // As after a restart: the ratio is not kept.
+                None if counting.is_stuck(Counter::FecCorrectedSymbols) => {
+                    " (no ratio of corrected bits is known)".into()
+                }
+                None => String::new(),
+            };
+            let name = self.name(port);
+            (!full.is_empty()).then(|| format!("{} is full at {name}{last}", full.join(", ")))
+        })
+    }
+
+    fn impossible(&self) -> Option<String> {
+        self.each(|port| {
+            let counting = self.port(port)?.counting;
+            let rows = JUDGED_BY.iter().filter(|&&counter| counting.is_impossible(counter));
+            let names: Vec<&str> = rows.map(|counter| counter.row().metric).collect();
+            let shows = if names.len() > 1 { "show" } else { "shows" };
+            let (names, name) = (names.join(", "), self.name(port));
+            (!names.is_empty()).then(|| format!("{names} at {name} {shows} an impossible value"))
+        })
+    }
+
+    /// For how long it was watched, and how long it takes: 2.5 errors at the limit.
+    fn too_short(&self) -> Option<String> {
+        let directions = self.ends().filter_map(|port| Some(&self.port(port)?.bit_errors));
+        let unknown = directions.filter(|errors| errors.judgement == Judgement::Unknown);
+        let watched = |errors: &BitErrors| errors.windows.map(|it| it.span()).into_iter().max();
+        let least = unknown.min_by_key(|errors| watched(errors))?;
+        let watched = watched(least).filter(|watched| !watched.is_zero()).map(length)?;
+        let takes = 2.5 / (least.limit * least.bits_a_second);
+        Some(match Duration::try_from_secs_f32(takes) {
+            Ok(takes) => format!("watched for {watched}; to tell takes {}", length(takes)),
+            Err(_) => format!("watched for {watched}"),
+        })
+    }
+
+    fn unanswered(&self) -> Option<String> {
+        self.each(|port| {
+            let (fabric, node) = (&self.snapshot.fabric, self.snapshot.fabric.port(port).node);
+            let name = &fabric.node(node).name;
+            match (fabric.node(node).present(), self.snapshot.is_up(node)) {
+                (_, true) => None,
+                (true, _) => Some(format!("{name} does not answer")),
+                (false, _) => Some(format!("{name} is gone")),
+            }
+        })
+    }
+
+    fn disabled(&self) -> Option<String> {
+        self.each(|port| {
+            let off = self.snapshot.status(port)?.physical_state == physical::DISABLED;
+            off.then(|| format!("{} is switched off", self.name(port)))
+        })
+    }
+
+    fn internal(&self) -> Option<String> {
+        self.each(|port| match self.snapshot.fabric.port(port).role? {
+            PortRole::Fnm => {
+                Some(format!("{} connects ASICs of one switch (FNM)", self.name(port)))
+            }
+            PortRole::Router => {
+                Some(format!("{} leads to the router in the switch", self.name(port)))
+            }
+            PortRole::Cable | PortRole::Other => None,
+        })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,215 @@
+//! The rates of links between devices of the same two types elsewhere in the fabric.
+//!
+//! HDR100 and NDR200 adapters report 4x and full speed as supported, and run at 2x or at a lower speed on a
+//! switch port that is not split: by design. A bad cable may look the same from its first day on. The rates of
+//! other links between such devices distinguish the two.
+
+use std::collections::HashMap;
+
+use ib_fabric::topology::Link;
+use ib_fabric::{PortIndex, Snapshot};
+use ib_mad::rate::{Speed, Width, bytes_per_second};
+
+/// The active width and speed of a link.
+pub type LinkRate = (Width, Speed);
+
+/// This many links with the same rate are a design, not a fault. The same number of faster links is needed
+/// before a slower one is a fault.
+const MIN_PEERS: usize = 4;
+
+/// Among many links of a type, a design is at least one in this many: with 5,000 nodes, four bad cables at a
+/// time are normal.
+const ONE_IN: usize = 100;
+
+/// A rate that a link is compared with, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateReference {
+    /// Its own rate before.
+    Past(LinkRate),
+    /// The rate of other links between such devices.
+    Peers(LinkRate),
+    /// The highest rate that both ends support and enable; nothing says that they should have it.
+    Capability(LinkRate),
+}
+
+/// The vendor and device ids of both ends, and the highest rate that both support and enable: a port that is
+/// split supports less than others of its device.
+type LinkType = ([(u32, u16); 2], LinkRate);
+
+/// The number of links by type and rate.
+#[derive(Clone, Debug, Default)]
+pub struct Peers {
+    rates: HashMap<LinkType, HashMap<LinkRate, usize>>,
+}
+
+/// Bytes per second at a rate.
+pub fn bandwidth((width, speed): LinkRate) -> u64 {
+    bytes_per_second(width, speed)
+}
+
+/// A link's rate and type; `None` if it is down, or an end is not known.
+fn rate_and_type(snapshot: &Snapshot, Link(near, far): Link) -> Option<(LinkRate, LinkType)> {
+    let (a, b) = (snapshot.status(near)?, snapshot.status(far)?);
+    // An internal link (FNM, router) is no peer of a cable.
+    if !a.link_up() || !b.link_up() || snapshot.fabric.is_internal(Link(near, far)) {
+        return None;
+    }
+    let rate = (a.width.or(b.width)?, a.speed.or(b.speed)?);
+    let (width, speed) = a.best_enabled_with(b);
+    let device = |port: PortIndex| {
+        let identity = &snapshot.fabric.node_of(port).identity;
+        (identity.vendor_id, identity.device_id)
+    };
+    let mut devices = [device(near), device(far)];
+    devices.sort_unstable();
+    Some((rate, (devices, (width?, speed?))))
+}
+
+impl Peers {
+    /// Counts the rates of a sweep's links.
+    pub fn count(snapshot: &Snapshot, links: impl Iterator<Item = Link>) -> Self {
+        let mut rates: HashMap<LinkType, HashMap<LinkRate, usize>> = HashMap::new();
+        for (rate, link_type) in links.filter_map(|link| rate_and_type(snapshot, link)) {
+            *rates.entry(link_type).or_default().entry(rate).or_default() += 1;
+        }
+        Peers { rates }
+    }
+
+    /// The rate that a link should have, if it is too slow compared with others of its type.
+    pub fn expected_rate(&self, snapshot: &Snapshot, link: Link) -> Option<RateReference> {
+        let (rate, link_type) = rate_and_type(snapshot, link)?;
+        let is_switch = |port: PortIndex| snapshot.fabric.node_of(port).is_switch();
+        let between_switches = is_switch(link.0) && is_switch(link.1);
+        expected(rate, link_type.1, self.rates.get(&link_type)?, between_switches)
+    }
+}
+
+/// The rate that a link should have, by the rates of all links of its type, itself included: it is too slow if
+/// nearly all of them are faster, and only few have its rate.
+///
+/// One lane of four is never a design, except for XDR, where each plane of a port is a link of one lane: it is
+/// too slow even without others to compare with, unless a tenth of its type has one lane. Between two
+/// switches no width below what both ends enable is a design: ports that are split enable fewer lanes. A
+/// lower speed may be all that the cable supports.
+fn expected(
+    rate: LinkRate,
+    best: LinkRate,
+    rates: &HashMap<LinkRate, usize>,
+    between_switches: bool,
+) -> Option<RateReference> {
+    let count = |wanted: &dyn Fn(LinkRate) -> bool| {
+        rates.iter().filter(|(rate, _)| wanted(**rate)).map(|(_, count)| *count).sum::<usize>()
+    };
+    let (alike, all) = (count(&|other| other == rate), count(&|_| true));
+    let faster = count(&|other| bandwidth(other) > bandwidth(rate));
+    if alike < MIN_PEERS.max(all / ONE_IN) && faster >= MIN_PEERS * (all - faster) {
+        let faster = rates.iter().filter(|(other, _)| bandwidth(**other) > bandwidth(rate));
+        // Of two equally common rates the faster one, so that a verdict does not depend on a hash.
+        let usual = faster.max_by_key(|(other, count)| (**count, bandwidth(**other), **other));
+        return usual.map(|(other, _)| RateReference::Peers(*other));
+    }
+    if between_switches && rate.0 < best.0 && rate.1 < Speed::Xdr {
+        return Some(RateReference::Capability((best.0, rate.1)));
+    }
+    let one_of_four = rate.0 == Width::X1 && best.0 >= Width::X4 && rate.1 < Speed::Xdr;
+    let is_usual = alike > MIN_PEERS && alike * 10 >= all;
+    (one_of_four && !is_usual).then_some(RateReference::Capability(best))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::SystemTime;
+
+    use super::*;
+    use ib_fabric::snapshot::PortRead;
+    use ib_fabric::testing::{end, fabric, found};
+    use ib_mad::Moment;
+    use ib_mad::moment::Anchor;
+    use ib_mad::node::{NodeKind, PortRole};
+    use ib_mad::port_state::PortStatus;
+    use ib_mad::port_state::testing::up;
+
+    #[test]
+    fn link_is_compared_with_links_of_its_type() {
+        let best = (Width::X4, Speed::Ndr);
+        let (half, one) = ((Width::X2, Speed::Ndr), (Width::X1, Speed::Ndr));
+        let plane = (Width::X1, Speed::Xdr);
+        for (rate, rates, reference) in [
+            // Alone, or all alike: that is no evidence.
+            (half, &[(half, 1)][..], None),
+            (half, &[(half, 200)], None),
+            // One among several that are faster, and among too few.
+            (half, &[(half, 1), (best, 4)], Some(RateReference::Peers(best))),
+            (half, &[(half, 1), (best, 3)], None),
+            // HDR100 or NDR200 adapters beside others of the same device id.
+            (half, &[(half, 4), (best, 200)], None),
+            (half, &[(half, 12), (best, 1000)], None),
+            // Of many links of a type, several are bad at a time: a fourth one clears none of them.
+            (half, &[(half, 4), (best, 1000)], Some(RateReference::Peers(best))),
+            (half, &[(half, 20), (best, 4980)], Some(RateReference::Peers(best))),
+            (half, &[(half, 3), (best, 1000)], Some(RateReference::Peers(best))),
+            (half, &[(half, 3), (best, 11)], None),
+            (best, &[(half, 3), (best, 11)], None),
+            // What most of the faster ones rate at.
+            (one, &[(one, 1), (half, 20), (best, 3)], Some(RateReference::Peers(half))),
+            // One lane of four.
+            (one, &[(one, 1)], Some(RateReference::Capability(best))),
+            (one, &[(one, 60), (best, 1000)], Some(RateReference::Capability(best))),
+            (one, &[(one, 24)], None),
+            (plane, &[(plane, 1)], None),
+        ] {
+            let rates: HashMap<LinkRate, usize> = rates.iter().copied().collect();
+            assert_eq!(expected(rate, best, &rates, false), reference, "{rate:?} of {rates:?}");
+        }
+    }
+
+    #[test]
+    fn internal_links_are_not_compared_with_cables() {
+        // Six hosts of the same type at a switch, the first at two lanes and the others at four.
+        for (role, reference) in
+            [(None, Some(RateReference::Peers((Width::X4, Speed::Edr)))), (Some(PortRole::Fnm), None)]
+        {
+            let hosts = (2..8).map(|guid| found(guid, NodeKind::Ca, 1));
+            let nodes = [found(1, NodeKind::Switch, 6)].into_iter().chain(hosts).collect();
+            let cables: Vec<_> =
+                (1..7).map(|nth| (end(1, nth), end(1 + u64::from(nth), 1))).collect();
+            let mut fabric = fabric(nodes, &cables, None);
+            for nth in 2..7 {
+                let port = fabric.find(end(1, nth)).unwrap();
+                fabric.ports[port.0 as usize].role = role;
+            }
+            let fabric = Arc::new(fabric);
+            let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
+            let mut snapshot = Snapshot::blank(Arc::clone(&fabric), anchor);
+            snapshot.statuses.fill(PortRead::Ok(up(1)));
+            let slow = PortStatus { width: Some(Width::X2), ..up(1) };
+            for at in [end(1, 1), end(2, 1)] {
+                snapshot.statuses[fabric.find(at).unwrap().0 as usize] = PortRead::Ok(slow);
+            }
+            let peers = Peers::count(&snapshot, fabric.links());
+            let first = fabric.links().next().unwrap();
+            assert_eq!(peers.expected_rate(&snapshot, first), reference, "{role:?}");
+        }
+    }
+
+    #[test]
+    fn fewer_lanes_between_switches_are_a_fault() {
+        let best = (Width::X4, Speed::Ndr);
+        let (half, slow) = ((Width::X2, Speed::Ndr), (Width::X4, Speed::Hdr));
+        let half_slow = (Width::X2, Speed::Hdr);
+        let plane = (Width::X1, Speed::Xdr);
+        for (rate, count, reference) in [
+            (half, 1, Some(RateReference::Capability(best))),
+            (half, 200, Some(RateReference::Capability(best))),
+            // The cable may be made for no more than HDR.
+            (slow, 1, None),
+            (half_slow, 1, Some(RateReference::Capability(slow))),
+            (best, 1, None),
+            (plane, 4, None),
+        ] {
+            let rates = HashMap::from([(rate, count)]);
+            assert_eq!(expected(rate, best, &rates, true), reference, "{count} at {rate:?}");
+        }
+    }
+}

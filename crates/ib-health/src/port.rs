@@ -1,0 +1,330 @@
+//! What is kept of a port from sweep to sweep, and what a reading adds to it.
+
+use std::time::Duration;
+
+use ib_mad::reading::{Raw, Totals};
+use ib_mad::{Counter, Moment, Reading};
+
+use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, Limits, PreFecBer};
+use super::corruption::LoadCorrelation;
+use super::findings::CounterStatus;
+use super::totals::{Growth, PortTotals};
+use super::window::RecentSum;
+
+/// The period of [`RecentCounter`] sums: the shorter of the windows that others judge links by (UFM: 12
+/// and 125 minutes).
+pub const PERIOD: Duration = Duration::from_secs(12 * 60);
+
+/// The period of pre-FEC sums. So many bits are corrected that minutes suffice, and a bad link has to be
+/// reported before its counter is full: at twice the limit, 32 bits of an XDR link are full in 4.5 minutes.
+pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
+
+/// A link that has just come up makes errors while its ends adapt to each other: those of the first seconds
+/// do not count.
+pub const TRAINING: Duration = Duration::from_secs(30);
+
+macro_rules! recent {
+    ($($name:ident $counter:ident $about:literal;)+) => {
+        /// What is summed over the latest 12 to 24 minutes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum RecentCounter { $(#[doc = $about] $name),+ }
+
+        /// The counters that they come from, in the same order.
+        const RECENT: &[Counter] = &[$(Counter::$counter),+];
+    };
+}
+
+recent! {
+    LocalPhysicalErrors RcvErrors "Packets that this link corrupted: received broken, and whole at the other end.";
+    RemotePhysicalErrors RcvRemotePhysicalErrors "Packets that were received marked bad.";
+    ReceivedData RcvData "Words of four bytes that were received.";
+    LinkIntegrity LocalLinkIntegrityErrors "Times that local errors exceeded the port's threshold.";
+}
+
+/// The bits that a port receives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Incoming {
+    /// Bits per second at the link's rate.
+    pub bits_per_second: f32,
+    /// Which share of them may be wrong.
+    pub limits: Limits,
+}
+
+/// The pre-FEC bit error ratio as it was last known.
+#[derive(Clone, Copy, Debug)]
+struct PreFec {
+    ratio: f32,
+    /// In whole seconds.
+    at: u32,
+    /// It exceeded the limit, by more than chance explains.
+    over: bool,
+    /// The link trained since then: it may have another cable.
+    outdated: bool,
+}
+
+/// The state of a port.
+#[derive(Clone, Debug, Default)]
+pub struct PortTracker {
+    /// The totals of its counters.
+    pub totals: PortTotals,
+    ber: BerWindows,
+    load_correlation: LoadCorrelation,
+    recent: [RecentSum; RECENT.len()],
+    /// Symbols that error correction corrected, and the seconds in which it did.
+    corrected: RecentSum,
+    corrected_seconds: RecentSum,
+    /// The ratio of these when the counter was last below its maximum.
+    pre_fec: Option<PreFec>,
+    /// The current period of `recent`, and of the sums of corrected symbols.
+    period: u16,
+    pre_fec_period: u16,
+    /// Consecutive sweeps that did not read the port.
+    pub missed: u8,
+    /// The level of its bit errors at the latest reading.
+    pub level: BitErrorLevel,
+    /// What it receives, as last known.
+    incoming: Option<Incoming>,
+    /// Errors before this second are due to training.
+    quiet_until: u32,
+}
+
+impl PortTracker {
+    /// Adds a reading of a port that never carries more than `fastest` bytes per second: returns its totals,
+    /// their growth, and the errors among the bits received since the reading before.
+    pub fn update(
+        &mut self,
+        reading: Reading<Raw>,
+        incoming: Option<Incoming>,
+        fastest: u64,
+    ) -> (Reading<Totals>, Growth, BitErrors) {
+        let was_full = self.is_full(Counter::FecCorrectedSymbols);
+        let (totals, growth) = self.totals.update(reading, fastest);
+        self.missed = 0;
+        self.advance_periods(growth.at);
+        if incoming != self.incoming {
+            // The link trained at another rate, or somebody changed its rate.
+            self.restart(None);
+            self.incoming = incoming;
+        }
+        let Some(incoming) = incoming.filter(|_| growth.at.whole_seconds() >= self.quiet_until)
+        else {
+            self.level = BitErrorLevel::Unknown;
+            return (totals, growth, BitErrors::default());
+        };
+        let status = self.totals.status();
+        for (recent, counter) in self.recent.iter_mut().zip(RECENT) {
+            let more = match counter {
+                Counter::RcvErrors => local_physical_errors(&growth, status),
+                counter => growth.get(*counter).unwrap_or(0),
+            };
+            recent.add(more as f32);
+        }
+        let timed = |counter| growth.timed(counter).unwrap_or(0) as f32;
+        self.load_correlation.record(
+            timed(Counter::RcvPkts),
+            timed(Counter::RcvErrors),
+            growth.seconds as f32,
+        );
+        self.record_pre_fec(&growth, incoming, was_full);
+        let bit_errors =
+            BitErrors { pre_fec: self.pre_fec(), ..self.bit_errors(&growth, incoming) };
+        self.level = bit_errors.level;
+        (totals, growth, bit_errors)
+    }
+
+    fn bit_errors(&mut self, growth: &Growth, incoming: Incoming) -> BitErrors {
+        let Incoming { bits_per_second, limits } = incoming;
+        let unknown = BitErrors { bits_per_second, limit: limits.symbol, ..BitErrors::default() };
+        if self.is_full(Counter::SymbolErrors) {
+            self.ber = BerWindows::default();
+            return unknown;
+        }
+        // Of a device that does not count them nothing is known.
+        if self.totals.total(Counter::SymbolErrors).is_none() {
+            return unknown;
+        }
+        // With error correction, lost data is counted as symbols, as uncorrectable blocks or, by most
+        // devices, as both.
+        let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
+        let errors = lost.into_iter().filter_map(|counter| growth.get(counter)).max();
+        if errors.is_none() && growth.is_rejected(Counter::SymbolErrors) {
+            // The errors since the latest accepted value are in the growth of the next one.
+            return unknown;
+        }
+        self.ber.update(growth.at, errors.unwrap_or(0), bits_per_second, limits.symbol)
+    }
+
+    fn is_full(&self, counter: Counter) -> bool {
+        self.totals.status().is_stuck(counter)
+    }
+
+    /// Records what was corrected since the reading before. The counter has 32 bits and sticks: a bad NDR
+    /// link fills it in minutes, a good one in days. From then on nothing is measured, and the last known
+    /// ratio stays.
+    fn record_pre_fec(&mut self, growth: &Growth, incoming: Incoming, was_full: bool) {
+        let Some(corrected) = growth.timed(Counter::FecCorrectedSymbols).filter(|_| !was_full)
+        else {
+            return;
+        };
+        self.corrected.add(corrected as f32);
+        self.corrected_seconds.add(growth.seconds as f32);
+        let bits = incoming.bits_per_second * self.corrected_seconds.sum();
+        let Some(limit) = incoming.limits.pre_fec.filter(|_| bits > 0.0) else { return };
+        let now = PreFec {
+            ratio: self.corrected.sum() / bits,
+            at: growth.at.whole_seconds(),
+            over: self.corrected.sum() > bit_errors::chance_limit(bits * limit),
+            outdated: false,
+        };
+        // The reading that filled the field shows a lower bound.
+        let known = self.pre_fec.filter(|it| !it.outdated && it.ratio > now.ratio);
+        if known.is_none() || !self.is_full(Counter::FecCorrectedSymbols) {
+            self.pre_fec = Some(now);
+        }
+    }
+
+    /// Starts anew: the port has another link, or its link has just trained. Errors until
+    /// `training_until` do not count.
+    pub fn restart(&mut self, training_until: Option<Moment>) {
+        self.ber = BerWindows::default();
+        self.load_correlation = LoadCorrelation::default();
+        self.recent = Default::default();
+        (self.corrected, self.corrected_seconds) = Default::default();
+        self.pre_fec = self.pre_fec.filter(|_| self.is_full(Counter::FecCorrectedSymbols));
+        if let Some(known) = &mut self.pre_fec {
+            known.outdated = true;
+        }
+        self.level = BitErrorLevel::Unknown;
+        if let Some(until) = training_until {
+            self.quiet_until = until.whole_seconds();
+        }
+    }
+
+    /// A sweep did not read the port.
+    pub fn miss(&mut self) {
+        self.missed = self.missed.saturating_add(1);
+    }
+
+    fn advance_periods(&mut self, at: Moment) {
+        let period = (at.0 / PERIOD.as_nanos() as u64) as u16;
+        let periods = period.wrapping_sub(self.period);
+        if periods > 0 {
+            self.recent.iter_mut().for_each(|recent| recent.advance(periods));
+            self.load_correlation.decay();
+            self.period = period;
+        }
+        let period = (at.0 / PRE_FEC_PERIOD.as_nanos() as u64) as u16;
+        let periods = period.wrapping_sub(self.pre_fec_period);
+        if periods > 0 {
+            self.corrected.advance(periods);
+            self.corrected_seconds.advance(periods);
+            self.pre_fec_period = period;
+            // The attribute is not read any more: the ratio is out of date.
+            if self.corrected_seconds.sum() <= 0.0 && !self.is_full(Counter::FecCorrectedSymbols) {
+                self.pre_fec = None;
+            }
+        }
+    }
+
+    /// A sum over the latest 12 to 24 minutes.
+    pub fn recent(&self, counter: RecentCounter) -> f32 {
+        self.recent[counter as usize].sum()
+    }
+
+    /// Whether this link corrupted more packets than the allowed bit errors explain. `false` where it is not
+    /// known how many bits were received.
+    pub fn exceeds_packet_error_limit(&self) -> bool {
+        let Some(incoming) = self.incoming else { return false };
+        let bits = self.recent(RecentCounter::ReceivedData) * 32.0;
+        let limit = bit_errors::chance_limit(bits * incoming.limits.symbol);
+        !self.is_full(Counter::RcvData) && self.recent(RecentCounter::LocalPhysicalErrors) > limit
+    }
+
+    /// Whether the pre-FEC bit error ratio exceeds its limit, by more than chance explains, as it was last
+    /// measured: a full counter does not clear the link.
+    pub fn exceeds_pre_fec_limit(&self) -> bool {
+        self.pre_fec.is_some_and(|known| known.over && !known.outdated)
+    }
+
+    /// Whether the pre-FEC bit error ratio may exceed its limit: it did when its counter became full, and the
+    /// link has trained since then.
+    pub fn may_exceed_pre_fec_limit(&self) -> bool {
+        self.pre_fec.is_some_and(|known| known.over && known.outdated)
+    }
+
+    /// Whether packets are corrupted under high load, and not at other times.
+    pub fn errors_follow_load(&self) -> bool {
+        self.load_correlation.errors_follow_load()
+    }
+
+    /// The pre-FEC bit error ratio as it was last measured, if it and its limit are known.
+    pub fn pre_fec(&self) -> Option<PreFecBer> {
+        let limit = self.incoming?.limits.pre_fec?;
+        let PreFec { ratio, at, .. } = self.pre_fec?;
+        let at = Moment::default() + Duration::from_secs(at.into());
+        Some(PreFecBer { ratio, limit, at, stale: self.is_full(Counter::FecCorrectedSymbols) })
+    }
+}
+
+/// How many packets the link itself corrupted. Many devices count packets that were marked further upstream
+/// as receive errors, too. Where PortRcvErrorDetails is read in each sweep, and its 16 bits are not full,
+/// its local physical errors are the answer.
+fn local_physical_errors(growth: &Growth, status: CounterStatus) -> u64 {
+    let get = |counter| growth.get(counter).unwrap_or(0);
+    if growth.is_rejected(Counter::RcvRemotePhysicalErrors)
+        && growth.get(Counter::RcvLocalPhysicalErrors).is_none()
+    {
+        return 0;
+    }
+    let local = Counter::RcvLocalPhysicalErrors;
+    growth.timed(local).filter(|_| !status.is_stuck(local)).unwrap_or_else(|| {
+        get(Counter::RcvErrors).saturating_sub(get(Counter::RcvRemotePhysicalErrors))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recent local physical errors, from readings every 15 s of (RcvErrors, RcvRemotePhysicalErrors,
+    /// RcvLocalPhysicalErrors); `None` where the last one is not due.
+    fn local_errors(readings: &[(u64, u64, Option<u64>)]) -> f32 {
+        let mut state = PortTracker::default();
+        let limits = Limits { symbol: 1e-12, pre_fec: None };
+        let incoming = Some(Incoming { bits_per_second: 1e11, limits });
+        for (at, &(errors, marked, local)) in readings.iter().enumerate() {
+            let mut reading = Reading::empty(Moment(15_000_000_000 * at as u64));
+            reading.set(Counter::RcvErrors, errors);
+            reading.set(Counter::RcvRemotePhysicalErrors, marked);
+            if let Some(local) = local {
+                reading.set(Counter::RcvLocalPhysicalErrors, local);
+                if local == 65_535 {
+                    reading.set_stuck(Counter::RcvLocalPhysicalErrors);
+                }
+            } else {
+                reading.set_not_due(Counter::RcvLocalPhysicalErrors);
+            }
+            state.update(reading, incoming, 12_500_000_000);
+        }
+        state.recent(RecentCounter::LocalPhysicalErrors)
+    }
+
+    #[test]
+    fn corrupted_packets_count_once_at_any_detail_interval() {
+        for (readings, expected) in [
+            // Read in each sweep: the rest of the errors were of another kind.
+            (&[(0, 0, Some(0)), (10, 2, Some(5)), (20, 2, Some(5))][..], 5.0),
+            // Read in every third.
+            (
+                &[(0, 0, Some(0)), (10, 0, None), (20, 0, None), (30, 0, Some(30)), (40, 0, None)],
+                40.0,
+            ),
+            // Full.
+            (&[(0, 0, Some(65_535)), (10, 4, Some(65_535)), (20, 4, Some(65_535))], 16.0),
+        ] {
+            let found = local_errors(readings);
+            assert!((found - expected).abs() < 1e-3, "{readings:?}: {found}");
+        }
+    }
+}

@@ -1,0 +1,661 @@
+//! Totals that survive saturation, clears, reboots and restarts: what a port's counters have counted since
+//! the port was first seen.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ib_fabric::topology::End;
+use ib_mad::counter::COUNT;
+use ib_mad::reading::{Raw, Totals};
+use ib_mad::{Counter, Moment, Reading};
+
+use super::findings::CounterStatus;
+use super::plausible::{self, UNKNOWN_TIME};
+
+pub use super::findings::ResetOffsets;
+
+/// Totals that an earlier run of the exporter recorded, by port: what a
+/// [`LinkEvaluator`](super::LinkEvaluator) starts from instead of zero.
+pub type TotalsSeed = HashMap<End, PersistedTotals>;
+
+/// The totals of one port at the end of an earlier run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersistedTotals {
+    /// One bit per counter: its total is known.
+    known: u64,
+    totals: [u64; COUNT],
+    offsets: ResetOffsets,
+}
+
+impl Default for PersistedTotals {
+    fn default() -> Self {
+        PersistedTotals { known: 0, totals: [0; COUNT], offsets: [0; COUNT] }
+    }
+}
+
+impl PersistedTotals {
+    /// Sets a counter's total.
+    pub fn set(&mut self, counter: Counter, total: u64) {
+        self.totals[counter as usize] = total;
+        self.known |= 1 << counter as usize;
+    }
+
+    /// Adds to a counter's total, which must be known.
+    pub fn grow(&mut self, counter: Counter, by: u64) {
+        let total = &mut self.totals[counter as usize];
+        *total = total.saturating_add(by);
+    }
+
+    /// Sets what of a counter's total was counted before its last reset.
+    pub fn set_offset(&mut self, counter: Counter, offset: u64) {
+        self.offsets[counter as usize] = offset;
+    }
+
+    /// A counter's total, if it is known.
+    pub fn total(&self, counter: Counter) -> Option<u64> {
+        (self.known >> counter as usize & 1 == 1).then(|| self.totals[counter as usize])
+    }
+}
+
+/// This many consecutive values that are impossible after the last accepted one, but consistent with each
+/// other, mean that the counter was set to another value: 2 minutes at the default interval.
+const CONFIRMATIONS: u8 = 8;
+
+/// A counter whose values have been impossible since its last accepted one.
+#[derive(Clone, Copy, Debug)]
+struct RejectedValue {
+    counter: Counter,
+    /// No later than the last accepted value; `None` if that was in an earlier run.
+    since: Option<Moment>,
+    /// The latest impossible value, and when it was read.
+    shown: u64,
+    at: Moment,
+    /// How many consecutive ones are consistent with each other.
+    consistent: u8,
+}
+
+/// The totals of one port, and what they are made from.
+///
+/// A total starts with what the counter shows when it is first read, so that it is the number that other
+/// tools print. From then on it grows by what the counter grows.
+#[derive(Clone, Debug)]
+pub struct PortTotals {
+    /// What the counters showed last.
+    raws: [u64; COUNT],
+    /// See [`ResetOffsets`]. Modulo 2^64, for a counter that was set to more than its total. `None` for most
+    /// ports, whose counters were never reset, which saves 280 bytes per port. Shared with the assessment.
+    offsets: Option<Arc<ResetOffsets>>,
+    /// Counters whose latest value was impossible: empty for most ports.
+    rejected: Vec<RejectedValue>,
+    /// One bit per counter in this and the next two: it was read in this run.
+    seen: u64,
+    /// It was not, and an earlier run recorded what it showed last.
+    persisted: u64,
+    /// It had a value in the latest reading.
+    latest: u64,
+    /// When the port was first and last read in this run.
+    began: Moment,
+    at: Moment,
+    status: CounterStatus,
+}
+
+impl Default for PortTotals {
+    fn default() -> Self {
+        PortTotals {
+            raws: [0; COUNT],
+            offsets: None,
+            rejected: Vec::new(),
+            seen: 0,
+            persisted: 0,
+            latest: 0,
+            began: Moment::default(),
+            at: Moment::default(),
+            status: CounterStatus::default(),
+        }
+    }
+}
+
+/// By how much a port's counters have grown since they were last read.
+#[derive(Clone, Debug)]
+pub struct Growth {
+    /// When they were read.
+    pub at: Moment,
+    /// Seconds since the reading before; 0 for the first one.
+    pub seconds: f64,
+    /// At least one counter fell.
+    pub reset: bool,
+    /// One bit per counter in this and the next two: its growth is known.
+    known: u64,
+    /// It had a value in the reading before, so that it grew within `seconds`.
+    timed: u64,
+    /// Its value was impossible.
+    rejected: u64,
+    by: [u64; COUNT],
+}
+
+impl Growth {
+    /// By how much a counter has grown; `None` if it was not read now, or never before.
+    pub fn get(&self, counter: Counter) -> Option<u64> {
+        let index = counter as usize;
+        (self.known >> index & 1 == 1).then(|| self.by[index])
+    }
+
+    /// The same, but `None` also if the reading before had no value of the counter: then it grew over
+    /// a longer time than [`seconds`](Self::seconds).
+    pub fn timed(&self, counter: Counter) -> Option<u64> {
+        self.get(counter).filter(|_| self.timed >> counter as usize & 1 == 1)
+    }
+
+    /// Whether a counter's value was impossible, so that its growth is not known.
+    pub fn is_rejected(&self, counter: Counter) -> bool {
+        self.rejected >> counter as usize & 1 == 1
+    }
+}
+
+impl PortTotals {
+    /// Continues the totals of an earlier run. What was counted since then is in the totals, but in no
+    /// growth: it is not known when it was counted.
+    pub fn resume(persisted: &PersistedTotals) -> Self {
+        let mut raws = persisted.totals;
+        for (raw, offset) in raws.iter_mut().zip(persisted.offsets) {
+            *raw = raw.wrapping_sub(offset);
+        }
+        let was_reset = persisted.offsets.iter().any(|offset| *offset > 0);
+        let offsets = was_reset.then(|| Arc::new(persisted.offsets));
+        PortTotals { raws, offsets, persisted: persisted.known, ..PortTotals::default() }
+    }
+
+    /// Adds a reading, and returns the totals after it.
+    ///
+    /// A counter that fell was cleared, or its device was reset: what it shows now was counted since then.
+    /// What it counted between the last reading and the reset is lost, so the total is too low by that
+    /// much; it never falls and never jumps. Each counter is judged by itself, for tools clear some of
+    /// them and not others: one that was cleared and already shows more than before seems to have grown
+    /// by the difference.
+    ///
+    /// An impossible value ([`plausible`]) is left out: one of 2^63 or more that is not traffic, and one
+    /// that the counter cannot have reached since its last accepted value on a link of at most this many
+    /// bytes per second. The total stays, and continues with the next possible value. If impossible values
+    /// go on and are consistent with each other, the counter was set: it counts on from there, and the
+    /// step is in no total.
+    pub fn update(
+        &mut self,
+        reading: Reading<Raw>,
+        bytes_per_second: u64,
+    ) -> (Reading<Totals>, Growth) {
+        let at = reading.at;
+        let seconds = if self.seen == 0 { 0.0 } else { at.since(self.at).as_secs_f64() };
+        let timed = std::mem::take(&mut self.latest);
+        let (known, rejected, by) = (0, 0, [0; COUNT]);
+        let mut growth = Growth { at, seconds, reset: false, known, timed, rejected, by };
+        if self.seen == 0 {
+            self.began = at;
+        }
+        let mut stuck = self.status.stuck;
+        let mut impossible = 0;
+        let totals = reading.into_totals(|reading, counter| {
+            let (index, bit) = (counter as usize, 1 << counter as usize);
+            let Some(raw) = reading.get(counter) else {
+                // Read on a slower interval: until it is due the last total is valid, or there is none
+                // because the last value was impossible.
+                if !reading.is_not_due(counter) {
+                    return None;
+                }
+                impossible |= self.status.impossible & bit;
+                return self.total(counter).filter(|_| impossible & bit == 0);
+            };
+            let is_rebased = reading.is_rebased(counter) && self.seen & bit != 0;
+            let since = (timed & bit != 0).then_some(self.at);
+            if !self.accept(counter, raw, at, since, is_rebased, bytes_per_second) {
+                growth.rejected |= bit;
+                return None;
+            }
+            if is_rebased {
+                // Another field, which does not continue the last one: what both have in common is not
+                // known, so the total only rises to what the field shows.
+                let last = self.sum(index);
+                growth.by[index] = raw.saturating_sub(last);
+                growth.known |= bit;
+                self.set_offset(index, last.max(raw) - raw);
+            } else if (self.seen | self.persisted) & bit != 0 {
+                let last = self.raws[index];
+                let fell = raw < last;
+                if fell {
+                    self.add_reset(index, last);
+                }
+                growth.reset |= fell;
+                growth.by[index] = if fell { raw } else { raw - last };
+                growth.known |= self.seen & bit;
+            }
+            self.persisted &= !bit;
+            self.raws[index] = raw;
+            self.seen |= bit;
+            self.latest |= bit;
+            stuck = if reading.is_stuck(counter) { stuck | bit } else { stuck & !bit };
+            Some(self.sum(index))
+        });
+        self.at = at;
+        let status = &mut self.status;
+        status.impossible = impossible | growth.rejected;
+        let rejected = growth.rejected.count_ones();
+        status.impossible_readings = status.impossible_readings.saturating_add(rejected);
+        status.stuck = stuck;
+        status.saturated |= stuck;
+        if growth.reset {
+            status.resets = status.resets.saturating_add(1);
+            status.last_reset = Some(at);
+        }
+        (totals, growth)
+    }
+
+    /// Whether a value is used; see [`update`](Self::update). `since` is when the counter was last read,
+    /// if the port's latest reading had it.
+    fn accept(
+        &mut self,
+        counter: Counter,
+        raw: u64,
+        at: Moment,
+        since: Option<Moment>,
+        is_rebased: bool,
+        bytes_per_second: u64,
+    ) -> bool {
+        let (index, bit) = (counter as usize, 1 << counter as usize);
+        let is_possible = counter.can_show(raw);
+        if (self.seen | self.persisted) & bit == 0 {
+            // There is nothing that it could have grown from.
+            return is_possible;
+        }
+        let rejected = self.rejected.iter().find(|it| it.counter == counter).copied();
+        let since = rejected.map_or(since, |rejected| rejected.since);
+        // A response was lost, or it is read on a slower interval: it grew in this run at least.
+        let since = since.or((self.seen & bit != 0).then_some(self.began));
+        let max_growth = |since: Option<Moment>| {
+            let seconds = since.map_or(UNKNOWN_TIME, |since| at.since(since).as_secs_f64());
+            plausible::max_growth(counter, bytes_per_second, seconds)
+        };
+        let total = self.sum(index);
+        let by = match raw.checked_sub(self.raws[index]) {
+            _ if is_rebased => raw.saturating_sub(total),
+            Some(by) => by,
+            None => raw,
+        };
+        let fits = total.checked_add(by).is_some();
+        self.rejected.retain(|it| it.counter != counter);
+        if is_possible && fits && by <= max_growth(since) {
+            return true;
+        }
+        let is_consistent = |last: RejectedValue| {
+            let by = raw.checked_sub(last.shown)?;
+            (by <= max_growth(Some(last.at))).then_some(last.consistent)
+        };
+        let consistent = match rejected.and_then(is_consistent).filter(|_| is_possible) {
+            Some(consistent) => consistent.saturating_add(1),
+            None => u8::from(is_possible),
+        };
+        if consistent >= CONFIRMATIONS {
+            self.set_offset(index, total.wrapping_sub(raw));
+            self.raws[index] = raw;
+            return true;
+        }
+        self.rejected.push(RejectedValue { counter, since, shown: raw, at, consistent });
+        false
+    }
+
+    /// The exporter itself cleared a counter, which showed `last` just before.
+    pub fn on_clear(&mut self, counter: Counter, last: u64) {
+        let index = counter as usize;
+        if self.seen >> index & 1 == 1 {
+            let accepted = self.raws[index];
+            let was_rejected = self.rejected.iter().any(|it| it.counter == counter);
+            // `last` may be an impossible value; the last accepted one is not.
+            self.add_reset(index, if was_rejected { accepted } else { last.max(accepted) });
+            self.rejected.retain(|it| it.counter != counter);
+            self.raws[index] = 0;
+        }
+    }
+
+    /// A counter's total, if it was ever read in this run.
+    pub fn total(&self, counter: Counter) -> Option<u64> {
+        let index = counter as usize;
+        (self.seen >> index & 1 == 1).then(|| self.sum(index))
+    }
+
+    /// Whether a traffic counter shows anything: it falls if the device resets.
+    pub fn shows_traffic(&self) -> bool {
+        use Counter::{RcvData, RcvPkts, XmitData, XmitPkts};
+        let shows = |counter: Counter| self.raws[counter as usize] > 0;
+        [XmitPkts, RcvPkts, XmitData, RcvData].into_iter().any(shows)
+    }
+
+    /// A counter starts from 0 again after it showed `last`.
+    fn add_reset(&mut self, index: usize, last: u64) {
+        let offset = self.offsets.as_ref().map_or(0, |offsets| offsets[index]);
+        self.set_offset(index, offset.wrapping_add(last));
+    }
+
+    fn set_offset(&mut self, index: usize, offset: u64) {
+        let all = self.offsets.get_or_insert_with(|| Arc::new([0; COUNT]));
+        Arc::make_mut(all)[index] = offset;
+    }
+
+    fn sum(&self, index: usize) -> u64 {
+        let offset = self.offsets.as_ref().map_or(0, |offsets| offsets[index]);
+        offset.wrapping_add(self.raws[index])
+    }
+
+    /// What counters had counted before their last reset; `None` if none was ever reset.
+    pub fn reset_offsets(&self) -> Option<&Arc<ResetOffsets>> {
+        self.offsets.as_ref()
+    }
+
+    /// Saturation, resets and impossible values of its counters.
+    pub fn status(&self) -> CounterStatus {
+        self.status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ERRORS: Counter = Counter::SymbolErrors;
+
+    /// 4x NDR, in bytes a second.
+    const RATE: u64 = 50_000_000_000;
+
+    fn reading(at: u64, raw: u64, stuck: bool) -> Reading<Raw> {
+        let mut reading = Reading::empty(Moment(at * 1_000_000_000));
+        reading.set(ERRORS, raw);
+        if stuck {
+            reading.set_stuck(ERRORS);
+        }
+        reading
+    }
+
+    /// The totals of raw values that are read once per second; 255 is a full field.
+    fn totals(raws: &[u64]) -> (Vec<u64>, CounterStatus) {
+        let mut totals = PortTotals::default();
+        let values = raws.iter().enumerate().map(|(at, &raw)| {
+            let reading = reading(at as u64, raw, raw == 255);
+            totals.update(reading, RATE).0.get(ERRORS).unwrap()
+        });
+        (values.collect(), totals.status())
+    }
+
+    #[test]
+    fn total_follows_counter_and_never_falls() {
+        for (raws, values, resets) in [
+            (&[7, 7, 9][..], &[7, 7, 9][..], 0),
+            // Cleared, and status on.
+            (&[7, 0, 2, 5], &[7, 7, 9, 12], 1),
+            // Cleared twice.
+            (&[100, 40, 3], &[100, 140, 143], 2),
+            // Full: a lower bound, until it is cleared.
+            (&[250, 255, 255, 4], &[250, 255, 255, 259], 1),
+        ] {
+            let (got, status) = totals(raws);
+            assert_eq!((&got[..], status.resets), (values, resets), "{raws:?}");
+        }
+    }
+
+    #[test]
+    fn saturation_is_reported_during_and_after() {
+        let (_, status) = totals(&[255]);
+        assert!(status.is_stuck(ERRORS) && status.was_saturated(ERRORS));
+        let (_, status) = totals(&[255, 0]);
+        assert!(!status.is_stuck(ERRORS) && status.was_saturated(ERRORS));
+        let (_, status) = totals(&[254, 3]);
+        assert!(!status.was_any_saturated());
+        assert_eq!(status.last_reset, Some(Moment(1_000_000_000)));
+    }
+
+    #[test]
+    fn growth_is_known_from_the_second_reading_on() {
+        let mut totals = PortTotals::default();
+        let (_, first) = totals.update(reading(10, 5, false), RATE);
+        assert_eq!((first.get(ERRORS), first.reset), (None, false));
+        assert!(first.seconds.abs() < 1e-9);
+        let (_, second) = totals.update(reading(25, 8, false), RATE);
+        assert_eq!(second.of(ERRORS), Some(3));
+        assert_eq!(second.of(Counter::XmitWait), None);
+        assert!((second.seconds - 15.0).abs() < 1e-9);
+        // It was not read in between: nothing is lost, but that took longer.
+        totals.update(Reading::empty(Moment(40_000_000_000)), RATE);
+        let (_, third) = totals.update(reading(55, 20, false), RATE);
+        assert_eq!((third.of(ERRORS), third.timed(ERRORS)), (Some(12), None));
+        assert_eq!(totals.update(reading(70, 21, false), RATE).1.timed(ERRORS), Some(1));
+    }
+
+    #[test]
+    fn own_clear_is_no_reset_and_loses_nothing() {
+        let mut totals = PortTotals::default();
+        totals.update(reading(0, 200, false), RATE);
+        totals.on_clear(ERRORS, 203);
+        assert_eq!(totals.total(ERRORS), Some(203));
+        totals.update(reading(1, 2, false), RATE);
+        assert_eq!((totals.total(ERRORS), totals.status().resets), (Some(205), 0));
+        // Of one that was never read nothing is known.
+        totals.on_clear(Counter::LinkDowned, 9);
+        assert_eq!(totals.total(Counter::LinkDowned), None);
+    }
+
+    #[test]
+    fn totals_resume_from_an_earlier_run() {
+        let persisted = |total, offset| {
+            let mut persisted = PersistedTotals::default();
+            persisted.set(ERRORS, total);
+            persisted.set_offset(ERRORS, offset);
+            persisted
+        };
+        for (total, offset, raw, resumed, resets) in [
+            // It had fallen before, and counted on meanwhile.
+            (140, 100, 47, 147, 0),
+            (140, 100, 40, 140, 0),
+            (7, 0, 9, 9, 0),
+            // It fell meanwhile.
+            (140, 100, 39, 179, 1),
+        ] {
+            let mut totals = PortTotals::resume(&persisted(total, offset));
+            assert_eq!(totals.total(ERRORS), None, "nothing was read in this run");
+            let (first, growth) = totals.update(reading(10, raw, false), RATE);
+            assert_eq!((first.get(ERRORS), totals.status().resets), (Some(resumed), resets));
+            assert_eq!(growth.get(ERRORS), None, "it is not known since when");
+            assert!(growth.seconds.abs() < 1e-9);
+            let (second, growth) = totals.update(reading(25, raw + 3, false), RATE);
+            assert_eq!((growth.timed(ERRORS), second.get(ERRORS)), (Some(3), Some(resumed + 3)));
+        }
+    }
+
+    /// What a ConnectX-7 was seen to report.
+    const NEGATIVE: u64 = u64::MAX - 39;
+
+    /// More symbol errors than 4x NDR carries symbols in an hour.
+    const TOO_MANY: u64 = 1 << 52;
+
+    /// Adds raw values, one per second, and returns the totals; `None` where the value is rejected.
+    fn readings(totals: &mut PortTotals, raws: &[u64]) -> Vec<Option<u64>> {
+        let values = raws.iter().map(|&raw| {
+            let at = totals.at.0 / 1_000_000_000 + 1;
+            totals.update(reading(at, raw, false), RATE).0.get(ERRORS)
+        });
+        values.collect()
+    }
+
+    #[test]
+    fn impossible_value_is_skipped() {
+        for (raws, values, impossible) in [
+            (&[7, NEGATIVE, 9][..], &[Some(7), None, Some(9)][..], 1),
+            (&[7, TOO_MANY, 9], &[Some(7), None, Some(9)], 1),
+            // From the beginning, and for good.
+            (&[NEGATIVE; 20], &[None; 20], 20),
+            (&[NEGATIVE, 5, 6], &[None, Some(5), Some(6)], 1),
+            // Cleared meanwhile.
+            (&[7, NEGATIVE, 2], &[Some(7), None, Some(9)], 1),
+            // Impossible values that do not agree with each other.
+            (&[7, TOO_MANY, 2 * TOO_MANY, TOO_MANY, 8], &[Some(7), None, None, None, Some(8)], 3),
+        ] {
+            let mut totals = PortTotals::default();
+            assert_eq!(readings(&mut totals, raws), values, "{raws:?}");
+            assert_eq!(totals.status().impossible_readings, impossible, "{raws:?}");
+            let now = values.last().is_some_and(Option::is_none);
+            assert_eq!(totals.status().is_impossible(ERRORS), now, "{raws:?}");
+        }
+    }
+
+    #[test]
+    fn growth_of_an_impossible_value_is_unknown() {
+        let mut totals = PortTotals::default();
+        totals.update(reading(10, 5, false), RATE);
+        let (_, growth) = totals.update(reading(25, NEGATIVE, false), RATE);
+        assert_eq!(
+            (growth.get(ERRORS), growth.is_rejected(ERRORS), growth.reset),
+            (None, true, false)
+        );
+        let (_, growth) = totals.update(reading(40, 8, false), RATE);
+        assert_eq!((growth.get(ERRORS), growth.timed(ERRORS)), (Some(3), None));
+        assert!(!growth.is_rejected(ERRORS));
+    }
+
+    #[test]
+    fn lost_response_does_not_widen_the_bound_to_a_year() {
+        let mut totals = PortTotals::default();
+        let mut values = |at: u64, raw: Option<u64>| {
+            let mut reading = Reading::empty(Moment(at * 1_000_000_000));
+            if let Some(raw) = raw {
+                reading.set(ERRORS, raw);
+            }
+            totals.update(reading, RATE).0.get(ERRORS)
+        };
+        let values = [(0, Some(7)), (15, None), (30, Some(1_000_000_000_000_000)), (45, Some(9))];
+        let values = values.map(|(at, raw)| values(at, raw));
+        assert_eq!(values, [Some(7), None, None, Some(9)]);
+    }
+
+    #[test]
+    fn counter_stays_impossible_until_read_again() {
+        let mut totals = PortTotals::default();
+        let mut values = |at: u64, raw: Option<u64>| {
+            let mut reading = Reading::empty(Moment(at * 1_000_000_000));
+            match raw {
+                Some(raw) => reading.set(ERRORS, raw),
+                None => reading.set_not_due(ERRORS),
+            }
+            let (reading, _) = totals.update(reading, RATE);
+            (reading.get(ERRORS), totals.status().is_impossible(ERRORS))
+        };
+        assert_eq!(values(0, Some(7)), (Some(7), false));
+        assert_eq!(values(15, None), (Some(7), false));
+        assert_eq!(values(30, Some(NEGATIVE)), (None, true));
+        assert_eq!(values(45, None), (None, true));
+        assert_eq!(values(60, Some(8)), (Some(8), false));
+    }
+
+    #[test]
+    fn total_does_not_wrap_at_its_maximum() {
+        let mut totals = PortTotals::default();
+        let mut values = |raw| {
+            let mut reading = Reading::empty(totals.at + std::time::Duration::from_secs(1));
+            reading.set(Counter::XmitData, raw);
+            totals.update(reading, RATE).0.get(Counter::XmitData)
+        };
+        let values = [u64::MAX - 1, u64::MAX, 0, 1].map(&mut values);
+        assert_eq!(values, [Some(u64::MAX - 1), Some(u64::MAX), Some(u64::MAX), None]);
+    }
+
+    #[test]
+    fn counter_that_was_set_resumes_after_confirmation() {
+        let mut totals = PortTotals::default();
+        readings(&mut totals, &[10, 20]);
+        let set: Vec<u64> = (0..u64::from(CONFIRMATIONS)).map(|nth| TOO_MANY + nth).collect();
+        let values = readings(&mut totals, &set);
+        assert!(values[..values.len() - 1].iter().all(Option::is_none), "{values:?}");
+        assert_eq!(values.last(), Some(&Some(20)), "the step is in no total");
+        assert_eq!(readings(&mut totals, &[TOO_MANY + 100]), [Some(20 + 100 - 7)]);
+        // The same in the run after this one.
+        let mut persisted = PersistedTotals::default();
+        persisted.set(ERRORS, totals.total(ERRORS).unwrap());
+        persisted.set_offset(ERRORS, totals.reset_offsets().unwrap()[ERRORS as usize]);
+        let mut next = PortTotals::resume(&persisted);
+        assert_eq!(readings(&mut next, &[TOO_MANY + 103]), [Some(116)]);
+        assert_eq!(next.status().resets, 0);
+    }
+
+    #[test]
+    fn resumed_totals_survive_an_impossible_first_value() {
+        let mut persisted = PersistedTotals::default();
+        persisted.set(ERRORS, 140);
+        let mut totals = PortTotals::resume(&persisted);
+        assert_eq!(readings(&mut totals, &[NEGATIVE, 150, 151]), [None, Some(150), Some(151)]);
+    }
+
+    #[test]
+    fn clear_of_an_impossible_value_adds_nothing() {
+        let mut totals = PortTotals::default();
+        readings(&mut totals, &[10, TOO_MANY]);
+        totals.on_clear(ERRORS, TOO_MANY);
+        assert_eq!(readings(&mut totals, &[2]), [Some(12)]);
+    }
+
+    proptest! {
+        /// A device that now and then shows nonsense: no total is above the truth, none falls, and each
+        /// one that there is is the truth.
+        #[test]
+        fn random_nonsense_changes_no_total(
+            steps in proptest::collection::vec((0u64..300, 0u8..3, TOO_MANY..), 1..60),
+        ) {
+            let mut totals = PortTotals::default();
+            let mut truth = 5;
+            readings(&mut totals, &[truth]);
+            let mut nonsense = 0;
+            for (count, what, value) in steps {
+                truth += count;
+                // Nonsense that never agrees with itself for long: a counter that was set would.
+                let is_nonsense = what == 0 && nonsense < CONFIRMATIONS - 1;
+                nonsense = if is_nonsense { nonsense + 1 } else { 0 };
+                let values = readings(&mut totals, &[if is_nonsense { value } else { truth }]);
+                prop_assert_eq!(values[0], (!is_nonsense).then_some(truth));
+                prop_assert!(totals.total(ERRORS).is_some_and(|total| total <= truth));
+            }
+        }
+
+        /// Whatever is counted, read and cleared, in whatever order: the total is what was counted
+        /// but for what was counted between a reading and a clear, or at a full counter.
+        #[test]
+        fn totals_never_exceed_what_was_counted(
+            steps in proptest::collection::vec((0u64..300, 0u8..8, any::<bool>()), 1..60),
+            wide in any::<bool>(),
+        ) {
+            let most = if wide { u64::MAX } else { 255 };
+            let mut totals = PortTotals::default();
+            let (mut raw, mut truth) = (0u64, 0u64);
+            let (mut before, mut exact) = (0u64, true);
+            totals.update(reading(0, 0, false), RATE);
+            for (at, (count, what, ours)) in steps.into_iter().enumerate() {
+                let counted = raw.saturating_add(count).min(most);
+                exact &= counted < most;
+                (raw, truth) = (counted, truth + count);
+                if what == 0 {
+                    if ours {
+                        totals.on_clear(ERRORS, raw);
+                    } else {
+                        // Hidden from now on: what was counted since the latest reading, and, if the
+                        // counter is past its old value when it is next read, that value.
+                        exact = false;
+                    }
+                    raw = 0;
+                } else {
+                    let reading = reading(at as u64 + 1, raw, raw == most);
+                    let total = totals.update(reading, RATE).0.get(ERRORS).unwrap();
+                    prop_assert!(total >= before, "never falls");
+                    prop_assert!(total <= truth, "never jumps: {total} of {truth}");
+                    if exact {
+                        prop_assert_eq!(total, truth);
+                    }
+                    before = total;
+                }
+            }
+        }
+    }
+}

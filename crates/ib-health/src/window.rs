@@ -1,0 +1,165 @@
+//! Sliding windows: how much a counter grew in the latest minutes, in a few bytes.
+
+use std::time::Duration;
+
+use ib_mad::Moment;
+
+/// Time in hundredths of a second: 32 bits wrap once in 497 days, and only differences of hours are ever
+/// computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tick(u32);
+
+impl From<Moment> for Tick {
+    fn from(moment: Moment) -> Tick {
+        Tick((moment.0 / 10_000_000) as u32)
+    }
+}
+
+impl Tick {
+    /// Seconds since an earlier one.
+    pub fn seconds_since(self, earlier: Tick) -> f32 {
+        self.0.wrapping_sub(earlier.0) as f32 / 100.0
+    }
+
+    fn is_after(self, earlier: Tick, steps: u32) -> bool {
+        self.0.wrapping_sub(earlier.0) >= steps
+    }
+}
+
+/// Points per window.
+const POINTS: usize = 6;
+
+/// A counter's values at a few moments in the past. The window is the time from the oldest one to now: once
+/// it is full, at least its nominal length, and at most a fifth more.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SlidingWindow {
+    points: [(Tick, u32); POINTS],
+    newest: u8,
+    len: u8,
+}
+
+impl SlidingWindow {
+    /// Records the counter's value, if a new point is due.
+    pub fn record(&mut self, length: Duration, at: Tick, value: u32) {
+        // Sweeps come a little early or late: one that is early by a hundredth of a second counts.
+        let step = (length.as_millis() as u32 / 10) / (POINTS as u32 - 1);
+        let due = self.len == 0 || at.is_after(self.newest().0, step - step / 10);
+        if due {
+            self.newest = if self.len == 0 { 0 } else { (self.newest + 1) % POINTS as u8 };
+            self.points[usize::from(self.newest)] = (at, value);
+            self.len = (self.len + 1).min(POINTS as u8);
+        }
+    }
+
+    fn newest(&self) -> (Tick, u32) {
+        self.points[usize::from(self.newest)]
+    }
+
+    /// The points, the oldest first.
+    fn points(&self) -> impl Iterator<Item = (Tick, u32)> + '_ {
+        let first = usize::from(self.newest) + POINTS + 1 - usize::from(self.len);
+        (0..usize::from(self.len)).map(move |nth| self.points[(first + nth) % POINTS])
+    }
+
+    /// By how much the counter grew until now, and in how many seconds; `None` before the first point.
+    pub fn growth(&self, at: Tick, value: u32) -> Option<(u32, f32)> {
+        let (since, before) = self.points().next()?;
+        Some((value.wrapping_sub(before), at.seconds_since(since)))
+    }
+
+    /// In how many of the intervals between its points, and since the last one, the counter grew.
+    pub fn busy_intervals(&self, value: u32) -> usize {
+        let values = self.points().map(|(_, value)| value);
+        let next = self.points().skip(1).map(|(_, value)| value).chain([value]);
+        values.zip(next).filter(|(before, after)| before != after).count()
+    }
+}
+
+/// A sum over the current period and the one before, so over one to two periods: for what need not be known
+/// more exactly. Whole numbers are exact up to 2^24.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecentSum {
+    current: f32,
+    previous: f32,
+}
+
+impl RecentSum {
+    /// Adds to it.
+    pub fn add(&mut self, amount: f32) {
+        self.current += amount;
+    }
+
+    /// Starts the next period; `periods` have begun since the current one.
+    pub fn advance(&mut self, periods: u16) {
+        self.previous = if periods == 1 { self.current } else { 0.0 };
+        self.current = 0.0;
+    }
+
+    /// The sum.
+    pub fn sum(&self) -> f32 {
+        self.current + self.previous
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tick(seconds: f64) -> Tick {
+        Tick::from(Moment(0) + Duration::from_secs_f64(seconds))
+    }
+
+    #[test]
+    fn full_window_spans_its_length_to_a_fifth_more() {
+        let mut window = SlidingWindow::default();
+        assert_eq!(window.growth(tick(0.0), 0), None);
+        let minutes = Duration::from_secs(720);
+        for sweep in 0..500 {
+            let (at, value) = (tick(f64::from(sweep) * 15.0), sweep * 2);
+            if let Some((growth, seconds)) = window.growth(at, value) {
+                let sweeps = (seconds / 15.0).round();
+                assert!((growth as f32 - 2.0 * sweeps).abs() < 1e-3, "{growth} in {seconds}");
+                assert!(seconds <= 720.0 * 1.2 + 15.0, "{seconds}");
+                assert!(sweep < 64 || seconds >= 720.0 * 0.89, "{seconds}");
+                assert!(sweep >= 48 || (seconds - sweep as f32 * 15.0).abs() < 0.1, "{seconds}");
+            }
+            window.record(minutes, at, value);
+        }
+    }
+
+    #[test]
+    fn burst_grows_in_one_interval_only() {
+        let mut window = SlidingWindow::default();
+        for sweep in 0..6 {
+            window.record(Duration::from_secs(75), tick(f64::from(sweep) * 15.0), 7);
+        }
+        assert_eq!(window.busy_intervals(7), 0);
+        assert_eq!(window.busy_intervals(1000), 1);
+        window.record(Duration::from_secs(75), tick(90.0), 1000);
+        assert_eq!(window.busy_intervals(1001), 2);
+    }
+
+    #[test]
+    fn clock_and_counter_may_wrap() {
+        let near_end = Moment(u64::from(u32::MAX) * 10_000_000);
+        let (before, after) = (Tick::from(near_end), Tick::from(near_end + Duration::from_secs(9)));
+        let mut window = SlidingWindow::default();
+        window.record(Duration::from_secs(75), before, u32::MAX);
+        let (growth, seconds) = window.growth(after, 4).unwrap();
+        assert_eq!(growth, 5);
+        assert!((seconds - 9.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn recent_sum_covers_two_periods() {
+        let mut recent = RecentSum::default();
+        recent.add(3.0);
+        recent.advance(1);
+        recent.add(4.0);
+        assert!((recent.sum() - 7.0).abs() < 1e-6);
+        recent.advance(1);
+        assert!((recent.sum() - 4.0).abs() < 1e-6);
+        recent.advance(2);
+        assert!(recent.sum().abs() < 1e-6);
+    }
+}

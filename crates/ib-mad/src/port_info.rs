@@ -1,0 +1,529 @@
+//! PortInfo: how a port is, and how fast (IBTA 1.4, table 155, and the fields that XDR added).
+
+use crate::node::PortRole;
+use crate::port_state::{PortStatus, SpeedFields};
+use crate::rate::{Speed, SpeedSet, Width};
+use crate::{Lid, PortNumber};
+
+use super::layout::{attribute, bits, byte, bytes, high, low};
+
+attribute! {
+    /// PortInfo, in the wire's own codes.
+    pub struct PortInfo = 0x0015 {
+        /// M_Key; 0 to anyone who need not know it.
+        m_key: u64 = bytes(0, 8),
+        /// GidPrefix of the subnet.
+        gid_prefix: u64 = bytes(8, 8),
+        /// LID.
+        lid: Lid = bytes(16, 2),
+        /// MasterSMLID.
+        sm_lid: Lid = bytes(18, 2),
+        /// CapabilityMask, see [`capability`].
+        capabilities: u32 = bytes(20, 4),
+        /// DiagCode.
+        diag_code: u16 = bytes(24, 2),
+        /// M_KeyLeasePeriod, in seconds.
+        m_key_lease_period: u16 = bytes(26, 2),
+        /// LocalPortNum.
+        local_port: PortNumber = byte(28),
+        /// LinkWidthEnabled, a mask.
+        width_enabled: u8 = byte(29),
+        /// LinkWidthSupported, a mask.
+        width_supported: u8 = byte(30),
+        /// LinkWidthActive.
+        width_active: u8 = byte(31),
+        /// LinkSpeedSupported, a mask.
+        speed_supported: u8 = high(32),
+        /// PortState.
+        state: u8 = low(32),
+        /// PortPhysicalState.
+        physical_state: u8 = high(33),
+        /// LinkDownDefaultState.
+        link_down_default_state: u8 = low(33),
+        /// M_KeyProtectBits.
+        m_key_protect: u8 = bits(34 * 8, 2),
+        /// LMC.
+        lmc: u8 = bits(34 * 8 + 5, 3),
+        /// LinkSpeedActive.
+        speed_active: u8 = high(35),
+        /// LinkSpeedEnabled, a mask.
+        speed_enabled: u8 = low(35),
+        /// NeighborMTU: 1 to 5 for 256 to 4096 bytes.
+        neighbor_mtu: u8 = high(36),
+        /// MasterSMSL.
+        sm_sl: u8 = low(36),
+        /// VLCap: 1 to 5 for 1, 2, 4, 8 and 15 data lanes.
+        vl_cap: u8 = high(37),
+        /// InitType.
+        init_type: u8 = low(37),
+        /// VLHighLimit.
+        vl_high_limit: u8 = byte(38),
+        /// VLArbitrationHighCap.
+        vl_arbitration_high_cap: u8 = byte(39),
+        /// VLArbitrationLowCap.
+        vl_arbitration_low_cap: u8 = byte(40),
+        /// InitTypeReply.
+        init_type_reply: u8 = high(41),
+        /// MTUCap, in the codes of NeighborMTU.
+        mtu_cap: u8 = low(41),
+        /// VLStallCount.
+        vl_stall_count: u8 = bits(42 * 8, 3),
+        /// HOQLife.
+        hoq_life: u8 = bits(42 * 8 + 3, 5),
+        /// OperationalVLs, in the codes of VLCap.
+        operational_vls: u8 = high(43),
+        /// PartitionEnforcementInbound.
+        partition_enforcement_inbound: bool = bits(43 * 8 + 4, 1),
+        /// PartitionEnforcementOutbound.
+        partition_enforcement_outbound: bool = bits(43 * 8 + 5, 1),
+        /// FilterRawInbound.
+        filter_raw_inbound: bool = bits(43 * 8 + 6, 1),
+        /// FilterRawOutbound.
+        filter_raw_outbound: bool = bits(43 * 8 + 7, 1),
+        /// M_KeyViolations.
+        m_key_violations: u16 = bytes(44, 2),
+        /// P_KeyViolations.
+        p_key_violations: u16 = bytes(46, 2),
+        /// Q_KeyViolations.
+        q_key_violations: u16 = bytes(48, 2),
+        /// GUIDCap: how many GUIDs the port can have.
+        guid_cap: u8 = byte(50),
+        /// ClientReregister.
+        client_reregister: bool = bits(51 * 8, 1),
+        /// MulticastPKeyTrapSuppressionEnabled.
+        multicast_pkey_trap_suppression: u8 = bits(51 * 8 + 1, 2),
+        /// SubnetTimeOut: 4.096 us times two to this power.
+        subnet_timeout: u8 = bits(51 * 8 + 3, 5),
+        /// RespTimeValue, in the same unit.
+        response_time: u8 = bits(52 * 8 + 3, 5),
+        /// LocalPhyErrors: the threshold of LocalLinkIntegrityErrors.
+        local_phy_errors: u8 = high(53),
+        /// OverrunErrors: the threshold of ExcessiveBufferOverrunErrors.
+        overrun_errors: u8 = low(53),
+        /// MaxCreditHint.
+        max_credit_hint: u16 = bytes(54, 2),
+        /// LinkSpeedExt2Active: XDR.
+        speed_ext2_active: u8 = bits(56 * 8 + 1, 2),
+        /// LinkSpeedExt2Supported, a mask.
+        speed_ext2_supported: u8 = bits(56 * 8 + 3, 2),
+        /// LinkSpeedExt2Enabled, a mask.
+        speed_ext2_enabled: u8 = bits(56 * 8 + 5, 3),
+        /// LinkRoundTripLatency, 24 bits.
+        round_trip_latency: u32 = bytes(57, 3),
+        /// CapabilityMask2, see [`capability2`].
+        capabilities2: u16 = bytes(60, 2),
+        /// LinkSpeedExtActive.
+        speed_ext_active: u8 = high(62),
+        /// LinkSpeedExtSupported, a mask.
+        speed_ext_supported: u8 = low(62),
+        /// LinkSpeedExtEnabled, a mask; 30 is none of them.
+        speed_ext_enabled: u8 = bits(63 * 8 + 3, 5),
+    }
+}
+
+attribute! {
+    /// Mellanox's own attribute (ibdiagnet: SMP_MlnxExtPortInfo). It has the speed that PortInfo has no
+    /// bit for: FDR10 is bit 0 (kernel: `mlx5_query_mad_ifc_port` of drivers/infiniband/hw/mlx5/mad.c);
+    /// and what a switch port is for (NVIDIA's iba/ib_types.h, `ib_mlnx_ext_port_info_t`). The latter
+    /// was never seen on hardware here.
+    pub struct MellanoxExtendedPortInfo = 0xff90 {
+        /// StateChangeEnable.
+        state_change_enable: u8 = byte(3),
+        /// LinkSpeedSupported, a mask.
+        speed_supported: u8 = byte(7),
+        /// LinkSpeedEnabled, a mask.
+        speed_enabled: u8 = byte(11),
+        /// LinkSpeedActive.
+        speed_active: u8 = byte(15),
+        /// IsFNMPort: connects the ASICs of one multi-plane switch.
+        is_fnm: bool = bits(44 * 8, 1),
+        /// IsSpecialPort: leads to a part of the switch.
+        is_special: bool = bits(47 * 8, 1),
+        /// SpecialPortType: 1 aggregation node, 2 router, 3 Ethernet gateway.
+        special_type: u8 = low(47),
+    }
+}
+
+impl MellanoxExtendedPortInfo {
+    /// What the port is for. Only FNM and router ports are ever muted, and only by a set bit.
+    pub fn role(&self) -> PortRole {
+        match (self.is_fnm, self.is_special, self.special_type) {
+            (true, ..) => PortRole::Fnm,
+            (_, true, Self::ROUTER) => PortRole::Router,
+            (_, true, _) => PortRole::Other,
+            (_, false, _) => PortRole::Cable,
+        }
+    }
+
+    /// SpecialPortType of the port that leads to the router inside a switch.
+    pub const ROUTER: u8 = 2;
+
+    /// The code of FDR10 in its speeds.
+    pub const FDR10: u8 = 1;
+
+    /// Whether the port runs at FDR10.
+    pub fn is_fdr10(&self) -> bool {
+        self.speed_active & Self::FDR10 != 0
+    }
+}
+
+/// Bits of CapabilityMask (IBTA 1.4, table 155).
+pub mod capability {
+    /// Bit 1: a subnet manager runs here.
+    pub const IS_SM: u32 = 1 << 1;
+    /// Bit 14: the extended speeds mean something.
+    pub const EXTENDED_SPEEDS: u32 = 1 << 14;
+    /// Bit 15: CapabilityMask2 means something.
+    pub const CAPABILITY_MASK2: u32 = 1 << 15;
+}
+
+/// Bits of CapabilityMask2 (kernel: `ib_port_capability_mask2_bits` of include/rdma/ib_mad.h).
+pub mod capability2 {
+    /// Bit 1: it answers PortInfoExtended.
+    pub const PORT_INFO_EXTENDED: u16 = 1 << 1;
+    /// Bit 4: the width 2x means something.
+    pub const WIDTH_2X: u16 = 1 << 4;
+    /// Bit 5: so does the speed HDR.
+    pub const SPEED_HDR: u16 = 1 << 5;
+    /// Bit 10: so does NDR.
+    pub const SPEED_NDR: u16 = 1 << 10;
+    /// Bit 11: the second extended speeds mean something.
+    pub const EXTENDED_SPEEDS2: u16 = 1 << 11;
+    /// Bit 12: and XDR of them.
+    pub const SPEED_XDR: u16 = 1 << 12;
+}
+
+/// The codes of a port's speed fields, slowest first.
+const BASE_SPEEDS: [(u8, Speed); 3] = [(1, Speed::Sdr), (2, Speed::Ddr), (4, Speed::Qdr)];
+const EXT_SPEEDS: [(u8, Speed); 4] =
+    [(1, Speed::Fdr), (2, Speed::Edr), (4, Speed::Hdr), (8, Speed::Ndr)];
+const EXT2_SPEEDS: [(u8, Speed); 1] = [(1, Speed::Xdr)];
+
+fn exactly(table: &[(u8, Speed)], code: u8) -> Option<Speed> {
+    table.iter().find(|(mask, _)| *mask == code).map(|(_, speed)| *speed)
+}
+
+fn all_of(table: &'static [(u8, Speed)], mask: u8) -> impl Iterator<Item = Speed> {
+    table.iter().filter(move |(bit, _)| mask & bit != 0).map(|(_, speed)| *speed)
+}
+
+impl PortInfo {
+    /// Which of the speed fields mean something. A switch tells it once, on its port 0, for all of
+    /// its ports.
+    pub fn speed_fields(&self) -> SpeedFields {
+        let has_mask2 = self.capabilities & capability::CAPABILITY_MASK2 != 0;
+        SpeedFields {
+            extended: self.capabilities & capability::EXTENDED_SPEEDS != 0,
+            extended2: has_mask2 && self.capabilities2 & capability2::EXTENDED_SPEEDS2 != 0,
+        }
+    }
+
+    /// Whether it answers PortInfoExtended. Port 0 of a switch tells it for all of them.
+    pub fn tells_fec(&self) -> bool {
+        self.capabilities & capability::CAPABILITY_MASK2 != 0
+            && self.capabilities2 & capability2::PORT_INFO_EXTENDED != 0
+    }
+
+    /// The port in the terms of the field; `fields` are those of port 0 for a switch's port.
+    pub fn status(&self, fields: SpeedFields) -> PortStatus {
+        let mut supported: SpeedSet = all_of(&BASE_SPEEDS, self.speed_supported).collect();
+        let mut enabled: SpeedSet = all_of(&BASE_SPEEDS, self.speed_enabled).collect();
+        // The newest field that names a speed is the one that counts.
+        let mut speed = exactly(&BASE_SPEEDS, self.speed_active);
+        if fields.extended {
+            supported =
+                all_of(&EXT_SPEEDS, self.speed_ext_supported).fold(supported, SpeedSet::with);
+            enabled = all_of(&EXT_SPEEDS, self.speed_ext_enabled).fold(enabled, SpeedSet::with);
+            speed = exactly(&EXT_SPEEDS, self.speed_ext_active).or(speed);
+        }
+        if fields.extended2 {
+            supported =
+                all_of(&EXT2_SPEEDS, self.speed_ext2_supported).fold(supported, SpeedSet::with);
+            enabled = all_of(&EXT2_SPEEDS, self.speed_ext2_enabled).fold(enabled, SpeedSet::with);
+            speed = exactly(&EXT2_SPEEDS, self.speed_ext2_active).or(speed);
+        }
+        let status = PortStatus {
+            lid: self.lid,
+            lmc: self.lmc,
+            sm_lid: self.sm_lid,
+            is_sm: self.capabilities & capability::IS_SM != 0,
+            state: self.state,
+            physical_state: self.physical_state,
+            width: None,
+            speed: None,
+            widths_supported: self.width_supported,
+            speeds_supported: supported,
+            widths_enabled: self.width_enabled,
+            speeds_enabled: enabled,
+        };
+        // Without a link the active fields hold what the last one had, or nonsense.
+        if status.link_up() {
+            PortStatus { width: Width::from_code(self.width_active), speed, ..status }
+        } else {
+            status
+        }
+    }
+
+    /// The port with these speeds, those of them that are enabled, and the one that it runs at; with
+    /// the bits of its capability masks that make the fields mean something. What no field has a code
+    /// for, as FDR10, is left out.
+    #[must_use]
+    pub fn with_speeds(
+        self,
+        supported: SpeedSet,
+        enabled: SpeedSet,
+        active: Option<Speed>,
+    ) -> Self {
+        let mask_of = |set: SpeedSet, table: &[(u8, Speed)]| {
+            let codes = table.iter().filter(|(_, speed)| set.has(*speed));
+            codes.fold(0, |mask, (code, _)| mask | code)
+        };
+        let mask = |table: &[(u8, Speed)]| mask_of(supported, table);
+        let code = |table: &[(u8, Speed)]| {
+            let row = table.iter().find(|(_, speed)| active == Some(*speed));
+            row.map_or(0, |(code, _)| *code)
+        };
+        let (base, ext, ext2) = (mask(&BASE_SPEEDS), mask(&EXT_SPEEDS), mask(&EXT2_SPEEDS));
+        let (active_ext, active_ext2) = (code(&EXT_SPEEDS), code(&EXT2_SPEEDS));
+        // While an extended speed is active, LinkSpeedActive has the fastest that it knows.
+        let fastest_base = BASE_SPEEDS.iter().rev().find(|(code, _)| base & code != 0);
+        let active_base = if active_ext | active_ext2 == 0 {
+            code(&BASE_SPEEDS)
+        } else {
+            fastest_base.map_or(0, |(code, _)| *code)
+        };
+        let extended = ext | ext2 != 0;
+        let bit = |set: bool, bit: u16| if set { bit } else { 0 };
+        let capabilities2 = bit(supported.has(Speed::Hdr), capability2::SPEED_HDR)
+            | bit(supported.has(Speed::Ndr), capability2::SPEED_NDR)
+            | bit(ext2 != 0, capability2::EXTENDED_SPEEDS2)
+            | bit(supported.has(Speed::Xdr), capability2::SPEED_XDR);
+        let capabilities = if extended { capability::EXTENDED_SPEEDS } else { 0 }
+            | if capabilities2 != 0 { capability::CAPABILITY_MASK2 } else { 0 };
+        PortInfo {
+            speed_supported: base,
+            speed_enabled: mask_of(enabled, &BASE_SPEEDS),
+            speed_active: active_base,
+            speed_ext_supported: ext,
+            speed_ext_enabled: mask_of(enabled, &EXT_SPEEDS),
+            speed_ext_active: active_ext,
+            speed_ext2_supported: ext2,
+            speed_ext2_enabled: mask_of(enabled, &EXT2_SPEEDS),
+            speed_ext2_active: active_ext2,
+            capabilities: self.capabilities | capabilities,
+            capabilities2: self.capabilities2 | capabilities2,
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::smp::tests::answer;
+    use super::*;
+    use crate::port_state::{physical, state};
+    use crate::{DATA, LEN, Mad};
+
+    #[test]
+    fn port_info_field_by_field() {
+        let told = answer(&[
+            (0, &[0x80, 0, 0, 0, 0, 0, 0, 7]),
+            (8, &[0xfe, 0x80, 0, 0, 0, 0, 0, 1]),
+            (16, &[0x12, 0x34, 0, 9]),
+            (20, &[0x00, 0x50, 0xc0, 0x48]),
+            (24, &[0x0a, 0x0b, 0x0c, 0x0d]),
+            (28, &[5, 3, 0x12, 2]),
+            (32, &[0x74, 0x52, 0x85, 0x41]),
+            (36, &[0x5a, 0x46, 4, 8, 64, 0x35, 0xf1, 0x3d]),
+            (44, &[0, 1, 0, 2, 0, 3, 16]),
+            (51, &[0b1101_0010, 0x11, 0x8f, 1, 2]),
+            (56, &[0b0101_1101, 0x12, 0x34, 0x56]),
+            (60, &[0x0f, 0x02, 0x43, 0x1e]),
+        ]);
+        let info = PortInfo {
+            m_key: 0x8000_0000_0000_0007,
+            gid_prefix: 0xfe80_0000_0000_0001,
+            lid: Lid(0x1234),
+            sm_lid: Lid(9),
+            capabilities: 0x0050_c048,
+            diag_code: 0x0a0b,
+            m_key_lease_period: 0x0c0d,
+            local_port: 5,
+            width_enabled: 3,
+            width_supported: 0x12,
+            width_active: 2,
+            speed_supported: 7,
+            state: state::ACTIVE,
+            physical_state: physical::LINK_UP,
+            link_down_default_state: 2,
+            m_key_protect: 2,
+            lmc: 5,
+            speed_active: 4,
+            speed_enabled: 1,
+            neighbor_mtu: 5,
+            sm_sl: 10,
+            vl_cap: 4,
+            init_type: 6,
+            vl_high_limit: 4,
+            vl_arbitration_high_cap: 8,
+            vl_arbitration_low_cap: 64,
+            init_type_reply: 3,
+            mtu_cap: 5,
+            vl_stall_count: 7,
+            hoq_life: 17,
+            operational_vls: 3,
+            partition_enforcement_inbound: true,
+            partition_enforcement_outbound: true,
+            filter_raw_inbound: false,
+            filter_raw_outbound: true,
+            m_key_violations: 1,
+            p_key_violations: 2,
+            q_key_violations: 3,
+            guid_cap: 16,
+            client_reregister: true,
+            multicast_pkey_trap_suppression: 2,
+            subnet_timeout: 18,
+            response_time: 17,
+            local_phy_errors: 8,
+            overrun_errors: 15,
+            max_credit_hint: 0x0102,
+            speed_ext2_active: 2,
+            speed_ext2_supported: 3,
+            speed_ext2_enabled: 5,
+            round_trip_latency: 0x12_3456,
+            capabilities2: 0x0f02,
+            speed_ext_active: 4,
+            speed_ext_supported: 3,
+            speed_ext_enabled: 30,
+        };
+        assert_eq!(PortInfo::decode(&told), info);
+        let mut mad = Mad([0; LEN]);
+        info.encode(&mut mad);
+        assert!(mad == told);
+    }
+
+    #[test]
+    fn the_speeds_that_a_port_is_given_are_those_that_it_tells() {
+        let all = [Speed::Sdr, Speed::Ddr, Speed::Qdr, Speed::Fdr, Speed::Edr, Speed::Hdr];
+        let all: Vec<Speed> = all.into_iter().chain([Speed::Ndr, Speed::Xdr]).collect();
+        for (index, fastest) in all.iter().enumerate() {
+            let supported: SpeedSet = all[..=index].iter().copied().collect();
+            for active in &all[..=index] {
+                let info = PortInfo { state: state::ACTIVE, ..PortInfo::default() };
+                let info = PortInfo { physical_state: physical::LINK_UP, ..info }.with_speeds(
+                    supported,
+                    supported,
+                    Some(*active),
+                );
+                let status = info.status(info.speed_fields());
+                assert_eq!(status.speed, Some(*active), "of up to {fastest:?}");
+                assert_eq!(status.speeds_supported, supported);
+            }
+        }
+        let none = PortInfo::default().with_speeds(SpeedSet::default(), SpeedSet::default(), None);
+        assert_eq!(none, PortInfo::default());
+        let enabled: SpeedSet = [Speed::Sdr, Speed::Edr].into_iter().collect();
+        let edr =
+            PortInfo::default().with_speeds(enabled.with(Speed::Qdr), enabled, Some(Speed::Edr));
+        assert_eq!((edr.speed_supported, edr.speed_enabled, edr.speed_ext_enabled), (5, 1, 2));
+        assert_eq!((edr.speed_active, edr.speed_ext_active, edr.speed_ext2_active), (4, 2, 0));
+        assert_eq!((edr.capabilities, edr.capabilities2), (capability::EXTENDED_SPEEDS, 0));
+        let both: SpeedSet = [Speed::Qdr, Speed::Fdr10].into_iter().collect();
+        let fdr10 = PortInfo::default().with_speeds(both, both, Some(Speed::Qdr));
+        assert_eq!((fdr10.speed_supported, fdr10.speed_active, fdr10.capabilities), (4, 4, 0));
+    }
+
+    #[test]
+    fn mellanox_tells_fdr10_in_the_last_bytes_of_four_words() {
+        let told = answer(&[(0, &[0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 1])]);
+        let info = MellanoxExtendedPortInfo {
+            state_change_enable: 9,
+            speed_supported: 1,
+            speed_enabled: 3,
+            speed_active: MellanoxExtendedPortInfo::FDR10,
+            ..MellanoxExtendedPortInfo::default()
+        };
+        assert_eq!(MellanoxExtendedPortInfo::decode(&told), info);
+        assert!(info.is_fdr10());
+        assert!(!MellanoxExtendedPortInfo { speed_active: 0, ..info }.is_fdr10());
+    }
+
+    #[test]
+    fn mellanox_tells_internal_ports_apart() {
+        for (fnm, special, role) in [
+            (0, 0, PortRole::Cable),
+            (0x80, 0, PortRole::Fnm),
+            (0x7f, 0x0f, PortRole::Cable),
+            (0, 0x82, PortRole::Router),
+            (0, 0x81, PortRole::Other),
+            (0, 0xf3, PortRole::Other),
+        ] {
+            let told = answer(&[(44, &[fnm]), (47, &[special])]);
+            assert_eq!(
+                MellanoxExtendedPortInfo::decode(&told).role(),
+                role,
+                "{fnm:#x} {special:#x}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_newest_speed_field_that_may_be_trusted_counts() {
+        let port = |active: u8, ext: u8, ext2: u8| {
+            PortInfo::decode(&answer(&[
+                (31, &[2]),
+                (32, &[0x74, 0x50]),
+                (35, &[active << 4]),
+                (56, &[ext2 << 5 | 0x08]),
+                (62, &[ext << 4 | 0x0f]),
+            ]))
+        };
+        let all = SpeedFields { extended: true, extended2: true };
+        let no2 = SpeedFields { extended2: false, ..all };
+        for (active, ext, ext2, fields, speed) in [
+            (1, 0, 0, all, Some(Speed::Sdr)),
+            (4, 0, 0, all, Some(Speed::Qdr)),
+            (4, 1, 0, all, Some(Speed::Fdr)),
+            (4, 2, 0, all, Some(Speed::Edr)),
+            (4, 8, 0, all, Some(Speed::Ndr)),
+            (4, 8, 1, all, Some(Speed::Xdr)),
+            (4, 8, 1, no2, Some(Speed::Ndr)),
+            (4, 8, 1, SpeedFields::default(), Some(Speed::Qdr)),
+            (0, 0, 0, all, None),
+            (3, 0, 0, all, None),
+        ] {
+            let status = port(active, ext, ext2).status(fields);
+            assert_eq!(status.speed, speed, "{active} {ext} {ext2} {fields:?}");
+        }
+        let status = port(4, 2, 0).status(no2);
+        assert_eq!(status.speeds_supported.fastest(), Some(Speed::Ndr));
+        assert_eq!(port(4, 2, 0).status(all).speeds_supported.fastest(), Some(Speed::Xdr));
+    }
+
+    #[test]
+    fn a_port_without_a_link_has_no_width_and_no_speed() {
+        let mut mad = answer(&[(31, &[2]), (32, &[0x71, 0x20]), (35, &[0x10])]);
+        let down = PortInfo::decode(&mad).status(SpeedFields::default());
+        assert_eq!((down.state, down.physical_state), (state::DOWN, physical::POLLING));
+        assert_eq!((down.width, down.speed, down.rate()), (None, None, None));
+        mad.0[DATA + 33] = 0x50;
+        let up = PortInfo::decode(&mad).status(SpeedFields::default());
+        assert_eq!(up.rate(), Some(1_250_000_000));
+    }
+
+    #[test]
+    fn the_masks_say_which_fields_mean_something() {
+        let fields = |mask: &[u8], mask2: &[u8]| {
+            PortInfo::decode(&answer(&[(20, mask), (60, mask2)])).speed_fields()
+        };
+        assert_eq!(fields(&[0, 0, 0, 0], &[0xff, 0xff]), SpeedFields::default());
+        assert_eq!(
+            fields(&[0, 0, 0x40, 0], &[0xff, 0xff]),
+            SpeedFields { extended: true, extended2: false }
+        );
+        assert_eq!(
+            fields(&[0, 0, 0xc0, 0], &[0x08, 0]),
+            SpeedFields { extended: true, extended2: true }
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! What a port says of itself, in the terms of the field.
+
+use super::ids::Lid;
+use super::rate::{self, Speed, SpeedSet, Width};
+
+/// PortState: the logical state (IBTA 1.4, table 155).
+pub mod state {
+    /// No link.
+    pub const DOWN: u8 = 1;
+    /// A link, not yet configured by a subnet manager.
+    pub const INIT: u8 = 2;
+    /// Configured, not yet in use.
+    pub const ARMED: u8 = 3;
+    /// Carries traffic.
+    pub const ACTIVE: u8 = 4;
+    /// Carries traffic, and waits whether a link error comes back: the kernel's own (kernel:
+    /// `IB_PORT_ACTIVE_DEFER`).
+    pub const ACTIVE_DEFER: u8 = 5;
+
+    /// A state's name.
+    pub fn name(state: u8) -> &'static str {
+        match state {
+            DOWN => "Down",
+            INIT => "Init",
+            ARMED => "Armed",
+            ACTIVE => "Active",
+            ACTIVE_DEFER => "ActiveDefer",
+            _ => "unknown",
+        }
+    }
+}
+
+/// PortPhysicalState (IBTA 1.4, table 155).
+pub mod physical {
+    /// Sleeps: looks for no partner.
+    pub const SLEEP: u8 = 1;
+    /// Looks for a partner.
+    pub const POLLING: u8 = 2;
+    /// Switched off.
+    pub const DISABLED: u8 = 3;
+    /// The lanes are trained.
+    pub const LINK_UP: u8 = 5;
+
+    /// A state's name.
+    pub fn name(state: u8) -> &'static str {
+        match state {
+            SLEEP => "Sleep",
+            POLLING => "Polling",
+            DISABLED => "Disabled",
+            4 => "Training",
+            LINK_UP => "LinkUp",
+            6 => "LinkErrorRecovery",
+            7 => "PhyTest",
+            _ => "unknown",
+        }
+    }
+}
+
+/// What PortInfo says of a port, in the terms of the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortStatus {
+    /// The port's own LID; a switch has one, on port 0.
+    pub lid: Lid,
+    /// LID mask count: the port owns 2^lmc LIDs.
+    pub lmc: u8,
+    /// The LID of the master subnet manager, as the port knows it.
+    pub sm_lid: Lid,
+    /// Says that a subnet manager runs here; of a switch, on its port 0.
+    pub is_sm: bool,
+    /// PortState, see [`state`].
+    pub state: u8,
+    /// PortPhysicalState, see [`physical`].
+    pub physical_state: u8,
+    /// The width it runs at, while it has a link.
+    pub width: Option<Width>,
+    /// The speed it runs at, while it has a link.
+    pub speed: Option<Speed>,
+    /// LinkWidthSupported, a mask of codes.
+    pub widths_supported: u8,
+    /// The speeds it can do.
+    pub speeds_supported: SpeedSet,
+    /// LinkWidthEnabled: those of the widths that somebody allowed it.
+    pub widths_enabled: u8,
+    /// Those of the speeds that somebody allowed it.
+    pub speeds_enabled: SpeedSet,
+}
+
+impl PortStatus {
+    /// Whether the lanes are trained: something is plugged in at the other end.
+    pub fn link_up(&self) -> bool {
+        self.physical_state == physical::LINK_UP
+    }
+
+    /// What it carries at its present width and speed, in bytes a second.
+    pub fn rate(&self) -> Option<u64> {
+        Some(rate::bytes_per_second(self.width?, self.speed?))
+    }
+
+    /// The port with FDR10 in place of QDR, which is what PortInfo calls it; Mellanox's own
+    /// attribute tells the two apart.
+    #[must_use]
+    pub fn at_fdr10(self) -> Self {
+        let fdr10 = |speed| if speed == Speed::Qdr { Speed::Fdr10 } else { speed };
+        PortStatus {
+            speed: self.speed.map(fdr10),
+            speeds_supported: self.speeds_supported.with(Speed::Fdr10),
+            speeds_enabled: self.speeds_enabled.with(Speed::Fdr10),
+            ..self
+        }
+    }
+
+    /// The best that this port and its partner can both do, in bytes a second.
+    pub fn best_rate_with(&self, partner: &PortStatus) -> Option<u64> {
+        let width = Width::widest(self.widths_supported & partner.widths_supported)?;
+        let speed = self.speeds_supported.common(partner.speeds_supported).fastest()?;
+        Some(rate::bytes_per_second(width, speed))
+    }
+
+    /// The widths, a mask of codes, and the speeds that this port can do and is allowed.
+    pub fn allowed(&self) -> (u8, SpeedSet) {
+        let widths = self.widths_supported & self.widths_enabled;
+        (widths, self.speeds_supported.common(self.speeds_enabled))
+    }
+
+    /// The widest and the fastest that this port and its partner can both do and are both allowed.
+    pub fn best_enabled_with(&self, partner: &PortStatus) -> (Option<Width>, Option<Speed>) {
+        let (near, far) = (self.allowed(), partner.allowed());
+        (Width::widest(near.0 & far.0), near.1.common(far.1).fastest())
+    }
+}
+
+/// Which of a port's speed fields in PortInfo mean something, as its capability masks say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SpeedFields {
+    /// FDR to NDR.
+    pub extended: bool,
+    /// XDR.
+    pub extended2: bool,
+}
+
+/// Ports for tests.
+#[cfg(any(test, feature = "testing"))]
+pub mod testing {
+    use super::*;
+
+    /// An active 4x EDR port.
+    pub fn up(lid: u16) -> PortStatus {
+        PortStatus {
+            lid: Lid(lid),
+            lmc: 0,
+            sm_lid: Lid(1),
+            is_sm: false,
+            state: state::ACTIVE,
+            physical_state: physical::LINK_UP,
+            width: Some(Width::X4),
+            speed: Some(Speed::Edr),
+            widths_supported: 1 | 2,
+            speeds_supported: [Speed::Sdr, Speed::Edr].into_iter().collect(),
+            widths_enabled: 1 | 2,
+            speeds_enabled: [Speed::Sdr, Speed::Edr].into_iter().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::up;
+    use super::*;
+
+    #[test]
+    fn the_best_rate_is_what_both_ends_can_do() {
+        let (mut near, far) = (up(1), up(2));
+        assert_eq!(near.best_rate_with(&far), Some(12_500_000_000));
+        near.widths_supported = 1;
+        assert_eq!(near.best_rate_with(&far), Some(3_125_000_000));
+        near.speeds_supported = SpeedSet::default();
+        assert_eq!(near.best_rate_with(&far), None);
+    }
+}

@@ -1,0 +1,407 @@
+//! Subnet management: what nodes and ports say of themselves (IBTA 1.4, chapter 14.2.5).
+
+use crate::device;
+use crate::device::is_mellanox;
+use crate::node::readable_description;
+use crate::node::{NodeIdentity, NodeKind};
+use crate::port_state::SpeedFields;
+use crate::{Guid, PortNumber};
+
+use super::layout::{attribute, bits, byte, bytes, high, low};
+use super::m_key::MKey;
+use super::port_info::{MellanoxExtendedPortInfo, PortInfo};
+use super::{DATA, Mad, Query, SMP_DATA_LEN};
+use crate::extended_speeds::PortInfoExtended;
+
+/// The AttributeID of NodeDescription, which is one text and no fields.
+pub const NODE_DESCRIPTION: u16 = 0x0010;
+
+const fn query(attribute: u16, modifier: u32) -> Query {
+    Query { subnet: true, attribute, modifier, port_select: 0, clear: None, m_key: MKey::NONE }
+}
+
+/// Asks a node for its description.
+pub fn node_description() -> Query {
+    query(NODE_DESCRIPTION, 0)
+}
+
+/// Asks a node who it is.
+pub fn node_info() -> Query {
+    query(NodeInfo::ID, 0)
+}
+
+/// Asks a switch about itself.
+pub fn switch_info() -> Query {
+    query(SwitchInfo::ID, 0)
+}
+
+/// Asks a port for the subnet manager that runs there.
+pub fn sm_info() -> Query {
+    query(SmInfo::ID, 0)
+}
+
+/// Asks a node about one of its ports; an endpoint knows its own port as 0, too.
+pub fn port_info(port: PortNumber) -> Query {
+    query(PortInfo::ID, u32::from(port))
+}
+
+/// Asks a Mellanox node about the speeds of a port that PortInfo has no bits for.
+pub fn mellanox_extended_port_info(port: PortNumber) -> Query {
+    query(MellanoxExtendedPortInfo::ID, u32::from(port))
+}
+
+/// Asks a node about the error correction of one of its ports.
+pub fn port_info_extended(port: PortNumber) -> Query {
+    query(PortInfoExtended::ID, u32::from(port))
+}
+
+attribute! {
+    /// NodeInfo.
+    pub struct NodeInfo = 0x0011 {
+        /// BaseVersion.
+        base_version: u8 = byte(0),
+        /// ClassVersion.
+        class_version: u8 = byte(1),
+        /// NodeType: 1 CA, 2 switch, 3 router.
+        node_type: u8 = byte(2),
+        /// NumPorts: of physical ports.
+        port_count: u8 = byte(3),
+        /// SystemImageGUID.
+        system_guid: Guid = bytes(4, 8),
+        /// NodeGUID.
+        node_guid: Guid = bytes(12, 8),
+        /// PortGUID of the port that was asked.
+        port_guid: Guid = bytes(20, 8),
+        /// PartitionCap: how many P_Keys fit into the table of an end port.
+        partition_cap: u16 = bytes(28, 2),
+        /// DeviceID.
+        device_id: u16 = bytes(30, 2),
+        /// Revision.
+        revision: u32 = bytes(32, 4),
+        /// LocalPortNum: the port that the question came in by.
+        local_port: PortNumber = byte(36),
+        /// VendorID, 24 bits.
+        vendor_id: u32 = bytes(37, 3),
+    }
+}
+
+/// The codes of NodeType.
+const NODE_TYPES: [(u8, NodeKind); 3] =
+    [(1, NodeKind::Ca), (2, NodeKind::Switch), (3, NodeKind::Router)];
+
+impl NodeInfo {
+    /// NodeType of a kind of node. An aggregation node has none of its own: it says to be a CA.
+    pub fn type_of(kind: NodeKind) -> u8 {
+        let row = NODE_TYPES.iter().find(|(_, of)| *of == kind);
+        row.map_or(NODE_TYPES[0].0, |(node_type, _)| *node_type)
+    }
+
+    /// The node that it speaks of, as far as it is known before its description has come.
+    /// `None` for a type that the specification does not have.
+    pub fn identity(&self) -> Option<NodeIdentity> {
+        let (_, mut kind) = *NODE_TYPES.iter().find(|(code, _)| *code == self.node_type)?;
+        if kind == NodeKind::Ca && is_aggregation_device(self.vendor_id, self.device_id) {
+            kind = NodeKind::AggregationNode;
+        }
+        Some(NodeIdentity {
+            guid: self.node_guid,
+            system_guid: self.system_guid,
+            kind,
+            description: String::new(),
+            vendor_id: self.vendor_id,
+            device_id: self.device_id,
+            // 255 is not a port: PortSelect 255 is all of them.
+            port_count: self.port_count.min(254),
+            enhanced_port0: false,
+            speed_fields: SpeedFields::default(),
+            tells_fec: false,
+        })
+    }
+
+    /// Whether the vendor is Mellanox (now NVIDIA), by the OUIs that its devices carry.
+    pub fn is_mellanox(&self) -> bool {
+        is_mellanox(self.vendor_id)
+    }
+}
+
+/// The node's description, made readable.
+pub fn decode_node_description(mad: &Mad) -> String {
+    readable_description(&mad.data()[..SMP_DATA_LEN])
+}
+
+/// Writes a node's description as a node itself would: as many bytes as there is room for, in
+/// whatever they mean, and zeros behind them.
+pub fn encode_node_description(mad: &mut Mad, description: &[u8]) {
+    let (text, rest) =
+        mad.0[DATA..DATA + SMP_DATA_LEN].split_at_mut(description.len().min(SMP_DATA_LEN));
+    text.copy_from_slice(&description[..text.len()]);
+    rest.fill(0);
+}
+
+/// Whether a CA is a SHARP aggregation node, which has no type of its own in NodeInfo: by what it
+/// calls itself, word for word, and by its vendor, for anybody may choose a host's description.
+pub fn is_aggregation_node(description: &str, vendor_id: u32) -> bool {
+    description == "Mellanox Technologies Aggregation Node" && is_mellanox(vendor_id)
+}
+
+/// Whether a CA is a SHARP aggregation node by its ids. All of 714 aggregation nodes in public
+/// topologies have this DeviceID; unlike the description it comes with NodeInfo.
+pub fn is_aggregation_device(vendor_id: u32, device_id: u16) -> bool {
+    device_id == device::AGGREGATION_NODE && is_mellanox(vendor_id)
+}
+
+attribute! {
+    /// SwitchInfo (IBTA 1.4, 14.2.5.4).
+    pub struct SwitchInfo = 0x0012 {
+        /// LinearFDBCap: how many LIDs its forwarding table has room for.
+        linear_table_size: u16 = bytes(0, 2),
+        /// RandomFDBCap.
+        random_table_size: u16 = bytes(2, 2),
+        /// MulticastFDBCap.
+        multicast_table_size: u16 = bytes(4, 2),
+        /// LinearFDBTop: the highest LID that it forwards.
+        linear_table_top: u16 = bytes(6, 2),
+        /// DefaultPort.
+        default_port: PortNumber = byte(8),
+        /// DefaultMulticastPrimaryPort.
+        default_multicast_primary_port: PortNumber = byte(9),
+        /// DefaultMulticastNotPrimaryPort.
+        default_multicast_other_port: PortNumber = byte(10),
+        /// LifeTimeValue: a packet may stay for 4.096 us times two to this power.
+        life_time: u8 = bits(11 * 8, 5),
+        /// PortStateChange: some port changed since a subnet manager last looked.
+        port_state_change: bool = bits(11 * 8 + 5, 1),
+        /// OptimizedSLtoVLMappingProgramming.
+        optimized_sl_to_vl: u8 = bits(11 * 8 + 6, 2),
+        /// LIDsPerPort.
+        lids_per_port: u16 = bytes(12, 2),
+        /// PartitionEnforcementCap: how many P_Keys fit into the table of an external port.
+        partition_enforcement_cap: u16 = bytes(14, 2),
+        /// InboundEnforcementCap.
+        inbound_enforcement: bool = bits(16 * 8, 1),
+        /// OutboundEnforcementCap.
+        outbound_enforcement: bool = bits(16 * 8 + 1, 1),
+        /// FilterRawInboundCap.
+        filter_raw_inbound: bool = bits(16 * 8 + 2, 1),
+        /// FilterRawOutboundCap.
+        filter_raw_outbound: bool = bits(16 * 8 + 3, 1),
+        /// EnhancedPort0: its port 0 is a full endpoint.
+        enhanced_port0: bool = bits(16 * 8 + 4, 1),
+        /// MulticastFDBTop.
+        multicast_table_top: u16 = bytes(18, 2),
+    }
+}
+
+attribute! {
+    /// SMInfo (IBTA 1.4, 14.2.5.13): the subnet manager at a port, told by itself.
+    pub struct SmInfo = 0x0020 {
+        /// GUID of the port that it runs at.
+        guid: Guid = bytes(0, 8),
+        /// SM_Key; 0 to anyone who need not know it.
+        sm_key: u64 = bytes(8, 8),
+        /// ActCount: goes up while it works, and stands still when it hangs.
+        act_count: u32 = bytes(16, 4),
+        /// Priority: the highest is to be the master.
+        priority: u8 = high(20),
+        /// SMState, see [`sm_state`].
+        state: u8 = low(20),
+    }
+}
+
+/// SMState (IBTA 1.4, 14.2.5.13).
+pub mod sm_state {
+    /// Not active: told to keep still.
+    pub const NOT_ACTIVE: u8 = 0;
+    /// Discovering: looks at the subnet, and for other subnet managers.
+    pub const DISCOVERING: u8 = 1;
+    /// Standby: waits for the master to fail.
+    pub const STANDBY: u8 = 2;
+    /// Master: the subnet is its.
+    pub const MASTER: u8 = 3;
+}
+
+attribute! {
+    /// One block of a port's P_KeyTable (IBTA 1.4, 14.2.5.7).
+    pub struct PKeyTable = 0x0016 {
+        /// The P_Keys; 0 where none is set.
+        keys: [u16; PKeyTable::PER_BLOCK] = bytes(0, 2),
+    }
+}
+
+impl PKeyTable {
+    /// How many P_Keys a block has.
+    pub const PER_BLOCK: usize = 32;
+
+    /// Which block of which port a modifier asks for. Only switches look at the port.
+    pub fn place(modifier: u32) -> (PortNumber, u16) {
+        // 16 bits, but no port has a number above 255, and 255 is none.
+        ((modifier >> 16).min(255) as PortNumber, modifier as u16)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::LEN;
+
+    /// An answer with these bytes at these offsets of its data.
+    pub(crate) fn answer(fields: &[(usize, &[u8])]) -> Mad {
+        let mut mad = Mad([0; LEN]);
+        for (offset, bytes) in fields {
+            mad.0[DATA + offset..DATA + offset + bytes.len()].copy_from_slice(bytes);
+        }
+        mad
+    }
+
+    #[test]
+    fn node_info_field_by_field() {
+        let info = NodeInfo::decode(&answer(&[
+            (0, &[1, 1]),
+            (2, &[2, 36]),
+            (4, &[0, 0, 0, 0, 0, 0, 0, 7]),
+            (12, &[0, 2, 0xc9, 2, 0, 0, 0, 1]),
+            (20, &[0, 2, 0xc9, 2, 0, 0, 0, 2]),
+            (28, &[0, 128]),
+            (30, &[0xd2, 0xf0]),
+            (32, &[0, 0, 0, 0xa1]),
+            (36, &[17]),
+            (37, &[0, 2, 0xc9]),
+        ]));
+        assert_eq!(
+            info,
+            NodeInfo {
+                base_version: 1,
+                class_version: 1,
+                node_type: 2,
+                port_count: 36,
+                system_guid: Guid(7),
+                node_guid: Guid(0x0002_c902_0000_0001),
+                port_guid: Guid(0x0002_c902_0000_0002),
+                partition_cap: 128,
+                device_id: 0xd2f0,
+                revision: 0xa1,
+                local_port: 17,
+                vendor_id: 0x2c9,
+            }
+        );
+        assert!(info.is_mellanox());
+        assert_eq!(info.identity().unwrap().kind, NodeKind::Switch);
+        assert_eq!(NodeInfo { node_type: 9, ..info }.identity(), None);
+    }
+
+    #[test]
+    fn each_kind_of_node_has_its_type() {
+        for (kind, node_type) in [(NodeKind::Ca, 1), (NodeKind::Switch, 2), (NodeKind::Router, 3)] {
+            assert_eq!(NodeInfo::type_of(kind), node_type);
+            let info = NodeInfo { node_type, ..NodeInfo::default() };
+            assert_eq!(info.identity().unwrap().kind, kind);
+        }
+        assert_eq!(NodeInfo::type_of(NodeKind::AggregationNode), 1);
+    }
+
+    #[test]
+    fn a_description_is_read_back_and_ends_where_its_room_does() {
+        let long = "x".repeat(70);
+        let cut = &long[..64];
+        let mut mad = Mad([0xee; LEN]);
+        for (text, read) in [("leaf 3", "leaf 3"), (&*long, cut), (cut, cut), ("", "")] {
+            encode_node_description(&mut mad, text.as_bytes());
+            assert_eq!(decode_node_description(&mad), read);
+            assert_eq!(mad.data()[64..], [0xee; 128], "the path behind it");
+        }
+    }
+
+    #[test]
+    fn switch_info_has_its_two_bits() {
+        let info = SwitchInfo::decode(&answer(&[
+            (0, &[0xc0, 0]),
+            (6, &[0, 42]),
+            (11, &[0x94]),
+            (16, &[0x08]),
+        ]));
+        assert_eq!((info.linear_table_size, info.linear_table_top), (0xc000, 42));
+        assert!(info.port_state_change && info.enhanced_port0);
+        let info = SwitchInfo::decode(&answer(&[(11, &[0x93]), (16, &[0xf7])]));
+        assert!(!info.port_state_change && !info.enhanced_port0);
+    }
+
+    #[test]
+    fn switch_info_field_by_field() {
+        let info = SwitchInfo::decode(&answer(&[
+            (0, &[0xc0, 0, 0, 1, 0x10, 0, 0, 42]),
+            (8, &[1, 2, 3, 0x95]),
+            (12, &[0, 4, 0, 32, 0b1010_1000, 0, 0xc0, 7]),
+        ]));
+        assert_eq!(
+            info,
+            SwitchInfo {
+                linear_table_size: 0xc000,
+                random_table_size: 1,
+                multicast_table_size: 0x1000,
+                linear_table_top: 42,
+                default_port: 1,
+                default_multicast_primary_port: 2,
+                default_multicast_other_port: 3,
+                life_time: 18,
+                port_state_change: true,
+                optimized_sl_to_vl: 1,
+                lids_per_port: 4,
+                partition_enforcement_cap: 32,
+                inbound_enforcement: true,
+                outbound_enforcement: false,
+                filter_raw_inbound: true,
+                filter_raw_outbound: false,
+                enhanced_port0: true,
+                multicast_table_top: 0xc007,
+            }
+        );
+    }
+
+    #[test]
+    fn sm_info_field_by_field() {
+        let told = answer(&[
+            (0, &[0, 2, 0xc9, 3, 0, 0, 0, 9]),
+            (8, &[0x80, 0, 0, 0, 0, 0, 0, 1]),
+            (16, &[0, 0, 1, 2, 0xe3]),
+        ]);
+        let info = SmInfo {
+            guid: Guid(0x0002_c903_0000_0009),
+            sm_key: 0x8000_0000_0000_0001,
+            act_count: 0x102,
+            priority: 14,
+            state: sm_state::MASTER,
+        };
+        assert_eq!(SmInfo::decode(&told), info);
+        let mut mad = answer(&[]);
+        info.encode(&mut mad);
+        assert!(mad == told);
+    }
+
+    #[test]
+    fn a_block_of_pkeys_has_32_of_them() {
+        let table = PKeyTable::decode(&answer(&[(0, &[0xff, 0xff, 0x7f, 0xff]), (62, &[0x80, 1])]));
+        assert_eq!((table.keys[0], table.keys[1], table.keys[2]), (0xffff, 0x7fff, 0));
+        assert_eq!(table.keys[31], 0x8001);
+        for (modifier, place) in [(0, (0, 0)), (0x0024_0003, (36, 3)), (0x0100_ffff, (255, 0xffff))]
+        {
+            assert_eq!(PKeyTable::place(modifier), place, "{modifier:#x}");
+        }
+    }
+
+    #[test]
+    fn aggregation_nodes_are_recognized_by_description_and_by_device_id() {
+        assert!(is_aggregation_node("Mellanox Technologies Aggregation Node", 0x2c9));
+        assert!(!is_aggregation_node("Mellanox Technologies Aggregation Node", 1));
+        assert!(!is_aggregation_node("my Aggregation Node", 0x2c9));
+        for (node_type, vendor_id, device_id, kind) in [
+            (1, 0x2c9, 0xcf09, NodeKind::AggregationNode),
+            (1, 0x15b3, 0xcf09, NodeKind::AggregationNode),
+            (1, 0x2c9, 0xcf08, NodeKind::Ca),
+            (1, 0x8086, 0xcf09, NodeKind::Ca),
+            (2, 0x2c9, 0xcf09, NodeKind::Switch),
+        ] {
+            let info = NodeInfo { node_type, device_id, vendor_id, ..NodeInfo::default() };
+            assert_eq!(info.identity().unwrap().kind, kind, "{info:?}");
+        }
+    }
+}

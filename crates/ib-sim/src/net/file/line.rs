@@ -1,0 +1,183 @@
+//! The parts of a net file's lines.
+
+use ib_mad::{Guid, Lid};
+
+use super::Problem;
+
+/// The bytes of a NodeDescription (IBTA 1.4, 14.2.5.2).
+const DESCRIPTION: usize = 64;
+
+/// What `ibnetdiscover` prints of a node behind its description.
+const AFTER_DESCRIPTION: [&str; 4] = ["enhanced port ", "base port ", "lid ", "lmc "];
+
+/// A number as C reads it, decimal, `0x` or octal with a 0 in front, and what follows it.
+pub(super) fn number(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim_start();
+    let (radix, text) = if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        (16, hex)
+    } else if text.starts_with('0') {
+        (8, text)
+    } else {
+        (10, text)
+    };
+    let (digits, rest) =
+        text.split_at(text.find(|c: char| !c.is_digit(radix)).unwrap_or(text.len()));
+    let value = u64::from_str_radix(digits, radix).ok()?;
+    (!rest.starts_with(char::is_alphanumeric)).then_some((value, rest))
+}
+
+/// The number behind a key's `=`.
+pub(super) fn value(
+    key: &'static str,
+    line: &str,
+    most: u64,
+    wanted: &'static str,
+) -> Result<u64, Problem> {
+    let (_, text) = line.split_once('=').ok_or(Problem::NoValue(key))?;
+    match number(text) {
+        Some((value, _)) if value <= most => Ok(value),
+        _ => Err(bad(key, text, wanted)),
+    }
+}
+
+/// The error for a number that is none.
+pub(super) fn bad(key: &'static str, text: &str, wanted: &'static str) -> Problem {
+    Problem::BadNumber { key, text: text.trim().chars().take(40).collect(), wanted }
+}
+
+/// What stands between the next two quotes, and what follows them.
+pub(super) fn quoted(text: &str) -> Option<(&str, &str)> {
+    text.split_once('"')?.1.split_once('"')
+}
+
+/// `(2c90300a1b2c3)` at the beginning, and what follows it.
+pub(super) fn guid_in_parentheses(text: &str) -> Option<(Guid, &str)> {
+    let (digits, rest) = text.strip_prefix('(')?.split_once(')')?;
+    Some((digits.parse().ok()?, rest))
+}
+
+/// A description that fits a NodeDescription: whole characters of its 64 bytes.
+pub(super) fn description(text: &str) -> String {
+    let end = (0..=DESCRIPTION.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text[..end.unwrap_or(0)].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// `lid 5 lmc 1`. In a comment nothing is an error: what is no LID there is none.
+pub(super) fn lid_and_lmc(comment: &str) -> (Option<Lid>, u8) {
+    let after = |word| comment.split_once(word).and_then(|(_, text)| number(text));
+    let lid = after("lid ").and_then(|(lid, _)| u16::try_from(lid).ok()).map(Lid);
+    let lmc = after("lmc ").and_then(|(lmc, _)| u8::try_from(lmc).ok());
+    (lid.filter(|lid| lid.is_unicast()), lmc.filter(|lmc| *lmc <= 7).unwrap_or(0))
+}
+
+/// A node's line, behind the word for its kind.
+pub(super) struct Header<'a> {
+    pub ports: u64,
+    pub id: &'a str,
+    pub description: Option<&'a str>,
+    /// What follows the description.
+    pub more: &'a str,
+}
+
+impl Header<'_> {
+    pub(super) fn read(rest: &str) -> Result<Header<'_>, Problem> {
+        let ports = || {
+            let before = &rest[..rest.find('"').unwrap_or(rest.len())];
+            number(&before[before.find(|c: char| c.is_ascii_digit())?..])
+        };
+        let wanted = "how many ports the node has";
+        let (ports, _) = ports().ok_or_else(|| bad("the node's ports", rest, wanted))?;
+        let (id, after) = quoted(rest).ok_or(Problem::NoId)?;
+        let (description, more) = Header::describe(after);
+        Ok(Header { ports, id, description: description.filter(|text| !text.is_empty()), more })
+    }
+
+    /// A description in quotes, or one that ends where something is told of the node.
+    fn describe(after: &str) -> (Option<&str>, &str) {
+        let Some((_, comment)) = after.split_once('#') else { return (None, after) };
+        let comment = comment.trim_start();
+        if let Some(open) = comment.strip_prefix('"') {
+            // A description may contain quotes: it ends at the last one that is followed by what
+            // ibnetdiscover prints behind it, or by nothing.
+            let ends_here = |rest: &str| {
+                let rest = rest.trim_start();
+                rest.is_empty() || AFTER_DESCRIPTION.iter().any(|word| rest.starts_with(word))
+            };
+            let mut ends = open.match_indices('"').map(|(at, _)| (&open[..at], &open[at + 1..]));
+            let last = ends.clone().rfind(|(_, rest)| ends_here(rest));
+            let (text, more) = last.or_else(|| ends.next()).unwrap_or((open, ""));
+            return (Some(text), more);
+        }
+        let ends = AFTER_DESCRIPTION.iter().find_map(|word| comment.find(&format!(" {word}")));
+        let end = ends.unwrap_or(comment.len());
+        (Some(&comment[..end]), &comment[end..])
+    }
+}
+
+/// A cable's line.
+pub(super) struct Cable<'a> {
+    pub is_alias: bool,
+    pub number: u64,
+    /// The port's own GUID.
+    pub guid: Option<Guid>,
+    /// The node at the other end, or the alias that the line gives this one.
+    pub peer: &'a str,
+    pub peer_number: Option<u64>,
+    after: &'a str,
+    comment: &'a str,
+}
+
+/// Whether a line is a cable's. One without a number in its bracket, as `[Unknown]`, is not.
+pub(super) fn is_cable(line: &str) -> bool {
+    let inside = line.strip_prefix('@').unwrap_or(line).strip_prefix('[');
+    inside.is_some_and(|inside| inside.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+impl Cable<'_> {
+    pub(super) fn read(line: &str) -> Result<Cable<'_>, Problem> {
+        let is_alias = line.starts_with('@');
+        let wanted = "a port's number in brackets";
+        let (number, rest) = bracket(line.trim_start_matches('@'))
+            .and_then(|(number, rest)| Some((number?, rest)))
+            .ok_or_else(|| bad("the port", line, wanted))?;
+        // ibnetdiscover names a chassis' outer port behind the inner one: `[1][ext 5]`.
+        let rest = bracket(rest).map_or(rest, |(_, rest)| rest);
+        let (guid, rest) =
+            guid_in_parentheses(rest).map_or((None, rest), |(guid, rest)| (Some(guid), rest));
+        let (peer, rest) = quoted(rest).ok_or(Problem::NoPeer)?;
+        let (peer_number, after) = match bracket(rest.trim_start()) {
+            Some((Some(number), after)) => (Some(number), after),
+            Some((None, _)) => return Err(bad("the other end's port", rest, wanted)),
+            None => (None, rest),
+        };
+        let (after, comment) = after.split_once('#').unwrap_or((after, ""));
+        Ok(Cable { is_alias, number, guid, peer, peer_number, after, comment })
+    }
+
+    /// The options before the comment, each with the letter before its `=`: `w=3`.
+    pub(super) fn options(&self) -> impl Iterator<Item = (char, &str)> {
+        self.after.match_indices('=').filter_map(|(at, _)| {
+            let letter = self.after[..at].chars().rev().find(char::is_ascii_alphabetic)?;
+            let value = self.after[at + 1..].trim_start();
+            Some((letter, value.split_whitespace().next().unwrap_or("")))
+        })
+    }
+
+    /// What the comment tells of this end's own port: all before the other end's description.
+    pub(super) fn about_itself(&self) -> &str {
+        self.comment.split('"').next().unwrap_or("")
+    }
+
+    /// The rate behind the other end's LID: `lid 2 4xEDR`.
+    pub(super) fn rate(&self) -> Option<&str> {
+        let behind = self.comment.rsplit('"').next()?;
+        let (_, lid) = behind.split_once("lid ")?;
+        lid.split_whitespace().nth(1)
+    }
+}
+
+/// `[7]` at the beginning, and what follows it. The number is decimal, as it is for ibsim.
+fn bracket(text: &str) -> Option<(Option<u64>, &str)> {
+    let (inside, rest) = text.strip_prefix('[')?.split_once(']')?;
+    Some((inside.trim().parse().ok(), rest))
+}

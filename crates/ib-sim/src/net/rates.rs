@@ -1,0 +1,200 @@
+//! What is enabled at a port, as the masks of net files write it.
+
+use ib_mad::rate::{Speed, SpeedSet};
+
+/// The widths and speeds that are enabled at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// LinkWidthEnabled, a mask of codes.
+    pub widths: u8,
+    /// The speeds.
+    pub speeds: SpeedSet,
+}
+
+impl Rates {
+    /// All that is enabled in either.
+    #[must_use]
+    pub fn or(self, other: Rates) -> Rates {
+        let either = |speed: &Speed| self.speeds.has(*speed) || other.speeds.has(*speed);
+        Rates {
+            widths: self.widths | other.widths,
+            speeds: Speed::ALL.into_iter().filter(either).collect(),
+        }
+    }
+}
+
+impl Default for Rates {
+    /// What ibsim gives a port of which nothing is said: 4x and SDR, nothing else.
+    fn default() -> Self {
+        Rates { widths: 2, speeds: SpeedSet::default().with(Speed::Sdr) }
+    }
+}
+
+/// A mask of a net file: in its header by this key, behind a cable by this letter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mask {
+    pub key: &'static str,
+    pub letter: char,
+    /// From where to where its values are good.
+    pub least: u8,
+    pub most: u8,
+    /// Which speed each of its bits is, from the lowest on; the widths' own has none.
+    speeds: &'static [Speed],
+}
+
+/// The first three are ibsim's. FDR10 and XDR have no bits there: ibsim passes over keys and
+/// letters that it does not know, so a file that has ours runs there without these speeds.
+pub(super) const MASKS: [Mask; 5] = [
+    Mask { key: "width", letter: 'w', least: 1, most: 31, speeds: &[] },
+    Mask {
+        key: "speed",
+        letter: 's',
+        least: 1,
+        most: 7,
+        speeds: &[Speed::Sdr, Speed::Ddr, Speed::Qdr],
+    },
+    Mask {
+        key: "extspeed",
+        letter: 'e',
+        least: 0,
+        most: 15,
+        speeds: &[Speed::Fdr, Speed::Edr, Speed::Hdr, Speed::Ndr],
+    },
+    Mask { key: "fdr10", letter: 'f', least: 0, most: 1, speeds: &[Speed::Fdr10] },
+    Mask { key: "xdr", letter: 'x', least: 0, most: 1, speeds: &[Speed::Xdr] },
+];
+
+impl Mask {
+    fn of(letter: char) -> Option<&'static Mask> {
+        MASKS.iter().find(|mask| mask.letter == letter)
+    }
+
+    /// Reads this mask from what is enabled. A mask without its least value has none in files;
+    /// then that is what is written.
+    pub(super) fn get(&self, rates: Rates) -> u8 {
+        if self.speeds.is_empty() {
+            return (rates.widths & self.most).max(self.least);
+        }
+        let bit = |(bit, speed): (usize, &Speed)| u8::from(rates.speeds.has(*speed)) << bit;
+        self.speeds.iter().enumerate().map(bit).sum::<u8>().max(self.least)
+    }
+
+    /// Sets this mask and leaves the others; false if the value is none of it.
+    pub(super) fn set(&self, rates: &mut Rates, value: u64) -> bool {
+        let Some(value) = u8::try_from(value).ok().filter(|v| (self.least..=self.most).contains(v))
+        else {
+            return false;
+        };
+        if self.speeds.is_empty() {
+            rates.widths = value;
+            return true;
+        }
+        let on = |speed: Speed| match self.speeds.iter().position(|of| *of == speed) {
+            Some(bit) => value & 1 << bit != 0,
+            None => rates.speeds.has(speed),
+        };
+        rates.speeds = Speed::ALL.into_iter().filter(|speed| on(*speed)).collect();
+        true
+    }
+}
+
+/// Sets what an option behind a cable says, as `w=3`; ibsim passes over letters that it does not
+/// know, and takes `s=0` for QDR. False if the value is not one of the letter's.
+pub(super) fn set_option(rates: &mut Rates, letter: char, value: u64) -> bool {
+    match (Mask::of(letter), value) {
+        (None, _) => true,
+        (Some(mask), 0) if mask.letter == 's' => mask.set(rates, 4),
+        (Some(mask), value) => mask.set(rates, value),
+    }
+}
+
+/// What ibsim enables for a link that was seen at a rate; what a row does not name stays as it was.
+const SEEN: [(Speed, &[(char, u64)]); 9] = [
+    (Speed::Sdr, &[('s', 1)]),
+    (Speed::Ddr, &[('s', 3)]),
+    (Speed::Qdr, &[('s', 7)]),
+    (Speed::Fdr10, &[('s', 7), ('f', 1)]),
+    (Speed::Fdr, &[('s', 7), ('f', 1), ('e', 1), ('x', 0)]),
+    (Speed::Edr, &[('s', 7), ('f', 1), ('e', 3), ('x', 0)]),
+    (Speed::Hdr, &[('s', 7), ('f', 1), ('e', 7), ('x', 0)]),
+    (Speed::Ndr, &[('s', 7), ('f', 1), ('e', 15), ('x', 0)]),
+    (Speed::Xdr, &[('s', 7), ('f', 1), ('e', 15), ('x', 1)]),
+];
+
+/// Enables what a link that ran at this rate must have had, as `4xEDR` in ibnetdiscover's output.
+/// A rate that is none is no error: it stands in a comment.
+pub(super) fn set_rate(rates: &mut Rates, rate: &str) {
+    let Some((width, speed)) = rate.split_once('x') else { return };
+    rates.widths = match width {
+        "1" => 1,
+        "2" => 16,
+        "4" => 1 | 2,
+        "8" => 4,
+        "12" => 1 | 2 | 8,
+        _ => return,
+    };
+    if let Some((_, masks)) = SEEN.iter().find(|(of, _)| of.label() == speed) {
+        for (letter, value) in *masks {
+            set_option(rates, *letter, *value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masks(rates: Rates) -> [u8; 5] {
+        MASKS.map(|mask| mask.get(rates))
+    }
+
+    #[test]
+    fn each_mask_is_set_alone() {
+        let mut rates = Rates::default();
+        assert_eq!(masks(rates), [2, 1, 0, 0, 0]);
+        for (letter, value, then) in [
+            ('w', 11, [11, 1, 0, 0, 0]),
+            ('e', 8, [11, 1, 8, 0, 0]),
+            ('f', 1, [11, 1, 8, 1, 0]),
+            ('s', 6, [11, 6, 8, 1, 0]),
+            ('x', 1, [11, 6, 8, 1, 1]),
+            ('s', 0, [11, 4, 8, 1, 1]),
+            ('q', 99, [11, 4, 8, 1, 1]),
+        ] {
+            assert!(set_option(&mut rates, letter, value), "{letter}={value}");
+            assert_eq!(masks(rates), then, "{letter}={value}");
+        }
+        for (letter, value) in [('w', 0), ('w', 32), ('s', 8), ('e', 16), ('x', 2), ('w', 258)] {
+            assert!(!set_option(&mut rates, letter, value), "{letter}={value}");
+        }
+    }
+
+    #[test]
+    fn every_speed_is_a_bit_of_one_mask() {
+        for speed in Speed::ALL {
+            let bits = MASKS.iter().flat_map(|mask| mask.speeds).filter(|of| **of == speed);
+            assert_eq!(bits.count(), 1, "{speed:?}");
+        }
+    }
+
+    #[test]
+    fn a_rate_enables_what_it_needs() {
+        for (rate, then) in [
+            ("4xSDR", [3, 1, 4, 0, 0]),
+            ("1xQDR", [1, 7, 4, 0, 0]),
+            ("4xFDR10", [3, 7, 4, 1, 0]),
+            ("12xFDR", [11, 7, 1, 1, 0]),
+            ("8xNDR", [4, 7, 15, 1, 0]),
+            ("2xHDR", [16, 7, 7, 1, 0]),
+            ("4xXDR", [3, 7, 15, 1, 1]),
+            ("4x?", [3, 1, 4, 0, 0]),
+            ("3xEDR", [2, 1, 4, 0, 0]),
+            ("x", [2, 1, 4, 0, 0]),
+        ] {
+            let mut rates = Rates::default();
+            assert!(set_option(&mut rates, 'e', 4));
+            set_rate(&mut rates, rate);
+            assert_eq!(masks(rates), then, "{rate}");
+        }
+    }
+}

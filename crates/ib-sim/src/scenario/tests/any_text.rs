@@ -1,0 +1,73 @@
+//! No text is too strange.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::super::{Action, Overrides};
+use super::{TREE, net, story, story_of};
+use ib_mad::Counter;
+
+/// A text that says most of what can be said.
+fn most() -> String {
+    let mut text = String::from(
+        "about: One of each\nseed: 7\nfabric: {fat-tree: {hosts: 6, radix: 8, down: 4, up: 2}}\n\
+         seat: host-1\nmaster: host-2\ntraffic: {pattern: neighbours, load: 30%, packet: 4KiB}\n\
+         way: {round-trip: 20us, per-hop: 1us, jitter: 10us, loss: 0%}\ntimeline:\n",
+    );
+    for entry in [
+        "bad-cable: {at: 30s, into: \"leaf-0-1[1]\", ratio: 1e-9, for: 10m}",
+        "flap: {at: 1m, link: \"leaf-0-0[3]\", down: [5ms, 2s], every: 20s, times: 5}",
+        "degrade: {at: 2m, link: host-3, width: 1x, speed: SDR, for: 1m}",
+        "burst: {at: 1m, from: [host-1, host-2], to: host-3, load: 90%, for: 1m}",
+        "set: {at: 1s, port: host-2, counters: {SymbolErrorCounter: 4242}}",
+        "clear: {at: 1m, node: leaf-0-1, every: 1m, times: 3}",
+        "lose-mads: {at: 1s, share: 1%, for: 5m}",
+        "m-key: {at: 2m, key: 0x1234, level: 2, node: host-5}",
+        "limited-member: {at: 2m, node: host-4}",
+        "move-cable: {at: 4m, from: \"leaf-0-0[1]\", to: \"leaf-0-0[8]\"}",
+        "new-master: {at: 5m, host: host-4, readdress: true}",
+    ] {
+        let _ = writeln!(text, "  - {entry}");
+    }
+    text
+}
+
+#[test]
+fn most_is_a_story() {
+    let story = story(&most()).unwrap();
+    assert_eq!(story.told.len(), 11);
+    assert!(story.steps.iter().any(|step| matches!(
+        step.action,
+        Action::Set { counter: Counter::SymbolErrors, value: 4242, .. }
+    )));
+}
+proptest! {
+    #[test]
+    fn a_text_with_something_else_in_it_is_a_story_or_an_error_of_one_line(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, "[ -~\n\u{0}ö]{0,3}|[0-9]{1,20}|-1|~|\\*x|&x|for|times|host-[0-9]|leaf-0-[0-9]\\[[0-9]{0,3}\\]|1e9|999999999999y|NaN|%|!!binary|<<"), 1..5),
+        speedup in prop_oneof![Just(1.0), 0.01..10_000.0, any::<f64>()],
+    ) {
+        let mut text: Vec<char> = most().chars().collect();
+        for (place, removed, put) in changes {
+            let from = place.index(text.len());
+            let to = (from + removed).min(text.len());
+            text.splice(from..to, put.chars());
+        }
+        let text: String = text.into_iter().collect();
+        let overrides = Overrides { speedup, ..Overrides::default() };
+        match story_of(&text, net(TREE), &overrides) {
+            Ok(story) => {
+                prop_assert!(story.steps.is_sorted_by_key(|step| step.at));
+                prop_assert!(story.told.is_sorted_by_key(|(at, _)| *at));
+                prop_assert!(story.told.iter().all(|(_, words)| !words.contains('\n')));
+            }
+            Err(error) => prop_assert!(!error.contains('\n'), "{}", error),
+        }
+    }
+
+    #[test]
+    fn whatever_the_text_nothing_panics(text in "\\PC{0,200}|[a-z:\\[\\]{}, \n-]{0,200}") {
+        let _ = story(&text);
+    }
+}

@@ -1,0 +1,164 @@
+//! The network interfaces of a port: which they are, and what sysfs says of each.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::model::{IpoibMode, Netdev};
+use ib_mad::PortNumber;
+
+use super::asked::Asking;
+use super::ethtool::EthernetReader;
+use super::file::{Buffer, Directory};
+
+/// ARPHRD_INFINIBAND (kernel: include/uapi/linux/if_arp.h).
+const TYPE_INFINIBAND: &str = "32";
+
+/// The device whose ports' network interfaces are looked for.
+#[derive(Debug)]
+pub(super) struct Owner<'a> {
+    /// `<sysfs>/class/net`.
+    pub class: PathBuf,
+    /// Its own directory.
+    pub device: &'a Directory,
+    /// The device's name.
+    pub name: &'a str,
+    /// How many ports it has.
+    pub ports: usize,
+    /// Whether its Ethernet driver is asked what it counts on the wire.
+    pub ethtool: bool,
+}
+
+impl Owner<'_> {
+    /// The interfaces of one of its ports, by name.
+    ///
+    /// The port's first GID names the one that RoCE runs on, be it a bond; the PCI function lists
+    /// what its driver made, IPoIB's children and switchdev's representors among them; soft RoCE
+    /// has the name in `parent`. The other GIDs are not walked: soft RoCE has 1024, and an empty one
+    /// answers EINVAL.
+    pub(super) fn netdevs_of(
+        &self,
+        port: &Directory,
+        number: PortNumber,
+        link_layer: &str,
+    ) -> Vec<String> {
+        let by_gid = [port.text("gid_attrs/ndevs/0"), self.device.text("parent")];
+        let by_gid = by_gid.into_iter().find(|name| is_name(name));
+        let ipoib = link_layer == "InfiniBand";
+        match by_gid.filter(|_| !ipoib) {
+            Some(name) => self.with_slaves(name),
+            None => self.of_function(number, ipoib),
+        }
+    }
+
+    /// A bond and those of the interfaces below it that are this device's, for these have a cable; or
+    /// the name alone.
+    fn with_slaves(&self, name: String) -> Vec<String> {
+        let slaves = Directory::open(&self.class.join(&name).join("bonding"))
+            .map(|bond| bond.text("slaves"))
+            .unwrap_or_default();
+        let mut names = vec![name];
+        let ours =
+            slaves.split_whitespace().filter(|name| is_name(name) && !self.is_anothers(name));
+        names.extend(ours.map(str::to_owned));
+        names
+    }
+
+    /// Whether an interface's function has RDMA devices, and this is none of them. Of two functions
+    /// whose ports mlx5 joins to one device, one has none.
+    fn is_anothers(&self, netdev: &str) -> bool {
+        let devices = Directory::open(&self.class.join(netdev).join("device/infiniband"))
+            .and_then(|devices| devices.names())
+            .unwrap_or_default();
+        !devices.is_empty() && !devices.iter().any(|device| device == self.name)
+    }
+
+    /// What the driver made for this port of the function.
+    fn of_function(&self, number: PortNumber, ipoib: bool) -> Vec<String> {
+        let names = self.device.below("device/net").and_then(|directory| directory.names());
+        let is_of_port = |name: &String| {
+            let Ok(netdev) = Directory::open(&self.class.join(name)) else { return false };
+            let kind = (netdev.text("type") == TYPE_INFINIBAND) == ipoib;
+            let number_is_right = self.ports < 2 || port_index(&netdev) + 1 == usize::from(number);
+            kind && number_is_right && !is_representor(&netdev.text("phys_port_name"))
+        };
+        names
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|name| is_name(name))
+            .filter(is_of_port)
+            .collect()
+    }
+}
+
+/// Which port of its function an interface is on, from 0: `dev_port`, or `dev_id` (in hexadecimal)
+/// with drivers from before it, as mlx4's of Linux 3.14 and older.
+fn port_index(netdev: &Directory) -> usize {
+    let by_port = netdev.text("dev_port").parse().unwrap_or(0);
+    let by_id = netdev.text("dev_id");
+    let by_id = by_id.strip_prefix("0x").and_then(|id| usize::from_str_radix(id, 16).ok());
+    if by_port == 0 { by_id.unwrap_or(0) } else { by_port }
+}
+
+/// Whether it stands for a virtual function or a subfunction on the embedded switch: `pf0vf3`,
+/// `c1pf0sf88`. The uplink is `p0`.
+fn is_representor(phys_port_name: &str) -> bool {
+    phys_port_name.contains("pf")
+}
+
+/// Whether it can be an interface's name, and not a way out of the directory.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['/', ' ']) && !name.starts_with('.')
+}
+
+/// Reads an interface.
+#[derive(Debug)]
+pub(super) struct NetdevReader {
+    name: Arc<str>,
+    directory: Directory,
+    is_ipoib: bool,
+    ethernet: Option<EthernetReader>,
+}
+
+impl NetdevReader {
+    /// Opens one.
+    pub(super) fn open(owner: &Owner<'_>, name: &str) -> io::Result<Self> {
+        let directory = Directory::open(&owner.class.join(name))?;
+        let is_ipoib = directory.text("type") == TYPE_INFINIBAND;
+        let ethernet = owner.ethtool.then(|| EthernetReader::open(&directory, name));
+        Ok(NetdevReader { name: name.into(), directory, is_ipoib, ethernet })
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is still there: another one may have its name.
+    pub(super) fn is_here(&self, owner: &Owner<'_>) -> bool {
+        self.directory.is_at(&owner.class.join(&*self.name))
+    }
+
+    /// Reads it.
+    pub(super) fn read(&mut self, asking: Asking) -> Netdev {
+        let mut buffer = Buffer::new();
+        let mut text = |name| self.directory.read(name, &mut buffer).ok().map(str::to_owned);
+        let mode = text(c"mode").filter(|_| self.is_ipoib);
+        Netdev {
+            name: Arc::clone(&self.name),
+            ipoib: mode.and_then(|mode| match mode.as_str() {
+                "datagram" => Some(IpoibMode::Datagram),
+                "connected" => Some(IpoibMode::Connected),
+                _ => None,
+            }),
+            operstate: text(c"operstate").unwrap_or_default(),
+            mtu: text(c"mtu").and_then(|text| text.parse().ok()),
+            carrier_changes: text(c"carrier_changes").and_then(|text| text.parse().ok()),
+            ethernet: self
+                .ethernet
+                .as_mut()
+                .map(|ethernet| ethernet.read(asking))
+                .unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Devices for tests.
+
+use std::time::SystemTime;
+
+use std::sync::Arc;
+
+use crate::model::*;
+use ib_mad::moment::Anchor;
+use ib_mad::rate::{Speed, Width};
+use ib_mad::{Guid, Lid, Moment, PortNumber, Reading};
+
+/// An active port of which nothing was read but its state.
+pub fn port(number: PortNumber) -> Port {
+    Port {
+        number,
+        at: Moment::default(),
+        link_layer: "InfiniBand".into(),
+        state: Some(4),
+        physical_state: Some(5),
+        rate: Some(50_000_000_000),
+        width: Some(Width::X4),
+        speed: Some(Speed::Ndr),
+        lid: Some(Lid(7)),
+        sm_lid: Some(Lid(1)),
+        reading: Reading::empty(Moment::default()),
+        hw: HwReading::default(),
+        cm: None,
+        netdevs: Vec::new(),
+    }
+}
+
+/// A look at one device.
+pub fn snapshot(device: &str, ports: Vec<Port>) -> HostSnapshot {
+    let about = About { guid: Some(Guid(0xabc)), node_type: "ca".into(), ..About::default() };
+    let device = Device {
+        name: device.into(),
+        instance: None,
+        about: Arc::new(about),
+        answers: true,
+        ports,
+        hw: HwReading::default(),
+        refused: 0,
+    };
+    let anchor = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
+    HostSnapshot {
+        anchor,
+        began: anchor.moment,
+        ended: anchor.moment,
+        devices: vec![device],
+        left_out: 0,
+        problem: None,
+    }
+}

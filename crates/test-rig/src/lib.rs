@@ -1,0 +1,124 @@
+//! The test rig: a simulated fabric, the foreign programs that live on it, and the exporter under
+//! test, each started fresh for one test and gone when its value is dropped.
+//!
+//! Every piece keeps its files in a temporary directory of its own and its sockets under a name of
+//! its own, so tests run side by side in threads and in processes. Hold the values in locals: a
+//! `static` is never dropped and would leave its programs running. (The guest is one, for its boot
+//! takes seconds, and has its own way to end with the process.)
+//!
+//! A program or file that is missing is a failure, not a reason to skip: a test that silently does
+//! not run proves nothing.
+
+// The rig stops a test by panicking, with a message that says which program or file is at fault.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+// Where a function panics is said once, above, not in a section for each.
+#![allow(clippy::missing_panics_doc)]
+
+pub mod alertmanager;
+pub mod browser;
+pub mod capture;
+pub mod certs;
+pub mod child;
+pub mod counters;
+pub mod diags;
+pub mod exporter;
+pub mod ground;
+pub mod guest;
+pub mod hurried;
+pub mod ibsim;
+pub mod metrics;
+pub mod node_exporter;
+pub mod opensm;
+pub mod paths;
+pub mod prometheus;
+pub mod promql;
+pub mod promtool;
+pub mod proxy;
+pub mod rules;
+pub mod seat;
+pub mod simulated;
+pub mod sysfs;
+pub mod tools;
+pub mod topology;
+
+pub use alertmanager::{Alertmanager, Webhook};
+pub use browser::Browser;
+pub use exporter::{Exporter, Response, run_on_host_to_exit, run_to_exit};
+pub use guest::{Guest, GuestExporter};
+pub use ibsim::Ibsim;
+pub use metrics::Metrics;
+pub use node_exporter::NodeExporter;
+pub use opensm::OpenSm;
+pub use paths::{program, root};
+pub use prometheus::Prometheus;
+pub use proxy::Proxy;
+pub use seat::Seat;
+pub use simulated::Simulated;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The Debian package of each foreign program the tests use, to tell what to install.
+const PACKAGES: [(&str, &str); 23] = [
+    ("ibsim", "ibsim-utils"),
+    ("opensm", "opensm"),
+    ("tshark", "tshark"),
+    ("prometheus", "prometheus"),
+    ("promtool", "prometheus"),
+    ("prometheus-alertmanager", "prometheus-alertmanager"),
+    ("amtool", "prometheus-alertmanager"),
+    ("prometheus-node-exporter", "prometheus-node-exporter"),
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("setpriv", "util-linux"),
+    ("strip", "binutils"),
+    ("openssl", "openssl"),
+    ("curl", "curl"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+    ("python3", "python3-venv"),
+    ("systemd-analyze", "systemd"),
+    ("systemd-socket-activate", "systemd"),
+    ("rpmbuild", "rpm"),
+    ("rpm", "rpm"),
+    ("mke2fs", "e2fsprogs"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
+];
+
+/// The path of a foreign program, or a panic that says how to get it.
+///
+/// Debian puts `OpenSM` and the diagnostics into `/usr/sbin`, which an ordinary user's `PATH` lacks.
+pub fn require(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| {
+            let package = PACKAGES
+                .iter()
+                .find(|(name, _)| *name == program)
+                .map_or("infiniband-diags", |(_, package)| package);
+            panic!("`{program}` is missing: apt-get install {package} (make test does it)")
+        })
+}
+
+/// A port of the loopback that is free at present, for a program that has to be told one.
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Polls until `probe` gives a value, and panics naming `what` when `limit` has passed.
+///
+/// This stands in for every fixed sleep: it ends as soon as the thing waited for is there, and a
+/// slow machine only makes it take longer.
+pub fn wait_until<T>(limit: Duration, what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(found) = probe() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited {limit:?} in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

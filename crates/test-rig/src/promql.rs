@@ -1,0 +1,106 @@
+//! PromQL: what an expression names, and what the exporter has.
+
+use std::collections::BTreeSet;
+
+use fabric_exporter::metrics::reference;
+use promql_parser::label::MatchOp;
+use promql_parser::parser::{self, Expr, VectorSelector};
+use promql_parser::util::{ExprVisitor, walk_expr};
+
+/// The series that an expression asks for: a metric, and the labels that it is chosen by.
+#[derive(Debug, PartialEq)]
+pub struct Selector {
+    pub metric: String,
+    /// Label, operator (`=`, `!=`, `=~`, `!~`) and value.
+    pub matchers: Vec<(String, String, String)>,
+}
+
+struct Selectors(Vec<Selector>);
+
+impl Selectors {
+    fn take(&mut self, selector: &VectorSelector) -> Result<(), String> {
+        let Some(metric) = selector.name.clone() else {
+            return Err(format!("{selector} names no metric"));
+        };
+        let matchers = selector
+            .matchers
+            .matchers
+            .iter()
+            .map(|it| {
+                let operator = match it.op {
+                    MatchOp::Equal => "=",
+                    MatchOp::NotEqual => "!=",
+                    MatchOp::Re(_) => "=~",
+                    MatchOp::NotRe(_) => "!~",
+                };
+                (it.name.clone(), operator.to_owned(), it.value.clone())
+            })
+            .collect();
+        self.0.push(Selector { metric, matchers });
+        Ok(())
+    }
+}
+
+impl ExprVisitor for Selectors {
+    type Error = String;
+
+    fn pre_visit(&mut self, expression: &Expr) -> Result<bool, String> {
+        match expression {
+            Expr::VectorSelector(selector) => self.take(selector)?,
+            Expr::MatrixSelector(selector) => self.take(&selector.vs)?,
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+/// All that an expression asks for, in the order in which it stands there; an error if it is none, or
+/// if it asks for series without the name of a metric.
+pub fn selectors(expression: &str) -> Result<Vec<Selector>, String> {
+    let parsed = parser::parse(expression).map_err(|error| format!("{expression}: {error}"))?;
+    let mut found = Selectors(Vec::new());
+    walk_expr(&mut found, &parsed).map_err(|error| format!("{expression}: {error}"))?;
+    Ok(found.0)
+}
+
+/// The names of the metrics in an expression.
+pub fn metrics(expression: &str) -> Result<BTreeSet<String>, String> {
+    Ok(selectors(expression)?.into_iter().map(|it| it.metric).collect())
+}
+
+/// The queries in a template: all have the form `{{ range printf "…%q…" … | query }}`.
+pub fn queries(template: &str) -> Result<Vec<String>, String> {
+    let actions = template.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
+    actions
+        .filter(|action| action.split_whitespace().any(|word| word.trim_matches('-') == "query"))
+        .map(|action| {
+            let format = action
+                .trim()
+                .strip_prefix("range printf \"")
+                .and_then(|rest| rest.split('"').next())
+                .ok_or_else(|| format!("cannot tell what {action:?} asks for"))?;
+            Ok(format.replace("%q", "\"x\""))
+        })
+        .collect()
+}
+
+/// The metrics that the exporter has, as docs/metrics.md tells, by the names that their samples carry.
+pub fn exported() -> BTreeSet<String> {
+    let page = reference::page();
+    let mut names = BTreeSet::new();
+    for line in page.lines() {
+        let Some((name, rest)) = line.strip_prefix("| `").and_then(|rest| rest.split_once("` | "))
+        else {
+            continue;
+        };
+        if !["infiniband_", "fabric_exporter_", "process_"].iter().any(|it| name.starts_with(it)) {
+            continue; // a table of reasons, or of repairs
+        }
+        if rest.starts_with("histogram |") {
+            names.extend(["_bucket", "_sum", "_count"].map(|part| format!("{name}{part}")));
+        } else {
+            names.insert(name.to_owned());
+        }
+    }
+    names
+}

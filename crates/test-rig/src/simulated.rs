@@ -1,0 +1,275 @@
+//! The exporter's own monitor on the simulated fabric, in this process and in virtual time: it lives
+//! until the moment that a test names, and waits there.
+
+use std::convert::Infallible;
+use std::io::Read;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::config::Settings;
+use fabric_exporter::config::options::{FabricOptions, Options};
+use fabric_exporter::metrics::process::Process;
+use fabric_exporter::metrics::{Exposition, Format};
+use fabric_exporter::monitor::Monitor;
+use fabric_observation::{Board, Observation};
+use ib_mad::method;
+use ib_mad::moment::Anchor;
+use ib_mad::{Guid, Moment};
+use ib_sim::net::PortId;
+use ib_sim::scenario::{Action, Overrides, Scenario, Story};
+use ib_sim::wire::{Shared, SimWire, Time, look, share};
+use ib_sim::world::World;
+use ib_umad::{Parcel, Received, SendError, Wire, WireError};
+use tokio::sync::watch;
+
+use super::Metrics;
+
+/// Where the monitor waits for the test.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    until: Moment,
+    reached: bool,
+}
+
+impl Gate {
+    fn until(&self) -> Moment {
+        self.state.lock().unwrap().until
+    }
+
+    /// Called by the monitor: waits until it may go on.
+    fn wait(&self) {
+        let mut state = self.state.lock().unwrap();
+        let at = state.until;
+        state.reached = true;
+        self.changed.notify_all();
+        drop(self.changed.wait_while(state, |state| state.until == at).unwrap());
+    }
+
+    /// Called by the test: lets the monitor go on to a moment.
+    fn raise(&self, until: Moment) {
+        // A test that has failed while it held this is still to end the monitor.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // The monitor that waits there already stays there.
+        if state.until != until {
+            *state = GateState { until, reached: false };
+            self.changed.notify_all();
+        }
+    }
+
+    /// Called by the test: waits until the monitor is there.
+    fn wait_reached(&self) {
+        let state = self.state.lock().unwrap();
+        // Virtual time has no limit of its own; no test needs half a minute of real time.
+        let limit = Duration::from_secs(60);
+        let (state, _) =
+            self.changed.wait_timeout_while(state, limit, |state| !state.reached).unwrap();
+        assert!(state.reached, "the monitor did not reach {:?}", state.until);
+    }
+}
+
+/// A wire on which time ends at a gate.
+struct Gated {
+    wire: SimWire,
+    gate: Arc<Gate>,
+    /// How many MADs that went out were no questions.
+    sets: Arc<AtomicUsize>,
+}
+
+impl Wire for Gated {
+    fn now(&self) -> Moment {
+        self.wire.now()
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.wire.anchor()
+    }
+
+    fn port_guid(&self) -> Option<Guid> {
+        self.wire.port_guid()
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        if parcel.mad.method() != method::GET {
+            self.sets.fetch_add(1, Ordering::Relaxed);
+        }
+        self.wire.send(parcel)
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+        let gate = self.gate.until();
+        let received = self.wire.receive(until.min(gate))?;
+        if received.is_none() && until > gate && self.wire.now() >= gate {
+            self.gate.wait();
+        }
+        Ok(received)
+    }
+}
+
+/// A running monitor over a simulated fabric.
+pub struct Simulated {
+    world: Shared,
+    seen: watch::Receiver<Board>,
+    gate: Arc<Gate>,
+    sets: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    story: Story,
+    began: SystemTime,
+}
+
+/// What the wall says when virtual time begins.
+pub const BEGAN: Duration = Duration::from_secs(1_700_000_000);
+
+impl Simulated {
+    /// A scenario of the library in tests/scenarios, swept each 15 s with details.
+    pub fn library(name: &str) -> Self {
+        let path = crate::paths::root().join("tests/scenarios").join(format!("{name}.yml"));
+        Self::of(&Scenario::read(&path).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// A scenario written in a test.
+    pub fn text(yaml: &str) -> Self {
+        Self::of(&Scenario::parse("test", yaml).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// A scenario that was read.
+    pub fn of(scenario: &Scenario) -> Self {
+        Self::new(scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// A story, watched as `serve` would with these options besides.
+    pub fn new(story: Story) -> Self {
+        Self::with(story, FabricOptions { details: Some(true), ..FabricOptions::default() })
+    }
+
+    /// A story, watched with these settings.
+    pub fn with(story: Story, fabric: FabricOptions) -> Self {
+        Self::set(story, Options { fabric, ..Options::default() })
+    }
+
+    /// A scenario written in a test, in which virtual time begins at this time of day.
+    pub fn text_at(yaml: &str, began: SystemTime) -> Self {
+        let scenario = Scenario::parse("test", yaml).unwrap_or_else(|error| panic!("{error}"));
+        let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        let fabric = FabricOptions { details: Some(true), ..FabricOptions::default() };
+        Self::begun(story, Options { fabric, ..Options::default() }, began)
+    }
+
+    /// A story, watched with all of these settings.
+    pub fn set(story: Story, options: Options) -> Self {
+        Self::begun(story, options, SystemTime::UNIX_EPOCH + BEGAN)
+    }
+
+    /// The same, in which virtual time begins at this time of day.
+    pub fn begun(story: Story, options: Options, began: SystemTime) -> Self {
+        let settings = Settings::load(options, None).unwrap().fabrics.remove(0);
+        let world = share(World::new(story.clone()));
+        let gate = Arc::new(Gate::default());
+        let stop = Arc::new(AtomicBool::new(false));
+        let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
+        let (board, seen) = watch::channel(Board::from(vec![Arc::new(blank)]));
+        let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+        let time = Time::Virtual { began };
+        let (seat, of, at) = (story.seats[0], Arc::clone(&world), Arc::clone(&gate));
+        let sets = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&sets);
+        let open = move || Gated {
+            wire: SimWire::new(of.clone(), seat, time),
+            gate: at.clone(),
+            sets: counted.clone(),
+        };
+        let thread =
+            std::thread::spawn(move || monitor.run(open(), || Ok::<_, Infallible>(open())));
+        Simulated { world, seen, gate, sets, stop, thread: Some(thread), story, began }
+    }
+
+    /// Lets time go on to so long after the beginning.
+    pub fn run_to(&self, at: Duration) {
+        self.gate.raise(Moment::default() + at);
+        self.gate.wait_reached();
+    }
+
+    /// Lets so much time go by.
+    pub fn run_for(&self, rest: Duration) {
+        let until = self.gate.until() + rest;
+        self.gate.raise(until);
+        self.gate.wait_reached();
+    }
+
+    /// What the monitor published last.
+    pub fn observation(&self) -> Arc<Observation> {
+        Arc::clone(&self.seen.borrow().fabrics[0])
+    }
+
+    /// How many MADs it has sent that set something.
+    pub fn sets(&self) -> usize {
+        self.sets.load(Ordering::Relaxed)
+    }
+
+    /// The same as a scrape would tell it.
+    pub fn metrics(&self) -> Metrics {
+        Metrics::parse(&self.scrape())
+    }
+
+    /// What a scrape at the present virtual time is answered with.
+    pub fn scrape(&self) -> String {
+        self.scrape_at(self.began + (self.gate.until() - Moment::default()))
+    }
+
+    /// What a scrape at a time of day is answered with, wherever virtual time stands.
+    pub fn scrape_at(&self, now: SystemTime) -> String {
+        let exposition = Exposition::render(self.seen.borrow().clone());
+        let process = Process::new(Path::new("/proc"));
+        let document = exposition.document_at(now, Format::Text, &process);
+        let mut packed: Vec<u8> = document.pieces.iter().flatten().copied().collect();
+        packed.extend(document.trailer.gzip_end());
+        let mut text = String::new();
+        flate2::read::DeflateDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// The world as it is now, while its time stands still.
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        let mut world = look(&self.world);
+        world.advance(self.gate.until());
+        world
+    }
+
+    /// Something happens now.
+    pub fn act(&self, action: Action) {
+        look(&self.world).act(self.gate.until(), action);
+    }
+
+    /// What the scenario became.
+    pub fn story(&self) -> &Story {
+        &self.story
+    }
+
+    /// A port by its label: `leaf-0-1[7]`.
+    pub fn port(&self, label: &str) -> PortId {
+        let net = &self.story.net;
+        net.port_ids()
+            .find(|&port| net.label(port) == label)
+            .unwrap_or_else(|| panic!("no port {label}"))
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.gate.raise(Moment::NEVER);
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the monitor panicked");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The exporter's transport, asked to do what it does for the collectors.
+
+use std::net::Ipv6Addr;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ib_mad::class_port_info::Capabilities;
+use ib_mad::clock::Clock;
+use ib_mad::{Class, Mad, Query, pma};
+use ib_mad::{Lid, Moment, Reading, counter};
+use ib_umad::pace::Pace;
+use ib_umad::stats::Outcome;
+use ib_umad::transactor::Transactor;
+use ib_umad::umad::Umad;
+use ib_umad::walk::{Broken, Walk, drive, rest};
+use ib_umad::{Address, Failure, GlobalRoute, Lane, Request, Wire};
+
+use super::watched::Watched;
+use super::{kernel, port};
+
+/// Who asks whom.
+pub struct Args<'a> {
+    pub sysfs: &'a Path,
+    pub hca: &'a str,
+    pub gid: Ipv6Addr,
+    pub index: u8,
+}
+
+/// Time enough for an emulated machine that is busy with something else.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One try each, so that every outcome is the first one's.
+fn once(timeout: Duration) -> Pace {
+    Pace { timeout, retries: 0, ..Pace::default() }
+}
+
+/// Does what is asked for, and prints what came of it.
+pub fn run(args: &Args, what: &str) {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stdout)
+        .with_max_level(tracing::Level::DEBUG)
+        .with_ansi(false)
+        .without_time()
+        .init();
+    match what {
+        "subnet" => {
+            let opened = Umad::open_first(args.sysfs, Some(args.hca), None, None, Clock::start());
+            println!("subnet {}", opened.expect_err("RoCE has a subnet"));
+        }
+        "counters" => counters(&mut Session::open(args, once(PATIENCE))),
+        "counters-of-old" => {
+            kernel::forget_register_agent2();
+            counters(&mut Session::open(args, once(PATIENCE)));
+            Session::open(args, Pace { retries: 1, ..Pace::default() }).ask(port::SILENT, 1);
+        }
+        "many" => {
+            Session::open(args, once(PATIENCE)).ask(port::QUICK, 200);
+            let wide = Pace { gmp_window: 200, gmp_lid_window: 200, ..once(PATIENCE) };
+            Session::open(args, wide).ask(port::SLOW, 200);
+        }
+        "silent" => {
+            Session::open(args, once(Duration::from_millis(500))).ask(port::SILENT, 1);
+            Session::open(args, Pace::default()).ask(port::SILENT, 4);
+        }
+        "late" => Session::open(args, Pace::default()).ask(port::LATE, 1),
+        "twice" => Session::open(args, once(PATIENCE)).ask(port::TWICE, 10),
+        "until-gone" => until_gone(&mut Session::open(args, once(PATIENCE))),
+        _ => panic!("{what}: no such thing to do"),
+    }
+}
+
+/// Asks what the agent can do, then for the counters by which that is told best.
+fn counters(session: &mut Session) {
+    let ask = |session: &mut Session, query| {
+        let answers = session.drive(vec![query]).expect("the device is there");
+        answers.into_iter().next().expect("an outcome").expect("an answer")
+    };
+    let capabilities = Capabilities::decode(&ask(session, pma::class_port_info()));
+    println!("capabilities mask={:#06x} mask2={:#x}", capabilities.mask, capabilities.mask2);
+    let mut reading = Reading::empty(Moment::default());
+    let offer = pma::Offer { capabilities, is_switch: true, ..pma::Offer::default() };
+    for page in pma::plan(&offer, pma::Extras::default()) {
+        let answer = ask(session, pma::counters(page.attribute, port::QUICK));
+        page.read(&answer, &mut reading);
+    }
+    for row in counter::TABLE {
+        if let Some(value) = reading.get(row.counter) {
+            println!("counter {} {value:#x}", row.ibta);
+        }
+    }
+    session.report("counters");
+}
+
+/// Asks on and on, with requests open that are never answered.
+fn until_gone(session: &mut Session) {
+    println!("asking");
+    let questions = || {
+        let ports = [port::SILENT, port::QUICK, port::QUICK];
+        ports.map(|port| pma::counters(counter::Attribute::PortCounters, port)).to_vec()
+    };
+    session.drive(vec![pma::class_port_info()]).expect("the device is there");
+    println!("answered");
+    let broken = loop {
+        if let Err(broken) = session.drive(questions()) {
+            break broken;
+        }
+    };
+    println!("broken {broken}");
+    // A caller that does not give up at once comes to no harm either.
+    let again = session.drive(questions()).expect_err("the device is back");
+    println!("again {again}");
+}
+
+/// An open port and the state of its traffic.
+struct Session {
+    wire: Watched,
+    transactor: Transactor,
+    to: Address,
+}
+
+impl Session {
+    fn open(args: &Args, pace: Pace) -> Self {
+        let (port, umad) = Umad::open_for_gmps(args.sysfs, args.hca, None, Clock::start())
+            .unwrap_or_else(|e| panic!("{e}"));
+        println!("open {} {} {:?}", port.hca, port.port, port.link_layer);
+        let to = Address::Global(GlobalRoute {
+            lid: Lid(0),
+            gid: args.gid,
+            gid_index: args.index,
+            hop_limit: 64,
+            traffic_class: 0,
+            flow_label: 0,
+        });
+        Session { wire: Watched::new(umad), transactor: Transactor::new(pace), to }
+    }
+
+    /// Asks for the classic counters of a port so many times, and reports.
+    fn ask(mut self, port: u8, times: usize) {
+        let began = self.wire.now();
+        let query = pma::counters(counter::Attribute::PortCounters, port);
+        let outcomes = self.drive(vec![query; times]).expect("the device is there");
+        let took = self.wire.now().since(began);
+        let told = |failure| outcomes.iter().filter(|o| o.as_ref().err() == failure).count();
+        let name = format!("port {port}");
+        println!(
+            "outcomes {name}: answered={} timed_out={} silent={} ms={} kernel_ms={}",
+            outcomes.iter().filter(|outcome| outcome.is_ok()).count(),
+            told(Some(&Failure::TimedOut)),
+            told(Some(&Failure::Silent)),
+            took.as_millis(),
+            self.wire.expired_at.since(began).as_millis(),
+        );
+        // What is late, or comes twice, comes in now if it comes in at all.
+        let until = self.wire.now() + port::LATE_BY + Duration::from_millis(500);
+        rest(until, &mut self.transactor, &mut self.wire, &AtomicBool::new(false))
+            .expect("the device is there");
+        self.report(&name);
+    }
+
+    fn report(&self, name: &str) {
+        let wire = &self.wire;
+        println!(
+            "wire {name}: answers={} expired={} expired_unknown={} open={} most_open={} upper={:x?}",
+            wire.answers,
+            wire.expired,
+            wire.expired_unknown,
+            wire.open.len(),
+            wire.most_open,
+            wire.upper,
+        );
+        let told = |outcome| self.transactor.stats().of(Class::Performance, outcome);
+        let outcomes: Vec<String> = Outcome::ALL
+            .iter()
+            .map(|outcome| format!("{}={}", outcome.label(), told(*outcome)))
+            .collect();
+        println!("stats {name}: {}", outcomes.join(" "));
+    }
+
+    /// Asks all of these, and gives what came of each.
+    fn drive(&mut self, queries: Vec<Query>) -> Result<Vec<Result<Mad, Failure>>, Broken> {
+        let outcomes = vec![None; queries.len()];
+        let mut walk = Asking { to: self.to, queries, asked: 0, outcomes };
+        drive(&mut walk, &mut self.transactor, &mut self.wire, &AtomicBool::new(false))?;
+        Ok(walk.outcomes.into_iter().map(|outcome| outcome.expect("an outcome")).collect())
+    }
+}
+
+struct Asking {
+    to: Address,
+    queries: Vec<Query>,
+    asked: usize,
+    outcomes: Vec<Option<Result<Mad, Failure>>>,
+}
+
+impl Walk for Asking {
+    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+        let query = *self.queries.get(self.asked).filter(|_| lane == Lane::Gmp)?;
+        self.asked += 1;
+        Some((Request { to: self.to, query }, self.asked as u64 - 1))
+    }
+
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, _: Moment) {
+        let ended = &mut self.outcomes[tag as usize];
+        assert!(ended.is_none(), "two outcomes of one question");
+        *ended = Some(outcome.cloned());
+    }
+}

@@ -1,0 +1,77 @@
+//! The exporter's wire, with an eye on what passes.
+
+use std::collections::HashSet;
+
+use ib_mad::Moment;
+use ib_mad::moment::Anchor;
+use ib_umad::umad::Umad;
+use ib_umad::{Parcel, Received, SendError, Wire, WireError};
+
+/// What passed.
+pub struct Watched {
+    wire: Umad,
+    /// Sent and not heard of again, with when it was sent.
+    pub open: HashSet<u32>,
+    /// The most of them at any time.
+    pub most_open: usize,
+    /// The upper halves of the transaction ids that came back. All are sent as 0.
+    pub upper: HashSet<u32>,
+    /// How many MADs came in.
+    pub answers: usize,
+    /// How many of what the kernel gave up had been sent and was open, and how many had not.
+    pub expired: usize,
+    pub expired_unknown: usize,
+    /// When the kernel gave one up last.
+    pub expired_at: Moment,
+}
+
+impl Watched {
+    pub fn new(wire: Umad) -> Self {
+        Watched {
+            wire,
+            open: HashSet::new(),
+            most_open: 0,
+            upper: HashSet::new(),
+            answers: 0,
+            expired: 0,
+            expired_unknown: 0,
+            expired_at: Moment::default(),
+        }
+    }
+}
+
+impl Wire for Watched {
+    fn now(&self) -> Moment {
+        self.wire.now()
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.wire.anchor()
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        self.wire.send(parcel)?;
+        self.open.insert(parcel.mad.transaction());
+        self.most_open = self.most_open.max(self.open.len());
+        Ok(())
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+        let received = self.wire.receive(until)?;
+        match &received {
+            Some(Received::Mad { mad, .. }) => {
+                self.answers += 1;
+                self.upper.insert(mad.u32(8));
+                self.open.remove(&mad.transaction());
+            }
+            Some(Received::Expired { transaction }) => {
+                let known = self.open.remove(transaction);
+                self.expired += usize::from(known);
+                self.expired_unknown += usize::from(!known);
+                self.expired_at = self.wire.now();
+            }
+            _ => {}
+        }
+        Ok(received)
+    }
+}

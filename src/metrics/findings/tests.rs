@@ -1,0 +1,238 @@
+//! What is told of findings made by hand.
+
+use std::time::Duration;
+
+use super::super::Board;
+use super::super::tests::text_of;
+use super::*;
+use ib_health::bit_errors::Window;
+use ib_health::congestion::Wait;
+use ib_health::congestion::{Level, Region, Role};
+use ib_health::outage::{Downtime, Outages};
+use ib_health::testing::{fine, over, port, saturated, snapshot};
+use ib_health::verdict::{Reason, Repair};
+use ib_health::{Findings, Verdict};
+use ib_mad::{Counter, Moment};
+
+fn after(seconds: u64) -> Moment {
+    Moment::default() + Duration::from_secs(seconds)
+}
+
+/// The samples of a small fabric of which this was found.
+fn told(so: impl FnOnce(&Snapshot, &mut Findings)) -> Vec<String> {
+    let snapshot = snapshot();
+    let mut findings = fine(&snapshot);
+    so(&snapshot, &mut findings);
+    let observation = Observation {
+        fabric: "f".into(),
+        snapshot: Some(snapshot),
+        findings,
+        ..Observation::default()
+    };
+    let board: Board = vec![Arc::new(observation)].into();
+    text_of(board).lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+const LINK: &str = r#"fabric="f",link="0x0000000000000001:1-0x0000000000000002:1""#;
+const LEAF: &str = r#"fabric="f",guid="0x0000000000000001",port="1""#;
+
+fn has(lines: &[String], line: &str) {
+    let name = line.split('{').next().unwrap_or_default();
+    let alike: Vec<_> = lines.iter().filter(|line| line.starts_with(name)).collect();
+    assert!(lines.iter().any(|have| have == line), "{line}\nis not in {alike:#?}");
+}
+
+fn has_none(lines: &[String], beginning: &str) {
+    let found: Vec<_> = lines.iter().filter(|line| line.starts_with(beginning)).collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn the_greatest_of_a_links_reasons_is_its_verdict() {
+    let verdicts = |verdict, reasons: &[(Reason, Verdict)]| -> Vec<String> {
+        let lines = told(|_, findings| {
+            let link = &mut findings.links[0];
+            link.verdict = verdict;
+            for &(reason, weight) in reasons {
+                link.reasons.add(reason, weight);
+            }
+        });
+        let head = format!("infiniband_link_verdict{{{LINK},reason=\"");
+        let of_link = lines.iter().filter_map(|line| line.strip_prefix(&head));
+        of_link.map(|rest| rest.replace("\"}", "")).collect()
+    };
+    let (errors, width) = (Reason::BitErrors, Reason::Width);
+    for (verdict, reasons, told) in [
+        (Verdict::Ok, &[][..], &["none 0"][..]),
+        (Verdict::Bad, &[], &["recent 3"]),
+        (
+            Verdict::Bad,
+            &[(errors, Verdict::Bad), (width, Verdict::Watch)],
+            &["bit_errors 3", "width 2"],
+        ),
+        (Verdict::Bad, &[(width, Verdict::Watch)], &["width 2", "recent 3"]),
+        (Verdict::Unknown, &[(Reason::TooShort, Verdict::Unknown)], &["too_short 1"]),
+        (Verdict::Watch, &[(errors, Verdict::Bad)], &["bit_errors 2"]),
+    ] {
+        assert_eq!(verdicts(verdict, reasons), told, "{verdict:?} {reasons:?}");
+    }
+}
+
+#[test]
+fn what_a_link_went_through() {
+    let lines = told(|_, findings| {
+        let link = &mut findings.links[0];
+        link.up = None;
+        link.repair = Some(Repair::SwapCable);
+        link.outages = Outages {
+            flaps: 4,
+            expected: [1, 2],
+            down: Downtime {
+                least: Duration::from_millis(12_500),
+                most: Duration::from_millis(57_500),
+            },
+            expected_down: Downtime {
+                least: Duration::from_secs(90),
+                most: Duration::from_secs(120),
+            },
+            lengths: [1, 0, 1, 0, 0, 0, 0, 1],
+            lengths_sum: Duration::from_secs(35),
+            recoveries: 5,
+            last_change: Some(after(900)),
+        };
+    });
+    for (name, labels, value) in [
+        ("verdict_timestamp_seconds", "", "100.000"),
+        ("repair", ",repair=\"swap_cable\"", "1"),
+        ("flaps_total", "", "4"),
+        ("expected_outages_total", ",cause=\"reboot\"", "1"),
+        ("expected_outages_total", ",cause=\"maintenance\"", "2"),
+        ("down_seconds_total", "", "12.500"),
+        ("down_max_seconds_total", "", "57.500"),
+        ("expected_down_seconds_total", "", "90.000"),
+        ("expected_down_max_seconds_total", "", "120.000"),
+        ("recoveries_total", "", "5"),
+        ("last_change_timestamp_seconds", "", "900.000"),
+        ("outage_seconds_bucket", ",le=\"1.0\"", "1"),
+        ("outage_seconds_bucket", ",le=\"7.0\"", "2"),
+        ("outage_seconds_bucket", ",le=\"300.0\"", "2"),
+        ("outage_seconds_bucket", ",le=\"+Inf\"", "3"),
+        ("outage_seconds_sum", "", "35.000"),
+        ("outage_seconds_count", "", "3"),
+    ] {
+        has(&lines, &format!("infiniband_link_{name}{{{LINK}{labels}}} {value}"));
+    }
+    has_none(&lines, &format!("infiniband_link_up{{{LINK}"));
+    // The other link is up, and nothing ever happened to it.
+    let other = r#"fabric="f",link="0x0000000000000001:2-0x0000000000000003:1""#;
+    has(&lines, &format!("infiniband_link_up{{{other}}} 1"));
+    for absent in ["repair", "last_change_timestamp_seconds", "outage_seconds_count"] {
+        has_none(&lines, &format!("infiniband_link_{absent}{{{other}"));
+    }
+}
+
+#[test]
+fn a_direction_is_told_by_the_port_that_receives() {
+    let lines = told(|snapshot, findings| {
+        findings.ports[port(snapshot, 1, 1).0 as usize].bit_errors = over(4);
+    });
+    let labels = format!("{LINK},guid=\"0x0000000000000001\",port=\"1\"");
+    has(&lines, &format!("infiniband_link_bit_error_ratio_limit{{{labels}}} 1e-12"));
+    let window = ",window=\"12m\"";
+    has(&lines, &format!("infiniband_link_bit_error_window_seconds{{{labels}{window}}} 720.000"));
+    let ratio = over(4).ratio(Window::Short);
+    let told = lines.iter().filter(|line| line.starts_with("infiniband_link_bit_error_ratio{"));
+    let told: Vec<f64> =
+        told.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(told, ratio.into_iter().collect::<Vec<f64>>());
+    has_none(
+        &lines,
+        "infiniband_link_bit_error_window_seconds{fabric=\"f\",link=\"0x0000000000000001:2",
+    );
+}
+
+#[test]
+fn how_counters_fared() {
+    let lines = told(|snapshot, findings| {
+        let leaf = &mut findings.ports[port(snapshot, 1, 1).0 as usize].counting;
+        *leaf = saturated(Counter::SymbolErrors, true);
+        (leaf.resets, leaf.last_reset) = (2, Some(after(500)));
+        leaf.impossible_readings = 3;
+        findings.ports[port(snapshot, 2, 1).0 as usize].counting =
+            saturated(Counter::LinkDowned, false);
+    });
+    let host = r#"fabric="f",guid="0x0000000000000002",port="1""#;
+    for (name, labels, value) in [
+        ("saturated", format!("{LEAF},counter=\"symbol_errors\""), "1"),
+        ("saturated", format!("{host},counter=\"link_downed\""), "0"),
+        ("resets_total", LEAF.into(), "2"),
+        ("resets_total", host.into(), "0"),
+        ("reset_timestamp_seconds", LEAF.into(), "500.000"),
+    ] {
+        has(&lines, &format!("infiniband_port_counter_{name}{{{labels}}} {value}"));
+    }
+    has(&lines, &format!("infiniband_port_impossible_readings_total{{{LEAF}}} 3"));
+    has_none(&lines, &format!("infiniband_port_impossible_readings_total{{{host}"));
+    let saturated = |line: &&String| line.starts_with("infiniband_port_counter_saturated");
+    assert_eq!(lines.iter().filter(saturated).count(), 2);
+    has_none(&lines, &format!("infiniband_port_counter_reset_timestamp_seconds{{{host}"));
+}
+
+#[test]
+fn where_it_is_congested() {
+    let lines = told(|snapshot, findings| {
+        let (root, victim) = (port(snapshot, 1, 1), port(snapshot, 3, 1));
+        let root_findings = &mut findings.ports[root.0 as usize];
+        root_findings.role = Some(Role::Root);
+        root_findings.wait = Some(Wait { share: 0.25, tick_told: false });
+        findings.ports[victim.0 as usize].role = Some(Role::Victim { of: root });
+        findings.regions = vec![Region {
+            root,
+            ports: 2,
+            roots: 1,
+            share: 0.25,
+            level: Level::Medium,
+            since: after(300),
+        }];
+    });
+    let root = r#"root_guid="0x0000000000000001",root_port="1""#;
+    let victim = r#"fabric="f",guid="0x0000000000000003",port="1""#;
+    for line in [
+        format!("infiniband_port_transmit_wait_ratio{{{LEAF},tick=\"assumed\"}} 0.25"),
+        format!("infiniband_port_congestion{{{LEAF},role=\"root\",{root}}} 1"),
+        format!("infiniband_port_congestion{{{victim},role=\"victim\",{root}}} 1"),
+        format!("infiniband_congestion_region_ports{{fabric=\"f\",{root},level=\"medium\"}} 2"),
+        format!("infiniband_congestion_region_wait_ratio{{fabric=\"f\",{root}}} 0.25"),
+        format!(
+            "infiniband_congestion_region_start_timestamp_seconds{{fabric=\"f\",{root}}} 300.000"
+        ),
+    ] {
+        has(&lines, &line);
+    }
+}
+
+#[test]
+fn what_is_no_number_has_no_sample() {
+    let lines = told(|snapshot, findings| {
+        let leaf = &mut findings.ports[port(snapshot, 1, 1).0 as usize];
+        leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
+        leaf.bit_errors.limit = f32::INFINITY;
+    });
+    has_none(&lines, "infiniband_port_transmit_wait_ratio");
+    has_none(&lines, "infiniband_link_bit_error_ratio_limit");
+}
+
+#[test]
+fn a_fabric_that_was_not_judged_has_nothing_to_tell() {
+    let observation = Observation { snapshot: Some(snapshot()), ..Observation::default() };
+    assert!(render(&[Arc::new(observation)]).is_empty());
+}
+
+#[test]
+fn places_are_in_order_and_families_are_told_once() {
+    let snapshot = snapshot();
+    let findings = fine(&snapshot);
+    let observation = Observation { snapshot: Some(snapshot), findings, ..Observation::default() };
+    let parts = render(&[Arc::new(observation)]);
+    assert!(parts.len() > 5 && parts.is_sorted_by(|a, b| a.place < b.place));
+}

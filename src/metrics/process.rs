@@ -1,0 +1,115 @@
+//! Our own process: what it takes of the machine, as procfs has it, and what becomes of its files.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use exporter_web::reload::Reload;
+
+/// What is known of our own process, apart from what is read anew each time.
+#[derive(Clone, Debug)]
+pub struct Process {
+    procfs: PathBuf,
+    /// When the host was booted, once that was read: the file has a line of some 10 kB on large hosts.
+    booted: Arc<OnceLock<u64>>,
+    web_config: Option<Arc<Reload>>,
+}
+
+impl Process {
+    /// Reads from where procfs is mounted.
+    pub fn new(procfs: &Path) -> Self {
+        Process { procfs: procfs.to_owned(), booted: Arc::default(), web_config: None }
+    }
+
+    /// What becomes of the web config file, if there is one.
+    pub fn web_config(&self) -> Option<&Arc<Reload>> {
+        self.web_config.as_ref()
+    }
+
+    /// When the host was booted, in seconds since 1970, as `stat` has it below where procfs is mounted.
+    fn booted(&self) -> Option<u64> {
+        if let Some(booted) = self.booted.get() {
+            return Some(*booted);
+        }
+        let stat = std::fs::read_to_string(self.procfs.join("stat")).ok()?;
+        let booted =
+            stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())?;
+        Some(*self.booted.get_or_init(|| booted))
+    }
+
+    /// The same with what becomes of the web config file.
+    #[must_use]
+    pub fn with_web_config(self, web_config: Option<Arc<Reload>>) -> Self {
+        Process { web_config, ..self }
+    }
+}
+
+/// What is read of our own process, anew for each scrape.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers {
+    /// In itself and in the kernel.
+    pub cpu_seconds: f64,
+    /// In RAM.
+    pub resident_bytes: u64,
+    /// Of address space.
+    pub virtual_bytes: u64,
+    /// How many there are.
+    pub threads: u64,
+    /// When it began, since 1970.
+    pub start_seconds: Option<f64>,
+    /// Descriptors that are open.
+    pub open_files: Option<u64>,
+    /// Descriptors that may be; `None` without a limit.
+    pub most_files: Option<u64>,
+}
+
+impl Numbers {
+    /// `None` where procfs does not tell: no number is better than a wrong one.
+    pub(super) fn read(process: &Process) -> Option<Self> {
+        let own = procfs::process::Process::new_with_root(process.procfs.join("self")).ok()?;
+        let stat = own.stat().ok()?;
+        let per_second = procfs::ticks_per_second() as f64;
+        let limit = own.limits().ok().map(|limits| limits.max_open_files.soft_limit);
+        Some(Numbers {
+            cpu_seconds: (stat.utime + stat.stime) as f64 / per_second,
+            resident_bytes: stat.rss * procfs::page_size(),
+            virtual_bytes: stat.vsize,
+            threads: u64::try_from(stat.num_threads).unwrap_or(0),
+            start_seconds: process
+                .booted()
+                .map(|booted| booted as f64 + stat.starttime as f64 / per_second),
+            open_files: own.fd_count().ok().map(|count| count as u64),
+            most_files: match limit {
+                Some(procfs::process::LimitValue::Value(most)) => Some(most),
+                _ => None,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With `--path.procfs` the process may be confined to that folder, and the other is another host's.
+    #[test]
+    fn all_is_read_below_where_procfs_is_mounted() {
+        let procfs = tempfile::tempdir().unwrap();
+        let own = procfs.path().join("4711");
+        std::fs::create_dir_all(own.join("fd")).unwrap();
+        std::os::unix::fs::symlink("4711", procfs.path().join("self")).unwrap();
+        for name in ["stat", "limits"] {
+            std::fs::copy(Path::new("/proc/self").join(name), own.join(name)).unwrap();
+        }
+        let process = Process::new(procfs.path());
+        let numbers = Numbers::read(&process).unwrap();
+        assert_eq!(numbers.start_seconds, None);
+        assert!(numbers.threads > 0 && numbers.most_files.is_some());
+        let stat = "cpu  1 2 3 4\nintr 5 6\nbtime 1000000000\nprocesses 7\n";
+        std::fs::write(procfs.path().join("stat"), stat).unwrap();
+        let real = Numbers::read(&Process::new(Path::new("/proc"))).unwrap();
+        let after = |numbers: Numbers, boot: u64| numbers.start_seconds.unwrap() - boot as f64;
+        let booted = procfs::boot_time_secs().unwrap();
+        let late = after(Numbers::read(&process).unwrap(), 1_000_000_000);
+        assert!((late - after(real, booted)).abs() < 0.01, "{late} s after the boot");
+    }
+}

@@ -1,0 +1,249 @@
+//! A fabric in a few numbers: links by verdict and nodes by state, for dashboards and alerts that must
+//! not read 60,000 series to show one figure.
+//!
+//! Counted once a sweep and written at each scrape, and only while the latest sweep is recent and
+//! brought something. A zero that nobody has counted would look like a healthy fabric.
+
+use std::time::{Duration, SystemTime};
+
+use fabric_observation::{Collector, Observation};
+use ib_health::Verdict;
+use ib_mad::node::NodeKind;
+
+use super::Format;
+use super::family::{Family, Head, Kind, push_label};
+use super::line::Line;
+
+/// A sweep is recent for so many of its intervals and [`GRACE`] more, as in the alert
+/// `FabricExporterStale`.
+const INTERVALS: u32 = 4;
+const GRACE: Duration = Duration::from_secs(60);
+
+const KINDS: [NodeKind; 4] =
+    [NodeKind::Ca, NodeKind::Switch, NodeKind::Router, NodeKind::AggregationNode];
+
+/// How a node is called that answers, and one that does not; the order is that of the counts.
+const STATES: [&str; 2] = ["up", "down"];
+
+/// Writes the samples of a family.
+type Write = fn(&Summary, &mut Line<'_>);
+
+const FAMILIES: [(Family, Write); 2] = [
+    (
+        Family {
+            name: "infiniband_fabric_links",
+            kind: Kind::Gauge,
+            labels: &["fabric", "verdict"],
+            help: "Links by verdict: ok, unknown, watch or bad; all four are always there. Absent before the first judgement, after a sweep that brought nothing, and while the latest sweep is older than 4 intervals and a minute: 0 means that links were judged and none is so.",
+        },
+        |summary, line| {
+            for (verdict, count) in Verdict::ALL.iter().zip(summary.links) {
+                line.label("verdict", verdict.label());
+                line.value(count);
+            }
+        },
+    ),
+    (
+        Family {
+            name: "infiniband_fabric_nodes",
+            kind: Kind::Gauge,
+            labels: &["fabric", "node_type", "state"],
+            help: "Nodes by type (ca, switch, router, aggregation_node) and state (up, down), as infiniband_node_up says; all of them are always there. Absent when infiniband_fabric_links is.",
+        },
+        |summary, line| {
+            for (kind, counts) in KINDS.iter().zip(summary.nodes) {
+                for (state, count) in STATES.iter().zip(counts) {
+                    line.label("node_type", kind.label());
+                    line.label("state", state);
+                    line.value(count);
+                }
+            }
+        },
+    ),
+];
+
+/// All families of this part.
+pub fn families() -> impl Iterator<Item = Family> {
+    FAMILIES.iter().map(|(family, _)| *family)
+}
+
+/// The counts of one fabric.
+#[derive(Debug)]
+pub(super) struct Summary {
+    fabric: String,
+    /// When the sweep ended, and for how long it is recent.
+    ended: SystemTime,
+    limit: Duration,
+    /// In the order of [`Verdict::ALL`].
+    links: [u64; Verdict::ALL.len()],
+    /// In the order of [`KINDS`] and [`STATES`].
+    nodes: [[u64; STATES.len()]; KINDS.len()],
+}
+
+impl Summary {
+    /// Counts what was found; `None` where nothing was judged, or the latest sweep brought nothing.
+    pub(super) fn of(observation: &Observation) -> Option<Self> {
+        let snapshot = observation.snapshot.as_ref()?;
+        let brought = [Collector::Discovery, Collector::Perfmgt];
+        let judged = !observation.findings.ports.is_empty();
+        if !judged || !brought.iter().all(|&it| observation.tally.success(it)) {
+            return None;
+        }
+        let mut summary = Summary {
+            fabric: observation.fabric.clone(),
+            ended: snapshot.anchor.wall_of(snapshot.ended),
+            limit: observation.interval.saturating_mul(INTERVALS).saturating_add(GRACE),
+            links: Default::default(),
+            nodes: Default::default(),
+        };
+        for link in &observation.findings.links {
+            summary.links[link.verdict as usize] += 1;
+        }
+        let fabric = &snapshot.fabric;
+        for node in fabric.node_indexes() {
+            let kind = fabric.node(node).identity.kind;
+            let state = usize::from(!snapshot.is_up(node));
+            for (row, _) in summary.nodes.iter_mut().zip(KINDS).filter(|(_, it)| *it == kind) {
+                row[state] += 1;
+            }
+        }
+        Some(summary)
+    }
+
+    /// A sweep after the present was ended by a clock that has been set back since, and is recent.
+    fn is_recent(&self, now: SystemTime) -> bool {
+        !now.duration_since(self.ended).is_ok_and(|age| age > self.limit)
+    }
+}
+
+/// The families of the fabrics whose sweep is recent; without any, nothing.
+pub(super) fn render(summaries: &[Summary], now: SystemTime, format: Format) -> String {
+    let recent: Vec<&Summary> = summaries.iter().filter(|it| it.is_recent(now)).collect();
+    let mut text = String::new();
+    for (family, write) in FAMILIES.iter().filter(|_| !recent.is_empty()) {
+        Head::from(*family).write(&mut text, format);
+        let (name, mut lines) = (family.sample_name(), Vec::new());
+        for summary in &recent {
+            let mut labels = Vec::new();
+            push_label(&mut labels, b'{', "fabric", &summary.fabric);
+            write(summary, &mut Line::new(&mut lines, &name, &labels));
+        }
+        text.push_str(&String::from_utf8_lossy(&lines));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ib_fabric::Snapshot;
+    use ib_health::Findings;
+    use ib_health::testing::{fine, snapshot};
+
+    /// A judged fabric whose sweep was at the beginning of 1970.
+    fn swept(so: impl FnOnce(&mut Observation)) -> Observation {
+        let snapshot = snapshot();
+        let findings = fine(&snapshot);
+        let mut observation = Observation {
+            fabric: "f".into(),
+            interval: Duration::from_secs(15),
+            snapshot: Some(snapshot),
+            findings,
+            ..Observation::default()
+        };
+        for collector in [Collector::Discovery, Collector::Perfmgt] {
+            observation.tally.set_success(collector, true);
+        }
+        so(&mut observation);
+        observation
+    }
+
+    /// What is served so long after the sweep.
+    fn after(age: Duration, observation: &Observation) -> Vec<String> {
+        let snapshot: &Snapshot = observation.snapshot.as_ref().unwrap();
+        let now = snapshot.anchor.wall_of(snapshot.ended) + age;
+        let summaries: Vec<Summary> = Summary::of(observation).into_iter().collect();
+        let text = render(&summaries, now, Format::Text);
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    }
+
+    fn sum(lines: &[String], name: &str) -> u64 {
+        let of_family = lines.iter().filter(|line| line.starts_with(&format!("{name}{{")));
+        of_family.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+    }
+
+    #[test]
+    fn every_verdict_and_every_state_has_a_count() {
+        let observation = swept(|it| {
+            it.findings.links[0].verdict = Verdict::Bad;
+            it.snapshot.as_mut().unwrap().silent[1] = true;
+        });
+        let served = after(Duration::ZERO, &observation);
+        let links =
+            [("ok", 1), ("unknown", 0), ("watch", 0), ("bad", 1)].map(|(verdict, count)| {
+                format!("infiniband_fabric_links{{fabric=\"f\",verdict=\"{verdict}\"}} {count}")
+            });
+        assert_eq!(served[..4], links);
+        assert_eq!(served.len(), 4 + 8);
+        for (kind, up, down) in
+            [("ca", 1, 1), ("switch", 1, 0), ("router", 0, 0), ("aggregation_node", 0, 0)]
+        {
+            for (state, count) in [("up", up), ("down", down)] {
+                let line = format!(
+                    "infiniband_fabric_nodes{{fabric=\"f\",node_type=\"{kind}\",state=\"{state}\"}} {count}"
+                );
+                assert!(served.contains(&line), "{line}\n{served:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_counts_add_up_to_all_judged_links_and_all_known_nodes() {
+        for verdict in Verdict::ALL {
+            let observation = swept(|it| {
+                it.findings.links.iter_mut().for_each(|link| link.verdict = verdict);
+            });
+            let served = after(Duration::ZERO, &observation);
+            let links = observation.findings.links.len() as u64;
+            let nodes = observation.snapshot.as_ref().unwrap().fabric.nodes.len() as u64;
+            assert_eq!(sum(&served, "infiniband_fabric_links"), links, "{verdict:?}");
+            assert_eq!(sum(&served, "infiniband_fabric_nodes"), nodes);
+            assert!(links > 1 && nodes > 2);
+        }
+    }
+
+    #[test]
+    fn what_was_not_counted_is_absent() {
+        let blind = |collector| swept(move |it| it.tally.set_success(collector, false));
+        for (observation, why) in [
+            (swept(|it| it.findings = Findings::default()), "nothing was judged"),
+            (blind(Collector::Discovery), "the discovery found no link"),
+            (blind(Collector::Perfmgt), "no counter was read"),
+        ] {
+            assert!(after(Duration::ZERO, &observation).is_empty(), "{why}");
+        }
+        assert!(Summary::of(&Observation::default()).is_none(), "there was no sweep");
+        // No subnet manager answers: what was swept is true all the same.
+        assert!(!after(Duration::ZERO, &blind(Collector::Subnet)).is_empty());
+    }
+
+    #[test]
+    fn a_sweep_counts_for_four_intervals_and_a_minute() {
+        let observation = swept(|_| ());
+        assert_eq!(after(Duration::from_secs(120), &observation).len(), 12);
+        assert!(after(Duration::from_secs(121), &observation).is_empty());
+        // Only a clock that was set back is before the sweep.
+        let before = SystemTime::UNIX_EPOCH - Duration::from_secs(3600);
+        let summaries = [Summary::of(&observation).unwrap()];
+        assert!(!render(&summaries, before, Format::Text).is_empty());
+    }
+
+    #[test]
+    fn several_fabrics_share_the_families() {
+        let (one, other) = (swept(|_| ()), swept(|it| it.fabric = "g".into()));
+        let summaries = [one, other].map(|it| Summary::of(&it).unwrap());
+        let text = render(&summaries, SystemTime::UNIX_EPOCH, Format::OpenMetrics);
+        assert_eq!(text.matches("# TYPE").count(), 2);
+        assert_eq!(text.matches("fabric=\"g\"").count(), 12);
+    }
+}

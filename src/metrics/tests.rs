@@ -1,0 +1,197 @@
+//! The exposition against a small fabric, in both formats.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::*;
+use crate::metrics::body::{Packed, Unpacked};
+use fabric_observation::Observation;
+use ib_fabric::assembly::FoundFabric;
+use ib_fabric::names::NodeNames;
+use ib_fabric::testing::{end, found};
+use ib_fabric::{Fabric, Snapshot};
+use ib_mad::moment::Anchor;
+use ib_mad::node::NodeKind;
+use ib_mad::port_state::{physical, state};
+use ib_mad::{Counter, Moment, Reading};
+
+const HOSTILE: &str = "a\"b\\c\nd\u{fffd}";
+
+/// A switch with a CA on port 1, whose name is hostile, and a port 2 without a cable.
+pub(super) fn snapshot() -> Snapshot {
+    let names = NodeNames::parse("0x2 \"host two\"").unwrap();
+    let mut switch = found(1, NodeKind::Switch, 2);
+    switch.identity.description = HOSTILE.into();
+    let status = switch.ports[2].status.as_mut().unwrap();
+    (status.state, status.physical_state) = (state::DOWN, physical::POLLING);
+    (status.width, status.speed) = (None, None);
+    let nodes = vec![switch, found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
+    let fabric = Fabric::assemble(
+        FoundFabric { nodes, links: vec![(end(1, 1), end(2, 1))], ..FoundFabric::default() },
+        &names,
+        Moment(0),
+        None,
+    );
+    let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
+    let port = fabric.find(end(1, 1)).unwrap();
+    let silent = fabric.node_by_guid(end(3, 1).0).unwrap();
+    let mut snapshot = Snapshot::blank(Arc::new(fabric), anchor);
+    snapshot.silent[silent.0 as usize] = true;
+    let mut reading = Reading::empty(Moment(1));
+    reading.set(Counter::SymbolErrors, 0);
+    reading.set(Counter::XmitData, 100);
+    snapshot.readings[port.0 as usize] = Some(reading);
+    snapshot
+}
+
+fn board() -> Board {
+    let observation =
+        Observation { fabric: "f".into(), snapshot: Some(snapshot()), ..Observation::default() };
+    vec![Arc::new(observation)].into()
+}
+
+/// A board as a scrape of the text format tells it.
+pub(super) fn text_of(board: Board) -> String {
+    let process = process::Process::new(Path::new("/proc"));
+    let document = Exposition::render(board).document(Format::Text, &process);
+    String::from_utf8(collect(Unpacked::new(document))).unwrap()
+}
+
+fn document(format: Format) -> Document {
+    Exposition::render(board()).document(format, &process::Process::new(Path::new("/proc")))
+}
+
+fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let told = body.size_hint().exact().unwrap();
+    while let std::task::Poll::Ready(Some(Ok(frame))) =
+        std::pin::Pin::new(&mut body).poll_frame(&mut context)
+    {
+        bytes.extend_from_slice(frame.data_ref().unwrap());
+    }
+    assert_eq!(bytes.len() as u64, told, "Content-Length");
+    bytes
+}
+
+fn text(format: Format) -> String {
+    String::from_utf8(collect(Unpacked::new(document(format)))).unwrap()
+}
+
+#[test]
+fn samples_of_ports_and_nodes() {
+    let text = text(Format::Text);
+    for line in [
+        r#"infiniband_port_symbol_errors_total{fabric="f",guid="0x0000000000000001",port="1"} 0"#,
+        r#"infiniband_port_transmit_bytes_total{fabric="f",guid="0x0000000000000001",port="1"} 400"#,
+        r#"infiniband_port_state{fabric="f",guid="0x0000000000000001",port="2"} 1"#,
+        r#"infiniband_port_width_lanes{fabric="f",guid="0x0000000000000001",port="1"} 4"#,
+        r#"infiniband_port_supported_rate_bytes_per_second{fabric="f",guid="0x0000000000000002",port="1"} 12500000000"#,
+        r#"infiniband_node_up{fabric="f",guid="0x0000000000000001"} 1"#,
+        r#"infiniband_node_up{fabric="f",guid="0x0000000000000003"} 0"#,
+        r#"infiniband_port_info{fabric="f",guid="0x0000000000000002",port="1",node="host two",node_type="ca",peer_guid="0x0000000000000001",peer_port="1",peer_node="a\"b\\c\nd�",link="0x0000000000000001:1-0x0000000000000002:1",speed="EDR",width="4x"} 1"#,
+        r#"infiniband_nodes_failed{fabric="f"} 1"#,
+        "# HELP infiniband_port_link_downed_total",
+    ] {
+        let there = text.lines().any(|have| have == line);
+        assert_eq!(there, !line.starts_with('#'), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn what_was_not_read_has_no_sample() {
+    let text = text(Format::Text);
+    for absent in [
+        r#"infiniband_port_symbol_errors_total{fabric="f",guid="0x0000000000000002""#,
+        r#"infiniband_port_state{fabric="f",guid="0x0000000000000003""#,
+        r#"infiniband_port_rate_bytes_per_second{fabric="f",guid="0x0000000000000001",port="2""#,
+        r#"infiniband_port_state{fabric="f",guid="0x0000000000000001",port="0""#,
+        "infiniband_port_receive_bytes",
+    ] {
+        assert!(!text.contains(absent), "{absent}");
+    }
+}
+
+#[test]
+fn both_formats_have_the_same_samples_and_their_own_headers() {
+    let (open, plain) = (text(Format::OpenMetrics), text(Format::Text));
+    let samples = |text: &str| -> Vec<String> {
+        // The process's own numbers move between the two.
+        let kept = |line: &&str| {
+            !line.starts_with('#') && !line.starts_with("process_") && !line.contains("render")
+        };
+        text.lines().filter(kept).map(str::to_owned).collect()
+    };
+    assert_eq!(samples(&open), samples(&plain));
+    assert!(open.ends_with("\n# EOF\n") && !plain.contains("# EOF"));
+    assert!(open.contains("# TYPE infiniband_port_transmit_bytes counter\n# UNIT infiniband_port_transmit_bytes bytes\n"));
+    assert!(plain.contains(
+        "# TYPE infiniband_port_transmit_bytes_total counter\ninfiniband_port_transmit_bytes_total{"
+    ));
+    assert!(!plain.contains("# UNIT"));
+    assert!(
+        open.contains("# TYPE infiniband_mads counter\n")
+            && plain.contains("# TYPE infiniband_mads_total counter\n")
+    );
+}
+
+#[test]
+fn several_fabrics_share_each_family() {
+    let mut board = board();
+    let second = Observation { fabric: "g".into(), ..(*board.fabrics[0]).clone() };
+    board.fabrics.push(Arc::new(second));
+    let process = process::Process::new(Path::new("/proc"));
+    let document = Exposition::render(board).document(Format::Text, &process);
+    let text = String::from_utf8(collect(Unpacked::new(document))).unwrap();
+    let families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
+    let distinct: std::collections::HashSet<&str> = families.iter().copied().collect();
+    assert_eq!(families.len(), distinct.len(), "each family is told once");
+    for fabric in ["f", "g"] {
+        let label = format!("infiniband_port_symbol_errors_total{{fabric=\"{fabric}\"");
+        assert_eq!(text.matches(&label).count(), 1);
+    }
+}
+
+/// Also braces, which are nothing special within a label's value.
+#[test]
+fn a_fabric_has_the_same_name_in_every_family() {
+    let name = "a{} b\"c";
+    let observation = Observation { fabric: name.into(), ..(*board().fabrics[0]).clone() };
+    let text = text_of(vec![Arc::new(observation)].into());
+    let named: Vec<&str> = text.lines().filter(|line| line.contains("fabric=\"")).collect();
+    assert!(named.iter().any(|line| line.starts_with("infiniband_port_symbol_errors_total{")));
+    assert!(named.iter().any(|line| line.starts_with("infiniband_sweeps_total{")));
+    assert!(named.iter().any(|line| line.starts_with("infiniband_mad_round_trip_seconds_bucket{")));
+    for line in named {
+        assert!(line.contains("fabric=\"a{} b\\\"c\""), "{line}");
+    }
+    assert!(text.contains("le=\"0.00001\"}") && text.contains("le=\"+Inf\"}"));
+    assert!(text.contains("\nfabric_exporter_render_duration_seconds "));
+}
+
+#[test]
+fn gzip_unpacks_to_the_plain_text() {
+    let exposition = Exposition::render(board());
+    // Without procfs nothing moves between two renderings.
+    let process = process::Process::new(Path::new("/nowhere"));
+    let plain = collect(Unpacked::new(exposition.document(Format::OpenMetrics, &process)));
+    let packed = collect(Packed::new(exposition.document(Format::OpenMetrics, &process)));
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
+    assert!(plain == unpacked);
+}
+
+#[test]
+fn a_board_without_a_sweep_has_no_ports_and_is_not_ready() {
+    let exposition = Exposition::render(vec![Arc::new(Observation::default())].into());
+    assert!(exposition.unready().is_some());
+    let process = process::Process::new(Path::new("/proc"));
+    let text = collect(Unpacked::new(exposition.document(Format::Text, &process)));
+    let text = String::from_utf8(text).unwrap();
+    assert!(
+        text.contains("infiniband_sweeps_total{fabric=\"\"} 0")
+            && !text.contains("infiniband_port_")
+    );
+}

@@ -1,0 +1,137 @@
+//! What both ends of a cable counted, and the bits that came in wrong.
+
+use maud::{Markup, html};
+
+use crate::api::model::port::{LinkDetail, Port};
+use crate::pages::words;
+use fabric_history::clock::Clock;
+use ib_mad::counter::{Kind, Row, TABLE};
+
+/// Errors at both ends, and bit errors against their limits.
+pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
+    let ports = &detail.ports;
+    let counted: Vec<&Row> = TABLE
+        .iter()
+        .filter(|row| row.kind != Kind::Traffic)
+        .filter(|row| ports.iter().any(|port| port.counters.contains_key(row.metric)))
+        .collect();
+    let is_still =
+        |row: &&&Row| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
+    let (still, moved): (Vec<&Row>, Vec<&Row>) = counted.iter().partition(|row| is_still(row));
+    html! {
+        h2 { "Errors and waits" }
+        @if counted.is_empty() {
+            p .quiet { "Neither end's counters were read." }
+        } @else if moved.is_empty() {
+            p { "Nothing was counted at either end." }
+        } @else {
+            (table(ports, &moved))
+        }
+        @if !still.is_empty() {
+            details {
+                summary { (still.len()) " counters stand at zero" }
+                (table(ports, &still))
+            }
+        }
+        (bits(ports, clock, detail.swept_at.as_deref()))
+    }
+}
+
+/// A counter of an end, in its metric's unit.
+fn of(port: &Port, row: &Row) -> Option<u64> {
+    port.counters.get(row.metric).copied()
+}
+
+fn table(ports: &[Port; 2], rows: &[&Row]) -> Markup {
+    html! {
+        div .wide tabindex="0" role="group" aria-label="Counters" { table .counters {
+            thead { tr {
+                th scope="col" { "Counter" }
+                @for port in ports { th .n scope="col" { (port.name.label()) } }
+                th scope="col" { "What it counts" }
+            } }
+            tbody { @for row in rows { tr {
+                th scope="row" { abbr title=(row.ibta) { (words::plain(row.metric)) } }
+                @for port in ports { td .n { (cell(port, row)) } }
+                td .quiet { (row.help) }
+            } } }
+        } }
+    }
+}
+
+fn cell(port: &Port, row: &Row) -> Markup {
+    let full = |names: &[crate::api::model::Word]| names.iter().any(|name| name == row.metric);
+    html! {
+        @match of(port, row) {
+            None => span .quiet { "not read" },
+            Some(0) => span .quiet { "0" },
+            Some(count) => {
+                @if full(&port.saturated) { abbr title="The field was full at least once: the total is a lower bound." { "≥ " } }
+                (words::count(count))
+                @if full(&port.stuck) { " " span .verdict.watch { "full" } }
+            }
+        }
+    }
+}
+
+fn bits(ports: &[Port; 2], clock: &Clock, swept_at: Option<&str>) -> Markup {
+    html! {
+        h2 { "Wrong bits" }
+        @if ports.iter().all(|port| port.bit_errors.windows.is_empty()) {
+            p .quiet { "Neither end was watched for long enough yet." }
+        } @else {
+            div .wide tabindex="0" role="group" aria-label="Wrong bits" { table .bits {
+                thead { tr {
+                    th scope="col" { "Into" } th scope="col" { "Window" } th .n scope="col" { "Errors" }
+                    th .n scope="col" { "Watched" } th .n scope="col" { "Ratio" } th .n scope="col" { "Limit" } th scope="col" { "Comes to" }
+                } }
+                @for port in ports { tbody { @for (nth, window) in port.bit_errors.windows.iter().enumerate() { tr {
+                    @let all = port.bit_errors.windows.len();
+                    @if nth == 0 { th scope="rowgroup" rowspan=(all) { (port.name.label()) } }
+                    td { (window.window) }
+                    td .n { (words::count(window.errors.into())) }
+                    td .n { (format!("{:.0} s", window.seconds)) }
+                    td .n { (ratio(port, window.ratio)) }
+                    @if nth == 0 {
+                        td .n rowspan=(all) { @if let Some(limit) = port.bit_errors.limit { (format!("{limit:.0e}")) } @else { "none" } }
+                        td rowspan=(all) { (judged(&port.bit_errors.judgement)) }
+                    }
+                } } } }
+            } }
+        }
+        @for port in ports { @if let Some(mended) = &port.mended {
+            p .quiet {
+                "Error correction corrected " (format!("{:.1e}", mended.ratio)) " of the bits into " (port.name.label())
+                "; the limit is " (format!("{:.0e}", mended.limit)) "."
+                @if mended.stale {
+                    " The counter is full: this is the last ratio that is known"
+                    @if let Some(at) = &mended.measured_at { ", measured " (words::since(clock, at, swept_at)) }
+                    "."
+                }
+            }
+        } }
+    }
+}
+
+fn ratio(port: &Port, ratio: Option<f64>) -> Markup {
+    let over = ratio.zip(port.bit_errors.limit).filter(|(ratio, limit)| *ratio > f64::from(*limit));
+    html! {
+        @match (ratio, over) {
+            (None, _) => span .quiet { "too short to tell" },
+            (Some(0.0), _) => "0",
+            (Some(ratio), Some(_)) => strong { (format!("{ratio:.1e}")) },
+            (Some(ratio), None) => (format!("{ratio:.1e}")),
+        }
+    }
+}
+
+/// What all windows of a direction come to together.
+fn judged(judgement: &str) -> Markup {
+    let class = match judgement {
+        "over" => "bad",
+        "raised" => "watch",
+        "fine" => "ok",
+        _ => "unknown",
+    };
+    html! { span class={ "verdict " (class) } { (judgement) } }
+}
