@@ -20,7 +20,7 @@ use ib_fabric::names::NodeNames;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_health::congestion::wait;
 use ib_health::totals::PortTotals;
-use ib_health::{Findings, HealthSettings, Judge};
+use ib_health::{Assessment, HealthSettings, LinkEvaluator};
 use ib_mad::pma::Extras;
 use ib_mad::{Counter, Moment};
 use ib_sim::scenario::{Overrides, Scenario};
@@ -182,32 +182,32 @@ struct Cost {
     times: Vec<f64>,
     /// A sweep of a fabric that was found anew.
     rediscovered: f64,
-    /// What the judge keeps, the findings hold, in bytes.
+    /// What the judge keeps, the assessment hold, in bytes.
     kept: usize,
     told: usize,
     state_bytes: usize,
-    findings: Findings,
+    assessment: Assessment,
 }
 
-fn timed(judge: &mut Judge, snapshot: &mut Snapshot) -> (Findings, f64) {
+fn timed(judge: &mut LinkEvaluator, snapshot: &mut Snapshot) -> (Assessment, f64) {
     let began = Instant::now();
-    let findings = judge.judge(snapshot);
-    (findings, began.elapsed().as_secs_f64())
+    let assessment = judge.judge(snapshot);
+    (assessment, began.elapsed().as_secs_f64())
 }
 
 fn measure(read: &Read, crowd: Crowd) -> Cost {
-    let mut judge = Judge::new(HealthSettings::default());
+    let mut judge = LinkEvaluator::new(HealthSettings::default());
     let mut last = timed(&mut judge, &mut read.after(0, crowd)).0;
     let mut times = Vec::new();
     for sweep in 1..=SWEEPS {
         let mut snapshot = read.after(sweep, crowd);
-        let (findings, took) = timed(&mut judge, &mut snapshot);
+        let (assessment, took) = timed(&mut judge, &mut snapshot);
         times.push(took);
         // As in the exporter: what is served is there until the next is.
-        last = findings;
+        last = assessment;
     }
     let with_all = HEAP.current_usage();
-    let findings = last.clone();
+    let assessment = last.clone();
     let told = HEAP.current_usage() - with_all;
     let mut snapshot = read.after(SWEEPS + 1, crowd);
     snapshot.fabric = Arc::new((*snapshot.fabric).clone());
@@ -220,7 +220,7 @@ fn measure(read: &Read, crowd: Crowd) -> Cost {
     drop(judge);
     let kept = with_judge - HEAP.current_usage();
     drop(fabric);
-    Cost { times, rediscovered, kept, told, state_bytes, findings }
+    Cost { times, rediscovered, kept, told, state_bytes, assessment }
 }
 
 fn main() {
@@ -253,14 +253,14 @@ fn main() {
     for (about, crowd) in crowds {
         let cost = measure(&read, crowd);
         let worst = cost.times.iter().copied().fold(0.0, f64::max);
-        let roles = cost.findings.ports.iter().filter(|port| port.role.is_some()).count();
-        let roots = cost.findings.ports.iter().filter(|port| port.cause.is_some()).count();
+        let roles = cost.assessment.ports.iter().filter(|port| port.role.is_some()).count();
+        let roots = cost.assessment.ports.iter().filter(|port| port.cause.is_some()).count();
         println!(
             "{about:<44} {:>6.1} ms {:>6.1} ms {:>9.1} ms {roles:>7} {roots:>6} {:>8}",
             median(cost.times.clone()) * 1e3,
             worst * 1e3,
             cost.rediscovered * 1e3,
-            cost.findings.regions.len()
+            cost.assessment.regions.len()
         );
         all.push(cost);
     }
@@ -273,7 +273,7 @@ fn main() {
     println!("  kept a port, above its totals: {:.0} bytes, wanted: at most 400", a_port(above));
     println!("  by the types' own account: {:.0} bytes", a_port(all[0].state_bytes));
     println!(
-        "  totals: {} bytes; findings a port: {:.0} bytes",
+        "  totals: {} bytes; assessment a port: {:.0} bytes",
         size_of::<PortTotals>(),
         a_port(told)
     );

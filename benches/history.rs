@@ -25,7 +25,7 @@ use fabric_history::report::{Report, html};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Reader, Recorder, Source};
-use fabric_observation::{Observation, Recording};
+use fabric_observation::{Observation, RecorderStats};
 use ib_fabric::Snapshot;
 use ib_mad::counter::Kind;
 use ib_mad::{Counter, Moment};
@@ -137,7 +137,7 @@ struct Costs {
 
 fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
     let mut costs = Costs::default();
-    let account = Arc::new(Recording::default());
+    let account = Arc::new(RecorderStats::default());
     let before = HEAP.current_usage();
     HEAP.reset_peak_usage();
     let mut recorder = Recorder::new(settings.clone(), Arc::clone(&account));
@@ -145,7 +145,7 @@ fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
     for sweep in 0..=SWEEPS {
         if sweep > 0 {
             go_on(seen.snapshot.as_mut().unwrap(), &mut noise);
-            seen.tally.sweeps += 1;
+            seen.stats.sweeps += 1;
         }
         let snapshot = seen.snapshot.as_ref().unwrap();
         let now = snapshot.anchor.wall_of(snapshot.ended);

@@ -21,7 +21,7 @@ use ib_fabric::collect::agents::Agents;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
 use ib_fabric::names::NodeNames;
-use ib_health::{HealthSettings, Judge, Verdict};
+use ib_health::{HealthSettings, LinkEvaluator, Verdict};
 use ib_mad::Moment;
 use ib_mad::pma::Extras;
 use ib_sim::scenario::{Overrides, Scenario};
@@ -61,14 +61,14 @@ fn observed() -> Observation {
     let fabric =
         Arc::new(discovery.finish().assemble(&NodeNames::default(), Moment::default(), None));
     let mut agents = Agents::new(Extras { fec: true, ..Extras::default() });
-    let mut judge = Judge::new(HealthSettings::default());
+    let mut judge = LinkEvaluator::new(HealthSettings::default());
     let mut observation = Observation { fabric: "default".into(), ..Observation::default() };
     for _ in 0..3 {
         let next = wire.now() + INTERVAL;
         let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
         drive(&mut sweep, &mut transactor, &mut wire, &stop).unwrap();
         let mut snapshot = sweep.finish().snapshot;
-        observation.findings = judge.judge(&mut snapshot);
+        observation.assessment = judge.judge(&mut snapshot);
         observation.snapshot = Some(snapshot);
         wire.receive(next).unwrap();
     }
@@ -108,7 +108,7 @@ fn main() {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     for case in ["as it is", "every cable bad"] {
         if case != "as it is" {
-            for link in &mut observation.findings.links {
+            for link in &mut observation.assessment.links {
                 link.verdict = Verdict::Bad;
             }
         }

@@ -24,7 +24,7 @@ use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::metrics::Exposition;
 use fabric_exporter::monitor::Monitor;
-use fabric_observation::{Board, Observation};
+use fabric_observation::{SharedState, Observation};
 use ib_mad::Moment;
 use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
@@ -190,7 +190,7 @@ fn measure(size: Size) -> Cost {
 
     let settings = settings();
     let stop = Arc::new(AtomicBool::new(false));
-    let (board, mut seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let (board, mut seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let wire = open();
     let thread = std::thread::spawn(move || {
@@ -213,7 +213,7 @@ fn measure(size: Size) -> Cost {
         std::hint::black_box(&served);
         let Some(snapshot) = &last.snapshot else { continue };
         let answered = last.mads.total(Outcome::Answered);
-        let now = (cpu_nanos(), nanos.load(Ordering::Relaxed), answered, last.tally.sweeps);
+        let now = (cpu_nanos(), nanos.load(Ordering::Relaxed), answered, last.stats.sweeps);
         if begin.is_some() {
             sweeps.push(snapshot.ended.since(snapshot.began).as_secs_f64());
             renders.push(took);
@@ -230,7 +230,7 @@ fn measure(size: Size) -> Cost {
     let begin = begin.unwrap();
     let mads = (end.2 - begin.2) as f64;
     let (all, sim) = ((end.0 - begin.0) as f64, (end.1 - begin.1) as f64);
-    let (anchor, ended) = last.tally.discovery.unwrap();
+    let (anchor, ended) = last.stats.discovery.unwrap();
     Cost {
         ports,
         nodes: fabric.nodes.len() as f64,

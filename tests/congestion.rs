@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::congestion::Wait;
-use ib_health::congestion::{Cause, Congestion, FLOOR, Found, Level, Role, used, wait};
+use ib_health::congestion::{RootCause, Congestion, FLOOR, Found, Level, Role, used, wait};
 use ib_mad::{Counter, Guid};
 use rig::Simulated;
 
@@ -111,7 +111,7 @@ fn a_slow_host_is_the_root_of_all_that_waits() {
     let between = Between::read(&simulated, Duration::from_secs(50));
     let (found, root) = (between.found(), between.before("host-3"));
     one_tree(&between, &found, root);
-    assert_eq!(found.cause(root), Some(Cause::SlowReceiver));
+    assert_eq!(found.cause(root), Some(RootCause::SlowReceiver));
     let of_root = between.waited(root).unwrap();
     assert!(of_root.tick_told && (of_root.share - 0.7).abs() < 0.01, "{of_root:?}");
     // Quantum-2 and ConnectX-7 announce their tick.
@@ -132,7 +132,7 @@ fn a_host_that_all_send_to_is_one_too_though_nothing_waits_at_it() {
     let (found, root) = (between.found(), between.before("host-3"));
     assert!(!between.waiting().contains(&root));
     one_tree(&between, &found, root);
-    assert_eq!(found.cause(root), Some(Cause::FullLink));
+    assert_eq!(found.cause(root), Some(RootCause::FullLink));
 }
 
 #[test]

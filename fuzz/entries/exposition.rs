@@ -7,11 +7,11 @@ use std::path::Path;
 use fabric_exporter::api::links;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::{Exposition, Format};
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use flate2::read::DeflateDecoder;
 
 /// Renders a board in every form there is, and reads each as strictly as its readers do.
-pub fn check(board: Board) {
+pub fn check(board: SharedState) {
     let ask = links::Ask::default();
     let told = links::links(&board.fabrics, &ask);
     let json = links::json(&board.fabrics, &ask).unwrap();

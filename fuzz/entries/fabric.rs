@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use fabric_exporter::config::options::Options;
 use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::monitor::Monitor;
-use fabric_observation::{Board, Observation};
+use fabric_observation::{SharedState, Observation};
 use ib_mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
 use ib_mad::moment::Anchor;
 use ib_mad::p_key::PKey;
@@ -65,7 +65,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 /// What is seen of the fabric through a wire to which this is done.
-pub fn watch(script: &[u8]) -> Board {
+pub fn watch(script: &[u8]) -> SharedState {
     let mut script = Input::new(script);
     let flags = script.u8();
     let settings = FabricSettings {
@@ -93,7 +93,7 @@ pub fn watch(script: &[u8]) -> Board {
         sent: 0,
     };
     let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
-    let (board, seen) = watch::channel(Board::from(vec![Arc::new(blank)]));
+    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(blank)]));
     let monitor = Monitor::new(settings, None, Arc::new(board), 0, stop).unwrap();
     monitor.run(wire, || Err::<Hostile<'_>, _>("it is gone"));
     seen.borrow().clone()

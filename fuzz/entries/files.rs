@@ -8,7 +8,7 @@ use std::time::Duration;
 use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{Options, WebOptions};
 use fabric_exporter::monitor::Monitor;
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use ib_fabric::names::NodeNames;
 use ib_mad::Moment;
 use ib_mad::node::readable_description;
@@ -116,7 +116,7 @@ pub fn settings(bytes: &[u8]) {
     }
     let mut settings = Settings::load(flags, None).unwrap().fabrics.remove(0);
     settings.maintenance_file = Some(path.clone());
-    let (board, _seen) = watch::channel(Board::default());
+    let (board, _seen) = watch::channel(SharedState::default());
     let stop = Arc::new(AtomicBool::new(true));
     if let Err(error) = Monitor::new(settings, None, Arc::new(board), 0, stop) {
         error.lines().iter().for_each(one_line);

@@ -15,7 +15,7 @@ use fabric_history::report::{Report, html, markdown};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Reader, Recorder, Source};
-use fabric_observation::Recording;
+use fabric_observation::RecorderStats;
 
 use super::input::Input;
 
@@ -38,7 +38,7 @@ pub fn current() -> &'static [u8] {
 
 fn record(file: &Path) {
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(file.into()) };
-    let mut recorder = Recorder::new(settings, Arc::<Recording>::default());
+    let mut recorder = Recorder::new(settings, Arc::<RecorderStats>::default());
     let _ = recorder.memory("default");
     recorder.end(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_001_000));
 }

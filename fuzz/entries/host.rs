@@ -13,7 +13,7 @@ use fabric_exporter::config::HostSettings;
 use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::Options;
 use fabric_exporter::monitor::host::HostMonitor;
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use ib_mad::clock::Clock;
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -125,7 +125,7 @@ fn look(tree: &Tree, bytes: &[u8]) {
             }
         }
     }
-    let (board, seen) = watch::channel(Board::default());
+    let (board, seen) = watch::channel(SharedState::default());
     let monitor = HostMonitor::new(&tree.settings, Clock::start(), Arc::new(board));
     // One look, and no more.
     monitor.teller().end();

@@ -6,7 +6,7 @@ use fabric_history::clock::Clock;
 use fabric_history::question;
 use fabric_history::question::Question;
 use ib_fabric::topology::LinkId;
-use ib_health::settings::NodeRef;
+use ib_health::settings::NodeSelector;
 use ib_mad::Guid;
 use rdma_host::reader::selection::Selection;
 
@@ -29,7 +29,7 @@ pub fn run(bytes: &[u8]) {
     if let Ok(link) = text.parse::<LinkId>() {
         assert_eq!(link.to_string().parse::<LinkId>().ok(), Some(link));
     }
-    let _ = NodeRef::new(text);
+    let _ = NodeSelector::new(text);
     if let Some(kind) = Kind::from_label(text) {
         assert_eq!(kind.label(), text);
     }

@@ -9,8 +9,8 @@ use fabric_history::query::Query;
 use fabric_observation::Observation;
 use ib_fabric::topology::Link as Cable;
 use ib_fabric::{PortIndex, Snapshot};
-use ib_health::bit_errors::Window;
-use ib_health::{Findings, LinkFindings, PortFindings, Verdict, bit_errors, evidence};
+use ib_health::bit_errors::BerWindow;
+use ib_health::{Assessment, LinkAssessment, PortAssessment, Verdict, bit_errors, evidence};
 use ib_mad::Moment;
 use ib_mad::counter::{Kind, TABLE};
 use ib_mad::moment::Anchor;
@@ -75,9 +75,9 @@ fn put_together<'a, L>(
 /// away, has its cables all the same.
 pub(super) fn all(
     observation: &Observation,
-) -> impl Iterator<Item = (Cable, Option<&LinkFindings>)> {
+) -> impl Iterator<Item = (Cable, Option<&LinkAssessment>)> {
     let cables = observation.snapshot.iter().flat_map(|snapshot| snapshot.fabric.links());
-    let judged = observation.findings.links.iter().map(Some);
+    let judged = observation.assessment.links.iter().map(Some);
     cables.zip(judged.chain(std::iter::repeat(None)))
 }
 
@@ -93,7 +93,7 @@ impl<'a> Cables<'a> {
         Of::new(self.observation)
     }
 
-    fn all(&self) -> impl Iterator<Item = (Cable, Option<&'a LinkFindings>)> + use<'a> {
+    fn all(&self) -> impl Iterator<Item = (Cable, Option<&'a LinkAssessment>)> + use<'a> {
         all(self.observation)
     }
 
@@ -120,18 +120,18 @@ pub struct Of<'a> {
     /// The latest sweep.
     pub snapshot: &'a Snapshot,
     /// What that comes to.
-    pub findings: &'a Findings,
+    pub assessment: &'a Assessment,
 }
 
 impl<'a> Of<'a> {
     /// An observation, once there was a sweep.
     pub fn new(observation: &'a Observation) -> Option<Self> {
-        let (name, findings) = (&*observation.fabric, &observation.findings);
-        Some(Of { name, snapshot: observation.snapshot.as_ref()?, findings })
+        let (name, assessment) = (&*observation.fabric, &observation.assessment);
+        Some(Of { name, snapshot: observation.snapshot.as_ref()?, assessment })
     }
 
     /// A cable, with what was found out about it.
-    pub fn link(&self, cable: Cable, judged: Option<&LinkFindings>) -> Link {
+    pub fn link(&self, cable: Cable, judged: Option<&LinkAssessment>) -> Link {
         let Cable(near, far) = cable;
         let status = self.snapshot.status(near).or_else(|| self.snapshot.status(far));
         let id = self.snapshot.fabric.link_id(near).map(|id| id.to_string());
@@ -160,14 +160,14 @@ impl<'a> Of<'a> {
         }
     }
 
-    fn reasons(&self, link: &LinkFindings) -> Vec<Because> {
+    fn reasons(&self, link: &LinkAssessment) -> Vec<Because> {
         let mut reasons: Vec<_> = link.reasons.iter().collect();
         // A stable sort: among equals the table's order, which is that of what to look at first.
         reasons.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
         let told = reasons.into_iter().map(|(reason, weight)| Because {
             reason: reason.label().into(),
             weight: weight.label().into(),
-            evidence: evidence::of(reason, link, self.findings, self.snapshot),
+            evidence: evidence::describe(reason, link, self.assessment, self.snapshot),
         });
         told.collect()
     }
@@ -175,8 +175,8 @@ impl<'a> Of<'a> {
     fn end(&self, port: PortIndex) -> End {
         let fabric = &self.snapshot.fabric;
         let (node, reading) = (fabric.node_of(port), self.snapshot.reading(port));
-        let nothing = PortFindings::default();
-        let findings = self.findings.ports.get(port.0 as usize).unwrap_or(&nothing);
+        let nothing = PortAssessment::default();
+        let assessment = self.assessment.ports.get(port.0 as usize).unwrap_or(&nothing);
         let errors = TABLE
             .iter()
             .filter(|row| matches!(row.kind, Kind::Error | Kind::Link) || row.counter.is_discard());
@@ -184,16 +184,16 @@ impl<'a> Of<'a> {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Word::Borrowed(row.metric), count))
         });
-        let saturated = TABLE.iter().filter(|row| findings.counting.was_saturated(row.counter));
+        let saturated = TABLE.iter().filter(|row| assessment.counters.was_saturated(row.counter));
         End {
             guid: node.identity.guid.to_string(),
             node: node.name.clone(),
             port: fabric.port(port).number,
             node_type: node.identity.kind.label().into(),
-            bit_errors: bit_errors(&findings.bit_errors),
+            bit_errors: bit_errors(&assessment.bit_errors),
             counters: counted.collect(),
             saturated: saturated.map(|row| row.metric.into()).collect(),
-            wait_ratio: findings.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+            wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         }
     }
 
@@ -213,7 +213,7 @@ pub(super) fn time(anchor: &Anchor, moment: Moment) -> Option<String> {
 }
 
 pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
-    let windows = Window::ALL.into_iter().zip(errors.windows);
+    let windows = BerWindow::ALL.into_iter().zip(errors.windows);
     let watched = windows.filter(|(_, measured)| !measured.span().is_zero());
     let told = watched.map(|(window, measured)| InWindow {
         window: window.label().into(),
@@ -222,7 +222,7 @@ pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
         ratio: errors.ratio(window).filter(|ratio| ratio.is_finite()),
     });
     BitErrors {
-        judgement: errors.judgement.label().into(),
+        judgement: errors.level.label().into(),
         limit: Some(errors.limit).filter(|limit| *limit > 0.0 && limit.is_finite()),
         windows: told.collect(),
     }
@@ -243,12 +243,12 @@ mod tests {
         count(&mut snapshot, leaf, Counter::SymbolErrors, 65_535);
         count(&mut snapshot, leaf, Counter::LinkDowned, 0);
         count(&mut snapshot, leaf, Counter::XmitData, 7);
-        let mut findings = fine(&snapshot);
-        let of_leaf = &mut findings.ports[leaf.0 as usize];
+        let mut assessment = fine(&snapshot);
+        let of_leaf = &mut assessment.ports[leaf.0 as usize];
         of_leaf.bit_errors = over(432);
         of_leaf.wait = Some(Wait { share: 0.5, tick_told: true });
-        of_leaf.counting = saturated(Counter::SymbolErrors, false);
-        let link = &mut findings.links[0];
+        of_leaf.counters = saturated(Counter::SymbolErrors, false);
+        let link = &mut assessment.links[0];
         link.verdict = Verdict::Bad;
         link.reasons.add(Reason::TooShort, Verdict::Unknown);
         link.reasons.add(Reason::Flapping, Verdict::Bad);
@@ -257,7 +257,7 @@ mod tests {
         link.outages.last_change = Some(snapshot.ended);
         link.upstream = Some(port(&snapshot, 1, 2));
         let fabric = "f".into();
-        Observation { fabric, snapshot: Some(snapshot), findings, ..Observation::default() }
+        Observation { fabric, snapshot: Some(snapshot), assessment, ..Observation::default() }
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn links_that_nobody_judged_are_unknown() {
-        let observation = Observation { findings: Findings::default(), ..observation() };
+        let observation = Observation { assessment: Assessment::default(), ..observation() };
         let told = links(&[Arc::new(observation)], &Ask::default());
         let fabric = &told.fabrics[0];
         assert_eq!((fabric.links.len(), fabric.verdicts.unknown), (2, 2));
@@ -316,10 +316,10 @@ mod tests {
     fn what_is_no_number_and_no_time_is_null() {
         let mut observation = observation();
         let leaf = port(observation.snapshot.as_ref().unwrap(), 1, 1);
-        let of_leaf = &mut observation.findings.ports[leaf.0 as usize];
+        let of_leaf = &mut observation.assessment.ports[leaf.0 as usize];
         of_leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
         of_leaf.bit_errors.limit = f32::INFINITY;
-        observation.findings.links[0].since = Moment::NEVER;
+        observation.assessment.links[0].since = Moment::NEVER;
         let anchor = &mut observation.snapshot.as_mut().unwrap().anchor;
         anchor.wall = SystemTime::UNIX_EPOCH - Duration::from_secs(1_000_000_000);
         let told = links(&[Arc::new(observation)], &Ask::default());

@@ -76,7 +76,7 @@ pub fn node(of: Of<'_>, guid: Guid) -> Option<NodeDetail> {
 fn of_kind(of: Of<'_>, kind: Option<&str>) -> Vec<Node> {
     let fabric = &of.snapshot.fabric;
     let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
-    let judged = of.findings.links.iter().map(Some).chain(std::iter::repeat(None));
+    let judged = of.assessment.links.iter().map(Some).chain(std::iter::repeat(None));
     for (cable, judged) in fabric.links().zip(judged) {
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
         let verdict = judged.map_or(Verdict::Unknown, |judged| judged.verdict);

@@ -16,7 +16,7 @@ use fabric_history::model::{Cable, Cover, Moved, Port, Series, Span, Then};
 use fabric_history::page;
 use fabric_history::page::Events;
 use fabric_history::question::{DUMP, NAMES, PATH};
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use ib_mad::node::NodeKind;
 
 use super::model::Links;
@@ -187,7 +187,7 @@ fn the_document_is_made_from_the_types() {
 #[test]
 fn each_route_is_described_and_nothing_else() {
     let (_sender, latest) =
-        tokio::sync::watch::channel(std::sync::Arc::new(Exposition::render(Board::default())));
+        tokio::sync::watch::channel(std::sync::Arc::new(Exposition::render(SharedState::default())));
     let shown = format!("{:?}", super::router(latest, Archive::new(None)));
     let quoted = shown.split('"').filter(|text| text.starts_with("/api/"));
     let question = format!("{PATH}/{{question}}");

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Collector, Observation};
+use fabric_observation::{SharedState, Collector, Observation};
 use ib_fabric::{NodeIndex, Snapshot};
-use ib_health::congestion::{Cause, Region as Waiting};
+use ib_health::congestion::{RootCause, Region as Waiting};
 use ib_health::{Reason, Verdict};
 use ib_mad::Guid;
 use ib_mad::port_state;
@@ -28,7 +28,7 @@ use super::ranking::{Wanted, ranked};
 pub const MOST: usize = 10;
 
 /// A board at a glance.
-pub fn overview(board: &Board) -> Overview {
+pub fn overview(board: &SharedState) -> Overview {
     Overview {
         fabrics: board.fabrics.iter().map(fabric).collect(),
         host: board.host.as_deref().map(|seen| host(seen, &board.fabrics)),
@@ -43,13 +43,13 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         ..Fabric::default()
     };
     let Some(of) = Of::new(observation) else { return blank };
-    let Of { snapshot, findings, .. } = of;
+    let Of { snapshot, assessment, .. } = of;
     let mut verdicts = Verdicts::default();
     let mut reasons: BTreeMap<(Reason, Verdict), usize> = BTreeMap::new();
     for (_, judged) in all(observation) {
         let verdict = judged.map_or(Verdict::Unknown, |link| link.verdict);
         verdicts.add(verdict);
-        let gravest = judged.and_then(|link| link.reasons.gravest());
+        let gravest = judged.and_then(|link| link.reasons.worst());
         if let Some((reason, _)) = gravest.filter(|_| verdict != Verdict::Ok) {
             *reasons.entry((reason, verdict)).or_default() += 1;
         }
@@ -70,8 +70,8 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         verdicts,
         reasons: counted(reasons),
         worst: ranked(std::slice::from_ref(observation), &suspect, 0, MOST).links,
-        regions: findings.regions.len(),
-        congestion: findings.regions.iter().take(MOST).map(|waiting| region(waiting, of)).collect(),
+        regions: assessment.regions.len(),
+        congestion: assessment.regions.iter().take(MOST).map(|waiting| region(waiting, of)).collect(),
         ..blank
     }
 }
@@ -90,9 +90,9 @@ fn counted(reasons: BTreeMap<(Reason, Verdict), usize>) -> Vec<Counted> {
 
 fn sweep(observation: &Observation, of: Of<'_>) -> Sweep {
     let snapshot = of.snapshot;
-    let (tally, mads) = (&observation.tally, &observation.mads);
-    let failing = Collector::ALL.into_iter().filter(|collector| !tally.success(*collector));
-    let discovered = tally.discovery.as_ref();
+    let (stats, mads) = (&observation.stats, &observation.mads);
+    let failing = Collector::ALL.into_iter().filter(|collector| !stats.success(*collector));
+    let discovered = stats.discovery.as_ref();
     let sent = [
         Outcome::Answered,
         Outcome::Busy,
@@ -100,17 +100,17 @@ fn sweep(observation: &Observation, of: Of<'_>) -> Sweep {
         Outcome::Refused,
         Outcome::TimedOut,
     ];
-    let master = tally.mastership.master().and_then(|end| snapshot.fabric.find(end));
+    let master = stats.mastership.master().and_then(|end| snapshot.fabric.find(end));
     Sweep {
         ended_at: time(&snapshot.anchor, snapshot.ended),
         seconds: snapshot.ended.since(snapshot.began).as_secs_f64(),
-        sweeps: tally.sweeps,
+        sweeps: stats.sweeps,
         ports_read: snapshot.readings.iter().flatten().count(),
-        ports_failed: tally.failed_ports,
+        ports_failed: stats.failed_ports,
         nodes_silent: snapshot.silent.iter().filter(|silent| **silent).count(),
         failing: failing.map(|collector| collector.label().into()).collect(),
         discovered_at: discovered.and_then(|(anchor, ended)| time(anchor, *ended)),
-        discovery_gaps: tally.discovery_gaps,
+        discovery_gaps: stats.discovery_gaps,
         mads_sent: sent.into_iter().map(|outcome| mads.total(outcome)).sum(),
         mads_timed_out: mads.total(Outcome::TimedOut),
         master: master.map(|port| name(of, port)),
@@ -133,12 +133,12 @@ fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
 }
 
 fn region(waiting: &Waiting, of: Of<'_>) -> Region {
-    let (snapshot, findings) = (of.snapshot, of.findings);
-    let cause = findings.ports.get(waiting.root.0 as usize).and_then(|port| port.cause);
+    let (snapshot, assessment) = (of.snapshot, of.assessment);
+    let cause = assessment.ports.get(waiting.root.0 as usize).and_then(|port| port.cause);
     Region {
         root: name(of, waiting.root),
         link: snapshot.fabric.link_id(waiting.root).map(|id| id.to_string()),
-        cause: cause.unwrap_or(Cause::Unknown).label().into(),
+        cause: cause.unwrap_or(RootCause::Unknown).label().into(),
         ports: waiting.ports,
         roots: waiting.roots,
         wait_ratio: Some(waiting.share).filter(|share| share.is_finite()),
@@ -216,15 +216,15 @@ mod tests {
         let guid = snapshot.fabric.end(port(&snapshot, 2, 1)).0;
         snapshot.silent[1] = true;
         let since = snapshot.ended;
-        let mut findings = fine(&snapshot);
-        findings.links[0].verdict = Verdict::Bad;
-        findings.ports[leaf.0 as usize].cause = Some(Cause::SlowReceiver);
+        let mut assessment = fine(&snapshot);
+        assessment.links[0].verdict = Verdict::Bad;
+        assessment.ports[leaf.0 as usize].cause = Some(RootCause::SlowReceiver);
         let (ports, roots, level) = (3, 1, Level::High);
         let waiting = Waiting { root: leaf, ports, roots, share: 0.5, level, since };
-        findings.regions = vec![waiting];
+        assessment.regions = vec![waiting];
         let fabric = "f".into();
         let snapshot = Some(snapshot);
-        let swept = Observation { fabric, snapshot, findings, ..Observation::default() };
+        let swept = Observation { fabric, snapshot, assessment, ..Observation::default() };
         let unswept = Observation { fabric: "g".into(), ..Observation::default() };
         let host = HostObservation {
             snapshot: Some(host_snapshot("mlx5_0", vec![host_port(1)])),
@@ -232,7 +232,7 @@ mod tests {
             ..HostObservation::default()
         };
         let fabrics = vec![Arc::new(swept), Arc::new(unswept)];
-        let board = Board { fabrics, host: Some(Arc::new(host)), ..Board::default() };
+        let board = SharedState { fabrics, host: Some(Arc::new(host)), ..SharedState::default() };
 
         let told = overview(&board);
         let [swept, unswept] = &told.fabrics[..] else { panic!("two fabrics") };

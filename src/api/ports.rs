@@ -2,8 +2,8 @@
 
 use ib_fabric::topology::{Link as Cable, LinkId};
 use ib_fabric::{NodeIndex, PortIndex};
-use ib_health::congestion::{Cause, Role};
-use ib_health::{LinkFindings, PortFindings, Verdict};
+use ib_health::congestion::{RootCause, Role};
+use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::{Counter, Reading};
@@ -21,7 +21,7 @@ pub fn find(of: Of<'_>, id: LinkId) -> Option<Cable> {
 
 /// A cable with all that is known of its ends.
 pub fn link(of: Of<'_>, cable: Cable) -> LinkDetail {
-    let judged = of.findings.links.iter().find(|judged| judged.link == cable);
+    let judged = of.assessment.links.iter().find(|judged| judged.link == cable);
     let outages = judged.map(|judged| judged.outages).unwrap_or_default();
     LinkDetail {
         swept_at: of.time(of.snapshot.ended),
@@ -35,13 +35,13 @@ pub fn link(of: Of<'_>, cable: Cable) -> LinkDetail {
 }
 
 /// A port, with what was found out about its cable.
-pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port {
+pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkAssessment>) -> Port {
     let (snapshot, fabric) = (of.snapshot, &of.snapshot.fabric);
     let known = fabric.port(index);
     let (status, reading) = (snapshot.status(index), snapshot.reading(index));
-    let nothing = PortFindings::default();
-    let findings = of.findings.ports.get(index.0 as usize).unwrap_or(&nothing);
-    let counting = findings.counting;
+    let nothing = PortAssessment::default();
+    let assessment = of.assessment.ports.get(index.0 as usize).unwrap_or(&nothing);
+    let counting = assessment.counters;
     let counted = TABLE.iter().filter_map(|row| {
         let count = scaled(reading?.get(row.counter)?, row.scale);
         Some((row.metric.into(), count))
@@ -78,10 +78,10 @@ pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port
         impossible_readings: counting.impossible_readings,
         resets: counting.resets,
         last_reset: counting.last_reset.and_then(|last| of.time(last)),
-        bit_errors: bit_errors(&findings.bit_errors),
-        mended: findings
+        bit_errors: bit_errors(&assessment.bit_errors),
+        mended: assessment
             .bit_errors
-            .mended
+            .pre_fec
             .filter(|mended| mended.ratio.is_finite() && mended.limit.is_finite())
             .map(|mended| Mended {
                 ratio: mended.ratio,
@@ -89,9 +89,9 @@ pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port
                 measured_at: of.time(mended.at),
                 stale: mended.stale,
             }),
-        wait_ratio: findings.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
-        tick_told: findings.wait.is_some_and(|wait| wait.tick_told),
-        congestion: findings.role.map(|role| congestion(of, role, findings.cause)),
+        wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+        tick_told: assessment.wait.is_some_and(|wait| wait.tick_told),
+        congestion: assessment.role.map(|role| congestion(of, role, assessment.cause)),
     }
 }
 
@@ -99,12 +99,12 @@ pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port
 pub fn ports_of(of: Of<'_>, node: NodeIndex) -> Vec<Port> {
     let fabric = &of.snapshot.fabric;
     let at_node = |port| fabric.port(port).node == node;
-    let judged: Vec<&LinkFindings> = (of.findings.links.iter())
+    let judged: Vec<&LinkAssessment> = (of.assessment.links.iter())
         .filter(|judged| at_node(judged.link.0) || at_node(judged.link.1))
         .collect();
     let watched = fabric.ports_of(node).filter(|index| fabric.is_watched(*index));
     let told = watched.map(|index| {
-        let is_its = |judged: &&&LinkFindings| judged.link.0 == index || judged.link.1 == index;
+        let is_its = |judged: &&&LinkAssessment| judged.link.0 == index || judged.link.1 == index;
         port(of, index, judged.iter().find(is_its).copied())
     });
     told.collect()
@@ -120,13 +120,13 @@ pub(super) fn name(of: Of<'_>, index: PortIndex) -> PortName {
     }
 }
 
-fn gravest_first(judged: &LinkFindings) -> Vec<super::model::Word> {
+fn gravest_first(judged: &LinkAssessment) -> Vec<super::model::Word> {
     let mut reasons: Vec<_> = judged.reasons.iter().collect();
     reasons.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
     reasons.into_iter().map(|(reason, _)| reason.label().into()).collect()
 }
 
-fn congestion(of: Of<'_>, role: Role, cause: Option<Cause>) -> Congestion {
+fn congestion(of: Of<'_>, role: Role, cause: Option<RootCause>) -> Congestion {
     match role {
         Role::Root => Congestion {
             role: "root".into(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fabric_observation::Observation;
 use ib_fabric::topology::Link as Cable;
 use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
-use ib_health::bit_errors::Window;
-use ib_health::{Findings, LinkFindings, Verdict};
+use ib_health::bit_errors::BerWindow;
+use ib_health::{Assessment, LinkAssessment, Verdict};
 use ib_mad::Reading;
 
 use super::links::{Of, all};
@@ -54,7 +54,7 @@ pub fn ranked(
             };
             let is_wanted = wanted.verdicts.is_empty() || wanted.verdicts.contains(&verdict);
             if is_wanted && (is_named(cable.0) || is_named(cable.1)) {
-                let rank = rank(verdict, cable, snapshot, &observation.findings);
+                let rank = rank(verdict, cable, snapshot, &observation.assessment);
                 standing.push(Standing { rank, observation, snapshot, cable, judged });
             }
         }
@@ -77,7 +77,7 @@ struct Standing<'a> {
     observation: &'a Observation,
     snapshot: &'a Snapshot,
     cable: Cable,
-    judged: Option<&'a LinkFindings>,
+    judged: Option<&'a LinkAssessment>,
 }
 
 impl Standing<'_> {
@@ -107,13 +107,13 @@ fn named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
 }
 
 /// The same as [`Link::rank`], from what the API's link would be made from.
-fn rank(verdict: Verdict, cable: Cable, of: &Snapshot, findings: &Findings) -> Rank {
+fn rank(verdict: Verdict, cable: Cable, of: &Snapshot, assessment: &Assessment) -> Rank {
     let Cable(near, far) = cable;
     let ratio = |port: PortIndex| {
-        let errors = findings.ports.get(port.0 as usize).map(|port| &port.bit_errors);
+        let errors = assessment.ports.get(port.0 as usize).map(|port| &port.bit_errors);
         let windows = errors.into_iter().flat_map(|errors| {
-            let watched = |window: &Window| !errors.windows[*window as usize].span().is_zero();
-            let watched = Window::ALL.into_iter().filter(watched);
+            let watched = |window: &BerWindow| !errors.windows[*window as usize].span().is_zero();
+            let watched = BerWindow::ALL.into_iter().filter(watched);
             watched.filter_map(|window| errors.ratio(window))
         });
         windows.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max)
@@ -135,12 +135,12 @@ mod tests {
         count(&mut snapshot, leaf, Counter::SymbolErrors, 12);
         count(&mut snapshot, leaf, Counter::RcvErrors, 9);
         count(&mut snapshot, leaf, Counter::RcvRemotePhysicalErrors, 4);
-        let mut findings = fine(&snapshot);
-        findings.ports[leaf.0 as usize].bit_errors = over(432);
-        findings.links[0].verdict = Verdict::Watch;
+        let mut assessment = fine(&snapshot);
+        assessment.ports[leaf.0 as usize].bit_errors = over(432);
+        assessment.links[0].verdict = Verdict::Watch;
         let fabric = "f".into();
         let snapshot = Some(snapshot);
-        [Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })]
+        [Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })]
     }
 
     /// What is shown in a part is in the order of what is told as a whole.
@@ -152,7 +152,7 @@ mod tests {
         let mut ranks = Vec::new();
         for ((cable, judged), link) in all(&board[0]).zip(told) {
             let verdict = judged.unwrap().verdict;
-            let rank = rank(verdict, cable, snapshot, &board[0].findings);
+            let rank = rank(verdict, cable, snapshot, &board[0].assessment);
             assert_eq!(rank, link.rank());
             ranks.push(rank);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::address;
-use fabric_observation::{Board, Observation};
+use fabric_observation::{SharedState, Observation};
 use ib_fabric::topology::{End, LinkId};
 use ib_fabric::{NodeIndex, PortIndex, Snapshot, unique};
 use ib_mad::label;
@@ -95,7 +95,7 @@ enum What {
 }
 
 /// What fits to a text. Of a node that fits in two ways the better one is told.
-pub fn search(board: &Board, text: &str) -> Search {
+pub fn search(board: &SharedState, text: &str) -> Search {
     let sought = Sought::new(text);
     let mut told = Search { sought: text.trim().to_owned(), ..Search::default() };
     if sought.text.is_empty() {
@@ -247,7 +247,7 @@ impl Found<'_> {
 }
 
 /// This host's devices that are called so, or have an interface that is.
-fn devices(board: &Board, sought: &str) -> Vec<(Fit, Hit)> {
+fn devices(board: &SharedState, sought: &str) -> Vec<(Fit, Hit)> {
     let all = board.host.iter().flat_map(|seen| overview::devices(seen));
     let found = all.filter_map(|(device, guid)| {
         let interfaces = device.ports.iter().flat_map(|port| &port.netdevs);
@@ -276,7 +276,7 @@ mod tests {
 
     /// A leaf with two hosts: the LID of a node is its GUID, and a port's GUID is that of its node with its
     /// number behind it.
-    fn board() -> Board {
+    fn board() -> SharedState {
         let swept = Observation {
             fabric: "f".into(),
             snapshot: Some(snapshot()),
@@ -288,7 +288,7 @@ mod tests {
         };
         let unswept = Observation { fabric: "g".into(), ..Observation::default() };
         let fabrics = vec![Arc::new(unswept), Arc::new(swept)];
-        Board { fabrics, host: Some(Arc::new(host)), ..Board::default() }
+        SharedState { fabrics, host: Some(Arc::new(host)), ..SharedState::default() }
     }
 
     #[test]

@@ -43,7 +43,7 @@ type Judged = (Cable, Verdict);
 fn congested(of: Of<'_>, cable: Cable) -> Congested {
     let ends = [cable.0, cable.1].into_iter();
     let waiting = ends
-        .filter_map(|port| of.findings.ports.get(port.0 as usize))
+        .filter_map(|port| of.assessment.ports.get(port.0 as usize))
         .filter(|port| port.role.is_some());
     let one = waiting.map(|port| Congested {
         roots: usize::from(matches!(port.role, Some(Role::Root))),
@@ -97,7 +97,7 @@ impl<'a> Wiring<'a> {
         let mut hosts = vec![Strand::default(); switches.len()];
         let mut between: HashMap<(usize, usize), Strand> = HashMap::new();
         let mut apart = Vec::new();
-        let judged = of.findings.links.iter().map(Some).chain(std::iter::repeat(None));
+        let judged = of.assessment.links.iter().map(Some).chain(std::iter::repeat(None));
         for (cable, judged) in fabric.links().zip(judged) {
             let judged = (cable, judged.map_or(Verdict::Unknown, |judged| judged.verdict));
             let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);

@@ -30,7 +30,7 @@ use exporter_web::serving::Server;
 use fabric_history::question::DUMP;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
-use fabric_observation::{Board, Observation, Recording};
+use fabric_observation::{SharedState, Observation, RecorderStats};
 use ib_mad::clock::Clock;
 use ib_umad::capture::Capture;
 use ib_umad::pulse::Pulse;
@@ -64,8 +64,8 @@ pub struct Watcher {
 /// Where monitors publish, and how they are told to end.
 pub struct Daemon<'a> {
     settings: &'a Settings,
-    board: Arc<watch::Sender<Board>>,
-    seen: watch::Receiver<Board>,
+    board: Arc<watch::Sender<SharedState>>,
+    seen: watch::Receiver<SharedState>,
     stop: Arc<AtomicBool>,
     /// Those of the fabrics' monitors.
     pulses: Vec<Pulse>,
@@ -88,11 +88,11 @@ impl<'a> Daemon<'a> {
         };
         let host = settings.host.as_ref().map(|_| Arc::default());
         let fabrics = settings.fabrics.iter().map(blank).collect();
-        let recording = settings.history.as_ref().map(|_| Arc::<Recording>::default());
+        let recording = settings.history.as_ref().map(|_| Arc::<RecorderStats>::default());
         let recorder = settings.history.clone().zip(recording.clone());
         // Before the monitors: what it has recorded is what their totals go on from.
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
-        let (board, seen) = watch::channel(Board { fabrics, host, recording });
+        let (board, seen) = watch::channel(SharedState { fabrics, host, recording });
         let stop = Arc::new(AtomicBool::new(false));
         Ok(Daemon {
             settings,
@@ -289,7 +289,7 @@ fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenErro
 }
 
 /// Tells the service manager how things are, and that they go on: for as long as it wants to know.
-async fn tell_manager(mut seen: watch::Receiver<Board>, mut watchdog: Option<Watchdog>) {
+async fn tell_manager(mut seen: watch::Receiver<SharedState>, mut watchdog: Option<Watchdog>) {
     if !notify::is_wanted() {
         return;
     }
@@ -320,7 +320,7 @@ async fn tell_manager(mut seen: watch::Receiver<Board>, mut watchdog: Option<Wat
 /// The monitor of a fabric, with the capture that its settings want.
 pub(super) fn capturing_monitor(
     fabric: &FabricSettings,
-    board: Arc<watch::Sender<Board>>,
+    board: Arc<watch::Sender<SharedState>>,
     slot: usize,
     stop: Arc<AtomicBool>,
 ) -> Result<Monitor, Fatal> {
@@ -373,7 +373,7 @@ fn stand_back() {
 
 /// Renders each board that is published, off the server's threads. A board that is replaced while
 /// another is rendered is not missed: the newest is always next.
-async fn render(mut seen: watch::Receiver<Board>, latest: watch::Sender<Arc<Exposition>>) {
+async fn render(mut seen: watch::Receiver<SharedState>, latest: watch::Sender<Arc<Exposition>>) {
     while seen.changed().await.is_ok() {
         let board = seen.borrow_and_update().clone();
         let before = Arc::clone(&latest.borrow());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use exporter_web::reload::Reload;
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Collector, Observation, Recording, Trouble};
+use fabric_observation::{SharedState, Collector, Observation, RecorderStats, RecorderErrorKind};
 use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{Outcome, ROUND_TRIP_BOUNDS};
@@ -19,7 +19,7 @@ use super::process::{Numbers, Process};
 /// What the families are told from.
 #[derive(Debug)]
 struct About {
-    board: Board,
+    board: SharedState,
     render: Duration,
     process: Option<Numbers>,
     web_config: Option<Arc<Reload>>,
@@ -127,7 +127,7 @@ families! {
         "Whether the collector's latest run ended and read something. The host's is 1, too, where there has never been a device to read."
         => |about, out| {
             about.each(|it| for collector in Collector::ALL {
-                out.put(&[("fabric", &it.fabric), ("collector", collector.label())], it.tally.success(collector));
+                out.put(&[("fabric", &it.fabric), ("collector", collector.label())], it.stats.success(collector));
             });
             about.host(|it| out.put(&[("collector", "host")], it.success()));
         };
@@ -153,7 +153,7 @@ families! {
         "Events of this host's devices that were dropped because too many waited: by the host collector while it read devices, or by the judges of fabrics while no sweep took them."
         => |about, out| about.host(|it| {
             out.put(&[("consumer", "host")], it.dropped.by_host);
-            out.put(&[("consumer", "judge")], it.dropped.by_judges);
+            out.put(&[("consumer", "judge")], it.dropped.by_fabrics);
         });
     "infiniband_sweep_duration_seconds" Gauge ["fabric"]
         "How long the latest sweep took, from its first question to its last answer."
@@ -172,23 +172,23 @@ families! {
         });
     "infiniband_sweeps" Counter ["fabric"]
         "Sweeps that came to their end."
-        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.sweeps));
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.stats.sweeps));
     "infiniband_discovery_duration_seconds" Gauge ["fabric"]
         "How long the latest discovery took."
-        => |about, out| about.each(|it| if let Some((anchor, ended)) = it.tally.discovery {
+        => |about, out| about.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
             out.put(&[("fabric", &it.fabric)], ended.since(anchor.moment).as_secs_f64());
         });
     "infiniband_discovery_timestamp_seconds" Gauge ["fabric"]
         "When the latest discovery ended, in seconds since 1970."
-        => |about, out| about.each(|it| if let Some((anchor, ended)) = it.tally.discovery {
+        => |about, out| about.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
             out.put(&[("fabric", &it.fabric)], anchor.unix_seconds_of(ended));
         });
     "infiniband_discoveries" Counter ["fabric"]
         "Discoveries that came to their end."
-        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.discoveries));
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.stats.discoveries));
     "infiniband_discovery_gaps" Gauge ["fabric"]
         "Questions of the latest discovery that nobody answered: what is behind them is not known."
-        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.discovery_gaps));
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.stats.discovery_gaps));
     "infiniband_duplicate_guids" Gauge ["fabric"]
         "Nodes that the latest discovery left out, because another node has the same NodeGUID."
         => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
@@ -196,16 +196,16 @@ families! {
         });
     "infiniband_discovery_unanswered_ports" Gauge ["fabric"]
         "Ports with a link whose neighbor answered no subnet management when it was last asked: its agent hangs, or an M_Key protects it."
-        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.unanswered_ports));
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.stats.unanswered_ports));
     "infiniband_mkey_suspected" Gauge ["fabric"]
         "Whether M_Key protection is the likely cause that neighbors answer no subnet management: nothing beyond our own port answers, not even our own port does, or our own port is protected and many neighbors do not answer."
-        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.m_key_suspected));
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.stats.m_key_suspected));
     "infiniband_partition_suspected" Gauge ["fabric"]
         "Whether in the latest sweep switches answered performance management and at most one of ten channel adapters beside our own did (three silent ones at least), or our port lacks the P_Key of --fabric.pkey: it is likely in another partition, or a limited member."
-        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.partition_suspected));
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.stats.partition_suspected));
     "infiniband_fabric_changes" Counter ["fabric", "kind"]
         "Changes between one discovery and the next, by kind."
-        => |about, out| about.each(|it| for (kind, count) in change::KINDS.iter().zip(it.tally.changes) {
+        => |about, out| about.each(|it| for (kind, count) in change::KINDS.iter().zip(it.stats.changes) {
             out.put(&[("fabric", &it.fabric), ("kind", kind)], count);
         });
     "infiniband_nodes_seen" Gauge ["fabric"]
@@ -226,7 +226,7 @@ families! {
         });
     "infiniband_ports_failed" Gauge ["fabric"]
         "Ports of which the latest sweep did not get all that it asked for."
-        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.failed_ports));
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.stats.failed_ports));
     "infiniband_mads" Counter ["fabric", "class", "outcome"]
         "MADs sent, retries included, by what became of them; malformed and stray ones came in unasked."
         => |about, out| about.each(|it| for class in Class::ALL {
@@ -264,7 +264,7 @@ families! {
         => |about, out| about.recording(|it| out.put(&[], it.events()));
     "fabric_exporter_history_errors" Counter ["kind"]
         "Times that something could not be written to the history, by kind; the log says what."
-        => |about, out| about.recording(|it| for trouble in Trouble::ALL {
+        => |about, out| about.recording(|it| for trouble in RecorderErrorKind::ALL {
             out.put(&[("kind", trouble.label())], it.errors_by(trouble));
         });
     "fabric_exporter_history_set_aside_files" Gauge []
@@ -284,7 +284,7 @@ families! {
         => |about, out| about.web_config(|it| out.put(&[], it.read_at()));
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
         "When a file of the site's was last looked at and could be used, in seconds since 1970: the maintenance file at each sweep, node-name-map and M_Key file at each discovery. If it is older, what was read then is still in use."
-        => |about, out| about.each(|it| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.tally.site_files) {
+        => |about, out| about.each(|it| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
             if let Some(read) = read {
                 out.put(&[("fabric", &it.fabric), ("file", kind.label())], read);
             }
@@ -334,7 +334,7 @@ impl About {
         }
     }
 
-    fn recording(&self, tell: impl FnOnce(&Recording)) {
+    fn recording(&self, tell: impl FnOnce(&RecorderStats)) {
         if let Some(recording) = &self.board.recording {
             tell(recording);
         }
@@ -354,7 +354,7 @@ impl About {
 }
 
 /// Renders this part in a format.
-pub fn render(board: &Board, took: Duration, process: &Process, format: Format) -> Vec<u8> {
+pub fn render(board: &SharedState, took: Duration, process: &Process, format: Format) -> Vec<u8> {
     let about = About {
         board: board.clone(),
         render: took,

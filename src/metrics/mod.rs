@@ -1,6 +1,6 @@
 //! The exposition: a snapshot as metrics.
 //!
-//! What is large, the ports of fabrics ([`fabrics`]) and what they come to ([`findings`]), is rendered
+//! What is large, the ports of fabrics ([`fabrics`]) and what they come to ([`assessment`]), is rendered
 //! once a snapshot and kept compressed; this host's own ports ([`host`]) are put between them, family by family
 //! ([`part`]). What is small and is to be fresh, the exporter's account of itself ([`about`]) and the counts
 //! of each fabric ([`summary`]), is rendered at each scrape and put before it. Plain text is not kept: on 25,000 ports it is 102 MB, and its
@@ -26,7 +26,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 
 use deflated::{Block, Trailer};
 pub use exposition::{Format, family};
@@ -36,7 +36,7 @@ use summary::Summary;
 /// Everything that was rendered of one board.
 #[derive(Debug)]
 pub struct Exposition {
-    board: Board,
+    board: SharedState,
     fabrics: Arc<[Part<Block>]>,
     host: Arc<[Part<String>]>,
     summaries: Arc<[Summary]>,
@@ -56,13 +56,13 @@ pub struct Document {
 
 impl Exposition {
     /// Renders a board, and takes down how long that took.
-    pub fn render(board: Board) -> Self {
+    pub fn render(board: SharedState) -> Self {
         Self::after(None, board)
     }
 
     /// Renders what is not as it was: fabrics of many ports are not rendered anew for a look at the
     /// host.
-    pub fn after(before: Option<&Exposition>, board: Board) -> Self {
+    pub fn after(before: Option<&Exposition>, board: SharedState) -> Self {
         let began = std::time::Instant::now();
         let same = before.filter(|before| {
             let (old, new) = (&before.board.fabrics, &board.fabrics);
@@ -121,7 +121,7 @@ impl Exposition {
     /// listed.
     pub fn unready(&self) -> Option<String> {
         let host = self.board.host.as_ref();
-        if self.board.fabrics.iter().any(|observation| observation.tally.sweeps == 0) {
+        if self.board.fabrics.iter().any(|observation| observation.stats.sweeps == 0) {
             return Some("the first sweep is not at its end yet".to_owned());
         }
         if host.is_some_and(|host| host.looks == 0) {
@@ -131,7 +131,7 @@ impl Exposition {
     }
 
     /// The board that was rendered.
-    pub fn board(&self) -> &Board {
+    pub fn board(&self) -> &SharedState {
         &self.board
     }
 }

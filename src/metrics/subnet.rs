@@ -64,7 +64,7 @@ const FAMILIES: [(Family, Tell<Observation>); 5] = [
             labels: &["fabric"],
             help: "Times that another subnet manager became the master.",
         },
-        |observation, line| line.value(observation.tally.mastership.changes()),
+        |observation, line| line.value(observation.stats.mastership.changes()),
     ),
 ];
 

@@ -85,8 +85,8 @@ impl Summary {
     pub(super) fn of(observation: &Observation) -> Option<Self> {
         let snapshot = observation.snapshot.as_ref()?;
         let brought = [Collector::Discovery, Collector::Perfmgt];
-        let judged = !observation.findings.ports.is_empty();
-        if !judged || !brought.iter().all(|&it| observation.tally.success(it)) {
+        let judged = !observation.assessment.ports.is_empty();
+        if !judged || !brought.iter().all(|&it| observation.stats.success(it)) {
             return None;
         }
         let mut summary = Summary {
@@ -96,7 +96,7 @@ impl Summary {
             links: Default::default(),
             nodes: Default::default(),
         };
-        for link in &observation.findings.links {
+        for link in &observation.assessment.links {
             summary.links[link.verdict as usize] += 1;
         }
         let fabric = &snapshot.fabric;
@@ -137,22 +137,22 @@ pub(super) fn render(summaries: &[Summary], now: SystemTime, format: Format) -> 
 mod tests {
     use super::*;
     use ib_fabric::Snapshot;
-    use ib_health::Findings;
+    use ib_health::Assessment;
     use ib_health::testing::{fine, snapshot};
 
     /// A judged fabric whose sweep was at the beginning of 1970.
     fn swept(so: impl FnOnce(&mut Observation)) -> Observation {
         let snapshot = snapshot();
-        let findings = fine(&snapshot);
+        let assessment = fine(&snapshot);
         let mut observation = Observation {
             fabric: "f".into(),
             interval: Duration::from_secs(15),
             snapshot: Some(snapshot),
-            findings,
+            assessment,
             ..Observation::default()
         };
         for collector in [Collector::Discovery, Collector::Perfmgt] {
-            observation.tally.set_success(collector, true);
+            observation.stats.set_success(collector, true);
         }
         so(&mut observation);
         observation
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn every_verdict_and_every_state_has_a_count() {
         let observation = swept(|it| {
-            it.findings.links[0].verdict = Verdict::Bad;
+            it.assessment.links[0].verdict = Verdict::Bad;
             it.snapshot.as_mut().unwrap().silent[1] = true;
         });
         let served = after(Duration::ZERO, &observation);
@@ -201,10 +201,10 @@ mod tests {
     fn the_counts_add_up_to_all_judged_links_and_all_known_nodes() {
         for verdict in Verdict::ALL {
             let observation = swept(|it| {
-                it.findings.links.iter_mut().for_each(|link| link.verdict = verdict);
+                it.assessment.links.iter_mut().for_each(|link| link.verdict = verdict);
             });
             let served = after(Duration::ZERO, &observation);
-            let links = observation.findings.links.len() as u64;
+            let links = observation.assessment.links.len() as u64;
             let nodes = observation.snapshot.as_ref().unwrap().fabric.nodes.len() as u64;
             assert_eq!(sum(&served, "infiniband_fabric_links"), links, "{verdict:?}");
             assert_eq!(sum(&served, "infiniband_fabric_nodes"), nodes);
@@ -214,9 +214,9 @@ mod tests {
 
     #[test]
     fn what_was_not_counted_is_absent() {
-        let blind = |collector| swept(move |it| it.tally.set_success(collector, false));
+        let blind = |collector| swept(move |it| it.stats.set_success(collector, false));
         for (observation, why) in [
-            (swept(|it| it.findings = Findings::default()), "nothing was judged"),
+            (swept(|it| it.assessment = Assessment::default()), "nothing was judged"),
             (blind(Collector::Discovery), "the discovery found no link"),
             (blind(Collector::Perfmgt), "no counter was read"),
         ] {

@@ -46,14 +46,14 @@ pub(super) fn snapshot() -> Snapshot {
     snapshot
 }
 
-fn board() -> Board {
+fn board() -> SharedState {
     let observation =
         Observation { fabric: "f".into(), snapshot: Some(snapshot()), ..Observation::default() };
     vec![Arc::new(observation)].into()
 }
 
 /// A board as a scrape of the text format tells it.
-pub(super) fn text_of(board: Board) -> String {
+pub(super) fn text_of(board: SharedState) -> String {
     let process = process::Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);
     String::from_utf8(collect(Unpacked::new(document))).unwrap()

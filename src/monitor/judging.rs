@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use ib_fabric::Snapshot;
 use ib_fabric::topology::End;
 use ib_health::totals::Memory;
-use ib_health::{Findings, Judge};
+use ib_health::{Assessment, LinkEvaluator};
 use ib_mad::Moment;
 
 use crate::config::FabricSettings;
@@ -32,7 +32,7 @@ const MOST_NEWS: usize = 1024;
 /// A judge, and where it hears from.
 #[derive(Debug)]
 pub(super) struct Judging {
-    judge: Judge,
+    judge: LinkEvaluator,
     tell: SyncSender<PortNews>,
     news: Receiver<PortNews>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Judging {
 impl Judging {
     pub(super) fn new(settings: &FabricSettings) -> Self {
         let (tell, news) = mpsc::sync_channel(MOST_NEWS);
-        Judging { judge: Judge::new(settings.health.clone()), tell, news }
+        Judging { judge: LinkEvaluator::new(settings.health.clone()), tell, news }
     }
 
     /// What is worked on from now on.
@@ -59,7 +59,7 @@ impl Judging {
     }
 
     /// Judges a sweep, whose readings hold totals after that.
-    pub(super) fn judge(&mut self, snapshot: &mut Snapshot) -> Findings {
+    pub(super) fn judge(&mut self, snapshot: &mut Snapshot) -> Assessment {
         for news in self.news.try_iter() {
             self.judge.hear(news.end, news.up, news.at);
         }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 
 use fabric_observation::SiteFileKind;
-use ib_health::settings::{NodeRef, Work};
+use ib_health::settings::{NodeSelector, Work};
 use ib_mad::PortNumber;
 use site_config::yaml;
 use site_config::yaml::Mistake;
@@ -55,7 +55,7 @@ fn parse(text: &str) -> Result<Vec<Work>, Vec<Mistake>> {
         return Err(mistakes);
     }
     let work = |entry: Entry| Work {
-        node: NodeRef::new(&entry.node),
+        node: NodeSelector::new(&entry.node),
         port: entry.port,
         from: entry.from.map(|time| time.0),
         until: entry.until.map(|time| time.0),
@@ -87,8 +87,8 @@ mod tests {
         .unwrap();
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_796_148_000);
         assert_eq!(work.len(), 2);
-        assert_eq!((&work[0].node, work[0].until), (&NodeRef::Name("leaf-0-1".into()), Some(at)));
-        assert!(matches!(work[1].node, NodeRef::Guid(_)));
+        assert_eq!((&work[0].node, work[0].until), (&NodeSelector::Name("leaf-0-1".into()), Some(at)));
+        assert!(matches!(work[1].node, NodeSelector::Guid(_)));
         assert_eq!((work[1].port, work[1].from, work[1].until), (Some(9), Some(at), None));
         assert_eq!(parse(" \n# nothing\n").unwrap(), []);
     }

@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config::FabricSettings;
-use fabric_observation::{Board, Collector, Observation, SiteFileKind, Tally};
+use fabric_observation::{SharedState, Collector, Observation, SiteFileKind, Tally};
 use ib_fabric::collect::agents::Agents;
 use ib_fabric::collect::clear::Clearing;
 use ib_fabric::collect::discovery::Discovery;
@@ -95,7 +95,7 @@ fn watch_file<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) {
 #[derive(Debug)]
 pub struct Monitor {
     settings: FabricSettings,
-    board: Arc<watch::Sender<Board>>,
+    board: Arc<watch::Sender<SharedState>>,
     /// Its place on the board.
     slot: usize,
     stop: Arc<AtomicBool>,
@@ -123,7 +123,7 @@ impl Monitor {
     pub fn new(
         settings: FabricSettings,
         capture: Option<Capture>,
-        board: Arc<watch::Sender<Board>>,
+        board: Arc<watch::Sender<SharedState>>,
         slot: usize,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ConfigError> {
@@ -263,7 +263,7 @@ impl Monitor {
             }
         }
         self.movement.swept(&swept);
-        self.tally.mastership.saw(&self.settings.name, &swept.snapshot);
+        self.stats.mastership.saw(&self.settings.name, &swept.snapshot);
         let cleared = self.clear(wire, &mut swept);
         // What was cleared is told even if the wire broke over it: nobody else knows of it.
         self.publish(Some(swept.snapshot));
@@ -299,11 +299,11 @@ impl Monitor {
         }
         let found = discovery.finish();
         let now = wire.now();
-        self.tally.discoveries += 1;
-        self.tally.discovery_gaps = found.failures;
-        self.tally.discovery = Some((anchor, now));
+        self.stats.discoveries += 1;
+        self.stats.discovery_gaps = found.failures;
+        self.stats.discovery = Some((anchor, now));
         // Alone on the wire: no link, or the port does not answer its own host.
-        self.tally.set_success(Collector::Discovery, !found.fabric.links.is_empty());
+        self.stats.set_success(Collector::Discovery, !found.fabric.links.is_empty());
         if found.own_failure == Some(Failure::Unsent) {
             // Kernels before 5.12 keep the descriptor of a removed device and refuse each send on it:
             // it must be opened again.
@@ -326,10 +326,10 @@ impl Monitor {
         let fabric =
             found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
         let took = now.since(anchor.moment);
-        Self::tell_changes(&mut self.tally, &self.settings.name, previous, &fabric, took);
+        Self::tell_changes(&mut self.stats, &self.settings.name, previous, &fabric, took);
         self.agents.keep_present(&fabric);
         self.transactor.forget_redirects();
-        let has_gaps = self.tally.discovery_gaps > 0 || has_unaddressed(&fabric);
+        let has_gaps = self.stats.discovery_gaps > 0 || has_unaddressed(&fabric);
         self.movement.discovered(now, took, &state_changes, has_gaps);
         self.fabric = Some(Arc::new(fabric));
         Ok(())
@@ -348,8 +348,8 @@ impl Monitor {
 
     /// Who does not answer is logged once a day, and what is the likely cause when that changes.
     fn tell_unanswered(&mut self, new: &[End], suspicion: Option<Suspicion>, now: Moment) {
-        self.tally.unanswered_ports = self.unanswered.count();
-        self.tally.m_key_suspected = suspicion.is_some();
+        self.stats.unanswered_ports = self.unanswered.count();
+        self.stats.m_key_suspected = suspicion.is_some();
         let warnings = new.iter().map(|(node, port)| {
             format!(
                 "the neighbor of node {node} port {port} has a link and answers no subnet management: its agent \
@@ -386,7 +386,7 @@ impl Monitor {
             Some(Suspicion::OwnPort(level)) => tracing::error!(
                 fabric,
                 level,
-                unanswered = self.tally.unanswered_ports,
+                unanswered = self.stats.unanswered_ports,
                 "our own port has M_Key protection level {level}, and neighbors answer no subnet management: \
                  an M_Key is the likely cause; {remedy}"
             ),
@@ -440,12 +440,12 @@ impl Monitor {
             self.states_by_lid = false;
         }
         let read = swept.snapshot.readings.iter().flatten().count();
-        self.tally.sweeps += 1;
-        self.tally.failed_ports = swept.failed_ports;
+        self.stats.sweeps += 1;
+        self.stats.failed_ports = swept.failed_ports;
         self.tell_partition(swept.adapters_unheard, wire.in_partition());
-        self.tally.set_success(Collector::Perfmgt, read > 0);
+        self.stats.set_success(Collector::Perfmgt, read > 0);
         let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
-        self.tally.set_success(Collector::Subnet, !managers.is_empty());
+        self.stats.set_success(Collector::Subnet, !managers.is_empty());
         let took = swept.snapshot.ended.since(swept.snapshot.began);
         tracing::debug!(
             fabric = self.settings.name,
@@ -466,17 +466,17 @@ impl Monitor {
     fn tell_partition(&mut self, adapters_unheard: bool, in_partition: bool) {
         let fabric = &self.settings.name;
         let suspected = adapters_unheard || !in_partition;
-        if suspected && in_partition && !self.tally.partition_suspected {
+        if suspected && in_partition && !self.stats.partition_suspected {
             tracing::error!(
                 fabric,
                 "switches answer performance management, and at least 9 of 10 channel adapters do not: our port \
                  is likely a limited member of their partition, or a member of another; doctor shows its P_Keys, \
                  and --fabric.pkey chooses one"
             );
-        } else if !suspected && self.tally.partition_suspected {
+        } else if !suspected && self.stats.partition_suspected {
             tracing::info!(fabric, "channel adapters answer performance management again");
         }
-        self.tally.partition_suspected = suspected;
+        self.stats.partition_suspected = suspected;
     }
 
     /// Clears the counters that the sweep found nearly full, if that is wanted.
@@ -529,7 +529,7 @@ impl Monitor {
             self.judging.set_work(work);
         }
         let SiteFiles { names, keys, work } = &self.files;
-        self.tally.site_files = [
+        self.stats.site_files = [
             names.as_ref().map(SiteFile::read_at),
             keys.as_ref().map(SiteFile::read_at),
             work.as_ref().map(SiteFile::read_at),
@@ -540,7 +540,7 @@ impl Monitor {
     fn lost(&mut self, error: &WireError) {
         tracing::error!(fabric = self.settings.name, %error, "waiting for the device to come back");
         for collector in Collector::ALL {
-            self.tally.set_success(collector, false);
+            self.stats.set_success(collector, false);
         }
         let last = self.board.borrow().fabrics[self.slot]
             .snapshot
@@ -556,13 +556,13 @@ impl Monitor {
 
     fn publish(&mut self, mut snapshot: Option<Snapshot>) {
         self.refresh_work();
-        let findings = snapshot.as_mut().map(|snapshot| self.judging.judge(snapshot));
+        let assessment = snapshot.as_mut().map(|snapshot| self.judging.judge(snapshot));
         let observation = Arc::new(Observation {
             fabric: self.settings.name.clone(),
             interval: self.settings.interval,
             snapshot,
-            findings: findings.unwrap_or_default(),
-            tally: self.tally.clone(),
+            assessment: assessment.unwrap_or_default(),
+            tally: self.stats.clone(),
             mads: self.transactor.stats().clone(),
         });
         self.board.send_modify(|board| board.fabrics[self.slot] = observation);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::config::FabricSettings;
 use ib_fabric::collect::sweep::Swept;
-use ib_fabric::snapshot::Fresh;
+use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::{End, Presence};
 use ib_fabric::{Fabric, Snapshot};
 use ib_mad::port_state::state;
@@ -212,7 +212,7 @@ fn returned_ports(snapshot: &Snapshot) -> impl Iterator<Item = End> {
     let ports = fabric.port_indexes().filter(|&port| {
         let is_active = matches!(
             &snapshot.statuses[port.0 as usize],
-            Fresh::Told(status) if status.link_up() && status.state >= state::ACTIVE
+            PortRead::Ok(status) if status.link_up() && status.state >= state::ACTIVE
         );
         is_active && fabric.port(port).peer.is_some_and(|peer| !peer.connected)
     });

@@ -76,7 +76,7 @@ fn settings() -> FabricSettings {
 }
 
 /// Waits for something to be on the board.
-fn wait_for(board: &watch::Receiver<Board>, what: &str, is: impl Fn(&Observation) -> bool) {
+fn wait_for(board: &watch::Receiver<SharedState>, what: &str, is: impl Fn(&Observation) -> bool) {
     let limit = Instant::now() + Duration::from_secs(30);
     while !is(&board.borrow().fabrics[0]) {
         assert!(Instant::now() < limit, "waited in vain for {what}");
@@ -91,7 +91,7 @@ fn nodes_up(observation: &Observation) -> usize {
 
 #[test]
 fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
-    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let (pull, pulled) = mpsc::channel();
@@ -108,7 +108,7 @@ fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
         });
     });
     let both =
-        |it: &Observation| Collector::ALL.iter().all(|&collector| it.tally.success(collector));
+        |it: &Observation| Collector::ALL.iter().all(|&collector| it.stats.success(collector));
     wait_for(&seen, "a first sweep", |it| nodes_up(it) == 3 && both(it));
     pull.send(()).unwrap();
     wait_for(&seen, "the loss to be told", |it| {
@@ -126,7 +126,7 @@ fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
 
 /// Runs a monitor over a script until the board shows what is wanted.
 fn run_until(script: impl FnOnce(&mut Cable), what: &str, is: impl Fn(&Observation) -> bool) {
-    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let (_never, breaks) = mpsc::channel();
@@ -140,7 +140,7 @@ fn run_until(script: impl FnOnce(&mut Cable), what: &str, is: impl Fn(&Observati
 
 #[test]
 fn a_descriptor_whose_device_was_removed_is_opened_again() {
-    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let (_never, breaks) = mpsc::channel();
@@ -171,9 +171,9 @@ fn an_own_port_that_does_not_answer_its_own_host_is_diagnosed_and_asked_less_oft
         },
         "two hundred sweeps with few discoveries",
         |it| {
-            it.tally.sweeps >= 200
-                && it.tally.discoveries * 10 < it.tally.sweeps
-                && it.tally.m_key_suspected
+            it.stats.sweeps >= 200
+                && it.stats.discoveries * 10 < it.stats.sweeps
+                && it.stats.m_key_suspected
         },
     );
     // 200 sweeps are 50 minutes.
@@ -193,7 +193,7 @@ fn what_is_known_stays_hidden_while_our_own_port_does_not_answer_subnet_manageme
             });
         },
         "a discovery without an answer, and counters of all",
-        |it| it.tally.m_key_suspected && it.tally.discoveries >= 3 && nodes_up(it) == 3,
+        |it| it.stats.m_key_suspected && it.stats.discoveries >= 3 && nodes_up(it) == 3,
     );
 }
 
@@ -216,7 +216,7 @@ fn the_m_key_suspicion_stays_when_our_own_port_info_is_lost() {
             });
         },
         "eight discoveries, and still the suspicion",
-        |it| it.tally.discoveries >= 8 && it.tally.m_key_suspected,
+        |it| it.stats.discoveries >= 8 && it.stats.m_key_suspected,
     );
 }
 
@@ -225,7 +225,7 @@ fn a_p_key_that_vanishes_is_told_as_a_partition_and_not_as_hosts_that_are_gone()
     run_until(
         |cable| cable.in_partition = |now| now.since(Moment(0)) < Duration::from_secs(120),
         "the partition to be suspected",
-        |it| it.tally.sweeps > 10 && it.tally.partition_suspected,
+        |it| it.stats.sweeps > 10 && it.stats.partition_suspected,
     );
 }
 
@@ -242,7 +242,7 @@ fn a_gap_is_looked_into_again_and_not_for_ever() {
             });
         },
         "the host to be found",
-        |it| nodes_up(it) == 3 && it.tally.discoveries == 3,
+        |it| nodes_up(it) == 3 && it.stats.discoveries == 3,
     );
     // One that never answers is asked less and less often: 15 s, 30 s, 1 min, ... 5 min.
     run_until(
@@ -252,7 +252,7 @@ fn a_gap_is_looked_into_again_and_not_for_ever() {
             });
         },
         "two hundred sweeps with few discoveries",
-        |it| it.tally.sweeps >= 200 && it.tally.discoveries * 10 < it.tally.sweeps,
+        |it| it.stats.sweeps >= 200 && it.stats.discoveries * 10 < it.stats.sweeps,
     );
 }
 
@@ -273,7 +273,7 @@ fn a_flapping_cable_does_not_make_for_a_discovery_each_time() {
             });
         },
         "two hundred sweeps with few discoveries",
-        |it| it.tally.sweeps >= 200 && it.tally.discoveries * 4 < it.tally.sweeps,
+        |it| it.stats.sweeps >= 200 && it.stats.discoveries * 4 < it.stats.sweeps,
     );
 }
 
@@ -310,7 +310,7 @@ fn hidden_aggregation_nodes_do_not_make_for_discoveries() {
             });
         },
         "two hundred sweeps with few discoveries",
-        |it| it.tally.sweeps >= 200 && it.tally.discoveries * 10 < it.tally.sweeps,
+        |it| it.stats.sweeps >= 200 && it.stats.discoveries * 10 < it.stats.sweeps,
     );
 }
 
@@ -326,7 +326,7 @@ fn what_was_read_by_old_lids_is_dropped_and_read_anew_at_once() {
         },
         // Before the 5 minutes are over after which it is discovered anyway.
         "the new subnet manager to be noticed",
-        |it| it.tally.discoveries == 2 && it.tally.sweeps < 15 && nodes_up(it) == 3,
+        |it| it.stats.discoveries == 2 && it.stats.sweeps < 15 && nodes_up(it) == 3,
     );
 }
 
@@ -336,7 +336,7 @@ fn a_name_map_with_a_mistake_is_refused_at_the_start() {
     std::fs::write(file.path(), "0x1 \"one\"\nnonsense\n").unwrap();
     let mut settings = settings();
     settings.node_name_map = Some(file.path().to_owned());
-    let board = Arc::new(watch::channel(Board::default()).0);
+    let board = Arc::new(watch::channel(SharedState::default()).0);
     let error = Monitor::new(settings, None, board, 0, Arc::default()).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("node-name-map"), "{error}");
     std::fs::write(file.path(), b"0x1 \"caf\xe9\"\n").unwrap();
@@ -363,18 +363,18 @@ fn sweeps_go_on_when_site_files_cannot_be_opened_any_more() {
         discovery_interval: Duration::from_secs(30),
         ..settings()
     };
-    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let (_never, breaks) = mpsc::channel();
     let cable = Cable::new(breaks);
     let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));
-    wait_for(&seen, "a first sweep", |it| it.tally.sweeps > 0);
+    wait_for(&seen, "a first sweep", |it| it.stats.sweeps > 0);
     pipe_at(&work);
     pipe_at(&names);
-    let tally = seen.borrow().fabrics[0].tally.clone();
+    let tally = seen.borrow().fabrics[0].stats.clone();
     wait_for(&seen, "twenty sweeps more, with discoveries", |it| {
-        it.tally.sweeps > tally.sweeps + 20 && it.tally.discoveries > tally.discoveries + 2
+        it.stats.sweeps > tally.sweeps + 20 && it.stats.discoveries > tally.discoveries + 2
     });
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
@@ -393,7 +393,7 @@ fn sweeps_go_on_while_the_file_system_of_a_site_file_does_not_answer() {
     release.send(()).unwrap();
     let (work, _) = SiteFile::open(SiteFileKind::Maintenance, source.path(), hangs).unwrap();
     std::fs::write(source.path(), "changed").unwrap();
-    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let mut monitor =
         Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
@@ -401,10 +401,10 @@ fn sweeps_go_on_while_the_file_system_of_a_site_file_does_not_answer() {
     let (_never, breaks) = mpsc::channel();
     let cable = Cable::new(breaks);
     let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));
-    let read_at = |it: &Observation| it.tally.site_files[SiteFileKind::Maintenance as usize];
+    let read_at = |it: &Observation| it.stats.site_files[SiteFileKind::Maintenance as usize];
     wait_for(&seen, "a first sweep", |it| read_at(it).is_some());
     let first = read_at(&seen.borrow().fabrics[0]);
-    wait_for(&seen, "fifty sweeps", |it| it.tally.sweeps > 50);
+    wait_for(&seen, "fifty sweeps", |it| it.stats.sweeps > 50);
     assert_eq!(read_at(&seen.borrow().fabrics[0]), first, "it was not read again");
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
@@ -470,7 +470,7 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
     });
     let minutes = Duration::from_secs(300);
     let settings = FabricSettings { interval: minutes, discovery_interval: minutes, ..settings() };
-    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let log = Log::default();
@@ -482,7 +482,7 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
     tracing::subscriber::with_default(subscriber, || {
         monitor.run(Day { scripted, stop }, || Err::<Day, _>("no such device"));
     });
-    let tally = seen.borrow().fabrics[0].tally.clone();
+    let tally = seen.borrow().fabrics[0].stats.clone();
     assert!(tally.discoveries > 100 && tally.unanswered_ports >= 50, "{tally:?}");
     let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
     let count = text.lines().count();

@@ -11,7 +11,7 @@ use crate::api::archive::Said;
 use crate::api::model::Link;
 use crate::api::ranking::{Ranked, Wanted, ranked};
 use fabric_history::clock::Clock;
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use ib_health::Verdict;
 
 use super::ask::{Asked, not_swept, unknown_fabric, written};
@@ -93,7 +93,7 @@ pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
     .await
 }
 
-fn page(ask: &Ask, board: &Board, listed: &Ranked) -> Markup {
+fn page(ask: &Ask, board: &SharedState, listed: &Ranked) -> Markup {
     let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
     let first = (ask.page() - 1).saturating_mul(A_PAGE);
     html! {

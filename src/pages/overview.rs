@@ -13,7 +13,7 @@ use crate::api::overview::overview;
 use fabric_history::clock::Clock;
 use fabric_history::model::Told;
 use fabric_history::source::Wanted;
-use fabric_observation::{Board, Tally};
+use fabric_observation::{SharedState, MonitorStats};
 
 use super::ask::{self, written};
 use super::page::Page;
@@ -50,7 +50,7 @@ pub(super) async fn get(State(desk): State<Desk>) -> Response {
 }
 
 /// The page from what is known.
-pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Markup {
+pub fn page(board: &SharedState, past: &Past<Vec<Told>>, telemetry_path: &str) -> Markup {
     let (told, clock) = (overview(board), words::now(board));
     let clock = &clock;
     let are_several = told.fabrics.len() > 1;
@@ -58,7 +58,7 @@ pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Mark
         @if told.fabrics.is_empty() { @if let Some(why) = ask::not_swept(&board.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&told.fabrics, clock)) }
         @for (place, (fabric, seen)) in told.fabrics.iter().zip(&board.fabrics).enumerate() {
-            (section(place, fabric, &seen.tally, are_several, clock))
+            (section(place, fabric, &seen.stats, are_several, clock))
         }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
@@ -106,14 +106,14 @@ fn by_verdict(of: &Verdicts) -> [(&'static str, usize); 4] {
 }
 
 /// Why most of a fabric may be missing here, and the setting that helps.
-fn missing(tally: &Tally) -> Markup {
+fn missing(stats: &MonitorStats) -> Markup {
     html! {
-        @if tally.m_key_suspected { p .card {
+        @if stats.m_key_suspected { p .card {
             strong { "Nodes do not answer subnet management; likely an M_Key protects them." }
             " They are missing here, or shown as they were last found. Give the M_Key of the subnet manager with "
             code { "--fabric.m-key-file" } ", or set " code { "m_key_protection_level 1" } " in " code { "opensm.conf" } "."
         } }
-        @if tally.partition_suspected { p .card {
+        @if stats.partition_suspected { p .card {
             strong { "Hosts do not answer performance management; likely this port is in the wrong partition." }
             " Their counters are not read. Make this port a full member of a partition that has all hosts, or choose one with "
             code { "--fabric.pkey" } "; " code { "fabric-exporter doctor" } " shows the P_Keys of this port."
@@ -124,7 +124,7 @@ fn missing(tally: &Tally) -> Markup {
 fn section(
     place: usize,
     it: &Fabric,
-    tally: &Tally,
+    stats: &MonitorStats,
     is_one_of_several: bool,
     clock: &Clock,
 ) -> Markup {
@@ -134,7 +134,7 @@ fn section(
         @match &it.sweep {
             None => p .card { (ask::NOT_YET) },
             Some(sweep) => {
-                (missing(tally))
+                (missing(stats))
                 div .glance {
                     (health(it))
                     (nodes(it, clock))
@@ -336,12 +336,12 @@ mod tests {
 
     fn swept(name: &str, verdicts: [Verdict; 2]) -> Arc<Observation> {
         let snapshot = snapshot();
-        let mut findings = fine(&snapshot);
-        for (link, verdict) in findings.links.iter_mut().zip(verdicts) {
+        let mut assessment = fine(&snapshot);
+        for (link, verdict) in assessment.links.iter_mut().zip(verdicts) {
             link.verdict = verdict;
         }
         let (fabric, snapshot) = (name.to_owned(), Some(snapshot));
-        Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })
+        Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })
     }
 
     fn written(fabrics: Vec<Arc<Observation>>, past: &Past<Vec<Told>>) -> String {
@@ -364,8 +364,8 @@ mod tests {
     fn a_suspected_m_key_or_partition_is_said_with_its_setting() {
         let page = |m_key_suspected, partition_suspected| {
             let mut seen = Observation::clone(&swept("f", [Verdict::Ok; 2]));
-            seen.tally.m_key_suspected = m_key_suspected;
-            seen.tally.partition_suspected = partition_suspected;
+            seen.stats.m_key_suspected = m_key_suspected;
+            seen.stats.partition_suspected = partition_suspected;
             written(vec![Arc::new(seen)], &Past::Unrecorded)
         };
         for (m_key, partition) in [(false, false), (true, false), (false, true)] {

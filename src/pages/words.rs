@@ -9,7 +9,7 @@ use crate::api::model::{Link, Verdicts};
 use fabric_history::clock::Clock;
 use fabric_history::model::Told;
 use fabric_history::settings::HOST_FABRIC;
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 pub use ib_health::evidence::grouped as count;
 use ib_health::verdict::Reason;
 use ib_mad::{Counter, Guid};
@@ -114,7 +114,7 @@ pub fn lasting(clock: &Clock, time: &str) -> Markup {
 }
 
 /// Now, not behind the latest sweep: a simulated clock may be ahead of ours.
-pub fn now(board: &Board) -> Clock {
+pub fn now(board: &SharedState) -> Clock {
     let swept = board.fabrics.iter().filter_map(|observation| observation.snapshot.as_ref());
     let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
     Clock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
@@ -201,7 +201,7 @@ pub fn summed(port: &Port, of: &[Counter], sum: Option<u64>) -> Markup {
 }
 
 /// How many cables have which verdict, the worst first: `1 bad, 12 ok`.
-pub fn tally(verdicts: &Verdicts) -> String {
+pub fn stats(verdicts: &Verdicts) -> String {
     let counts = [
         ("bad", verdicts.bad),
         ("watch", verdicts.watch),
@@ -247,7 +247,7 @@ pub fn events(clock: &Clock, events: &[Told], of_several: bool) -> Markup {
 }
 
 /// Whose events there may be: the fabrics that are swept, and this host.
-pub fn recorded(board: &Board) -> Vec<String> {
+pub fn recorded(board: &SharedState) -> Vec<String> {
     let fabrics = board.fabrics.iter().map(|observation| observation.fabric.clone());
     fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use ib_umad::pulse::Pulse;
 
 /// Within the time that systemd waits for a sign of life, so many are given.
@@ -24,10 +24,10 @@ pub fn stopping() {
 }
 
 /// What `systemctl status` shows in one line.
-pub fn status(board: &Board) {
+pub fn status(board: &SharedState) {
     let fabrics = board.fabrics.iter().map(|fabric| {
         let ports = fabric.snapshot.iter().flat_map(|snapshot| &snapshot.readings).flatten();
-        format!("{}: {} ports, {} sweeps", fabric.fabric, ports.count(), fabric.tally.sweeps)
+        format!("{}: {} ports, {} sweeps", fabric.fabric, ports.count(), fabric.stats.sweeps)
     });
     let host = board.host.iter().map(|host| {
         let devices = host.snapshot.as_ref().map_or(0, |snapshot| snapshot.devices.len());

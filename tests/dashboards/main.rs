@@ -422,7 +422,7 @@ fn complaints(
     std::fs::write(folder.join("tsconfig.json"), config.to_string()).unwrap();
     for (name, board) in boards {
         let text = format!(
-            "import type {{ Board }} from '../schema';\nexport const board: Board = {board:#};\n"
+            "import type {{ SharedState }} from '../schema';\nexport const board: SharedState = {board:#};\n"
         );
         std::fs::write(folder.join(format!("{name}.ts")), text).unwrap();
     }

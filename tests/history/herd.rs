@@ -8,8 +8,8 @@ use ib_fabric::assembly::{FoundFabric, FoundNode};
 use ib_fabric::names::NodeNames;
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, Snapshot};
-use ib_health::Findings;
-use ib_health::findings::PortFindings;
+use ib_health::Assessment;
+use ib_health::assessment::PortAssessment;
 use ib_mad::moment::Anchor;
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_state::SpeedFields;
@@ -61,9 +61,9 @@ impl Herd {
             snapshot.readings[index.0 as usize] = Some(reading);
         }
         let mut seen = Observation { fabric: NAME.into(), ..Observation::default() };
-        let ports = vec![PortFindings::default(); self.fabric.ports.len()];
-        seen.findings = Findings { ports, ..Findings::default() };
-        seen.tally.sweeps = number + 1 - first;
+        let ports = vec![PortAssessment::default(); self.fabric.ports.len()];
+        seen.assessment = Assessment { ports, ..Assessment::default() };
+        seen.stats.sweeps = number + 1 - first;
         seen.snapshot = Some(snapshot);
         seen
     }

@@ -38,7 +38,7 @@ use fabric_history::model::{Told, Window};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::Wanted;
 use fabric_history::{Reader, Recorder, Source};
-use fabric_observation::Recording;
+use fabric_observation::RecorderStats;
 
 use rig::simulated::BEGAN;
 use rig::{Metrics, Simulated};
@@ -50,7 +50,7 @@ const SWEEP: Duration = Duration::from_secs(15);
 struct Taped {
     simulated: Simulated,
     recorder: Recorder,
-    account: Arc<Recording>,
+    account: Arc<RecorderStats>,
     at: Duration,
 }
 
@@ -69,7 +69,7 @@ impl Taped {
     }
 
     fn watching(simulated: Simulated, settings: HistorySettings) -> Self {
-        let account = Arc::new(Recording::default());
+        let account = Arc::new(RecorderStats::default());
         let recorder = Recorder::new(settings, Arc::clone(&account));
         let at = Duration::from_secs(5);
         Self { simulated, recorder, account, at }

@@ -12,7 +12,7 @@ use fabric_history::model::Window;
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::Detail;
 use fabric_history::{Reader, Recorder, Source};
-use fabric_observation::Recording;
+use fabric_observation::RecorderStats;
 use ib_fabric::topology::End;
 use ib_mad::{Counter, Moment};
 
@@ -76,7 +76,7 @@ fn a_file_of_version_1_is_recorded_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = copied(folder.path());
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(file.clone()) };
-    let account = Arc::new(Recording::default());
+    let account = Arc::new(RecorderStats::default());
     let mut recorder = Recorder::new(settings, Arc::clone(&account));
     assert_told(&file);
     let port = Reader::open(&file).unwrap().ports("leaf-0-1[2]").unwrap().remove(0).end();
@@ -107,7 +107,7 @@ fn a_file_of_version_1_is_recorded_on() {
             }
         }
         let now = snapshot.anchor.wall_of(snapshot.ended);
-        seen.tally.sweeps += 1;
+        seen.stats.sweeps += 1;
         recorder.take(&seen, now);
     }
     assert_eq!((account.errors(), account.missed()), (0, 0));

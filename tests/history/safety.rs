@@ -10,7 +10,7 @@ use fabric_history::file::dump::Existing;
 use fabric_history::record::store::Store;
 use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Recorder};
-use fabric_observation::Recording;
+use fabric_observation::RecorderStats;
 use ib_mad::Counter;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -180,7 +180,7 @@ fn nodes_that_nothing_refers_to_any_more_leave_the_catalog() {
         least_free: 0,
         ..HistorySettings::new(file.clone())
     };
-    let (mut herd, account) = (Herd::default(), Arc::new(Recording::default()));
+    let (mut herd, account) = (Herd::default(), Arc::new(RecorderStats::default()));
     let mut recorder = Recorder::new(kept.clone(), Arc::clone(&account));
     // Five hours, and other functions each five minutes.
     for sweep in 1..=1_200 {
@@ -213,7 +213,7 @@ fn nodes_that_nothing_refers_to_any_more_leave_the_catalog() {
 fn a_catalog_without_numbers_left_is_an_error_and_no_damage() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let (mut herd, account) = (Herd::default(), Arc::new(Recording::default()));
+    let (mut herd, account) = (Herd::default(), Arc::new(RecorderStats::default()));
     let mut recorder = Recorder::new(settings(&file), Arc::clone(&account));
     recorder.take(&herd.sweep(&STAYS, 1, 1), wall(SWEEP));
     drop(recorder);

@@ -20,7 +20,7 @@ use fabric_history::model::Window;
 use fabric_history::question::{DUMP, PATH, window as said};
 use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Reader, Source};
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use serde_json::Value;
 
 use crate::rig::exporter::{Response, agent, get};
@@ -55,7 +55,7 @@ impl Served {
         let (address, server) = runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap().to_string();
-            let exposition = Arc::new(Exposition::render(Board::default()));
+            let exposition = Arc::new(Exposition::render(SharedState::default()));
             let (_, latest) = tokio::sync::watch::channel(exposition);
             let site = Site::new(latest, Process::new(Path::new("/proc")), "/metrics");
             let (security, _) = Security::load(None).unwrap();

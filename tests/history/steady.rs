@@ -13,8 +13,8 @@ use fabric_history::record::store::Store;
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::Detail;
 use fabric_history::{Reader, Recorder, Source};
-use fabric_observation::{Observation, Recording};
-use ib_health::totals::Memory;
+use fabric_observation::{Observation, RecorderStats};
+use ib_health::totals::TotalsSeed;
 use ib_mad::moment::Anchor;
 use ib_mad::{Counter, Moment};
 
@@ -56,7 +56,7 @@ impl Steady {
     /// The same, at any time on either clock.
     pub fn sweep_at(&self, number: u64, first: u64, at: Moment, wall: SystemTime) -> Observation {
         let mut seen = self.pattern.clone();
-        seen.tally.sweeps = number + 1 - first;
+        seen.stats.sweeps = number + 1 - first;
         let snapshot = seen.snapshot.as_mut().unwrap();
         snapshot.anchor = Anchor { moment: at, wall };
         (snapshot.began, snapshot.ended) = (at, at + Duration::from_secs(1));
@@ -68,12 +68,12 @@ impl Steady {
                 }
             }
         }
-        seen.findings.links[0].up = Some(number.is_multiple_of(2));
+        seen.assessment.links[0].up = Some(number.is_multiple_of(2));
         seen
     }
 
     /// Which sweep a file's totals are of, all of them: 0 where there are none.
-    pub fn number_of(&self, memory: &Memory) -> u64 {
+    pub fn number_of(&self, memory: &TotalsSeed) -> u64 {
         let number = memory.values().next().and_then(|port| port.total(Counter::XmitData));
         let number = number.map_or(0, |traffic| (traffic - FIRST) / BUSY);
         self.compare(memory, number, |of, told, wanted| {
@@ -85,7 +85,7 @@ impl Steady {
     /// Calls with each counter that is read, what totals say of it, and what they should after a sweep.
     pub fn compare(
         &self,
-        memory: &Memory,
+        memory: &TotalsSeed,
         number: u64,
         mut with: impl FnMut(Counter, Option<u64>, Option<u64>),
     ) {
@@ -127,7 +127,7 @@ pub fn settings(file: &Path) -> HistorySettings {
 pub struct Tape {
     pub steady: Arc<Steady>,
     pub recorder: Recorder,
-    pub account: Arc<Recording>,
+    pub account: Arc<RecorderStats>,
     /// The first sweep that it records, and the next.
     pub first: u64,
     pub next: u64,
@@ -144,7 +144,7 @@ impl Tape {
 
     /// Goes on with a sweep, whatever is in the file.
     pub fn at(steady: &Arc<Steady>, settings: HistorySettings, first: u64) -> Self {
-        let account = Arc::new(Recording::default());
+        let account = Arc::new(RecorderStats::default());
         let recorder = Recorder::new(settings, Arc::clone(&account));
         Self { steady: Arc::clone(steady), recorder, account, first, next: first }
     }

@@ -95,7 +95,7 @@ fn each_fault_is_told_with_its_time_and_nothing_else_is() {
     let entries: Vec<&str> = FAULTS.iter().map(|fault| fault.entry).collect();
     let mut taped = Taped::new(&format!("timeline:\n- {}", entries.join("\n- ")), &file);
     taped.run_to(minutes(90));
-    let sweeps = taped.simulated.observation().tally.sweeps;
+    let sweeps = taped.simulated.observation().stats.sweeps;
     taped.recorder.end(wall(minutes(90)));
     let events = events(&file);
     let listed = || {
@@ -201,9 +201,9 @@ fn sweeps_that_were_missed_are_counted_and_not_lost() {
     taped.run_to(minutes(1));
     let before = taped.account.frames();
     taped.at = minutes(4) + Duration::from_secs(5);
-    let done = taped.simulated.observation().tally.sweeps;
+    let done = taped.simulated.observation().stats.sweeps;
     taped.run_to(taped.at);
-    let missed = taped.simulated.observation().tally.sweeps - done - 1;
+    let missed = taped.simulated.observation().stats.sweeps - done - 1;
     assert_eq!(taped.account.missed(), missed);
     assert!(missed >= 10 && taped.account.frames() > before);
     assert!(events(&file).iter().any(|event| event.kind == "link_down"));

@@ -296,7 +296,7 @@ fn fabrics_were_as_they_were(taped: &Taped, looks: &[Duration]) {
         let ours =
             told[0].nodes.iter().map(|it| (it.guid, it.name.clone(), it.kind.clone(), it.up));
         assert_eq!(ours.collect::<BTreeSet<_>>(), nodes);
-        let cables: BTreeMap<_, _> = (seen.findings.links.iter())
+        let cables: BTreeMap<_, _> = (seen.assessment.links.iter())
             .map(|it| (fabric.link_id(it.link.0).unwrap(), (it.up, it.verdict.label())))
             .collect();
         let ours = told[0].cables.iter().map(|it| (it.link(), (it.up, it.verdict.label())));

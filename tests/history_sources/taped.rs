@@ -11,7 +11,7 @@ use fabric_exporter::history_sources::prometheus::Prometheus;
 use fabric_exporter::remote::Access;
 use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Recorder};
-use fabric_observation::{Observation, Recording};
+use fabric_observation::{Observation, RecorderStats};
 
 use crate::rig::Simulated;
 use crate::rig::metrics::Sample;
@@ -55,7 +55,7 @@ impl Taped {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.db");
         let settings = HistorySettings { least_free: 0, ..HistorySettings::new(file.clone()) };
-        let mut recorder = Recorder::new(settings, Arc::new(Recording::default()));
+        let mut recorder = Recorder::new(settings, Arc::new(RecorderStats::default()));
         let simulated = Simulated::text_at(story, began);
         let mut then = BTreeMap::new();
         let mut at = LATE;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fabric_observation::Observation;
 use ib_fabric::topology::End;
-use ib_health::findings::Counting;
+use ib_health::assessment::CounterStatus;
 use ib_mad::Counter;
 use ib_sim::net::{Net, PortId};
 
@@ -76,7 +76,7 @@ struct Entry {
 pub struct Ledger {
     ports: HashMap<End, PortId>,
     entries: HashMap<(PortId, Counter), Entry>,
-    countings: HashMap<PortId, Counting>,
+    countings: HashMap<PortId, CounterStatus>,
     /// The ports that the latest sweep read.
     read_last: Vec<PortId>,
     pub tally: Tally,
@@ -97,13 +97,13 @@ impl Ledger {
     /// Holds a sweep against the truth.
     pub fn audit(&mut self, truth: &Truth, seen: &Observation) -> Result<(), String> {
         let Some(snapshot) = &seen.snapshot else { return Ok(()) };
-        self.tally.sweeps += 1;
+        self.stats.sweeps += 1;
         self.read_last.clear();
         for index in snapshot.fabric.port_indexes() {
             let port = self.ports[&snapshot.fabric.end(index)];
-            let counting = seen.findings.ports[index.0 as usize].counting;
+            let counting = seen.assessment.ports[index.0 as usize].counters;
             let Some(reading) = snapshot.reading(index) else {
-                self.tally.missed += u64::from(self.countings.contains_key(&port));
+                self.stats.missed += u64::from(self.countings.contains_key(&port));
                 continue;
             };
             self.read_last.push(port);
@@ -120,7 +120,7 @@ impl Ledger {
                 }
             }
             let resets = counting.resets - self.countings.get(&port).map_or(0, |was| was.resets);
-            self.tally.resets += u64::from(resets);
+            self.stats.resets += u64::from(resets);
             self.countings.insert(port, counting);
             if u64::from(resets) < u64::from(fell.surely) || resets > u32::from(fell.perhaps) {
                 return Err(format!("{index:?} at {:?}: {resets} resets, {fell:?}", reading.at));
@@ -162,19 +162,19 @@ impl Ledger {
             if fell.surely {
                 // What it shows it has counted since.
                 within("growth after a clear", growth, shown.0, shown.1)?;
-                self.tally.seen_to_fall += 1;
+                self.stats.seen_to_fall += 1;
             } else {
                 // By now it shows more than before, or may: then as much looks as if it had been
                 // counted already.
                 hidden += last.shown.1;
-                self.tally.passed += 1;
+                self.stats.passed += 1;
             }
         }
         self.entries.insert((port, counter), Entry { hidden, ..entry });
         let lowest = if lossy { 0 } else { truly.0.saturating_sub(hidden) };
-        self.tally.compared += 1;
-        self.tally.saturated += u64::from(lossy);
-        self.tally.exact += u64::from(lowest == truly.1 && truly.1 > 0);
+        self.stats.compared += 1;
+        self.stats.saturated += u64::from(lossy);
+        self.stats.exact += u64::from(lowest == truly.1 && truly.1 > 0);
         within("total", total, lowest, truly.1)?;
         Ok(fell)
     }

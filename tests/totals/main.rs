@@ -92,8 +92,8 @@ impl Play {
             self.go_on(self.now + next);
             next = LATER;
             let seen = self.simulated.observation();
-            if seen.tally.sweeps > self.sweeps {
-                self.sweeps = seen.tally.sweeps;
+            if seen.stats.sweeps > self.sweeps {
+                self.sweeps = seen.stats.sweeps;
                 return self.ledger.audit(&self.truth, &seen);
             }
         }
@@ -117,7 +117,7 @@ impl Play {
                 self.go_on(begin + gap.mul_f64(share));
                 let before = self.truth.latest().clone();
                 self.simulated.act(action);
-                self.truth.acted(&before, &self.simulated.world(), &mut self.ledger.tally);
+                self.truth.acted(&before, &self.simulated.world(), &mut self.ledger.stats);
             }
         }
         self.go_on(end);
@@ -134,11 +134,11 @@ impl Play {
         }
         self.sweep()?;
         // A cable that was moved may have left a port without one, or split the fabric.
-        if self.unrest.tally.moves == 0 {
+        if self.unrest.stats.moves == 0 {
             self.ledger.all_read()?;
         }
-        self.ledger.tally.add(&self.unrest.tally);
-        Ok(self.ledger.tally)
+        self.ledger.stats.add(&self.unrest.stats);
+        Ok(self.ledger.stats)
     }
 }
 

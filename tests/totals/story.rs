@@ -138,24 +138,24 @@ impl Unrest {
                 self.flowing[name] = !self.flowing[name];
                 let flows = if self.flowing[name] { flows } else { Vec::new() };
                 actions.push((share, Action::Traffic { name: name.to_string(), flows }));
-                self.tally.traffics += 1;
+                self.stats.traffics += 1;
             }
             3..=5 => {
                 let ratio = 10f64.powf(-9.0 - 4.0 * strength);
                 let end = Action::Corrupt { into: port, ratio: 0.0 };
                 let begin = Action::Corrupt { into: port, ratio };
                 self.for_a_while(when, actions, (begin, end));
-                self.tally.bad_cables += 1;
+                self.stats.bad_cables += 1;
             }
             6 | 7 => {
                 let [down, up] = [false, true].map(|up| Action::Signal { end: port, up });
                 self.for_a_while(when, actions, (down, up));
-                self.tally.flaps += u64::from(b % 4 == 0);
-                self.tally.unplugs += u64::from(b % 4 != 0);
+                self.stats.flaps += u64::from(b % 4 == 0);
+                self.stats.unplugs += u64::from(b % 4 != 0);
             }
             8 => {
                 actions.extend(vec![(share, Action::Retrain { end: port }); 1 + b as usize % 3]);
-                self.tally.retrains += 1;
+                self.stats.retrains += 1;
             }
             9 => {
                 let width = [None, Some(Width::X1)][b as usize % 2];
@@ -163,33 +163,33 @@ impl Unrest {
                 let end = Action::Limit { end: port, width: None, speed: None };
                 let begin = Action::Limit { end: port, width, speed };
                 self.for_a_while(when, actions, (begin, end));
-                self.tally.degrades += 1;
+                self.stats.degrades += 1;
             }
             10..=12 => self.reboot(node, when, actions),
             13 | 14 => {
                 actions.push((share, Action::Clear { ports: vec![port] }));
-                self.tally.clears_of_a_port += 1;
+                self.stats.clears_of_a_port += 1;
             }
             24 => {
                 // As tools do that clear errors and leave the traffic, or the other way round.
                 let counters = Counter::all().skip(b as usize % 12).step_by(1 + a as usize % 5);
                 let clear = |counter| (share, Action::Set { port, counter, value: 0 });
                 actions.extend(counters.map(clear));
-                self.tally.clears_of_some += 1;
+                self.stats.clears_of_some += 1;
             }
             15 => {
                 actions.push((share, Action::Clear { ports: ports_of(node) }));
-                self.tally.clears_of_a_node += 1;
+                self.stats.clears_of_a_node += 1;
             }
             16 => {
                 actions.push((share, Action::Clear { ports: self.net.port_ids().collect() }));
-                self.tally.clears_of_all += 1;
+                self.stats.clears_of_all += 1;
             }
             17 => {
                 let clear = Action::Clear { ports: ports_of(node) };
                 actions.push((share, clear.clone()));
                 actions.push((share + (1.0 - share) / 2.0, clear));
-                self.tally.clears_repeated += 1;
+                self.stats.clears_repeated += 1;
             }
             18 | 19 => {
                 if self.seats.iter().any(|seat| self.net.port(*seat).node == node) {
@@ -203,24 +203,24 @@ impl Unrest {
                 ][b as usize / 4 % 4];
                 let end = Action::Agents { node, manner: Manner::Well };
                 self.for_a_while(when, actions, (Action::Agents { node, manner }, end));
-                self.tally.silences += 1;
+                self.stats.silences += 1;
             }
             20 => {
                 let begin = Action::Way(Way { loss: 0.3 * strength, ..self.way });
                 self.for_a_while(when, actions, (begin, Action::Way(self.way)));
-                self.tally.losses += 1;
+                self.stats.losses += 1;
             }
             21 => {
                 let to = PortId(b % self.net.ports.len() as u32);
                 actions.push((share, Action::Move { from: port, to }));
                 self.reshaped = true;
-                self.tally.moves += 1;
+                self.stats.moves += 1;
             }
             22 => {
                 let port = self.host(a);
                 let [slow, sound] = [strength, 1.0].map(|share| Action::Intake { port, share });
                 self.for_a_while(when, actions, (slow, sound));
-                self.tally.slow_hosts += 1;
+                self.stats.slow_hosts += 1;
             }
             _ => {
                 // Who is away while LIDs change hands cannot be told from who has its LID now, as
@@ -230,7 +230,7 @@ impl Unrest {
                 }
                 let port = self.seats[self.seats.len() - 1];
                 actions.push((share, Action::Master { port, readdresses: true }));
-                self.tally.readdressings += 1;
+                self.stats.readdressings += 1;
             }
         }
     }
@@ -242,9 +242,9 @@ impl Unrest {
         let [off, on] = [false, true].map(|on| Action::Power { node, on });
         self.for_a_while(when, actions, (off, on));
         if self.net.node(node).kind == NodeKind::Switch {
-            self.tally.reboots_of_switches += 1;
+            self.stats.reboots_of_switches += 1;
         } else {
-            self.tally.reboots_of_hosts += 1;
+            self.stats.reboots_of_hosts += 1;
         }
     }
 }

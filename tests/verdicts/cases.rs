@@ -75,7 +75,7 @@ fn ensure(is: bool, what: impl FnOnce() -> String) -> Result<(), String> {
 /// All links but these are fine.
 fn all_fine_but(observation: &Observation, but: &[&str]) -> Result<(), String> {
     let fabric = &observation.snapshot.as_ref().ok_or("no sweep")?.fabric;
-    for it in &observation.findings.links {
+    for it in &observation.assessment.links {
         let ends = [it.link.0, it.link.1].map(|port| label(fabric, port));
         let fine = it.verdict == Verdict::Ok || but.iter().any(|but| ends.contains(&(*but).into()));
         ensure(fine, || format!("{ends:?} ends as {}", told(it)))?;
@@ -350,7 +350,7 @@ fn of_counters() -> Vec<Case> {
             )
             .then(|seen| {
                 let port = link(seen, "host-5[1]").ok_or("no link")?.link;
-                let of = |port: ib_fabric::PortIndex| &seen.findings.ports[port.0 as usize];
+                let of = |port: ib_fabric::PortIndex| &seen.assessment.ports[port.0 as usize];
                 let times = of(port.0).counting.impossible_readings + of(port.1).counting.impossible_readings;
                 ensure(times > 200, || format!("{times} impossible readings"))?;
                 all_fine_but(seen, &[])
@@ -385,7 +385,7 @@ fn benign() -> String {
 
 /// Nothing is said of any link, not even that its counters are full.
 fn nothing_said(observation: &Observation) -> Result<(), String> {
-    for it in &observation.findings.links {
+    for it in &observation.assessment.links {
         ensure(it.reasons.iter().next().is_none(), || told(it))?;
     }
     all_fine_but(observation, &[])
@@ -442,7 +442,7 @@ fn of_load() -> Vec<Case> {
                  timeline: [slow-receiver: {at: 30m, host: host-12, takes: 2%}]",
         )
         .then(|seen| {
-            let found = &seen.findings;
+            let found = &seen.assessment;
             let fabric = &seen.snapshot.as_ref().ok_or("no sweep")?.fabric;
             let roots: Vec<String> = (fabric.port_indexes())
                 .filter(|port| found.ports[port.0 as usize].role == Some(Role::Root))

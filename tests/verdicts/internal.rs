@@ -71,7 +71,7 @@ fn internal_links_of_a_multi_plane_switch_are_not_judged() {
         let at = |index: &_| fabric.node(*index).name == node;
         let guid = fabric.node(fabric.node_indexes().find(at).unwrap()).identity.guid;
         let port = fabric.find((guid, number)).unwrap();
-        let mut links = observation.findings.links.iter();
+        let mut links = observation.assessment.links.iter();
         let link = links.find(|it| it.link.0 == port || it.link.1 == port).unwrap();
         let reasons: Vec<Reason> = link.reasons.iter().map(|(reason, _)| reason).collect();
         (link.verdict, link.repair.is_some(), reasons.contains(&Reason::Internal))

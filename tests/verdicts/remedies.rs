@@ -37,7 +37,7 @@ fn whoever_gets_spoilt_packets_is_told_where_they_were_spoilt() {
     assert_eq!((host.verdict, host.repair), (Verdict::Ok, Some(Repair::LookUpstream)));
     assert_eq!(host.reasons.weight(Reason::Marked), Some(Verdict::Ok));
     assert_eq!(host.upstream.map(|port| label(fabric, port)).as_deref(), Some("leaf-0-1[9]"));
-    let marked = observation.findings.links.iter().filter(|found| found.upstream.is_some());
+    let marked = observation.assessment.links.iter().filter(|found| found.upstream.is_some());
     assert!(marked.count() >= 1);
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fabric_observation::Observation;
 use ib_fabric::{Fabric, PortIndex};
-use ib_health::{LinkFindings, Verdict};
+use ib_health::{LinkAssessment, Verdict};
 use ib_mad::rate::Width;
 use ib_sim::scenario::{Overrides, Scenario, Story};
 
@@ -31,14 +31,14 @@ pub fn label(fabric: &Fabric, port: PortIndex) -> String {
 }
 
 /// The link at a port, by the port's label.
-pub fn link<'a>(observation: &'a Observation, at: &str) -> Option<&'a LinkFindings> {
+pub fn link<'a>(observation: &'a Observation, at: &str) -> Option<&'a LinkAssessment> {
     let fabric = &observation.snapshot.as_ref()?.fabric;
     let is_its = |port: PortIndex| label(fabric, port) == at;
-    observation.findings.links.iter().find(|it| is_its(it.link.0) || is_its(it.link.1))
+    observation.assessment.links.iter().find(|it| is_its(it.link.0) || is_its(it.link.1))
 }
 
-/// A link's findings as one line.
-pub fn told(found: &LinkFindings) -> String {
+/// A link's assessment as one line.
+pub fn told(found: &LinkAssessment) -> String {
     let reasons: Vec<String> = (found.reasons.iter())
         .map(|(reason, weight)| format!("{} {}", weight.label(), reason.label()))
         .collect();
@@ -74,8 +74,8 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
         simulated.run_to(now);
         let observation = simulated.observation();
         let Some(snapshot) = &observation.snapshot else { continue };
-        links = links.max(observation.findings.links.len());
-        for it in &observation.findings.links {
+        links = links.max(observation.assessment.links.len());
+        for it in &observation.assessment.links {
             let ends = [it.link.0, it.link.1].map(|port| label(&snapshot.fabric, port));
             let wanted = case.wanted.iter().position(|wanted| ends.contains(&wanted.link.into()));
             let Some(nth) = wanted else {

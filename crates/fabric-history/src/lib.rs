@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
 
-use fabric_observation::Trouble;
+use fabric_observation::RecorderErrorKind;
 
 pub use event::{Event, Kind};
 pub use file::ensure_place;
@@ -227,21 +227,21 @@ impl HistoryError {
     }
 
     /// What kind of trouble it is, as it is counted.
-    pub fn trouble(&self) -> Trouble {
+    pub fn trouble(&self) -> RecorderErrorKind {
         match self {
-            _ if self.is_damage() => Trouble::Damaged,
-            HistoryError::Taken { .. } => Trouble::Taken,
-            HistoryError::Full { .. } => Trouble::Full,
-            HistoryError::Io { .. } => Trouble::Io,
-            HistoryError::Numbers { .. } => Trouble::Numbers,
-            HistoryError::Database { .. } => Trouble::Database,
+            _ if self.is_damage() => RecorderErrorKind::Damaged,
+            HistoryError::Taken { .. } => RecorderErrorKind::Taken,
+            HistoryError::Full { .. } => RecorderErrorKind::Full,
+            HistoryError::Io { .. } => RecorderErrorKind::Io,
+            HistoryError::Numbers { .. } => RecorderErrorKind::Numbers,
+            HistoryError::Database { .. } => RecorderErrorKind::Database,
             HistoryError::NotAFile { .. }
             | HistoryError::Foreign { .. }
             | HistoryError::Newer { .. }
             | HistoryError::Unusable { .. }
             | HistoryError::Damaged { .. }
             | HistoryError::TooMuch { .. }
-            | HistoryError::Crowded { .. } => Trouble::Unusable,
+            | HistoryError::Crowded { .. } => RecorderErrorKind::Unusable,
         }
     }
 }

@@ -1,13 +1,13 @@
-//! What is known of fabrics and of the host at a moment: what monitors publish.
+//! The state of fabrics and of the host at a moment: what monitors publish, and all others read.
 
 pub mod families;
 pub mod host;
 mod mastership;
 mod observation;
-mod recording;
+mod recorder_stats;
 mod site_file;
 
 pub use mastership::Mastership;
-pub use observation::{Board, Collector, Observation, Tally};
-pub use recording::{Recording, Trouble};
+pub use observation::{Collector, MonitorStats, Observation, SharedState};
+pub use recorder_stats::{RecorderErrorKind, RecorderStats};
 pub use site_file::SiteFileKind;

@@ -3,12 +3,12 @@
 //! Nothing here does I/O or reads a clock: snapshots come in with the moments in which they were read, and
 //! assessments are returned as values, so each can be tested and replayed.
 
+pub mod assessment;
 pub mod bit_errors;
 pub mod congestion;
 pub mod corruption;
+pub mod evaluator;
 pub mod evidence;
-pub mod findings;
-pub mod judge;
 pub mod link;
 pub mod outage;
 pub mod peers;
@@ -22,7 +22,7 @@ pub mod upstream;
 pub mod verdict;
 pub mod window;
 
-pub use findings::{Assessment, LinkAssessment, PortAssessment};
-pub use judge::LinkEvaluator;
+pub use assessment::{Assessment, LinkAssessment, PortAssessment};
+pub use evaluator::LinkEvaluator;
 pub use settings::HealthSettings;
 pub use verdict::{Reason, Verdict};

@@ -167,9 +167,10 @@ mod tests {
     #[test]
     fn internal_links_are_not_compared_with_cables() {
         // Six hosts of the same type at a switch, the first at two lanes and the others at four.
-        for (role, reference) in
-            [(None, Some(RateReference::Peers((Width::X4, Speed::Edr)))), (Some(PortRole::Fnm), None)]
-        {
+        for (role, reference) in [
+            (None, Some(RateReference::Peers((Width::X4, Speed::Edr)))),
+            (Some(PortRole::Fnm), None),
+        ] {
             let hosts = (2..8).map(|guid| found(guid, NodeKind::Ca, 1));
             let nodes = [found(1, NodeKind::Switch, 6)].into_iter().chain(hosts).collect();
             let cables: Vec<_> =

@@ -5,9 +5,9 @@ use std::time::Duration;
 use ib_mad::reading::{Raw, Totals};
 use ib_mad::{Counter, Moment, Reading};
 
+use super::assessment::CounterStatus;
 use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, Limits, PreFecBer};
 use super::corruption::LoadCorrelation;
-use super::findings::CounterStatus;
 use super::totals::{Growth, PortTotals};
 use super::window::RecentSum;
 

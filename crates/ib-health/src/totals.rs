@@ -9,10 +9,10 @@ use ib_mad::counter::COUNT;
 use ib_mad::reading::{Raw, Totals};
 use ib_mad::{Counter, Moment, Reading};
 
-use super::findings::CounterStatus;
+use super::assessment::CounterStatus;
 use super::plausible::{self, UNKNOWN_TIME};
 
-pub use super::findings::ResetOffsets;
+pub use super::assessment::ResetOffsets;
 
 /// Totals that an earlier run of the exporter recorded, by port: what a
 /// [`LinkEvaluator`](super::LinkEvaluator) starts from instead of zero.
@@ -418,13 +418,13 @@ mod tests {
         assert_eq!((first.get(ERRORS), first.reset), (None, false));
         assert!(first.seconds.abs() < 1e-9);
         let (_, second) = totals.update(reading(25, 8, false), RATE);
-        assert_eq!(second.of(ERRORS), Some(3));
-        assert_eq!(second.of(Counter::XmitWait), None);
+        assert_eq!(second.get(ERRORS), Some(3));
+        assert_eq!(second.get(Counter::XmitWait), None);
         assert!((second.seconds - 15.0).abs() < 1e-9);
         // It was not read in between: nothing is lost, but that took longer.
         totals.update(Reading::empty(Moment(40_000_000_000)), RATE);
         let (_, third) = totals.update(reading(55, 20, false), RATE);
-        assert_eq!((third.of(ERRORS), third.timed(ERRORS)), (Some(12), None));
+        assert_eq!((third.get(ERRORS), third.timed(ERRORS)), (Some(12), None));
         assert_eq!(totals.update(reading(70, 21, false), RATE).1.timed(ERRORS), Some(1));
     }
 
@@ -521,7 +521,7 @@ mod tests {
     #[test]
     fn lost_response_does_not_widen_the_bound_to_a_year() {
         let mut totals = PortTotals::default();
-        let mut values = |at: u64, raw: Option<u64>| {
+        let mut total = |at: u64, raw: Option<u64>| {
             let mut reading = Reading::empty(Moment(at * 1_000_000_000));
             if let Some(raw) = raw {
                 reading.set(ERRORS, raw);
@@ -529,14 +529,14 @@ mod tests {
             totals.update(reading, RATE).0.get(ERRORS)
         };
         let values = [(0, Some(7)), (15, None), (30, Some(1_000_000_000_000_000)), (45, Some(9))];
-        let values = values.map(|(at, raw)| values(at, raw));
+        let values = values.map(|(at, raw)| total(at, raw));
         assert_eq!(values, [Some(7), None, None, Some(9)]);
     }
 
     #[test]
     fn counter_stays_impossible_until_read_again() {
         let mut totals = PortTotals::default();
-        let mut values = |at: u64, raw: Option<u64>| {
+        let mut total = |at: u64, raw: Option<u64>| {
             let mut reading = Reading::empty(Moment(at * 1_000_000_000));
             match raw {
                 Some(raw) => reading.set(ERRORS, raw),
@@ -545,22 +545,22 @@ mod tests {
             let (reading, _) = totals.update(reading, RATE);
             (reading.get(ERRORS), totals.status().is_impossible(ERRORS))
         };
-        assert_eq!(values(0, Some(7)), (Some(7), false));
-        assert_eq!(values(15, None), (Some(7), false));
-        assert_eq!(values(30, Some(NEGATIVE)), (None, true));
-        assert_eq!(values(45, None), (None, true));
-        assert_eq!(values(60, Some(8)), (Some(8), false));
+        assert_eq!(total(0, Some(7)), (Some(7), false));
+        assert_eq!(total(15, None), (Some(7), false));
+        assert_eq!(total(30, Some(NEGATIVE)), (None, true));
+        assert_eq!(total(45, None), (None, true));
+        assert_eq!(total(60, Some(8)), (Some(8), false));
     }
 
     #[test]
     fn total_does_not_wrap_at_its_maximum() {
         let mut totals = PortTotals::default();
-        let mut values = |raw| {
+        let mut total = |raw| {
             let mut reading = Reading::empty(totals.at + std::time::Duration::from_secs(1));
             reading.set(Counter::XmitData, raw);
             totals.update(reading, RATE).0.get(Counter::XmitData)
         };
-        let values = [u64::MAX - 1, u64::MAX, 0, 1].map(&mut values);
+        let values = [u64::MAX - 1, u64::MAX, 0, 1].map(&mut total);
         assert_eq!(values, [Some(u64::MAX - 1), Some(u64::MAX), Some(u64::MAX), None]);
     }
 

@@ -220,7 +220,8 @@ mod tests {
     fn worse_counts_at_once_and_better_has_to_last() {
         use Verdict::{Bad, Ok, Unknown, Watch};
         let weights = [Unknown, Ok, Watch, Bad, Watch, Ok, Bad, Ok, Ok, Ok, Ok, Ok, Ok, Unknown];
-        let expected = [Unknown, Ok, Watch, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Ok, Unknown];
+        let expected =
+            [Unknown, Ok, Watch, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Ok, Unknown];
         assert_eq!(verdicts(Reason::Flapping, false, &weights), expected);
     }
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::PortNumber;
 use crate::counter::{Attribute, Counter, Kind, Needs, Place, Row, TABLE};
-use crate::{PortNumber, Reading};
+use crate::reading::{Raw, Reading};
 
 use super::class_port_info::{self, Capabilities};
 use super::layout::{attribute, bits, byte, bytes};
@@ -122,7 +123,7 @@ impl Page {
     }
 
     /// Takes the counters of an answer down, and which of their fields are full.
-    pub fn read(&self, answer: &Mad, reading: &mut Reading) {
+    pub fn read(&self, answer: &Mad, reading: &mut Reading<Raw>) {
         for &(counter, place) in &self.counters {
             let value = place.read(answer.data());
             reading.set(counter, value);

@@ -85,6 +85,14 @@ impl Reading<Raw> {
         }
     }
 
+    /// Removes a counter's value: absent, as if it had not been read.
+    pub fn remove(&mut self, counter: Counter) {
+        self.values[counter as usize] = 0;
+        for mask in [&mut self.present, &mut self.stuck, &mut self.rebased] {
+            *mask &= !(1 << counter as usize);
+        }
+    }
+
     /// Marks a counter that is read on a slower interval and was not due in this sweep.
     pub fn set_not_due(&mut self, counter: Counter) {
         self.not_due |= 1 << counter as usize;

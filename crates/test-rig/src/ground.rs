@@ -358,7 +358,7 @@ impl Ground for InSimulator {
 
     fn wait_sweeps(&self, count: u64) {
         // Not from the metrics, which take longer to render than a sweep to simulate.
-        let sweeps = || self.simulated.observation().tally.sweeps;
+        let sweeps = || self.simulated.observation().stats.sweeps;
         let goal = sweeps() + count;
         self.step_until("the next sweeps", || sweeps() >= goal);
     }

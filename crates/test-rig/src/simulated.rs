@@ -14,7 +14,7 @@ use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::{Exposition, Format};
 use fabric_exporter::monitor::Monitor;
-use fabric_observation::{Board, Observation};
+use fabric_observation::{SharedState, Observation};
 use ib_mad::method;
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, Moment};
@@ -117,7 +117,7 @@ impl Wire for Gated {
 /// A running monitor over a simulated fabric.
 pub struct Simulated {
     world: Shared,
-    seen: watch::Receiver<Board>,
+    seen: watch::Receiver<SharedState>,
     gate: Arc<Gate>,
     sets: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
@@ -176,7 +176,7 @@ impl Simulated {
         let gate = Arc::new(Gate::default());
         let stop = Arc::new(AtomicBool::new(false));
         let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
-        let (board, seen) = watch::channel(Board::from(vec![Arc::new(blank)]));
+        let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(blank)]));
         let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
         let time = Time::Virtual { began };
         let (seat, of, at) = (story.seats[0], Arc::clone(&world), Arc::clone(&gate));

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::cli::daemon::{capturing_monitor, start_log};
 use crate::cli::{Exit, Fatal};
 use crate::config::{FabricSettings, Settings};
-use fabric_observation::{Board, Observation};
+use fabric_observation::{SharedState, Observation};
 use ib_mad::clock::Clock;
 use ib_umad::umad::Umad;
 
@@ -24,7 +24,7 @@ pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observa
     let blanks = settings.fabrics.iter().map(|fabric| {
         Arc::new(Observation { fabric: fabric.name.clone(), ..Observation::default() })
     });
-    let (board, seen) = watch::channel(Board::from(blanks.collect::<Vec<_>>()));
+    let (board, seen) = watch::channel(SharedState::from(blanks.collect::<Vec<_>>()));
     let (board, stop) = (Arc::new(board), Arc::new(AtomicBool::new(false)));
     let mut ready = Vec::new();
     for (slot, fabric) in settings.fabrics.iter().enumerate() {
@@ -78,7 +78,7 @@ fn longest_interval(watch_for: Duration) -> Duration {
 
 /// Waits until each fabric was swept, and the time is over.
 fn wait(
-    mut seen: watch::Receiver<Board>,
+    mut seen: watch::Receiver<SharedState>,
     watch_for: Duration,
 ) -> Result<Vec<Arc<Observation>>, Fatal> {
     let failed = |problem: String| Fatal::new(Exit::Failed, problem);
@@ -98,8 +98,8 @@ fn wait(
     })
 }
 
-fn is_swept(board: &Board) -> bool {
-    board.fabrics.iter().all(|observation| observation.tally.sweeps > 0)
+fn is_swept(board: &SharedState) -> bool {
+    board.fabrics.iter().all(|observation| observation.stats.sweeps > 0)
 }
 
 #[cfg(test)]

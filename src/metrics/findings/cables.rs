@@ -2,7 +2,7 @@
 
 use crate::metrics::family::{Family, Kind};
 use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP};
-use ib_health::outage::{BOUNDS, Expected};
+use ib_health::outage::{BOUNDS, ExpectedCause};
 
 use super::families::{TellCable, counter, gauge};
 
@@ -15,14 +15,14 @@ const ENDS: [[&str; 4]; 2] = [
 pub(super) const LINKS: &[(Family, TellCable)] = &[
     (LINK_INFO, |cable, line| {
         let fabric = &cable.snapshot.fabric;
-        for (labels, port) in ENDS.into_iter().zip([cable.findings.link.0, cable.findings.link.1]) {
+        for (labels, port) in ENDS.into_iter().zip([cable.assessment.link.0, cable.assessment.link.1]) {
             let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
             line.label(labels[0], &guid.to_string());
             line.label(labels[1], itoa::Buffer::new().format(number));
             line.label(labels[2], &node.name);
             line.label(labels[3], node.identity.kind.label());
         }
-        let status = cable.snapshot.status(cable.findings.link.0);
+        let status = cable.snapshot.status(cable.assessment.link.0);
         if let Some(speed) = status.and_then(|status| status.speed) {
             line.label("speed", speed.label());
         }
@@ -38,7 +38,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             "What a cable comes to, a series for each reason with what it weighs: 0 ok, 1 unknown, 2 watch, 3 bad. The greatest is the verdict: max by (fabric, link). Without a reason it is none; recent is what is over, and not for long enough.",
         ),
         |cable, line| {
-            let (verdict, reasons) = (cable.findings.verdict, &cable.findings.reasons);
+            let (verdict, reasons) = (cable.assessment.verdict, &cable.assessment.reasons);
             for (reason, weight) in reasons.iter() {
                 line.label("reason", reason.label());
                 // A reason that is too new to count in full must not outweigh the verdict.
@@ -47,7 +47,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             if verdict > reasons.verdict() {
                 line.label("reason", "recent");
                 line.value(verdict as u64);
-            } else if reasons.gravest().is_none() {
+            } else if reasons.worst().is_none() {
                 line.label("reason", "none");
                 line.value(verdict as u64);
             }
@@ -59,7 +59,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             LINK_LABELS,
             "Since when the verdict has been what it is, in seconds since 1970.",
         ),
-        |cable, line| line.seconds(cable.anchor.unix_seconds_of(cable.findings.since)),
+        |cable, line| line.seconds(cable.anchor.unix_seconds_of(cable.assessment.since)),
     ),
     (
         gauge(
@@ -68,20 +68,20 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             "What to try first, as a series that is always 1: reseat, swap_cable, swap_transceiver, look_upstream, look_at_host or nothing.",
         ),
         |cable, line| {
-            if let Some(repair) = cable.findings.repair {
+            if let Some(repair) = cable.assessment.repair {
                 line.label("repair", repair.label());
                 line.value(1);
             }
         },
     ),
-    (LINK_UP, |cable, line| line.value_of(cable.findings.up.map(u64::from))),
+    (LINK_UP, |cable, line| line.value_of(cable.assessment.up.map(u64::from))),
     (
         counter(
             "infiniband_link_flaps",
             LINK_LABELS,
             "Losses of the link that nobody expected; one that both ends tell is one.",
         ),
-        |cable, line| line.value(cable.findings.outages.flaps.into()),
+        |cable, line| line.value(cable.assessment.outages.flaps.into()),
     ),
     (
         counter(
@@ -90,9 +90,9 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             "Losses of the link with which nothing is wrong: a node at its end was rebooted, or somebody works on it (reboot, maintenance).",
         ),
         |cable, line| {
-            for cause in Expected::ALL {
+            for cause in ExpectedCause::ALL {
                 line.label("cause", cause.label());
-                line.value(cable.findings.outages.expected[cause as usize].into());
+                line.value(cable.assessment.outages.expected[cause as usize].into());
             }
         },
     ),
@@ -102,7 +102,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             LINK_LABELS,
             "How long flaps kept the link down at least: from the first to the last time each was seen down. An outage is added once the link is up and both ends have been read.",
         ),
-        |cable, line| line.seconds(cable.findings.outages.down.least.as_secs_f64()),
+        |cable, line| line.seconds(cable.assessment.outages.down.least.as_secs_f64()),
     ),
     (
         counter(
@@ -110,7 +110,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             LINK_LABELS,
             "How long flaps kept the link down at most: from the last time it was seen up before each to the first time after. A flap between two sweeps counts one interval.",
         ),
-        |cable, line| line.seconds(cable.findings.outages.down.most.as_secs_f64()),
+        |cable, line| line.seconds(cable.assessment.outages.down.most.as_secs_f64()),
     ),
     (
         counter(
@@ -118,7 +118,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             LINK_LABELS,
             "How long expected losses kept the link down at least: from the first to the last time it was seen down.",
         ),
-        |cable, line| line.seconds(cable.findings.outages.expected_down.least.as_secs_f64()),
+        |cable, line| line.seconds(cable.assessment.outages.expected_down.least.as_secs_f64()),
     ),
     (
         counter(
@@ -126,7 +126,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             LINK_LABELS,
             "How long expected losses kept the link down at most: from the last time it was seen up before each to the first time after.",
         ),
-        |cable, line| line.seconds(cable.findings.outages.expected_down.most.as_secs_f64()),
+        |cable, line| line.seconds(cable.assessment.outages.expected_down.most.as_secs_f64()),
     ),
     (
         counter(
@@ -134,7 +134,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             LINK_LABELS,
             "Times that the link retrained by itself.",
         ),
-        |cable, line| line.value(cable.findings.outages.recoveries.into()),
+        |cable, line| line.value(cable.assessment.outages.recoveries.into()),
     ),
     (
         gauge(
@@ -143,7 +143,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             "When the link went down or came up last, in seconds since 1970; absent if it never did.",
         ),
         |cable, line| {
-            if let Some(last) = cable.findings.outages.last_change {
+            if let Some(last) = cable.assessment.outages.last_change {
                 line.seconds(cable.anchor.unix_seconds_of(last));
             }
         },
@@ -156,7 +156,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             help: "How long flaps were, for links that were seen down: the middle between the least and the most that is possible. A flap between two sweeps, which only LinkDowned shows, is not in it.",
         },
         |cable, line| {
-            let outages = &cable.findings.outages;
+            let outages = &cable.assessment.outages;
             let all: u64 = outages.lengths.iter().copied().map(u64::from).sum();
             if all == 0 {
                 return;

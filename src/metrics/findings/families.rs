@@ -4,10 +4,10 @@
 use crate::metrics::family::{Family, Kind};
 use crate::metrics::line::Line;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
-use ib_health::bit_errors::Window;
+use ib_health::bit_errors::BerWindow;
 use ib_health::congestion::{Region, Role};
-use ib_health::findings::Counting;
-use ib_health::{LinkFindings, PortFindings, Verdict};
+use ib_health::assessment::CounterStatus;
+use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::TABLE as COUNTERS;
 use ib_mad::moment::Anchor;
 
@@ -15,21 +15,21 @@ use ib_mad::moment::Anchor;
 pub(in crate::metrics) struct Counted<'a> {
     pub(in crate::metrics) anchor: &'a Anchor,
     /// `None` where they were not read.
-    pub(in crate::metrics) counting: Option<&'a Counting>,
+    pub(in crate::metrics) counting: Option<&'a CounterStatus>,
 }
 
 /// A cable.
 pub(super) struct Cable<'a> {
     pub(super) anchor: &'a Anchor,
     pub(super) snapshot: &'a Snapshot,
-    pub(super) findings: &'a LinkFindings,
+    pub(super) assessment: &'a LinkAssessment,
 }
 
 /// A port.
 pub(super) struct Spot<'a> {
     pub(super) fabric: &'a Fabric,
     pub(super) port: PortIndex,
-    pub(super) findings: &'a PortFindings,
+    pub(super) assessment: &'a PortAssessment,
     pub(super) counted: Counted<'a>,
 }
 
@@ -117,7 +117,7 @@ pub(in crate::metrics) const COUNTING: &[(Family, TellCounted)] = &[
 ];
 
 /// The windows that are told; what happened within seconds is for the verdict alone.
-const WINDOWS: [Window; 2] = [Window::Short, Window::Long];
+const WINDOWS: [BerWindow; 2] = [BerWindow::Short, BerWindow::Long];
 
 pub(super) const DIRECTIONS: &[(Family, TellSpot)] = &[
     (
@@ -128,7 +128,7 @@ pub(super) const DIRECTIONS: &[(Family, TellSpot)] = &[
         ),
         |spot, line| {
             for window in WINDOWS {
-                if let Some(ratio) = spot.findings.bit_errors.ratio(window) {
+                if let Some(ratio) = spot.assessment.bit_errors.ratio(window) {
                     line.label("window", window.label());
                     line.ratio(ratio);
                 }
@@ -143,7 +143,7 @@ pub(super) const DIRECTIONS: &[(Family, TellSpot)] = &[
         ),
         |spot, line| {
             for window in WINDOWS {
-                let measured = spot.findings.bit_errors.windows[window as usize];
+                let measured = spot.assessment.bit_errors.windows[window as usize];
                 if !measured.span().is_zero() {
                     line.label("window", window.label());
                     line.seconds(measured.span().as_secs_f64());
@@ -158,7 +158,7 @@ pub(super) const DIRECTIONS: &[(Family, TellSpot)] = &[
             "The bit error ratio that is too much for this link.",
         ),
         |spot, line| {
-            let limit = spot.findings.bit_errors.limit;
+            let limit = spot.assessment.bit_errors.limit;
             if limit > 0.0 {
                 line.ratio(limit);
             }
@@ -171,7 +171,7 @@ pub(super) const DIRECTIONS: &[(Family, TellSpot)] = &[
             "How many of the bits that came in at this port of a link error correction had to correct, in the latest 2 to 4 minutes. Absent while its counter is full: then the verdict has the reason counter_saturated, and pages and API have the last ratio that is known, and when it was measured.",
         ),
         |spot, line| {
-            if let Some(mended) = spot.findings.bit_errors.mended.filter(|it| !it.stale) {
+            if let Some(mended) = spot.assessment.bit_errors.pre_fec.filter(|it| !it.stale) {
                 line.ratio(mended.ratio);
             }
         },
@@ -183,7 +183,7 @@ pub(super) const DIRECTIONS: &[(Family, TellSpot)] = &[
             "The ratio of bits to be corrected that is too much for this link.",
         ),
         |spot, line| {
-            if let Some(mended) = spot.findings.bit_errors.mended {
+            if let Some(mended) = spot.assessment.bit_errors.pre_fec {
                 line.ratio(mended.limit);
             }
         },
@@ -198,7 +198,7 @@ pub(super) const PORTS: &[(Family, TellSpot)] = &[
             "Share of the time between the two latest readings in which the port had data and no credit to send it with, 0 to 1. Where the device does not tell how long its tick is, one is assumed (tick: device, assumed).",
         ),
         |spot, line| {
-            if let Some(wait) = spot.findings.wait {
+            if let Some(wait) = spot.assessment.wait {
                 line.label("tick", if wait.tick_told { "device" } else { "assumed" });
                 line.ratio(wait.share);
             }
@@ -211,7 +211,7 @@ pub(super) const PORTS: &[(Family, TellSpot)] = &[
             "A port's part in a congestion, as a series that is always 1: root, whose receiver is slow, or victim, which waits because that root does.",
         ),
         |spot, line| {
-            let (role, root) = match spot.findings.role {
+            let (role, root) = match spot.assessment.role {
                 Some(Role::Root) => ("root", spot.port),
                 Some(Role::Victim { of }) => ("victim", of),
                 None => return,

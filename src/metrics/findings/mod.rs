@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use fabric_observation::Observation;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
-use ib_health::{Findings, PortFindings};
+use ib_health::{Assessment, PortAssessment};
 
 use super::deflated::{Block, BlockWriter};
 use super::family::{Family, push_label};
@@ -52,8 +52,8 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
 struct Done {
     parts: Vec<Part<Block>>,
     writer: BlockWriter,
-    /// How many families of findings there were, those without samples included.
-    findings: usize,
+    /// How many families of assessment there were, those without samples included.
+    assessment: usize,
 }
 
 impl Done {
@@ -80,8 +80,8 @@ impl Done {
     }
 
     fn findings<T>(&mut self, things: &Labelled<T>, families: &[(Family, Tell<T>)]) {
-        let before = self.findings;
-        self.findings += families.len();
+        let before = self.assessment;
+        self.assessment += families.len();
         self.each(things, |index| Place::Finding(before + index), |thing| thing, families);
     }
 }
@@ -113,28 +113,28 @@ struct Judged<'a> {
     name: &'a str,
     snapshot: &'a Snapshot,
     fabric: &'a Fabric,
-    findings: &'a Findings,
+    assessment: &'a Assessment,
 }
 
 impl<'a> Judged<'a> {
     fn new(observation: &'a Observation) -> Option<Self> {
         let snapshot = observation.snapshot.as_ref()?;
-        let (name, findings) = (&*observation.fabric, &observation.findings);
-        Some(Judged { name, snapshot, fabric: &snapshot.fabric, findings })
+        let (name, assessment) = (&*observation.fabric, &observation.assessment);
+        Some(Judged { name, snapshot, fabric: &snapshot.fabric, assessment })
     }
 
     /// What was found out about a port; nothing of one that is not told of.
     fn spot(&self, port: PortIndex) -> Option<Spot<'a>> {
-        let findings: &PortFindings = self.findings.ports.get(port.0 as usize)?;
+        let assessment: &PortAssessment = self.assessment.ports.get(port.0 as usize)?;
         let told = self.fabric.node_of(port).present() && self.fabric.is_watched(port);
         told.then(|| Spot {
             fabric: self.fabric,
             port,
-            findings,
+            assessment,
             counted: Counted {
                 anchor: &self.snapshot.anchor,
                 // Nobody knows how counters fare that were not read.
-                counting: self.snapshot.reading(port).map(|_| &findings.counting),
+                counting: self.snapshot.reading(port).map(|_| &assessment.counters),
             },
         })
     }
@@ -150,16 +150,16 @@ impl<'a> Judged<'a> {
     }
 
     fn cables(&self, cables: &mut Labelled<Cable<'a>>) {
-        for findings in &self.findings.links {
+        for assessment in &self.assessment.links {
             let snapshot = self.snapshot;
-            let cable = Cable { anchor: &snapshot.anchor, snapshot, findings };
-            cables.add(cable, |text| self.push_link(text, findings.link.0));
+            let cable = Cable { anchor: &snapshot.anchor, snapshot, assessment };
+            cables.add(cable, |text| self.push_link(text, assessment.link.0));
         }
     }
 
     fn directions(&self, directions: &mut Labelled<Spot<'a>>) {
-        for findings in &self.findings.links {
-            let link = findings.link;
+        for assessment in &self.assessment.links {
+            let link = assessment.link;
             // A loopback plug has one direction.
             let far = Some(link.1).filter(|far| *far != link.0);
             for receiver in [Some(link.0), far].into_iter().flatten() {
@@ -173,7 +173,7 @@ impl<'a> Judged<'a> {
     }
 
     fn regions(&self, regions: &mut Labelled<Waiting<'a>>) {
-        for region in &self.findings.regions {
+        for region in &self.assessment.regions {
             let waiting = Waiting { anchor: &self.snapshot.anchor, region };
             regions.add(waiting, |text| {
                 push_label(text, b'{', "fabric", self.name);

@@ -1,17 +1,17 @@
-//! What is told of findings made by hand.
+//! What is told of assessment made by hand.
 
 use std::time::Duration;
 
-use super::super::Board;
+use super::super::SharedState;
 use super::super::tests::text_of;
 use super::*;
-use ib_health::bit_errors::Window;
+use ib_health::bit_errors::BerWindow;
 use ib_health::congestion::Wait;
 use ib_health::congestion::{Level, Region, Role};
 use ib_health::outage::{Downtime, Outages};
 use ib_health::testing::{fine, over, port, saturated, snapshot};
 use ib_health::verdict::{Reason, Repair};
-use ib_health::{Findings, Verdict};
+use ib_health::{Assessment, Verdict};
 use ib_mad::{Counter, Moment};
 
 fn after(seconds: u64) -> Moment {
@@ -19,17 +19,17 @@ fn after(seconds: u64) -> Moment {
 }
 
 /// The samples of a small fabric of which this was found.
-fn told(so: impl FnOnce(&Snapshot, &mut Findings)) -> Vec<String> {
+fn told(so: impl FnOnce(&Snapshot, &mut Assessment)) -> Vec<String> {
     let snapshot = snapshot();
-    let mut findings = fine(&snapshot);
-    so(&snapshot, &mut findings);
+    let mut assessment = fine(&snapshot);
+    so(&snapshot, &mut assessment);
     let observation = Observation {
         fabric: "f".into(),
         snapshot: Some(snapshot),
-        findings,
+        assessment,
         ..Observation::default()
     };
-    let board: Board = vec![Arc::new(observation)].into();
+    let board: SharedState = vec![Arc::new(observation)].into();
     text_of(board).lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
@@ -50,8 +50,8 @@ fn has_none(lines: &[String], beginning: &str) {
 #[test]
 fn the_greatest_of_a_links_reasons_is_its_verdict() {
     let verdicts = |verdict, reasons: &[(Reason, Verdict)]| -> Vec<String> {
-        let lines = told(|_, findings| {
-            let link = &mut findings.links[0];
+        let lines = told(|_, assessment| {
+            let link = &mut assessment.links[0];
             link.verdict = verdict;
             for &(reason, weight) in reasons {
                 link.reasons.add(reason, weight);
@@ -80,8 +80,8 @@ fn the_greatest_of_a_links_reasons_is_its_verdict() {
 
 #[test]
 fn what_a_link_went_through() {
-    let lines = told(|_, findings| {
-        let link = &mut findings.links[0];
+    let lines = told(|_, assessment| {
+        let link = &mut assessment.links[0];
         link.up = None;
         link.repair = Some(Repair::SwapCable);
         link.outages = Outages {
@@ -133,14 +133,14 @@ fn what_a_link_went_through() {
 
 #[test]
 fn a_direction_is_told_by_the_port_that_receives() {
-    let lines = told(|snapshot, findings| {
-        findings.ports[port(snapshot, 1, 1).0 as usize].bit_errors = over(4);
+    let lines = told(|snapshot, assessment| {
+        assessment.ports[port(snapshot, 1, 1).0 as usize].bit_errors = over(4);
     });
     let labels = format!("{LINK},guid=\"0x0000000000000001\",port=\"1\"");
     has(&lines, &format!("infiniband_link_bit_error_ratio_limit{{{labels}}} 1e-12"));
     let window = ",window=\"12m\"";
     has(&lines, &format!("infiniband_link_bit_error_window_seconds{{{labels}{window}}} 720.000"));
-    let ratio = over(4).ratio(Window::Short);
+    let ratio = over(4).ratio(BerWindow::Short);
     let told = lines.iter().filter(|line| line.starts_with("infiniband_link_bit_error_ratio{"));
     let told: Vec<f64> =
         told.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
@@ -153,12 +153,12 @@ fn a_direction_is_told_by_the_port_that_receives() {
 
 #[test]
 fn how_counters_fared() {
-    let lines = told(|snapshot, findings| {
-        let leaf = &mut findings.ports[port(snapshot, 1, 1).0 as usize].counting;
+    let lines = told(|snapshot, assessment| {
+        let leaf = &mut assessment.ports[port(snapshot, 1, 1).0 as usize].counters;
         *leaf = saturated(Counter::SymbolErrors, true);
         (leaf.resets, leaf.last_reset) = (2, Some(after(500)));
         leaf.impossible_readings = 3;
-        findings.ports[port(snapshot, 2, 1).0 as usize].counting =
+        assessment.ports[port(snapshot, 2, 1).0 as usize].counters =
             saturated(Counter::LinkDowned, false);
     });
     let host = r#"fabric="f",guid="0x0000000000000002",port="1""#;
@@ -180,13 +180,13 @@ fn how_counters_fared() {
 
 #[test]
 fn where_it_is_congested() {
-    let lines = told(|snapshot, findings| {
+    let lines = told(|snapshot, assessment| {
         let (root, victim) = (port(snapshot, 1, 1), port(snapshot, 3, 1));
-        let root_findings = &mut findings.ports[root.0 as usize];
+        let root_findings = &mut assessment.ports[root.0 as usize];
         root_findings.role = Some(Role::Root);
         root_findings.wait = Some(Wait { share: 0.25, tick_told: false });
-        findings.ports[victim.0 as usize].role = Some(Role::Victim { of: root });
-        findings.regions = vec![Region {
+        assessment.ports[victim.0 as usize].role = Some(Role::Victim { of: root });
+        assessment.regions = vec![Region {
             root,
             ports: 2,
             roots: 1,
@@ -213,8 +213,8 @@ fn where_it_is_congested() {
 
 #[test]
 fn what_is_no_number_has_no_sample() {
-    let lines = told(|snapshot, findings| {
-        let leaf = &mut findings.ports[port(snapshot, 1, 1).0 as usize];
+    let lines = told(|snapshot, assessment| {
+        let leaf = &mut assessment.ports[port(snapshot, 1, 1).0 as usize];
         leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
         leaf.bit_errors.limit = f32::INFINITY;
     });
@@ -231,8 +231,8 @@ fn a_fabric_that_was_not_judged_has_nothing_to_tell() {
 #[test]
 fn places_are_in_order_and_families_are_told_once() {
     let snapshot = snapshot();
-    let findings = fine(&snapshot);
-    let observation = Observation { snapshot: Some(snapshot), findings, ..Observation::default() };
+    let assessment = fine(&snapshot);
+    let observation = Observation { snapshot: Some(snapshot), assessment, ..Observation::default() };
     let parts = render(&[Arc::new(observation)]);
     assert!(parts.len() > 5 && parts.is_sorted_by(|a, b| a.place < b.place));
 }

@@ -10,11 +10,11 @@ pub use families::{ethernet_head, families, hw_head};
 use std::sync::Arc;
 
 use fabric_observation::host::HostObservation;
-use ib_health::findings::Counting;
+use ib_health::assessment::CounterStatus;
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, PortNumber};
-use rdma_host::model::event::EventKind;
+use ib_mad::port_event::PortEventKind;
 use rdma_host::model::{Device, HwReading, Netdev, Port, cm, ethernet, hw_counter};
 
 use super::fabrics::{PORT_STATES, counter_head};
@@ -77,7 +77,7 @@ impl<'a> Labelled<'a> {
         observation: &HostObservation,
         anchor: &'a Anchor,
         device: &'a Device,
-        counting: &'a [Counting],
+        counting: &'a [CounterStatus],
     ) {
         let labels = |port| labels(observation, &device.name, port, device.about.guid);
         self.devices.push((labels(None), device));
@@ -205,13 +205,13 @@ impl<'a> Labelled<'a> {
 
 /// What the ports told.
 fn events(observation: &HostObservation, devices: &With<'_, Device>, parts: &mut Parts) {
-    let is_heard = |device: &str| observation.heard.contains(device);
+    let is_heard = |device: &str| observation.monitored.contains(device);
     parts.host(HEARD.into(), |text, name| {
         for (labels, device) in devices {
             Line::new(text, name, labels).value(is_heard(&device.name).into());
         }
     });
-    let places: Vec<_> = (observation.tally.places())
+    let places: Vec<_> = (observation.port_events.places())
         .map(|((device, port), tally)| {
             (labels(observation, device, *port, tally.guid), is_heard(device), *port, tally)
         })
@@ -223,11 +223,11 @@ fn events(observation: &HostObservation, devices: &With<'_, Device>, parts: &mut
     });
     parts.host(EVENTS.into(), |text, name| {
         for (labels, heard, port, tally) in &places {
-            for kind in EventKind::ALL {
-                let (count, _) = tally.of(*kind);
+            for kind in PortEventKind::ALL {
+                let (count, _) = tally.get(*kind);
                 // A port tells of itself, a device of itself alone. None yet is 0 only of those
                 // that would be heard.
-                let tells = *heard && (*kind == EventKind::DeviceFatal) == port.is_none();
+                let tells = *heard && (*kind == PortEventKind::DeviceFatal) == port.is_none();
                 if tells || count > 0 {
                     let mut line = Line::new(text, name, labels);
                     line.label("event", kind.label());
@@ -238,8 +238,8 @@ fn events(observation: &HostObservation, devices: &With<'_, Device>, parts: &mut
     });
     parts.host(EVENT_TIMES.into(), |text, name| {
         for (labels, _, _, tally) in &places {
-            for kind in EventKind::ALL {
-                if let (_, Some(last)) = tally.of(*kind) {
+            for kind in PortEventKind::ALL {
+                if let (_, Some(last)) = tally.get(*kind) {
                     let mut line = Line::new(text, name, labels);
                     line.label("event", kind.label());
                     line.seconds(last.unix_seconds_of(last.moment));
@@ -272,7 +272,7 @@ fn labels(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fabric_observation::host::Missing;
+    use fabric_observation::host::MissingDevice;
     use ib_health::testing::saturated;
     use ib_mad::Moment;
     use ib_mad::counter::Counter;
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn a_device_that_is_gone_is_down_and_nothing_else() {
         let mut observation = observation(vec![port(1)]);
-        let missing = |name: &str, guid| Missing { name: name.into(), guid, since: Moment::NEVER };
+        let missing = |name: &str, guid| MissingDevice { name: name.into(), guid, since: Moment::NEVER };
         observation.missing = vec![missing("mlx5_1", Some(Guid(0xdef))), missing("vf", None)];
         let lines = samples(&observation);
         let gone: Vec<_> = lines
@@ -415,7 +415,7 @@ mod tests {
             snapshot.devices[0].answers = answers;
             snapshot.devices.truncate(devices);
             snapshot.problem = problem.then(|| "Permission denied".to_owned());
-            let gone = Missing { name: "mlx5_1".into(), guid: None, since: Moment::NEVER };
+            let gone = MissingDevice { name: "mlx5_1".into(), guid: None, since: Moment::NEVER };
             observation.missing = vec![gone; missing];
             (observation.success(), observation.problem().is_some())
         };
@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn each_family_is_told_once_and_in_the_order_of_places() {
         let mut observation = observation(vec![port(1), port(2)]);
-        observation.tally.see(observation.snapshot.as_ref().unwrap());
+        observation.port_events.see(observation.snapshot.as_ref().unwrap());
         let parts = render(&observation);
         assert!(parts.is_sorted_by(|a, b| a.place < b.place));
         let mut names: Vec<_> = parts.iter().map(|part| part.head.name.clone()).collect();

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rdma_host::model::event::{Event, EventKind};
+use ib_mad::port_event::{PortEvent, PortEventKind};
 use rdma_host::reader::events::Heard;
 
 /// How many events wait at most.
@@ -115,7 +115,7 @@ impl Kept {
     fn put(&mut self, event: Event) {
         let is_of_link = matches!(
             event.kind,
-            EventKind::PortError | EventKind::PortActive | EventKind::DeviceFatal
+            PortEventKind::PortError | PortEventKind::PortActive | PortEventKind::DeviceFatal
         );
         let most = if is_of_link { MOST_EVENTS } else { MOST_OTHERS };
         if self.waiting.events.len() < most {
@@ -139,7 +139,7 @@ mod tests {
     use ib_mad::Moment;
     use ib_mad::moment::Anchor;
 
-    fn event(kind: EventKind) -> Heard {
+    fn event(kind: PortEventKind) -> Heard {
         let at = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
         Heard::Event(Event { at, device: "mlx5_0".to_owned(), port: Some(1), kind })
     }
@@ -149,9 +149,9 @@ mod tests {
         let inbox = Inbox::default();
         let teller = inbox.teller();
         for _ in 0..100_000 {
-            assert!(teller.heard(event(EventKind::GidChange)));
+            assert!(teller.heard(event(PortEventKind::GidChange)));
         }
-        let link = [EventKind::PortError, EventKind::PortActive];
+        let link = [PortEventKind::PortError, PortEventKind::PortActive];
         for kind in link {
             assert!(teller.heard(event(kind)));
         }
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(inbox.dropped(), 100_000 - MOST_OTHERS as u64);
         assert!(inbox.take(Duration::ZERO).is_empty());
         for _ in 0..100_000 {
-            teller.heard(event(EventKind::PortError));
+            teller.heard(event(PortEventKind::PortError));
         }
         assert_eq!(inbox.take(Duration::ZERO).events.len(), MOST_EVENTS);
     }

@@ -19,13 +19,13 @@ use ib_health::totals::Memory;
 use ib_mad::Moment;
 use ib_mad::clock::Clock;
 use rdma_host::model::HostSnapshot;
-use rdma_host::model::event::{Event, EventKind};
+use ib_mad::port_event::{PortEvent, PortEventKind};
 use rdma_host::reader::events::Listener;
 use rdma_host::reader::selection::Selection;
 use rdma_host::reader::{Host, Manner};
 
 use super::PortNews;
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use fabric_observation::host::{Absences, Dropped, HostObservation};
 use ids::Ids;
 use inbox::{Inbox, Waiting};
@@ -45,7 +45,7 @@ pub struct HostMonitor {
     listen: Option<(PathBuf, Selection)>,
     host: Host,
     clock: Clock,
-    board: Arc<watch::Sender<Board>>,
+    board: Arc<watch::Sender<SharedState>>,
     inbox: Inbox,
     /// The judges of the fabrics, who are told what happens to links that end here.
     judges: Vec<SyncSender<PortNews>>,
@@ -61,7 +61,7 @@ pub struct HostMonitor {
 
 impl HostMonitor {
     /// One that publishes to a board.
-    pub fn new(settings: &HostSettings, clock: Clock, board: Arc<watch::Sender<Board>>) -> Self {
+    pub fn new(settings: &HostSettings, clock: Clock, board: Arc<watch::Sender<SharedState>>) -> Self {
         let (sysfs, selection) = (settings.sysfs.clone(), settings.selection.clone());
         let manner = Manner {
             rest: settings.retry_refused,
@@ -133,7 +133,7 @@ impl HostMonitor {
         let ids = self.ids.of(&snapshot);
         let Fared { counting, befores } = self.totals.take(&mut snapshot, &ids);
         (self.seen.ids, self.seen.counting, self.seen.befores) = (ids, counting, befores);
-        self.seen.tally.see(&snapshot);
+        self.seen.stats.see(&snapshot);
         self.seen.missing = self.absences.follow(&snapshot);
         self.seen.dropped = Dropped { by_host: self.inbox.dropped(), by_judges: self.untaken };
         self.log_look(&snapshot);
@@ -219,7 +219,7 @@ impl HostMonitor {
         for event in &heard.events {
             log(event);
             self.host.look_closely_at(&event.device);
-            self.seen.tally.hear(event);
+            self.seen.stats.hear(event);
             self.tell_judges(event);
         }
         look_soon
@@ -229,8 +229,8 @@ impl HostMonitor {
 impl HostMonitor {
     fn tell_judges(&mut self, event: &Event) {
         let up = match event.kind {
-            EventKind::PortError => false,
-            EventKind::PortActive => true,
+            PortEventKind::PortError => false,
+            PortEventKind::PortActive => true,
             _ => return,
         };
         let devices = self.seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
@@ -251,7 +251,7 @@ impl HostMonitor {
 fn log(event: &Event) {
     let (device, port, kind) = (&event.device, event.port, event.kind.label());
     match event.kind {
-        EventKind::PortError | EventKind::PortActive | EventKind::DeviceFatal => {
+        PortEventKind::PortError | PortEventKind::PortActive | PortEventKind::DeviceFatal => {
             tracing::info!(device, port, event = kind, "a device told");
         }
         _ => tracing::debug!(device, port, event = kind, "a device told"),
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn what_a_port_tells_of_its_link_reaches_the_judges_of_fabrics() {
         let settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
-        let (board, _seen) = watch::channel(Board::default());
+        let (board, _seen) = watch::channel(SharedState::default());
         let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(board));
         let (tell, judge) = mpsc::sync_channel(2);
         monitor.tell(tell);
@@ -284,17 +284,17 @@ mod tests {
             wall: SystemTime::UNIX_EPOCH,
         };
         for (millis, device, kind) in [
-            (1, "mlx5_0", EventKind::PortError),
-            (2, "mlx5_0", EventKind::GidChange),
-            (3, "nobody", EventKind::PortError),
-            (4, "mlx5_0", EventKind::PortActive),
+            (1, "mlx5_0", PortEventKind::PortError),
+            (2, "mlx5_0", PortEventKind::GidChange),
+            (3, "nobody", PortEventKind::PortError),
+            (4, "mlx5_0", PortEventKind::PortActive),
         ] {
             let event = Event { at: at(millis), device: device.into(), port: Some(1), kind };
             monitor.hear(Waiting { events: [event].into(), ..Waiting::default() });
         }
         assert_eq!(monitor.untaken, 0);
         let event =
-            Event { at: at(5), device: "mlx5_0".into(), port: Some(1), kind: EventKind::PortError };
+            Event { at: at(5), device: "mlx5_0".into(), port: Some(1), kind: PortEventKind::PortError };
         monitor.hear(Waiting { events: [event].into(), ..Waiting::default() });
         assert_eq!(monitor.untaken, 1, "a judge that takes nothing holds nobody up");
         let told: Vec<_> = judge.try_iter().map(|news| (news.end, news.up, news.at)).collect();
@@ -307,12 +307,12 @@ mod tests {
         let sysfs = tempfile::tempdir().unwrap();
         let mut settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
         settings.sysfs = sysfs.path().to_owned();
-        let (board, seen) = watch::channel(Board::default());
+        let (board, seen) = watch::channel(SharedState::default());
         let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(board));
         let teller = monitor.teller();
         let at = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
         let event =
-            Event { at, device: "mlx5_0".into(), port: Some(1), kind: EventKind::PortError };
+            Event { at, device: "mlx5_0".into(), port: Some(1), kind: PortEventKind::PortError };
         for _ in 0..inbox::MOST_EVENTS + 5 {
             assert!(teller.heard(Heard::Event(event.clone())), "it never waits");
         }

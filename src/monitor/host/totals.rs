@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ib_health::findings::Counting;
+use ib_health::assessment::CounterStatus;
 use ib_health::plausible::UNBOUNDED;
 use ib_health::totals::{Before, Memory, PortTotals};
 use ib_mad::{Guid, PortNumber};
@@ -29,7 +29,7 @@ pub(super) struct HostTotals {
 /// How the counters of a look fared, device by device and port by port.
 #[derive(Debug, Default)]
 pub(super) struct Fared {
-    pub(super) counting: Vec<Vec<Counting>>,
+    pub(super) counting: Vec<Vec<CounterStatus>>,
     /// What counters had counted before they fell last.
     pub(super) befores: Vec<Vec<Option<Arc<Before>>>>,
 }

@@ -137,7 +137,7 @@ fn gist(detail: &NodeDetail) -> Markup {
         }
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &detail.fabric)])) { (detail.fabric) }
-            " · links: " @if node.verdicts.count() == 0 { "none" } @else { (words::tally(&node.verdicts)) }
+            " · links: " @if node.verdicts.count() == 0 { "none" } @else { (words::stats(&node.verdicts)) }
         }
     }
 }

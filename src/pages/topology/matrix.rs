@@ -201,7 +201,7 @@ fn fault(
 ) -> Markup {
     let name = |place: usize| topology.switches.get(place).map_or("", |switch| &*switch.node);
     let about =
-        format!("{} to {}: {}", name(bundle.a), name(bundle.b), picture::tally(&bundle.verdicts));
+        format!("{} to {}: {}", name(bundle.a), name(bundle.b), picture::stats(&bundle.verdicts));
     let shape = if worst == Verdict::Bad {
         format!("M{x:.1} {y:.1}h{cell}v{cell}h-{cell}z")
     } else {

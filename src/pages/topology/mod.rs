@@ -86,8 +86,8 @@ fn gist(topology: &Topology) -> Markup {
     html! {
         p .gist {
             (topology.fabric) ": " (words::several(topology.switches.len(), "switch", "switches"))
-            @if between.count() > 0 { " · between them " (picture::tally(&between)) }
-            @if to_hosts.count() > 0 { " · to hosts " (picture::tally(&to_hosts)) }
+            @if between.count() > 0 { " · between them " (picture::stats(&between)) }
+            @if to_hosts.count() > 0 { " · to hosts " (picture::stats(&to_hosts)) }
         }
         @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (words::since(&Clock::now(), swept, None)) "." } }
     }

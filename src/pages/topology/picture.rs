@@ -157,7 +157,7 @@ impl Drawing<'_> {
         let [above, below] = line.ends.map(|(row, place)| {
             name(&self.topology.switches[self.layout.rows[row].boxes[place].members.clone()])
         });
-        let mut about = format!("{above} to {below}: {}", tally(&line.verdicts));
+        let mut about = format!("{above} to {below}: {}", stats(&line.verdicts));
         if line.congestion.is_any() {
             about += "; congestion: ";
             about += &congestion(&line.congestion);
@@ -230,9 +230,9 @@ pub(super) fn link(suspect: &Suspect) -> Option<LinkId> {
 }
 
 /// How many cables have which verdict.
-pub(super) fn tally(verdicts: &Verdicts) -> String {
+pub(super) fn stats(verdicts: &Verdicts) -> String {
     let cables = words::several(verdicts.count(), "cable", "cables");
-    format!("{cables} ({})", words::tally(verdicts))
+    format!("{cables} ({})", words::stats(verdicts))
 }
 
 fn about(of: &[Switch], cell: &Cell, name: &str) -> String {
@@ -243,7 +243,7 @@ fn about(of: &[Switch], cell: &Cell, name: &str) -> String {
         told += ", does not answer";
     }
     if cell.hosts > 0 {
-        told = format!("{told}; to hosts: {}", tally(&cell.to_hosts));
+        told = format!("{told}; to hosts: {}", stats(&cell.to_hosts));
     }
     let all = of.iter().fold(Congested::default(), |sum, switch| sum.and(&switch.congestion));
     if all.is_any() {

@@ -20,10 +20,10 @@ use crate::file::whole;
 use crate::file::whole::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Observation, Recording};
+use fabric_observation::{SharedState, Observation, RecorderStats};
 use ib_fabric::Snapshot;
-use ib_health::Findings;
-use ib_health::totals::Memory;
+use ib_health::Assessment;
+use ib_health::totals::TotalsSeed;
 
 use super::clock::Clock;
 use super::host::HostDevices;
@@ -71,7 +71,7 @@ impl Watched {
 #[derive(Debug)]
 pub struct Recorder {
     settings: HistorySettings,
-    account: Arc<Recording>,
+    account: Arc<RecorderStats>,
     store: Option<Store>,
     /// Closed after the store.
     header: Header,
@@ -86,12 +86,12 @@ pub struct Recorder {
     /// When it was last counted how many files are set aside.
     counted: Option<Instant>,
     /// Closed when recording is to end.
-    board: Option<watch::Receiver<Board>>,
+    board: Option<watch::Receiver<SharedState>>,
 }
 
 impl Recorder {
     /// One that writes from now on. A file that cannot be opened now is tried again with each sweep.
-    pub fn new(settings: HistorySettings, account: Arc<Recording>) -> Self {
+    pub fn new(settings: HistorySettings, account: Arc<RecorderStats>) -> Self {
         account.set_floor(settings.least_free);
         let mut recorder = Recorder {
             settings,
@@ -123,19 +123,19 @@ impl Recorder {
     }
 
     /// The totals of a fabric's ports, as they were recorded last.
-    pub fn memory(&mut self, fabric: &str) -> Memory {
+    pub fn memory(&mut self, fabric: &str) -> TotalsSeed {
         match self.store.as_ref().map(|store| store.memory(fabric)) {
-            None => Memory::new(),
+            None => TotalsSeed::new(),
             Some(Ok(memory)) => memory,
             Some(Err(error)) => {
                 self.failed(&error);
-                Memory::new()
+                TotalsSeed::new()
             }
         }
     }
 
     /// Takes what is published, until nobody publishes any more.
-    pub fn run(mut self, mut seen: watch::Receiver<Board>, runtime: &Runtime) {
+    pub fn run(mut self, mut seen: watch::Receiver<SharedState>, runtime: &Runtime) {
         self.board = Some(seen.clone());
         let mut last: Vec<Arc<Observation>> = Vec::new();
         let mut looks = 0;
@@ -149,8 +149,8 @@ impl Recorder {
                     self.take(observation, SystemTime::now());
                 }
             }
-            if let Some(host) = host.filter(|host| host.looks != looks) {
-                looks = host.looks;
+            if let Some(host) = host.filter(|host| host.reads != looks) {
+                looks = host.reads;
                 self.take_host(&host, &fabrics, SystemTime::now());
             }
             last = fabrics;
@@ -186,7 +186,7 @@ impl Recorder {
             .unwrap_or_else(|| Watched::begin(&seen.fabric, Story::default(), now));
         watched.events.extend(watched.story.follow(seen, now));
         // A device that is gone leaves a board without a sweep of its own.
-        let sweeps = seen.tally.sweeps;
+        let sweeps = seen.stats.sweeps;
         let sweep = seen.snapshot.as_ref().filter(|_| sweeps > watched.sweeps);
         if let Some(sweep) = sweep {
             let missed = sweeps - watched.sweeps - 1;
@@ -204,7 +204,7 @@ impl Recorder {
         }
         if sweep.is_some() || !watched.events.is_empty() {
             let began = Instant::now();
-            let sweep = sweep.map(|sweep| (sweep, &seen.findings));
+            let sweep = sweep.map(|sweep| (sweep, &seen.assessment));
             let time = watched.clock.believed();
             match self.write(&seen.fabric, &watched.events, sweep, time) {
                 Ok(()) => {
@@ -229,7 +229,7 @@ impl Recorder {
         &mut self,
         fabric: &str,
         events: &[Event],
-        sweep: Option<(&Snapshot, &Findings)>,
+        sweep: Option<(&Snapshot, &Assessment)>,
         time: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
         if self.store.is_none() {

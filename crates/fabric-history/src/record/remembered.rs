@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use ib_health::totals::Before;
+use ib_health::totals::ResetOffsets;
 
 use super::catalog::Catalog;
 
 /// What counters had counted before they fell last, by port.
-pub fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u32, Arc<Before>>> {
-    let mut befores: HashMap<u32, Before> = HashMap::new();
+pub fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u32, Arc<ResetOffsets>>> {
+    let mut befores: HashMap<u32, ResetOffsets> = HashMap::new();
     let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

@@ -17,7 +17,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use crate::file::{free, with_suffix};
 use crate::settings::HistorySettings;
 use crate::{HistoryError, micros_of};
-use fabric_observation::Recording;
+use fabric_observation::RecorderStats;
 
 use super::store::Store;
 use super::unused::oldest;
@@ -274,7 +274,7 @@ impl Store {
     }
 
     /// An error if so little of the disk is free that it has to be left alone; takes down what is free.
-    pub fn ensure_room(&self, least: u64, account: &Recording) -> Result<(), HistoryError> {
+    pub fn ensure_room(&self, least: u64, account: &RecorderStats) -> Result<(), HistoryError> {
         let free = free(&self.path)?;
         account.set_free(free);
         if free < least {

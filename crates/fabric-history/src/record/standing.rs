@@ -8,7 +8,7 @@ use crate::file::frame::Frame;
 use crate::file::state::State;
 use crate::file::tier::Tier;
 use ib_fabric::Snapshot;
-use ib_health::Findings;
+use ib_health::Assessment;
 
 use super::catalog::Places;
 use super::grown::{Sweep, insert};
@@ -34,7 +34,7 @@ impl Standing {
         sweep: Sweep,
         places: &Places,
         snapshot: &Snapshot,
-        findings: &Findings,
+        assessment: &Assessment,
     ) -> rusqlite::Result<()> {
         let every = WHOLE_EVERY.as_micros() as i64;
         // A clock that is set back makes no hour endless.
@@ -44,7 +44,7 @@ impl Standing {
             *self = Standing { whole: Some(sweep.began), ..Standing::default() };
         }
         let mut found = vec![(None, None); places.ports.len()];
-        for link in &findings.links {
+        for link in &assessment.links {
             for end in [link.link.0, link.link.1] {
                 if let Some(found) = found.get_mut(end.0 as usize) {
                     *found = (link.up, Some(link.verdict));

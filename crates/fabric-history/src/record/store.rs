@@ -23,8 +23,8 @@ use crate::file::{
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
 use ib_fabric::topology::End;
-use ib_health::Findings;
-use ib_health::totals::{Before, Memory};
+use ib_health::Assessment;
+use ib_health::totals::{ResetOffsets, TotalsSeed};
 use ib_mad::{Counter, Guid};
 
 use super::catalog::{Catalog, Places};
@@ -48,7 +48,7 @@ pub struct Store {
     pub(super) path: PathBuf,
     catalog: Catalog,
     ledger: Ledger,
-    befores: HashMap<u32, Arc<Before>>,
+    befores: HashMap<u32, Arc<ResetOffsets>>,
     /// Sweeps since totals were written as a whole, by fabric.
     since_whole: HashMap<i64, u32>,
     /// When the sweep that was written last was begun, by fabric.
@@ -177,11 +177,11 @@ impl Store {
     }
 
     /// The totals of a fabric's ports, for a judge to go on from.
-    pub fn memory(&self, fabric: &str) -> Result<Memory, HistoryError> {
+    pub fn memory(&self, fabric: &str) -> Result<TotalsSeed, HistoryError> {
         self.read_memory(fabric).map_err(self.failed("read totals from it"))
     }
 
-    fn read_memory(&self, fabric: &str) -> rusqlite::Result<Memory> {
+    fn read_memory(&self, fabric: &str) -> rusqlite::Result<TotalsSeed> {
         let mut statement = self.db.prepare(
             "SELECT ports.id, guid, number, fabrics.id FROM ports
              JOIN nodes ON nodes.id = node JOIN fabrics ON fabrics.id = fabric
@@ -195,14 +195,14 @@ impl Store {
             ends.insert(row.get(0)?, (guid, row.get(2)?));
             of = Some(row.get(3)?);
         }
-        let mut memory = Memory::new();
+        let mut memory = TotalsSeed::new();
         for (port, totals) in of.into_iter().flat_map(|of| self.ledger.of(of)) {
             let Some(end) = ends.get(&port) else { continue };
             let remembered = memory.entry(*end).or_default();
             for (counter, total) in totals.iter() {
                 remembered.set(counter, total);
                 if let Some(before) = self.befores.get(&port) {
-                    remembered.set_before(counter, before[counter as usize]);
+                    remembered.set_offset(counter, before[counter as usize]);
                 }
             }
         }
@@ -216,7 +216,7 @@ impl Store {
         &mut self,
         fabric: &str,
         events: &[Event],
-        sweep: Option<(&Snapshot, &Findings)>,
+        sweep: Option<(&Snapshot, &Assessment)>,
     ) -> Result<Written, HistoryError> {
         let failed = self.failed("write to it");
         self.write_all(fabric, events, sweep).map_err(failed)
@@ -226,7 +226,7 @@ impl Store {
         &mut self,
         fabric: &str,
         events: &[Event],
-        sweep: Option<(&Snapshot, &Findings)>,
+        sweep: Option<(&Snapshot, &Assessment)>,
     ) -> rusqlite::Result<Written> {
         let Store { db, catalog, ledger, befores, since_whole, latest, standing, looked, .. } =
             self;
@@ -251,7 +251,7 @@ impl Store {
         let seen = sweep.map(|(snapshot, _)| &snapshot.fabric);
         let places = catalog.follow(&transaction, fabric, seen, at)?;
         let mut written = Written::default();
-        if let Some((snapshot, findings)) = sweep {
+        if let Some((snapshot, assessment)) = sweep {
             let fabric = places.fabric;
             let ended = micros_of(snapshot.anchor.wall_of(snapshot.ended));
             let sweep = Sweep { fabric, began: at, ended };
@@ -265,7 +265,7 @@ impl Store {
                 since_whole.remove(&fabric);
             }
             let standing = standing.entry(fabric).or_default();
-            standing.write(&transaction, sweep, places, snapshot, findings)?;
+            standing.write(&transaction, sweep, places, snapshot, assessment)?;
             let since = since_whole.entry(fabric).or_insert(WHOLE_EVERY);
             *since += 1;
             let is_stale = !dropped.is_empty();
@@ -275,7 +275,7 @@ impl Store {
                 written.frames += 1;
                 *since = 0;
             }
-            write_befores(&transaction, befores, places, findings, &|it| numbers.number(it))?;
+            write_befores(&transaction, befores, places, assessment, &|it| numbers.number(it))?;
         }
         for event in events {
             insert_event(&transaction, places, event)?;
@@ -358,12 +358,12 @@ fn insert_event(db: &Transaction<'_>, places: &mut Places, event: &Event) -> rus
 /// Writes what counters had counted before they fell, where that is not what was written last.
 fn write_befores(
     db: &Transaction<'_>,
-    befores: &mut HashMap<u32, Arc<Before>>,
+    befores: &mut HashMap<u32, Arc<ResetOffsets>>,
     places: &Places,
-    findings: &Findings,
+    assessment: &Assessment,
     number: &impl Fn(Counter) -> Option<u8>,
 ) -> rusqlite::Result<()> {
-    for (&port, found) in places.ports.iter().zip(&findings.ports) {
+    for (&port, found) in places.ports.iter().zip(&assessment.ports) {
         let Some(before) = &found.before else { continue };
         let last = befores.get(&port);
         if last.is_some_and(|last| Arc::ptr_eq(last, before)) {

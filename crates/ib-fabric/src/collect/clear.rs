@@ -18,6 +18,7 @@ use crate::topology::End;
 use crate::{PortIndex, Snapshot};
 use ib_mad::clear::{CounterSelect, clear, clear_corrections};
 use ib_mad::counter::{Attribute, Place};
+use ib_mad::reading::Raw;
 use ib_mad::{Counter, Lid, Moment};
 use ib_mad::{Mad, pma};
 use ib_umad::walk::Walk;
@@ -52,7 +53,7 @@ enum Step {
 /// The walk; see the module.
 #[derive(Debug)]
 pub struct Clearing<'a> {
-    swept: &'a Snapshot,
+    swept: &'a Snapshot<Raw>,
     agents: &'a mut Agents,
     jobs: Vec<Job>,
     queue: VecDeque<(usize, Step)>,
@@ -65,7 +66,7 @@ pub struct Clearing<'a> {
 
 impl<'a> Clearing<'a> {
     /// A walk over the ports of which a sweep found that counters are nearly full.
-    pub fn new(swept: &'a Snapshot, agents: &'a mut Agents) -> Self {
+    pub fn new(swept: &'a Snapshot<Raw>, agents: &'a mut Agents) -> Self {
         let mut jobs: Vec<(u64, Job)> =
             swept.fabric.port_indexes().flat_map(|port| jobs_of(swept, agents, port)).collect();
         jobs.sort_by_key(|(fill, _)| Reverse(*fill));
@@ -136,7 +137,11 @@ impl<'a> Clearing<'a> {
 }
 
 /// What there is to do at a port, attribute by attribute.
-fn jobs_of(swept: &Snapshot, agents: &Agents, port: PortIndex) -> impl Iterator<Item = (u64, Job)> {
+fn jobs_of(
+    swept: &Snapshot<Raw>,
+    agents: &Agents,
+    port: PortIndex,
+) -> impl Iterator<Item = (u64, Job)> {
     let agent = agent_of(&swept.fabric, port);
     let narrow = agents.clearable(agent, swept.fabric.end(port));
     let of = [Attribute::PortCounters, Attribute::PortExtendedSpeedsCounters];
@@ -148,7 +153,7 @@ fn jobs_of(swept: &Snapshot, agents: &Agents, port: PortIndex) -> impl Iterator<
 
 /// What there is to do at a port, and how full the fullest of its counters is, in thousandths.
 fn job(
-    swept: &Snapshot,
+    swept: &Snapshot<Raw>,
     agent: End,
     port: PortIndex,
     attribute: Attribute,

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::snapshot::Fresh;
+use crate::snapshot::PortRead;
 use crate::topology::End;
 use crate::{Fabric, NodeIndex, PortIndex};
 use ib_mad::extended_speeds::PortInfoExtended;
@@ -138,7 +138,7 @@ impl Corrections {
     pub fn settle(
         &mut self,
         fabric: &Fabric,
-        statuses: &[Fresh],
+        statuses: &[PortRead],
         told: Vec<(PortIndex, Known)>,
         known: &mut [Known],
     ) {
@@ -168,11 +168,11 @@ impl Corrections {
     }
 }
 
-fn is_as_found(fabric: &Fabric, statuses: &[Fresh], port: PortIndex) -> bool {
+fn is_as_found(fabric: &Fabric, statuses: &[PortRead], port: PortIndex) -> bool {
     match &statuses[port.0 as usize] {
-        Fresh::NotAsked => true,
-        Fresh::Unknown => false,
-        Fresh::Told(now) => {
+        PortRead::NotQueried => true,
+        PortRead::Unknown => false,
+        PortRead::Ok(now) => {
             fabric.port(port).status.is_some_and(|found| linked(&found) == linked(now))
         }
     }

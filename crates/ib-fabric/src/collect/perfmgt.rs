@@ -16,7 +16,8 @@ use ib_mad::class_port_info::Capabilities;
 use ib_mad::node::NodeKind;
 use ib_mad::pma;
 use ib_mad::pma::{Page, PortSamplesControl};
-use ib_mad::{Lid, Moment, Reading};
+use ib_mad::reading::{Raw, Reading};
+use ib_mad::{Lid, Moment};
 use ib_mad::{Mad, status};
 use ib_umad::{Address, Failure, Request};
 
@@ -61,9 +62,9 @@ pub struct CounterSweep<'a> {
     queue: VecDeque<Ask>,
     asked: Vec<Ask>,
     began: Moment,
-    readings: Vec<Option<Reading>>,
+    readings: Vec<Option<Reading<Raw>>>,
     /// What the classic fields show, of ports that have the same counters in 64 bits.
-    classic: HashMap<PortIndex, Reading>,
+    classic: HashMap<PortIndex, Reading<Raw>>,
     /// The ports that were asked for the causes of errors and discards, by port index.
     detailed: Vec<bool>,
     failed: Vec<bool>,
@@ -74,7 +75,7 @@ pub struct CounterSweep<'a> {
 #[derive(Debug)]
 pub struct Counters {
     /// By port index; `None` where nothing was read.
-    pub readings: Vec<Option<Reading>>,
+    pub readings: Vec<Option<Reading<Raw>>>,
     /// Ticks of the sampling, by node index, as far as they are known.
     pub ticks: Vec<Option<u8>>,
     /// Ports of which something that was asked for is missing.
@@ -339,7 +340,7 @@ impl<'a> CounterSweep<'a> {
                 let asked = ports.filter(|&port| self.detailed[port]);
                 let readings: Vec<_> =
                     asked.filter_map(|port| self.readings[port].as_ref()).collect();
-                let has = |reading: &&Reading| {
+                let has = |reading: &&Reading<Raw>| {
                     page.counters.iter().any(|(counter, _)| reading.get(*counter).is_some())
                 };
                 if !readings.is_empty() {
@@ -364,7 +365,7 @@ impl<'a> CounterSweep<'a> {
                 let Some(reading) = place else { continue };
                 if !self.detailed[index] {
                     for (counter, _) in &details {
-                        reading.keep(*counter);
+                        reading.set_not_due(*counter);
                     }
                 } else if details.iter().all(|(counter, _)| reading.get(*counter).is_some()) {
                     self.known.has_read_details(end, self.began);

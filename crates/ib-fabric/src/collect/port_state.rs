@@ -17,7 +17,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::snapshot::Fresh;
+use crate::snapshot::PortRead;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex};
 use ib_mad::Guid;
@@ -84,7 +84,7 @@ pub struct StateSweep<'a> {
 #[expect(clippy::struct_excessive_bools, reason = "each is a finding by itself")]
 pub struct States {
     /// By port index.
-    pub statuses: Vec<Fresh>,
+    pub statuses: Vec<PortRead>,
     /// Error corrections, by port index, as far as they are known.
     pub fec: Vec<Option<Fec>>,
     /// Switches whose PortStateChange bit is set.
@@ -148,7 +148,7 @@ impl<'a> StateSweep<'a> {
             VecDeque::new()
         };
         let states = States {
-            statuses: vec![Fresh::NotAsked; fabric.ports.len()],
+            statuses: vec![PortRead::NotQueried; fabric.ports.len()],
             fec: Vec::new(),
             state_changes: HashSet::new(),
             moved: false,
@@ -295,7 +295,7 @@ impl<'a> StateSweep<'a> {
                 self.doubt_the_other_end(port, &status);
             }
         }
-        self.states.statuses[port.0 as usize] = Fresh::Told(status);
+        self.states.statuses[port.0 as usize] = PortRead::Ok(status);
     }
 
     /// One end of a cable is not as it was, so the other is not either: a switch is asked, and of
@@ -303,12 +303,12 @@ impl<'a> StateSweep<'a> {
     fn doubt_the_other_end(&mut self, port: PortIndex, status: &PortStatus) {
         let Some(peer) = self.fabric.port(port).peer.filter(|peer| peer.connected) else { return };
         let fresh = &mut self.states.statuses[peer.port.0 as usize];
-        if *fresh != Fresh::NotAsked {
+        if *fresh != PortRead::NotQueried {
             return;
         }
         let is_switch = self.fabric.node_of(peer.port).is_switch();
         if is_switch || !status.link_up() {
-            *fresh = Fresh::Unknown;
+            *fresh = PortRead::Unknown;
         }
         let node = self.fabric.port(peer.port).node;
         let is_expected = self.hidden.nodes().is_expected(self.fabric, node);

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 
 use crate::Fabric;
 use crate::topology::End;
+use ib_mad::Counter;
 use ib_mad::counter::Place;
-use ib_mad::{Counter, Reading};
+use ib_mad::reading::{Raw, Reading};
 
 /// What is known of the fields of each port, kept from sweep to sweep.
 #[derive(Debug, Default)]
@@ -38,8 +39,8 @@ impl Sources {
         &mut self,
         port: End,
         counters: &[(Counter, Place)],
-        reading: &mut Reading,
-        narrow: Option<&Reading>,
+        reading: &mut Reading<Raw>,
+        narrow: Option<&Reading<Raw>>,
     ) {
         let before = self.by_port.get(&port).copied().unwrap_or_default();
         let mut source = before;
@@ -52,7 +53,7 @@ impl Sources {
                 Some(1..) => {
                     // It counts after all; it was cleared when it was seen at 0.
                     if source.narrow & bit != 0 {
-                        reading.rebase(counter);
+                        reading.set_rebased(counter);
                     }
                     source.narrow &= !bit;
                     source.wide |= bit;
@@ -68,7 +69,7 @@ impl Sources {
                         source.wide &= !bit;
                         source.narrow |= bit;
                         reading.copy(counter, narrow);
-                        reading.rebase(counter);
+                        reading.set_rebased(counter);
                     }
                 }
                 wide => match classic {
@@ -129,7 +130,7 @@ mod tests {
         sources: &mut Sources,
         wide: Option<u64>,
         narrow: Option<u64>,
-    ) -> (Reading, Option<(u64, bool)>) {
+    ) -> (Reading<Raw>, Option<(u64, bool)>) {
         let mut reading = Reading::empty(Moment(0));
         if let Some(wide) = wide {
             reading.set(DOWNED, wide);

@@ -9,6 +9,7 @@ use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
 use ib_mad::Mad;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
+use ib_mad::reading::Raw;
 use ib_mad::{Guid, Moment};
 use ib_umad::walk::Walk;
 use ib_umad::{Failure, Lane, Request};
@@ -88,7 +89,7 @@ pub struct Sweep<'a> {
 #[expect(clippy::struct_excessive_bools, reason = "each is a finding by itself")]
 pub struct Swept {
     /// For the tellers.
-    pub snapshot: Snapshot,
+    pub snapshot: Snapshot<Raw>,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
     /// Some port is not as the discovery found it, or an absent node is back.

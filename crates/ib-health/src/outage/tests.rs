@@ -301,7 +301,10 @@ fn reboot_waits_for_the_other_end() {
     link.resets[0] += 1;
     link.sweeps(6, true, HOST);
     link.up(4);
-    assert_eq!((link.counts(), link.history.pending.is_some()), ((0, [1, 0], [0, 0], [0, 45]), false));
+    assert_eq!(
+        (link.counts(), link.history.pending.is_some()),
+        ((0, [1, 0], [0, 0], [0, 45]), false)
+    );
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 pub mod cm;
 pub mod ethernet;
-pub mod event;
 pub mod hw_counter;
 pub mod rails;
 

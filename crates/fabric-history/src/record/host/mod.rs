@@ -14,9 +14,9 @@ use crate::settings::HOST_FABRIC;
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation};
 use ib_fabric::Snapshot;
-use ib_fabric::snapshot::Fresh;
+use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::End;
-use ib_health::{Findings, PortFindings};
+use ib_health::{Assessment, PortAssessment};
 use ib_mad::Guid;
 use rdma_host::model::{Device, HostSnapshot};
 
@@ -29,7 +29,7 @@ pub(super) struct HostDevices {
     shape: Shape,
     ports: Ports,
     /// How the counters of ports fared that are not always there.
-    found: HashMap<End, PortFindings>,
+    found: HashMap<End, PortAssessment>,
 }
 
 impl HostDevices {
@@ -55,19 +55,19 @@ impl HostDevices {
             return None;
         }
         let snapshot = self.snapshot(look, &ours);
-        let findings = self.findings(seen, &ours);
-        let told = self.ports.follow(&seen.tally, look, &snapshot);
+        let assessment = self.assessment(seen, &ours);
+        let told = self.ports.follow(&seen.port_events, look, &snapshot);
         let mut observation = Observation {
             fabric: HOST_FABRIC.to_owned(),
             interval: seen.interval,
             snapshot: Some(snapshot),
-            findings,
+            assessment,
             ..Observation::default()
         };
-        observation.tally.sweeps = seen.looks;
+        observation.stats.sweeps = seen.reads;
         // The kernel always answers; a device that does not is told by itself.
         for collector in Collector::ALL {
-            observation.tally.set_success(collector, true);
+            observation.stats.set_success(collector, true);
         }
         Some((observation, told))
     }
@@ -76,14 +76,14 @@ impl HostDevices {
         let fabric = &self.shape.fabric;
         let mut snapshot = Snapshot::blank(Arc::clone(fabric), look.anchor);
         (snapshot.began, snapshot.ended) = (look.began, look.ended);
-        snapshot.statuses.fill(Fresh::Unknown);
+        snapshot.statuses.fill(PortRead::Unknown);
         for Ours { id, device, .. } in ours {
             let Some(node) = fabric.node_by_guid(*id) else { continue };
             snapshot.silent[node.0 as usize] = !device.answers;
             for port in &device.ports {
                 let Some(place) = fabric.find((*id, port.number)) else { continue };
                 let place = place.0 as usize;
-                snapshot.statuses[place] = shape::status(port).map_or(Fresh::Unknown, Fresh::Told);
+                snapshot.statuses[place] = shape::status(port).map_or(PortRead::Unknown, PortRead::Ok);
                 if !port.reading.is_empty() {
                     snapshot.readings[place] = Some(port.reading.clone());
                 }
@@ -93,7 +93,7 @@ impl HostDevices {
     }
 
     /// How counters fared; those of a port that is not there as they did when it was.
-    fn findings(&mut self, seen: &HostObservation, ours: &[Ours<'_>]) -> Findings {
+    fn assessment(&mut self, seen: &HostObservation, ours: &[Ours<'_>]) -> Assessment {
         let fabric = &self.shape.fabric;
         self.found.retain(|end, _| fabric.find(*end).is_some());
         for Ours { at, id, device } in ours {
@@ -101,11 +101,11 @@ impl HostDevices {
             let befores = seen.befores.get(*at).into_iter().flatten();
             for ((port, counting), before) in device.ports.iter().zip(counting).zip(befores) {
                 let found = self.found.entry((*id, port.number)).or_default();
-                (found.counting, found.before) = (*counting, before.clone());
+                (found.counters, found.before) = (*counting, before.clone());
             }
         }
         let of = |port| self.found.get(&fabric.end(port)).cloned().unwrap_or_default();
-        Findings { ports: fabric.port_indexes().map(of).collect(), ..Findings::default() }
+        Assessment { ports: fabric.port_indexes().map(of).collect(), ..Assessment::default() }
     }
 }
 

@@ -7,18 +7,18 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use crate::event::{About, Event, Kind};
-use fabric_observation::host::{Place, PortTally, Tally};
+use fabric_observation::host::{HostPortEvents, PortEventCounts, PortKey};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::evidence;
 use ib_mad::Guid;
 use ib_mad::rate::{Speed, Width};
 use rdma_host::model::HostSnapshot;
-use rdma_host::model::event::EventKind;
+use ib_mad::port_event::PortEventKind;
 
 /// What is remembered of all ports and devices.
 #[derive(Debug, Default)]
 pub(super) struct Ports {
-    places: BTreeMap<Place, PlaceMemory>,
+    places: BTreeMap<PortKey, PlaceMemory>,
 }
 
 /// What is remembered of a port, or of a device.
@@ -35,14 +35,14 @@ impl Ports {
     /// are told against.
     pub(super) fn follow(
         &mut self,
-        tally: &Tally,
+        tally: &HostPortEvents,
         look: &HostSnapshot,
         snapshot: &Snapshot,
     ) -> Vec<Event> {
         let ids = by_name(snapshot);
         let mut told = Vec::new();
         let mut places = BTreeMap::new();
-        for (place, now) in tally.places() {
+        for (place, now) in tally.iter() {
             let Some(&id) = ids.get(&*place.0) else { continue };
             let port = place.1.and_then(|number| snapshot.fabric.find((id, number)));
             let rate = port.and_then(|port| rate(snapshot, port));
@@ -50,7 +50,7 @@ impl Ports {
             let mut memory = PlaceMemory {
                 up: now.is_up(),
                 losses: now.losses,
-                fatals: now.of(EventKind::DeviceFatal).0,
+                fatals: now.get(PortEventKind::DeviceFatal).0,
                 rate,
             };
             if let Some(known) = known {
@@ -103,11 +103,11 @@ impl Teller<'_> {
         self.told.push(Event { at, kind, about, place, text, detail: Value::Null });
     }
 
-    fn port(&mut self, was: &PlaceMemory, is: &PlaceMemory, tally: &PortTally) {
+    fn port(&mut self, was: &PlaceMemory, is: &PlaceMemory, tally: &PortEventCounts) {
         let wall = |moment| self.look.anchor.wall_of(moment);
         let lost = wall(tally.lost());
         // The port itself may have told when it came back; otherwise this look found it.
-        let told_up = tally.of(EventKind::PortActive).1.map(|told| told.moment);
+        let told_up = tally.get(PortEventKind::PortActive).1.map(|told| told.moment);
         let back = wall(told_up.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
         let seen = wall(self.look.began);
         if (was.up, is.up) == (Some(true), Some(false)) {
@@ -128,8 +128,8 @@ impl Teller<'_> {
         }
     }
 
-    fn fatal(&mut self, tally: &PortTally) {
-        let at = tally.of(EventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
+    fn fatal(&mut self, tally: &PortEventCounts) {
+        let at = tally.get(PortEventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
         self.tell(Kind::DeviceFatal, "the device or its driver goes away".into(), at);
     }
 }

@@ -4,13 +4,13 @@ use super::*;
 use crate::event::About;
 use crate::record::story::Story;
 use ib_fabric::testing::{fabric, found};
-use ib_health::findings::Counting;
+use ib_health::assessment::CounterStatus;
 use ib_mad::Counter;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::rate::Width;
-use rdma_host::model::event::{Event as Told, EventKind};
+use ib_mad::port_event::{PortEvent, PortEventKind};
 use rdma_host::testing::{port, snapshot};
 
 fn moment(millis: u64) -> Moment {
@@ -46,11 +46,11 @@ impl Watch {
         watch
     }
 
-    fn hear(&mut self, after: u64, kind: EventKind) {
+    fn hear(&mut self, after: u64, kind: PortEventKind) {
         let millis = self.millis + after;
         let at = Anchor { moment: moment(millis), wall: wall(millis) };
-        let port = (kind != EventKind::DeviceFatal).then_some(1);
-        self.seen.tally.hear(&Told { at, device: "mlx5_0".into(), port, kind });
+        let port = (kind != PortEventKind::DeviceFatal).then_some(1);
+        self.seen.port_events.hear(&Told { at, device: "mlx5_0".into(), port, kind });
     }
 
     fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<Event>)> {
@@ -68,14 +68,14 @@ impl Watch {
             left_out: 0,
             problem: None,
         };
-        self.seen.tally.see(&look);
+        self.seen.port_events.see(&look);
         let devices = || self.next.iter();
         self.seen.ids = devices().map(|device| device.about.guid.unwrap_or_default()).collect();
         let sizes = || devices().map(|device| device.ports.len());
-        self.seen.counting = sizes().map(|ports| vec![Counting::default(); ports]).collect();
+        self.seen.counting = sizes().map(|ports| vec![CounterStatus::default(); ports]).collect();
         self.seen.befores = sizes().map(|ports| vec![None; ports]).collect();
         self.seen.snapshot = Some(look);
-        self.seen.looks += 1;
+        self.seen.reads += 1;
         self.devices.follow(&self.seen, fabrics)
     }
 
@@ -101,7 +101,7 @@ const NONE: [&str; 0] = [];
 #[test]
 fn a_port_that_tells_its_loss_is_told_at_that_moment() {
     let mut watch = Watch::new();
-    watch.hear(500, EventKind::PortError);
+    watch.hear(500, PortEventKind::PortError);
     watch.port().state = Some(state::DOWN);
     assert_eq!(
         watch.look(),
@@ -112,13 +112,13 @@ fn a_port_that_tells_its_loss_is_told_at_that_moment() {
     );
     assert_eq!(watch.told[0].about, About::Port(Guid(0xabc), 1));
     assert_eq!(watch.look(), NONE);
-    watch.hear(2_250, EventKind::PortActive);
+    watch.hear(2_250, PortEventKind::PortActive);
     watch.port().state = Some(state::ACTIVE);
     assert_eq!(watch.look(), ["47.25 link_up: mlx5_0 port 1: it is Active again"]);
     // Lost and back between two looks, twice.
     for millis in [1_000, 2_000] {
-        watch.hear(millis, EventKind::PortError);
-        watch.hear(millis + 500, EventKind::PortActive);
+        watch.hear(millis, PortEventKind::PortError);
+        watch.hear(millis + 500, PortEventKind::PortActive);
     }
     assert_eq!(watch.look(), ["62 flap: mlx5_0 port 1: lost twice; 3 in all"]);
 }
@@ -147,7 +147,7 @@ fn devices_come_go_and_hang() {
     assert_eq!(watch.look(), ["30 node_gone: mlx5_0: it does not answer"]);
     watch.next[0] = device.clone();
     assert_eq!(watch.look(), ["45 node_back: mlx5_0: it answers again"]);
-    watch.hear(1_000, EventKind::DeviceFatal);
+    watch.hear(1_000, PortEventKind::DeviceFatal);
     watch.next.clear();
     let told = watch.look();
     assert!(told[0].starts_with("60 node_gone: mlx5_0: the kernel does not know it"), "{told:?}");
@@ -194,12 +194,12 @@ fn totals_and_how_counters_fared_stand_at_their_ports() {
     watch.seen.counting[0][0].resets = 1;
     watch.seen.befores[0][0] = Some(Arc::new([5; _]));
     let (seen, _) = watch.devices.follow(&watch.seen, &[]).unwrap();
-    assert_eq!((seen.findings.ports[0].counting.resets, seen.fabric.as_str()), (1, "host"));
+    assert_eq!((seen.assessment.ports[0].counters.resets, seen.fabric.as_str()), (1, "host"));
     // Of one that is gone it is what it was: that is no reset.
     watch.next.clear();
     let (seen, _) = watch.observe(&[]).unwrap();
-    let found = &seen.findings.ports[0];
-    assert_eq!((found.counting.resets, found.before.as_ref().unwrap()[0]), (1, 5));
+    let found = &seen.assessment.ports[0];
+    assert_eq!((found.counters.resets, found.before.as_ref().unwrap()[0]), (1, 5));
     assert_eq!(reading(&seen), None);
 }
 

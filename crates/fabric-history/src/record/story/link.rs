@@ -10,7 +10,7 @@ use crate::model::time;
 use ib_fabric::topology::{Link, LinkId};
 use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
-use ib_health::{LinkFindings, Verdict, evidence};
+use ib_health::{LinkAssessment, Verdict, evidence};
 use ib_mad::Moment;
 use ib_mad::rate::{Speed, Width};
 
@@ -30,7 +30,7 @@ pub(super) struct LinkMemory {
 impl LinkMemory {
     /// What is known of a link that was not there before; a later one is told of as it is from its next
     /// change on.
-    pub fn new(found: &LinkFindings, is_first: bool) -> Self {
+    pub fn new(found: &LinkAssessment, is_first: bool) -> Self {
         let losses = found.losses.as_deref().and_then(<[Loss]>::last);
         LinkMemory {
             up: found.up.filter(|_| is_first),
@@ -43,7 +43,7 @@ impl LinkMemory {
 }
 
 impl Look<'_> {
-    pub(super) fn link(&mut self, memory: &mut LinkMemory, found: &LinkFindings) {
+    pub(super) fn link(&mut self, memory: &mut LinkMemory, found: &LinkAssessment) {
         let snapshot = self.snapshot;
         let Some(id) = snapshot.fabric.link_id(found.link.0) else { return };
         let place = |link: Link| {
@@ -105,14 +105,14 @@ impl Look<'_> {
         }
     }
 
-    fn verdict(&self, id: LinkId, place: String, was: Verdict, found: &LinkFindings) -> Event {
+    fn verdict(&self, id: LinkId, place: String, was: Verdict, found: &LinkAssessment) -> Event {
         let weighty = found.reasons.iter().filter(|(_, weight)| *weight >= Verdict::Watch);
         let because: Vec<_> = weighty
             .map(|(reason, weight)| {
                 (
                     reason.label(),
                     weight.label(),
-                    evidence::of(reason, found, self.findings, self.snapshot),
+                    evidence::describe(reason, found, self.assessment, self.snapshot),
                 )
             })
             .collect();

@@ -16,7 +16,7 @@ use ib_fabric::change;
 use ib_fabric::change::Change;
 use ib_fabric::topology::{End, Link, LinkId};
 use ib_fabric::{Fabric, Snapshot};
-use ib_health::Findings;
+use ib_health::Assessment;
 use ib_mad::Moment;
 
 use link::LinkMemory;
@@ -52,7 +52,7 @@ impl Story {
         if self.whole.is_failing() {
             return told;
         }
-        let mut look = Look { snapshot, findings: &seen.findings, told };
+        let mut look = Look { snapshot, assessment: &seen.assessment, told };
         if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
             self.follow_fabric(&mut look);
         }
@@ -101,7 +101,7 @@ impl Story {
             }
         }
         self.links = look
-            .findings
+            .assessment
             .links
             .iter()
             .map(|found| {
@@ -110,11 +110,11 @@ impl Story {
             })
             .collect();
         let place = |end: End| old.find(end).map(|port| port.0 as usize);
-        let ports = new.port_indexes().zip(&look.findings.ports);
+        let ports = new.port_indexes().zip(&look.assessment.ports);
         self.ports = ports
             .map(|(port, found)| {
                 let known = place(new.end(port)).and_then(|place| self.ports.get(place).copied());
-                known.unwrap_or_else(|| PortMemory::new(&found.counting))
+                known.unwrap_or_else(|| PortMemory::new(&found.counters))
             })
             .collect();
         let nodes = std::mem::take(&mut self.nodes);
@@ -154,8 +154,8 @@ impl Story {
     }
 
     fn follow_links(&mut self, look: &mut Look) {
-        let findings = look.findings;
-        for ((_, memory), found) in self.links.iter_mut().zip(&findings.links) {
+        let assessment = look.assessment;
+        for ((_, memory), found) in self.links.iter_mut().zip(&assessment.links) {
             look.link(memory, found);
         }
     }
@@ -164,7 +164,7 @@ impl Story {
 /// An observation, and what it tells.
 struct Look<'a> {
     snapshot: &'a Snapshot,
-    findings: &'a Findings,
+    assessment: &'a Assessment,
     told: Vec<Event>,
 }
 

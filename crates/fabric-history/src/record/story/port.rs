@@ -8,7 +8,7 @@ use crate::file::tier::Tier;
 use ib_fabric::PortIndex;
 use ib_health::congestion::GRACE;
 use ib_health::evidence;
-use ib_health::findings::Counting;
+use ib_health::assessment::CounterStatus;
 use ib_mad::port_state::PortStatus;
 use ib_mad::{Counter, Guid, Moment};
 
@@ -30,7 +30,7 @@ pub(super) struct PortMemory {
 
 impl PortMemory {
     /// What is known of a port that was not there before.
-    pub fn new(counting: &Counting) -> Self {
+    pub fn new(counting: &CounterStatus) -> Self {
         let (resets, saturated) = (counting.resets, filled(counting));
         PortMemory { resets, saturated, ..PortMemory::default() }
     }
@@ -47,11 +47,11 @@ impl Story {
     pub(super) fn follow_ports(&mut self, look: &mut Look) {
         let fabric = Arc::clone(&self.fabric);
         let mut fell: BTreeMap<Guid, Vec<PortIndex>> = BTreeMap::new();
-        let findings = look.findings;
+        let assessment = look.assessment;
         for ((port, memory), found) in
-            fabric.port_indexes().zip(&mut self.ports).zip(&findings.ports)
+            fabric.port_indexes().zip(&mut self.ports).zip(&assessment.ports)
         {
-            let counting = &found.counting;
+            let counting = &found.counters;
             if std::mem::replace(&mut memory.resets, counting.resets) != counting.resets {
                 fell.entry(fabric.end(port).0).or_default().push(port);
             }
@@ -113,7 +113,7 @@ impl Story {
     /// patience is the same one.
     pub(super) fn follow_roots(&mut self, look: &mut Look) {
         let at = look.snapshot.ended;
-        for region in &look.findings.regions {
+        for region in &look.assessment.regions {
             let end = self.fabric.end(region.root);
             let place = evidence::port_label(look.snapshot, region.root);
             if let Some(root) = self.roots.get_mut(&end) {
@@ -143,7 +143,7 @@ impl Story {
 
 /// One bit a counter that is or was full. Those that grow all the time, or on a healthy fabric, are
 /// full sooner or later, and there is nothing to do about it.
-fn filled(counting: &Counting) -> u64 {
+fn filled(counting: &CounterStatus) -> u64 {
     let rare = Counter::all().filter(|counter| Tier::of(*counter) == Tier::Rare);
     let rare = rare.filter(|counter| !counter.is_benign());
     let filled = rare.filter(|counter| counting.was_saturated(*counter));

@@ -7,9 +7,9 @@ use fabric_observation::Collector;
 use ib_fabric::PortIndex;
 use ib_fabric::testing::{end, fabric, found};
 use ib_health::congestion::{Level, Region};
-use ib_health::outage::{Downtime, Expected, Loss, Outages};
+use ib_health::outage::{Downtime, ExpectedCause, Loss, Outages};
 use ib_health::verdict::Reasons;
-use ib_health::{LinkFindings, PortFindings, Reason, Verdict};
+use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::Width;
@@ -31,7 +31,7 @@ impl Watch {
         let links = [(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
         let fabric = Arc::new(fabric(nodes, &links, None));
         let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
-        let link = |link| LinkFindings {
+        let link = |link| LinkAssessment {
             link,
             verdict: Verdict::Unknown,
             since: Moment(0),
@@ -43,13 +43,13 @@ impl Watch {
             upstream: None,
             reference: None,
         };
-        let findings = Findings {
-            ports: vec![PortFindings::default(); fabric.ports.len()],
+        let assessment = Assessment {
+            ports: vec![PortAssessment::default(); fabric.ports.len()],
             links: fabric.links().map(link).collect(),
             regions: Vec::new(),
         };
         let snapshot = Some(Snapshot::blank(fabric, anchor));
-        let seen = Observation { snapshot, findings, ..Observation::default() };
+        let seen = Observation { snapshot, assessment, ..Observation::default() };
         let mut watch = Watch { story: Story::default(), seen, sweep: 0 };
         watch.answer(true);
         assert_eq!(watch.sweep(), [""; 0], "the first one is what others are told against");
@@ -58,7 +58,7 @@ impl Watch {
 
     fn answer(&mut self, answers: bool) {
         for collector in Collector::ALL {
-            self.seen.tally.set_success(collector, answers);
+            self.seen.stats.set_success(collector, answers);
         }
     }
 
@@ -66,8 +66,8 @@ impl Watch {
         self.seen.snapshot.as_mut().unwrap()
     }
 
-    fn link(&mut self) -> &mut LinkFindings {
-        &mut self.seen.findings.links[0]
+    fn link(&mut self) -> &mut LinkAssessment {
+        &mut self.seen.assessment.links[0]
     }
 
     /// Looks, and tells kinds and texts.
@@ -141,7 +141,7 @@ fn losses_are_told_as_they_are_settled() {
     let reboot = Loss {
         number: 3,
         times: 1,
-        expected: Some(Expected::Reboot),
+        expected: Some(ExpectedCause::Reboot),
         at: at(20),
         until: Some(at(40)),
         down: down(20, 20),
@@ -199,19 +199,19 @@ fn a_verdict_is_news_if_somebody_has_to_know() {
 
 #[test]
 fn another_width_is_told_although_the_link_was_down_in_between() {
-    use ib_fabric::snapshot::Fresh;
+    use ib_fabric::snapshot::PortRead;
     let mut watch = Watch::new();
     let ends = watch.link().link;
     let was = *watch.snapshot().status(ends.0).unwrap();
-    let set = |watch: &mut Watch, fresh: Fresh| {
+    let set = |watch: &mut Watch, fresh: PortRead| {
         for port in [ends.0, ends.1] {
             watch.snapshot().statuses[port.0 as usize] = fresh;
         }
     };
-    set(&mut watch, Fresh::Unknown);
+    set(&mut watch, PortRead::Unknown);
     assert_eq!(watch.sweep(), NONE);
     let narrow = ib_mad::port_state::PortStatus { width: Some(Width::X1), ..was };
-    set(&mut watch, Fresh::Told(narrow));
+    set(&mut watch, PortRead::Ok(narrow));
     assert_eq!(watch.sweep(), ["rate: 4x EDR -> 1x EDR"]);
     assert_eq!(watch.sweep(), NONE);
 }
@@ -242,10 +242,10 @@ fn counters_that_fall_together_are_one_event() {
     let mut watch = Watch::new();
     // The switch has its ports in the first places.
     for place in 0..3 {
-        watch.seen.findings.ports[place].counting.resets += 1;
+        watch.seen.assessment.ports[place].counters.resets += 1;
     }
     assert_eq!(watch.sweep(), ["counter_reset: counters of 3 ports fell"]);
-    watch.seen.findings.ports[1].counting.resets += 1;
+    watch.seen.assessment.ports[1].counters.resets += 1;
     assert_eq!(watch.sweep(), ["counter_reset: counters fell"]);
     assert_eq!(watch.sweep(), NONE);
 }
@@ -257,20 +257,20 @@ fn a_congestion_that_pauses_is_the_same_one() {
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root, ports, roots, share, level, since: Moment(0) };
     let began = "congestion_began: ports that wait: 3, up to 30 % of the time (high)";
-    watch.seen.findings.regions = vec![region.clone()];
+    watch.seen.assessment.regions = vec![region.clone()];
     assert_eq!(watch.sweep(), [began]);
     for pause in [1, 10, 20] {
-        watch.seen.findings.regions.clear();
+        watch.seen.assessment.regions.clear();
         for _ in 0..pause {
             assert_eq!(watch.sweep(), NONE);
         }
-        watch.seen.findings.regions = vec![region.clone()];
+        watch.seen.assessment.regions = vec![region.clone()];
         assert_eq!(watch.sweep(), NONE, "after {pause} sweeps without");
     }
-    watch.seen.findings.regions.clear();
+    watch.seen.assessment.regions.clear();
     let told: Vec<String> = (0..30).flat_map(|_| watch.sweep()).collect();
     assert_eq!(told, ["congestion_ended: no ports wait for it any more"]);
-    watch.seen.findings.regions = vec![region];
+    watch.seen.assessment.regions = vec![region];
     assert_eq!(watch.sweep(), [began]);
 }
 
@@ -279,9 +279,9 @@ fn a_congestion_ends_although_the_clock_was_set_back() {
     let mut watch = Watch::new();
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root: PortIndex(1), ports, roots, share, level, since: Moment(0) };
-    watch.seen.findings.regions = vec![region];
+    watch.seen.assessment.regions = vec![region];
     assert_eq!(watch.sweep().len(), 1);
-    watch.seen.findings.regions.clear();
+    watch.seen.assessment.regions.clear();
     watch.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
     let told: Vec<String> = (0..30).flat_map(|_| watch.sweep()).collect();
     assert_eq!(told, ["congestion_ended: no ports wait for it any more"]);

@@ -37,7 +37,7 @@ impl Whole {
             let (about, place) = (About::All, seen.fabric.clone());
             told.push(Event { at, kind, about, place, text, detail: Value::Null });
         };
-        let fails = Collector::ALL.iter().all(|collector| !seen.tally.success(*collector));
+        let fails = Collector::ALL.iter().all(|collector| !seen.stats.success(*collector));
         let began = of.anchor.wall_of(of.began);
         match (std::mem::replace(&mut self.failing, fails), fails) {
             (false, true) => {
@@ -47,9 +47,9 @@ impl Whole {
             (true, false) => tell(Kind::SweepBack, "the fabric can be asked again".into(), began),
             _ => {}
         }
-        let masters = seen.tally.mastership.changes();
+        let masters = seen.stats.mastership.changes();
         if std::mem::replace(&mut self.masters, masters) != masters {
-            let master = seen.tally.mastership.master();
+            let master = seen.stats.mastership.master();
             let port = master.and_then(|end| of.fabric.find(end));
             let name = port.map_or("nobody knows whose", |port| &*of.fabric.node_of(port).name);
             tell(

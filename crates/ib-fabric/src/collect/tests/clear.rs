@@ -5,6 +5,7 @@ use crate::snapshot::Cleared;
 use crate::{PortIndex, Snapshot};
 use ib_mad::method;
 use ib_mad::moment::Anchor;
+use ib_mad::reading::Raw;
 use ib_sim::scenario::{Action, Overrides, Scenario};
 use ib_sim::wire::{Shared, SimWire, Time, look, share};
 use ib_sim::world::World;
@@ -95,7 +96,7 @@ pub(super) fn port(fabric: &Fabric, node: &str, number: u8) -> PortIndex {
     fabric.find((node.identity.guid, number)).unwrap()
 }
 
-fn cleared(wire: &mut Watched, swept: &Snapshot, agents: &mut Agents) -> Vec<Cleared> {
+fn cleared(wire: &mut Watched, swept: &Snapshot<Raw>, agents: &mut Agents) -> Vec<Cleared> {
     let mut clearing = Clearing::new(swept, agents);
     walk(wire, &mut clearing);
     clearing.finish()
