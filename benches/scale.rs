@@ -24,7 +24,7 @@ use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::metrics::Exposition;
 use fabric_exporter::monitor::Monitor;
-use fabric_observation::{SharedState, Observation};
+use fabric_observation::{Observation, SharedState};
 use ib_mad::Moment;
 use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
@@ -190,7 +190,8 @@ fn measure(size: Size) -> Cost {
 
     let settings = settings();
     let stop = Arc::new(AtomicBool::new(false));
-    let (board, mut seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+    let (board, mut seen) =
+        watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let wire = open();
     let thread = std::thread::spawn(move || {

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use fabric_exporter::config::options::Options;
 use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::monitor::Monitor;
-use fabric_observation::{SharedState, Observation};
+use fabric_observation::{Observation, SharedState};
 use ib_mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
 use ib_mad::moment::Anchor;
 use ib_mad::p_key::PKey;

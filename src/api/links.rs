@@ -257,7 +257,12 @@ mod tests {
         link.outages.last_change = Some(snapshot.ended);
         link.upstream = Some(port(&snapshot, 1, 2));
         let fabric = "f".into();
-        Observation { fabric, snapshot: Some(snapshot), assessment, ..Observation::default() }
+        Observation {
+            fabric,
+            snapshot: Some(snapshot.into()),
+            assessment,
+            ..Observation::default()
+        }
     }
 
     #[test]
@@ -320,7 +325,7 @@ mod tests {
         of_leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
         of_leaf.bit_errors.limit = f32::INFINITY;
         observation.assessment.links[0].since = Moment::NEVER;
-        let anchor = &mut observation.snapshot.as_mut().unwrap().anchor;
+        let anchor = &mut Arc::make_mut(observation.snapshot.as_mut().unwrap()).anchor;
         anchor.wall = SystemTime::UNIX_EPOCH - Duration::from_secs(1_000_000_000);
         let told = links(&[Arc::new(observation)], &Ask::default());
         let text = serde_json::to_string(&told).unwrap();

@@ -186,8 +186,9 @@ fn the_document_is_made_from_the_types() {
 /// The routes as axum has them: it tells them to who debugs.
 #[test]
 fn each_route_is_described_and_nothing_else() {
-    let (_sender, latest) =
-        tokio::sync::watch::channel(std::sync::Arc::new(Exposition::render(SharedState::default())));
+    let (_sender, latest) = tokio::sync::watch::channel(std::sync::Arc::new(Exposition::render(
+        SharedState::default(),
+    )));
     let shown = format!("{:?}", super::router(latest, Archive::new(None)));
     let quoted = shown.split('"').filter(|text| text.starts_with("/api/"));
     let question = format!("{PATH}/{{question}}");

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fabric_observation::host::HostObservation;
-use fabric_observation::{SharedState, Collector, Observation};
+use fabric_observation::{Collector, Observation, SharedState};
 use ib_fabric::{NodeIndex, Snapshot};
-use ib_health::congestion::{RootCause, Region as Waiting};
+use ib_health::congestion::{Region as Waiting, RootCause};
 use ib_health::{Reason, Verdict};
 use ib_mad::Guid;
 use ib_mad::port_state;
@@ -71,7 +71,12 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         reasons: counted(reasons),
         worst: ranked(std::slice::from_ref(observation), &suspect, 0, MOST).links,
         regions: assessment.regions.len(),
-        congestion: assessment.regions.iter().take(MOST).map(|waiting| region(waiting, of)).collect(),
+        congestion: assessment
+            .regions
+            .iter()
+            .take(MOST)
+            .map(|waiting| region(waiting, of))
+            .collect(),
         ..blank
     }
 }
@@ -223,7 +228,7 @@ mod tests {
         let waiting = Waiting { root: leaf, ports, roots, share: 0.5, level, since };
         assessment.regions = vec![waiting];
         let fabric = "f".into();
-        let snapshot = Some(snapshot);
+        let snapshot = Some(snapshot.into());
         let swept = Observation { fabric, snapshot, assessment, ..Observation::default() };
         let unswept = Observation { fabric: "g".into(), ..Observation::default() };
         let host = HostObservation {

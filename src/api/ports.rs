@@ -2,7 +2,7 @@
 
 use ib_fabric::topology::{Link as Cable, LinkId};
 use ib_fabric::{NodeIndex, PortIndex};
-use ib_health::congestion::{RootCause, Role};
+use ib_health::congestion::{Role, RootCause};
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
 use ib_mad::port_state::{PortStatus, physical, state};

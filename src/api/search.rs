@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::address;
-use fabric_observation::{SharedState, Observation};
+use fabric_observation::{Observation, SharedState};
 use ib_fabric::topology::{End, LinkId};
 use ib_fabric::{NodeIndex, PortIndex, Snapshot, unique};
 use ib_mad::label;
@@ -279,7 +279,7 @@ mod tests {
     fn board() -> SharedState {
         let swept = Observation {
             fabric: "f".into(),
-            snapshot: Some(snapshot()),
+            snapshot: Some(snapshot().into()),
             ..Observation::default()
         };
         let host = HostObservation {
@@ -338,7 +338,7 @@ mod tests {
     fn a_shared_name_finds_each_of_its_nodes() {
         let mut board = board();
         let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
-        let snapshot = Arc::make_mut(seen).snapshot.as_mut().unwrap();
+        let snapshot = Arc::make_mut(Arc::make_mut(seen).snapshot.as_mut().unwrap());
         let mut nodes = (*snapshot.fabric).clone();
         for node in &mut nodes.nodes {
             node.name = format!("Q2#{:06x}", node.identity.guid.0);

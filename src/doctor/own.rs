@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::config::{FabricSettings, Settings};
-use crate::monitor::{m_keys_in, names_in, work_in};
+use crate::monitor::{m_keys_in, maintenance_in, names_in};
 use exporter_web::inspection::inspect;
 use fabric_history::file::free;
 use fabric_history::settings::HistorySettings;
@@ -51,7 +51,7 @@ pub fn check(own: &Own) -> Vec<Finding> {
     findings.extend(of_m_key_files(fabrics));
     findings.extend(of_site_file(fabrics, "--health.maintenance-file", |fabric| {
         let path = fabric.maintenance_file.as_ref()?;
-        let read = work_in(path);
+        let read = maintenance_in(path);
         Some((path.clone(), read.map(|work| work.len()).map_err(|error| error.lines().join("; "))))
     }));
     findings.extend(own.settings.history.iter().flat_map(of_history));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use exporter_web::reload::Reload;
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
-use fabric_observation::{SharedState, Collector, Observation, RecorderStats, RecorderErrorKind};
+use fabric_observation::{Collector, Observation, RecorderErrorKind, RecorderStats, SharedState};
 use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{Outcome, ROUND_TRIP_BOUNDS};
@@ -148,7 +148,7 @@ families! {
         });
     "infiniband_host_reads" Counter []
         "Looks at this host's own devices."
-        => |about, out| about.host(|it| out.put(&[], it.looks));
+        => |about, out| about.host(|it| out.put(&[], it.reads));
     "infiniband_host_events_dropped" Counter ["consumer"]
         "Events of this host's devices that were dropped because too many waited: by the host collector while it read devices, or by the judges of fabrics while no sweep took them."
         => |about, out| about.host(|it| {

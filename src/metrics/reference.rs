@@ -7,7 +7,7 @@ use ib_mad::counter::{Place, TABLE};
 use rdma_host::model::{ethernet, hw_counter};
 
 use super::family::Family;
-use super::{about, fabrics, assessment, host, subnet, summary};
+use super::{about, fabrics, findings, host, subnet, summary};
 
 const INTRODUCTION: &str = "\
 # Metrics

@@ -13,7 +13,7 @@ use crate::api::overview::overview;
 use fabric_history::clock::Clock;
 use fabric_history::model::Told;
 use fabric_history::source::Wanted;
-use fabric_observation::{SharedState, MonitorStats};
+use fabric_observation::{MonitorStats, SharedState};
 
 use super::ask::{self, written};
 use super::page::Page;
@@ -340,7 +340,7 @@ mod tests {
         for (link, verdict) in assessment.links.iter_mut().zip(verdicts) {
             link.verdict = verdict;
         }
-        let (fabric, snapshot) = (name.to_owned(), Some(snapshot));
+        let (fabric, snapshot) = (name.to_owned(), Some(snapshot.into()));
         Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })
     }
 

@@ -31,7 +31,7 @@ pub fn status(board: &SharedState) {
     });
     let host = board.host.iter().map(|host| {
         let devices = host.snapshot.as_ref().map_or(0, |snapshot| snapshot.devices.len());
-        format!("this host: {devices} devices, {} looks", host.looks)
+        format!("this host: {devices} devices, {} looks", host.reads)
     });
     let line = fabrics.chain(host).collect::<Vec<_>>().join("; ");
     tell(&[NotifyState::Status(&line)]);

@@ -92,7 +92,7 @@ fn a_file_of_version_1_is_recorded_on() {
         (*simulated.observation()).clone()
     };
     for sweep in 1..=300u64 {
-        let snapshot = seen.snapshot.as_mut().unwrap();
+        let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
         snapshot.began = Moment::default() + minutes(8) + SWEEP * sweep as u32;
         snapshot.ended = snapshot.began;
         let fabric = Arc::clone(&snapshot.fabric);

@@ -14,7 +14,7 @@ use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::{Exposition, Format};
 use fabric_exporter::monitor::Monitor;
-use fabric_observation::{SharedState, Observation};
+use fabric_observation::{Observation, SharedState};
 use ib_mad::method;
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, Moment};

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::cli::daemon::{capturing_monitor, start_log};
 use crate::cli::{Exit, Fatal};
 use crate::config::{FabricSettings, Settings};
-use fabric_observation::{SharedState, Observation};
+use fabric_observation::{Observation, SharedState};
 use ib_mad::clock::Clock;
 use ib_umad::umad::Umad;
 

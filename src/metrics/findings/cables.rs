@@ -15,7 +15,9 @@ const ENDS: [[&str; 4]; 2] = [
 pub(super) const LINKS: &[(Family, TellCable)] = &[
     (LINK_INFO, |cable, line| {
         let fabric = &cable.snapshot.fabric;
-        for (labels, port) in ENDS.into_iter().zip([cable.assessment.link.0, cable.assessment.link.1]) {
+        for (labels, port) in
+            ENDS.into_iter().zip([cable.assessment.link.0, cable.assessment.link.1])
+        {
             let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
             line.label(labels[0], &guid.to_string());
             line.label(labels[1], itoa::Buffer::new().format(number));

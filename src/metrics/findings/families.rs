@@ -4,9 +4,9 @@
 use crate::metrics::family::{Family, Kind};
 use crate::metrics::line::Line;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
+use ib_health::assessment::CounterStatus;
 use ib_health::bit_errors::BerWindow;
 use ib_health::congestion::{Region, Role};
-use ib_health::assessment::CounterStatus;
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::TABLE as COUNTERS;
 use ib_mad::moment::Anchor;

@@ -25,7 +25,7 @@ fn told(so: impl FnOnce(&Snapshot, &mut Assessment)) -> Vec<String> {
     so(&snapshot, &mut assessment);
     let observation = Observation {
         fabric: "f".into(),
-        snapshot: Some(snapshot),
+        snapshot: Some(snapshot.into()),
         assessment,
         ..Observation::default()
     };
@@ -224,7 +224,7 @@ fn what_is_no_number_has_no_sample() {
 
 #[test]
 fn a_fabric_that_was_not_judged_has_nothing_to_tell() {
-    let observation = Observation { snapshot: Some(snapshot()), ..Observation::default() };
+    let observation = Observation { snapshot: Some(snapshot().into()), ..Observation::default() };
     assert!(render(&[Arc::new(observation)]).is_empty());
 }
 
@@ -232,7 +232,8 @@ fn a_fabric_that_was_not_judged_has_nothing_to_tell() {
 fn places_are_in_order_and_families_are_told_once() {
     let snapshot = snapshot();
     let assessment = fine(&snapshot);
-    let observation = Observation { snapshot: Some(snapshot), assessment, ..Observation::default() };
+    let observation =
+        Observation { snapshot: Some(snapshot.into()), assessment, ..Observation::default() };
     let parts = render(&[Arc::new(observation)]);
     assert!(parts.len() > 5 && parts.is_sorted_by(|a, b| a.place < b.place));
 }

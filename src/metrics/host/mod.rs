@@ -9,12 +9,12 @@ pub use families::{ethernet_head, families, hw_head};
 
 use std::sync::Arc;
 
-use fabric_observation::host::HostObservation;
-use ib_health::assessment::CounterStatus;
+use fabric_observation::host::{HostObservation, HostPortTotals};
+use ib_mad::Reading;
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
-use ib_mad::{Guid, PortNumber};
 use ib_mad::port_event::PortEventKind;
+use ib_mad::{Guid, PortNumber};
 use rdma_host::model::{Device, HwReading, Netdev, Port, cm, ethernet, hw_counter};
 
 use super::fabrics::{PORT_STATES, counter_head};
@@ -33,8 +33,8 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     let Some(snapshot) = &observation.snapshot else { return Vec::new() };
     let mut labelled = Labelled::default();
     for (index, device) in snapshot.devices.iter().enumerate() {
-        let counting = observation.counting.get(index).map(Vec::as_slice);
-        labelled.add(observation, &snapshot.anchor, device, counting.unwrap_or_default());
+        let totals = observation.totals.get(index).map(Vec::as_slice);
+        labelled.add(observation, &snapshot.anchor, device, totals.unwrap_or_default());
     }
     let mut parts = Parts::default();
     labelled.states_and_counters(&mut parts);
@@ -64,7 +64,8 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
 struct Labelled<'a> {
     devices: With<'a, Device>,
     ports: With<'a, Port>,
-    /// How the counters of the ports fared, in the same order.
+    /// The totals of the ports, in the same order, and the state of their counters.
+    totals: Vec<Option<&'a Reading>>,
     counted: Vec<Counted<'a>>,
     netdevs: With<'a, Netdev>,
     /// Of ports and of devices.
@@ -77,16 +78,17 @@ impl<'a> Labelled<'a> {
         observation: &HostObservation,
         anchor: &'a Anchor,
         device: &'a Device,
-        counting: &'a [CounterStatus],
+        totals: &'a [HostPortTotals],
     ) {
         let labels = |port| labels(observation, &device.name, port, device.about.guid);
         self.devices.push((labels(None), device));
         self.hw.push((labels(None), &device.hw));
         for (index, port) in device.ports.iter().enumerate() {
             let labels = labels(Some(port.number));
-            // Nobody knows how counters fare that were not read.
-            let counting = counting.get(index).filter(|_| !port.reading.is_empty());
-            self.counted.push(Counted { anchor, counting });
+            // The state of counters that were not read is not known.
+            let read = totals.get(index).filter(|_| !port.reading.is_empty());
+            self.totals.push(read.map(|totals| &totals.reading));
+            self.counted.push(Counted { anchor, counting: read.map(|totals| &totals.counters) });
             self.hw.push((labels.clone(), &port.hw));
             for netdev in &port.netdevs {
                 let mut labels = labels.clone();
@@ -108,9 +110,10 @@ impl<'a> Labelled<'a> {
         for row in COUNTERS {
             let place = Place::Counter(row.counter as usize);
             parts.add(place, counter_head(row.counter), |text, name| {
-                for (labels, port) in &self.ports {
-                    let raw = port.reading.get(row.counter);
-                    Line::new(text, name, labels).value_of(raw.map(|raw| scaled(raw, row.scale)));
+                for ((labels, _), totals) in self.ports.iter().zip(&self.totals) {
+                    let total = totals.and_then(|totals| totals.get(row.counter));
+                    let value = total.map(|total| scaled(total, row.scale));
+                    Line::new(text, name, labels).value_of(value);
                 }
             });
         }
@@ -211,7 +214,7 @@ fn events(observation: &HostObservation, devices: &With<'_, Device>, parts: &mut
             Line::new(text, name, labels).value(is_heard(&device.name).into());
         }
     });
-    let places: Vec<_> = (observation.port_events.places())
+    let places: Vec<_> = (observation.port_events.iter())
         .map(|((device, port), tally)| {
             (labels(observation, device, *port, tally.guid), is_heard(device), *port, tally)
         })
@@ -273,6 +276,7 @@ fn labels(
 mod tests {
     use super::*;
     use fabric_observation::host::MissingDevice;
+    use ib_health::assessment::CounterStatus;
     use ib_health::testing::saturated;
     use ib_mad::Moment;
     use ib_mad::counter::Counter;
@@ -281,7 +285,13 @@ mod tests {
     use rdma_host::testing::{port, snapshot};
 
     fn observation(ports: Vec<Port>) -> HostObservation {
+        let totals = |port: &Port| HostPortTotals {
+            reading: port.reading.clone().into_totals(|reading, counter| reading.get(counter)),
+            counters: CounterStatus::default(),
+            reset_offsets: None,
+        };
         HostObservation {
+            totals: vec![ports.iter().map(totals).collect()],
             snapshot: Some(snapshot("mlx5_0", ports)),
             rails: Rails::new(Vec::new(), "ib".into()),
             ..HostObservation::default()
@@ -319,7 +329,9 @@ mod tests {
         let mut observation = observation(vec![read, silent]);
         let mut full = saturated(Counter::SymbolErrors, true);
         full.resets = 3;
-        observation.counting = vec![vec![full, full]];
+        for totals in &mut observation.totals[0] {
+            totals.counters = full;
+        }
         let lines = samples(&observation);
         let told: Vec<_> = lines.iter().filter(|line| line.contains("_counter_")).collect();
         assert_eq!(
@@ -390,7 +402,8 @@ mod tests {
     #[test]
     fn a_device_that_is_gone_is_down_and_nothing_else() {
         let mut observation = observation(vec![port(1)]);
-        let missing = |name: &str, guid| MissingDevice { name: name.into(), guid, since: Moment::NEVER };
+        let missing =
+            |name: &str, guid| MissingDevice { name: name.into(), guid, since: Moment::NEVER };
         observation.missing = vec![missing("mlx5_1", Some(Guid(0xdef))), missing("vf", None)];
         let lines = samples(&observation);
         let gone: Vec<_> = lines
@@ -431,7 +444,7 @@ mod tests {
     #[test]
     fn each_family_is_told_once_and_in_the_order_of_places() {
         let mut observation = observation(vec![port(1), port(2)]);
-        observation.port_events.see(observation.snapshot.as_ref().unwrap());
+        observation.port_events.add_snapshot(observation.snapshot.as_ref().unwrap());
         let parts = render(&observation);
         assert!(parts.is_sorted_by(|a, b| a.place < b.place));
         let mut names: Vec<_> = parts.iter().map(|part| part.head.name.clone()).collect();

@@ -20,7 +20,7 @@ use crate::file::whole;
 use crate::file::whole::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
-use fabric_observation::{SharedState, Observation, RecorderStats};
+use fabric_observation::{Observation, RecorderStats, SharedState};
 use ib_fabric::Snapshot;
 use ib_health::Assessment;
 use ib_health::totals::TotalsSeed;
@@ -204,7 +204,7 @@ impl Recorder {
         }
         if sweep.is_some() || !watched.events.is_empty() {
             let began = Instant::now();
-            let sweep = sweep.map(|sweep| (sweep, &seen.assessment));
+            let sweep = sweep.map(|sweep| (&**sweep, &seen.assessment));
             let time = watched.clock.believed();
             match self.write(&seen.fabric, &watched.events, sweep, time) {
                 Ok(()) => {

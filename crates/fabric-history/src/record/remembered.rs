@@ -10,7 +10,10 @@ use ib_health::totals::ResetOffsets;
 use super::catalog::Catalog;
 
 /// What counters had counted before they fell last, by port.
-pub fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u32, Arc<ResetOffsets>>> {
+pub fn befores(
+    db: &Connection,
+    catalog: &Catalog,
+) -> rusqlite::Result<HashMap<u32, Arc<ResetOffsets>>> {
     let mut befores: HashMap<u32, ResetOffsets> = HashMap::new();
     let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
     let mut rows = statement.query([])?;

@@ -65,7 +65,9 @@ impl MissingDevices {
 
     /// Removes devices that are back, under their names or, as after a driver was loaded again, under others.
     fn remove_returned(&mut self, snapshot: &HostSnapshot) {
-        for device in snapshot.devices.iter().filter(|device| !self.present.contains_key(&device.name)) {
+        for device in
+            snapshot.devices.iter().filter(|device| !self.present.contains_key(&device.name))
+        {
             let name = &device.name;
             self.gone.retain(|old, missing| {
                 let is_back = old == name || is_same(missing.guid, device.about.guid);
@@ -97,7 +99,8 @@ impl MissingDevices {
                 guid,
                 "the device is gone: its driver was unloaded, or the device failed or was removed"
             );
-            let missing = MissingDevice { name: Arc::clone(name), guid: known.guid, since: snapshot.ended };
+            let missing =
+                MissingDevice { name: Arc::clone(name), guid: known.guid, since: snapshot.ended };
             self.gone.insert(Arc::clone(name), missing);
         }
     }

@@ -331,7 +331,11 @@ mod tests {
         for (events, state, lost) in [
             (&[][..], state::ACTIVE, 1),
             (&[], state::DOWN, 1),
-            (&[(150, PortEventKind::DeviceFatal), (160, PortEventKind::PortActive)], state::ACTIVE, 1),
+            (
+                &[(150, PortEventKind::DeviceFatal), (160, PortEventKind::PortActive)],
+                state::ACTIVE,
+                1,
+            ),
             (&[(150, PortEventKind::DeviceFatal)], state::ACTIVE, 1),
         ] {
             let mut counts = HostPortEvents::default();
@@ -392,7 +396,7 @@ mod tests {
             counts.add_snapshot(&snapshot(&format!("vf{device}"), vec![port(1)]));
             read(&mut counts, 2, state::DOWN);
         }
-        assert!(counts.places.len() <= MAX_PORTS + 4, "{}", counts.places.len());
+        assert!(counts.ports.len() <= MAX_PORTS + 4, "{}", counts.ports.len());
         assert_eq!(losses(&counts), 1, "what is there keeps its count");
     }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::rate::{Speed, Width};
-use ib_mad::{Guid, Lid, PortNumber, Reading};
+use ib_mad::reading::{Raw, Reading};
+use ib_mad::{Guid, Lid, PortNumber};
 
 /// One look at all of a host's devices: immutable, and everything that tellers need.
 #[derive(Clone, Debug)]
@@ -97,7 +98,7 @@ pub struct Port {
     /// The LID of its subnet manager.
     pub sm_lid: Option<Lid>,
     /// The counters that InfiniBand has.
-    pub reading: Reading,
+    pub reading: Reading<Raw>,
     /// The counters that its driver has besides.
     pub hw: HwReading,
     /// The counters of the connection manager, if they are read.

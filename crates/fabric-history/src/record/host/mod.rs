@@ -43,7 +43,7 @@ impl HostDevices {
         let look = seen.snapshot.as_ref()?;
         // Until each fabric was swept nobody knows whether a device is in one.
         let swept: Option<Vec<&Snapshot>> =
-            fabrics.iter().map(|fabric| fabric.snapshot.as_ref()).collect();
+            fabrics.iter().map(|fabric| fabric.snapshot.as_deref()).collect();
         let swept = swept?;
         let is_told = |guid| swept.iter().any(|sweep| sweep.fabric.node_by_guid(guid).is_some());
         let ours: Vec<Ours<'_>> = (look.devices.iter().zip(&seen.ids).enumerate())
@@ -54,13 +54,13 @@ impl HostDevices {
         if self.shape.fabric.nodes.is_empty() {
             return None;
         }
-        let snapshot = self.snapshot(look, &ours);
+        let snapshot = self.snapshot(seen, look, &ours);
         let assessment = self.assessment(seen, &ours);
         let told = self.ports.follow(&seen.port_events, look, &snapshot);
         let mut observation = Observation {
             fabric: HOST_FABRIC.to_owned(),
             interval: seen.interval,
-            snapshot: Some(snapshot),
+            snapshot: Some(Arc::new(snapshot)),
             assessment,
             ..Observation::default()
         };
@@ -72,20 +72,23 @@ impl HostDevices {
         Some((observation, told))
     }
 
-    fn snapshot(&self, look: &HostSnapshot, ours: &[Ours<'_>]) -> Snapshot {
+    fn snapshot(&self, seen: &HostObservation, look: &HostSnapshot, ours: &[Ours<'_>]) -> Snapshot {
         let fabric = &self.shape.fabric;
         let mut snapshot = Snapshot::blank(Arc::clone(fabric), look.anchor);
         (snapshot.began, snapshot.ended) = (look.began, look.ended);
         snapshot.statuses.fill(PortRead::Unknown);
-        for Ours { id, device, .. } in ours {
+        for Ours { at, id, device } in ours {
             let Some(node) = fabric.node_by_guid(*id) else { continue };
             snapshot.silent[node.0 as usize] = !device.answers;
-            for port in &device.ports {
+            for (port, totals) in
+                device.ports.iter().zip(seen.totals.get(*at).into_iter().flatten())
+            {
                 let Some(place) = fabric.find((*id, port.number)) else { continue };
                 let place = place.0 as usize;
-                snapshot.statuses[place] = shape::status(port).map_or(PortRead::Unknown, PortRead::Ok);
-                if !port.reading.is_empty() {
-                    snapshot.readings[place] = Some(port.reading.clone());
+                snapshot.statuses[place] =
+                    shape::status(port).map_or(PortRead::Unknown, PortRead::Ok);
+                if !totals.reading.is_empty() {
+                    snapshot.readings[place] = Some(totals.reading.clone());
                 }
             }
         }
@@ -97,11 +100,12 @@ impl HostDevices {
         let fabric = &self.shape.fabric;
         self.found.retain(|end, _| fabric.find(*end).is_some());
         for Ours { at, id, device } in ours {
-            let counting = seen.counting.get(*at).into_iter().flatten();
-            let befores = seen.befores.get(*at).into_iter().flatten();
-            for ((port, counting), before) in device.ports.iter().zip(counting).zip(befores) {
+            for (port, totals) in
+                device.ports.iter().zip(seen.totals.get(*at).into_iter().flatten())
+            {
                 let found = self.found.entry((*id, port.number)).or_default();
-                (found.counters, found.before) = (*counting, before.clone());
+                found.counters = totals.counters;
+                found.reset_offsets.clone_from(&totals.reset_offsets);
             }
         }
         let of = |port| self.found.get(&fabric.end(port)).cloned().unwrap_or_default();

@@ -11,9 +11,9 @@ use fabric_observation::host::{HostPortEvents, PortEventCounts, PortKey};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::evidence;
 use ib_mad::Guid;
+use ib_mad::port_event::PortEventKind;
 use ib_mad::rate::{Speed, Width};
 use rdma_host::model::HostSnapshot;
-use ib_mad::port_event::PortEventKind;
 
 /// What is remembered of all ports and devices.
 #[derive(Debug, Default)]
@@ -129,7 +129,8 @@ impl Teller<'_> {
     }
 
     fn fatal(&mut self, tally: &PortEventCounts) {
-        let at = tally.get(PortEventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
+        let at =
+            tally.get(PortEventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
         self.tell(Kind::DeviceFatal, "the device or its driver goes away".into(), at);
     }
 }

@@ -3,14 +3,16 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::event::About;
 use crate::record::story::Story;
+use fabric_observation::host::HostPortTotals;
 use ib_fabric::testing::{fabric, found};
 use ib_health::assessment::CounterStatus;
 use ib_mad::Counter;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
+use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::port_state::state;
 use ib_mad::rate::Width;
-use ib_mad::port_event::{PortEvent, PortEventKind};
+use rdma_host::model::Port;
 use rdma_host::testing::{port, snapshot};
 
 fn moment(millis: u64) -> Moment {
@@ -50,7 +52,13 @@ impl Watch {
         let millis = self.millis + after;
         let at = Anchor { moment: moment(millis), wall: wall(millis) };
         let port = (kind != PortEventKind::DeviceFatal).then_some(1);
-        self.seen.port_events.hear(&Told { at, device: "mlx5_0".into(), port, kind });
+        self.seen.port_events.add_event(&PortEvent {
+            at,
+            device: "mlx5_0".into(),
+            guid: None,
+            port,
+            kind,
+        });
     }
 
     fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<Event>)> {
@@ -68,12 +76,16 @@ impl Watch {
             left_out: 0,
             problem: None,
         };
-        self.seen.port_events.see(&look);
+        self.seen.port_events.add_snapshot(&look);
         let devices = || self.next.iter();
         self.seen.ids = devices().map(|device| device.about.guid.unwrap_or_default()).collect();
-        let sizes = || devices().map(|device| device.ports.len());
-        self.seen.counting = sizes().map(|ports| vec![CounterStatus::default(); ports]).collect();
-        self.seen.befores = sizes().map(|ports| vec![None; ports]).collect();
+        let totals = |port: &Port| HostPortTotals {
+            reading: port.reading.clone().into_totals(|reading, counter| reading.get(counter)),
+            counters: CounterStatus::default(),
+            reset_offsets: None,
+        };
+        self.seen.totals =
+            devices().map(|device| device.ports.iter().map(totals).collect()).collect();
         self.seen.snapshot = Some(look);
         self.seen.reads += 1;
         self.devices.follow(&self.seen, fabrics)
@@ -91,7 +103,7 @@ impl Watch {
         self.told.iter().map(tell).collect()
     }
 
-    fn port(&mut self) -> &mut rdma_host::model::Port {
+    fn port(&mut self) -> &mut Port {
         &mut self.next[0].ports[0]
     }
 }
@@ -170,7 +182,7 @@ fn the_fabric_is_the_same_one_while_devices_stay() {
     let mut watch = Watch::new();
     let mut fabric_of = |change: &mut dyn FnMut(&mut Device)| {
         change(&mut watch.next[0]);
-        watch.observe(&[]).unwrap().0.snapshot.unwrap().fabric
+        Arc::clone(&watch.observe(&[]).unwrap().0.snapshot.unwrap().fabric)
     };
     let first = fabric_of(&mut |_| {});
     let same = fabric_of(&mut |device| device.ports[0].state = Some(state::DOWN));
@@ -191,15 +203,15 @@ fn totals_and_how_counters_fared_stand_at_their_ports() {
     let (seen, _) = watch.observe(&[]).unwrap();
     let reading = |seen: &Observation| seen.snapshot.as_ref().unwrap().readings[0].clone();
     assert_eq!(reading(&seen).unwrap().get(Counter::SymbolErrors), Some(7));
-    watch.seen.counting[0][0].resets = 1;
-    watch.seen.befores[0][0] = Some(Arc::new([5; _]));
+    watch.seen.totals[0][0].counters.resets = 1;
+    watch.seen.totals[0][0].reset_offsets = Some(Arc::new([5; _]));
     let (seen, _) = watch.devices.follow(&watch.seen, &[]).unwrap();
     assert_eq!((seen.assessment.ports[0].counters.resets, seen.fabric.as_str()), (1, "host"));
     // Of one that is gone it is what it was: that is no reset.
     watch.next.clear();
     let (seen, _) = watch.observe(&[]).unwrap();
     let found = &seen.assessment.ports[0];
-    assert_eq!((found.counters.resets, found.before.as_ref().unwrap()[0]), (1, 5));
+    assert_eq!((found.counters.resets, found.reset_offsets.as_ref().unwrap()[0]), (1, 5));
     assert_eq!(reading(&seen), None);
 }
 
@@ -212,7 +224,7 @@ fn a_device_that_a_fabric_tells_of_is_left_to_it() {
     let of = |guid| {
         let fabric = Arc::new(fabric(vec![found(guid, NodeKind::Ca, 1)], &[], None));
         let anchor = Anchor { moment: moment(0), wall: wall(0) };
-        let snapshot = Some(Snapshot::blank(fabric, anchor));
+        let snapshot = Some(Arc::new(Snapshot::blank(fabric, anchor)));
         Arc::new(Observation { snapshot, ..Observation::default() })
     };
     assert!(watch.observe(&[of(0xabc)]).is_none());

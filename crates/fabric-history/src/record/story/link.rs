@@ -125,7 +125,8 @@ impl Look<'_> {
             .map(|(reason, weight, evidence)| json!({"reason": reason, "verdict": weight, "evidence": evidence}))
             .collect();
         Event {
-            at: self.snapshot.anchor.wall_of(self.snapshot.ended),
+            // Later than the sweep if an event changed it.
+            at: self.snapshot.anchor.wall_of(self.snapshot.ended.max(found.since)),
             kind: Kind::Verdict,
             about: About::Link(id),
             place,

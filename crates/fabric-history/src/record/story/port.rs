@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::event::{About, Kind};
 use crate::file::tier::Tier;
 use ib_fabric::PortIndex;
+use ib_health::assessment::CounterStatus;
 use ib_health::congestion::GRACE;
 use ib_health::evidence;
-use ib_health::assessment::CounterStatus;
 use ib_mad::port_state::PortStatus;
 use ib_mad::{Counter, Guid, Moment};
 

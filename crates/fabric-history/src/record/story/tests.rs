@@ -48,7 +48,7 @@ impl Watch {
             links: fabric.links().map(link).collect(),
             regions: Vec::new(),
         };
-        let snapshot = Some(Snapshot::blank(fabric, anchor));
+        let snapshot = Some(Arc::new(Snapshot::blank(fabric, anchor)));
         let seen = Observation { snapshot, assessment, ..Observation::default() };
         let mut watch = Watch { story: Story::default(), seen, sweep: 0 };
         watch.answer(true);
@@ -63,7 +63,7 @@ impl Watch {
     }
 
     fn snapshot(&mut self) -> &mut Snapshot {
-        self.seen.snapshot.as_mut().unwrap()
+        Arc::make_mut(self.seen.snapshot.as_mut().unwrap())
     }
 
     fn link(&mut self) -> &mut LinkAssessment {

@@ -95,7 +95,10 @@ fn wanted_devices_stay_open_until_removed() {
     assert!(registry.rescan(now));
     registry.open_one(now);
     registry.open_one(now);
-    assert_eq!((host.open(), registry.next_due()), (vec!["uverbs0".to_owned(), "uverbs2".to_owned()], None));
+    assert_eq!(
+        (host.open(), registry.next_due()),
+        (vec!["uverbs0".to_owned(), "uverbs2".to_owned()], None)
+    );
     assert!(!registry.rescan(now), "nothing new");
 
     // The kernel removes the node from its class before it sends the uevent.
