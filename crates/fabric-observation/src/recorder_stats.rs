@@ -67,17 +67,17 @@ pub struct RecorderStats {
 }
 
 macro_rules! numbers {
-    ($($get:ident $add:ident $about:literal;)+) => {
+    ($($get:ident $change:ident $method:ident $about:literal;)+) => {
         impl RecorderStats {
             $(
-                #[doc = $about]
+                #[doc = concat!($about, ".")]
                 pub fn $get(&self) -> u64 {
                     self.$get.load(Ordering::Relaxed)
                 }
 
-                #[doc = concat!("Adds to: ", $about)]
-                pub fn $add(&self, more: u64) {
-                    self.$get.fetch_add(more, Ordering::Relaxed);
+                #[doc = concat!("Sets or adds to: ", $about, ".")]
+                pub fn $change(&self, value: u64) {
+                    self.$get.$method(value, Ordering::Relaxed);
                 }
             )+
         }
@@ -85,9 +85,35 @@ macro_rules! numbers {
 }
 
 numbers! {
-    frames add_frames "Frames of counters written.";
-    events add_events "Events written.";
-    missed add_missed "Sweeps that arrived while an earlier one was still being written.";
+    frames add_frames fetch_add "Frames of counters written";
+    events add_events fetch_add "Events written";
+    missed add_missed fetch_add "Sweeps that arrived while an earlier one was still being written";
+    bytes set_bytes store "The size of the file in bytes";
+    floor set_floor store "The free bytes of the disk that the recorder leaves";
+}
+
+macro_rules! optional_numbers {
+    ($($get:ident $set:ident $about:literal;)+) => {
+        impl RecorderStats {
+            $(
+                #[doc = concat!($about, ", if that is known.")]
+                pub fn $get(&self) -> Option<u64> {
+                    self.$get.get().map(|value| value.load(Ordering::Relaxed))
+                }
+
+                #[doc = concat!("Sets: ", $about, ".")]
+                pub fn $set(&self, value: u64) {
+                    let known = self.$get.get_or_init(AtomicU64::default);
+                    known.store(value, Ordering::Relaxed);
+                }
+            )+
+        }
+    };
+}
+
+optional_numbers! {
+    free set_free "The free bytes of the disk";
+    set_aside count_set_aside "The number of damaged files beside the file";
 }
 
 impl RecorderStats {
@@ -104,46 +130,6 @@ impl RecorderStats {
     /// Counts a failed write.
     pub fn add_error(&self, kind: RecorderErrorKind) {
         self.errors[kind as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How many damaged files lie beside the file, if that is known.
-    pub fn set_aside(&self) -> Option<u64> {
-        self.set_aside.get().map(|count| count.load(Ordering::Relaxed))
-    }
-
-    /// Sets how many damaged files lie beside the file.
-    pub fn count_set_aside(&self, count: u64) {
-        self.set_aside.get_or_init(|| AtomicU64::new(count)).store(count, Ordering::Relaxed);
-    }
-
-    /// The size of the file in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Sets the size of the file.
-    pub fn set_bytes(&self, bytes: u64) {
-        self.bytes.store(bytes, Ordering::Relaxed);
-    }
-
-    /// The free bytes of its disk, if they are known.
-    pub fn free(&self) -> Option<u64> {
-        self.free.get().map(|free| free.load(Ordering::Relaxed))
-    }
-
-    /// Sets the free bytes of its disk.
-    pub fn set_free(&self, bytes: u64) {
-        self.free.get_or_init(|| AtomicU64::new(bytes)).store(bytes, Ordering::Relaxed);
-    }
-
-    /// The free bytes that the recorder leaves.
-    pub fn floor(&self) -> u64 {
-        self.floor.load(Ordering::Relaxed)
-    }
-
-    /// Sets the free bytes that the recorder leaves.
-    pub fn set_floor(&self, bytes: u64) {
-        self.floor.store(bytes, Ordering::Relaxed);
     }
 
     /// How long it took to write the latest sweep.

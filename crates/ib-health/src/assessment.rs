@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ib_fabric::PortIndex;
 use ib_fabric::topology::Link;
 use ib_mad::counter::COUNT;
+use ib_mad::reading::CounterSet;
 use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrors;
@@ -48,12 +49,12 @@ pub type ResetOffsets = [u64; COUNT];
 /// What limits the totals of a port's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterStatus {
-    /// One bit per counter in this and the next two: its field is full now, and counts no further.
-    pub(super) stuck: u64,
-    /// Its field was full at least once, so the total is a lower bound.
-    pub(super) saturated: u64,
-    /// Its latest value was impossible and is not used.
-    pub(super) impossible: u64,
+    /// Counters whose field is full now, so that they count no further.
+    pub stuck: CounterSet,
+    /// Counters whose field was full at least once, so that their totals are lower bounds.
+    pub saturated: CounterSet,
+    /// Counters whose latest value was impossible, and is not used.
+    pub impossible: CounterSet,
     /// How many impossible values there were, of all counters.
     pub impossible_readings: u32,
     /// How often counters fell: somebody cleared them, or the device was reset.
@@ -65,23 +66,23 @@ pub struct CounterStatus {
 impl CounterStatus {
     /// Whether a counter's field is full now, and counts no further.
     pub fn is_stuck(&self, counter: Counter) -> bool {
-        self.stuck >> counter as usize & 1 == 1
+        self.stuck.contains(counter)
     }
 
     /// Whether a counter's field was full at least once: its total is a lower bound since then.
     pub fn was_saturated(&self, counter: Counter) -> bool {
-        self.saturated >> counter as usize & 1 == 1
+        self.saturated.contains(counter)
     }
 
     /// Whether a counter's latest value was impossible: what it counted since its latest accepted value is
     /// not known.
     pub fn is_impossible(&self, counter: Counter) -> bool {
-        self.impossible >> counter as usize & 1 == 1
+        self.impossible.contains(counter)
     }
 
     /// Whether any counter's field was full at least once.
     pub fn was_any_saturated(&self) -> bool {
-        self.saturated != 0
+        !self.saturated.is_empty()
     }
 }
 

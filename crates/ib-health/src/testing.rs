@@ -65,8 +65,10 @@ pub fn port(snapshot: &Snapshot, guid: u64, number: u8) -> PortIndex {
 
 /// A counter that was full, and still is if `stuck`.
 pub fn saturated(counter: Counter, stuck: bool) -> CounterStatus {
-    let bit = 1 << counter as usize;
-    CounterStatus { saturated: bit, stuck: if stuck { bit } else { 0 }, ..CounterStatus::default() }
+    let mut status = CounterStatus::default();
+    status.saturated.insert(counter);
+    status.stuck.set(counter, stuck);
+    status
 }
 
 /// This many errors in 12 minutes at 4x EDR, which is over the limit.

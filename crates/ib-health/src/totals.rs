@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ib_fabric::topology::End;
 use ib_mad::counter::COUNT;
-use ib_mad::reading::{Raw, Totals};
+use ib_mad::reading::{CounterSet, Raw, Totals};
 use ib_mad::{Counter, Moment, Reading};
 
 use super::assessment::CounterStatus;
@@ -21,15 +21,15 @@ pub type TotalsSeed = HashMap<End, PersistedTotals>;
 /// The totals of one port at the end of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersistedTotals {
-    /// One bit per counter: its total is known.
-    known: u64,
+    /// The counters whose totals are known.
+    known: CounterSet,
     totals: [u64; COUNT],
     offsets: ResetOffsets,
 }
 
 impl Default for PersistedTotals {
     fn default() -> Self {
-        PersistedTotals { known: 0, totals: [0; COUNT], offsets: [0; COUNT] }
+        PersistedTotals { known: CounterSet::default(), totals: [0; COUNT], offsets: [0; COUNT] }
     }
 }
 
@@ -37,7 +37,7 @@ impl PersistedTotals {
     /// Sets a counter's total.
     pub fn set(&mut self, counter: Counter, total: u64) {
         self.totals[counter as usize] = total;
-        self.known |= 1 << counter as usize;
+        self.known.insert(counter);
     }
 
     /// Adds to a counter's total, which must be known.
@@ -53,7 +53,7 @@ impl PersistedTotals {
 
     /// A counter's total, if it is known.
     pub fn total(&self, counter: Counter) -> Option<u64> {
-        (self.known >> counter as usize & 1 == 1).then(|| self.totals[counter as usize])
+        self.known.contains(counter).then(|| self.totals[counter as usize])
     }
 }
 
@@ -87,12 +87,12 @@ pub struct PortTotals {
     offsets: Option<Arc<ResetOffsets>>,
     /// Counters whose latest value was impossible: empty for most ports.
     rejected: Vec<RejectedValue>,
-    /// One bit per counter in this and the next two: it was read in this run.
-    seen: u64,
-    /// It was not, and an earlier run recorded what it showed last.
-    persisted: u64,
-    /// It had a value in the latest reading.
-    latest: u64,
+    /// Counters that were read in this run.
+    seen: CounterSet,
+    /// Others of which an earlier run recorded what they showed last.
+    persisted: CounterSet,
+    /// Counters with a value in the latest reading.
+    latest: CounterSet,
     /// When the port was first and last read in this run.
     began: Moment,
     at: Moment,
@@ -105,9 +105,9 @@ impl Default for PortTotals {
             raws: [0; COUNT],
             offsets: None,
             rejected: Vec::new(),
-            seen: 0,
-            persisted: 0,
-            latest: 0,
+            seen: CounterSet::default(),
+            persisted: CounterSet::default(),
+            latest: CounterSet::default(),
             began: Moment::default(),
             at: Moment::default(),
             status: CounterStatus::default(),
@@ -124,31 +124,30 @@ pub struct Growth {
     pub seconds: f64,
     /// At least one counter fell.
     pub reset: bool,
-    /// One bit per counter in this and the next two: its growth is known.
-    known: u64,
-    /// It had a value in the reading before, so that it grew within `seconds`.
-    timed: u64,
-    /// Its value was impossible.
-    rejected: u64,
+    /// Counters whose growth is known.
+    known: CounterSet,
+    /// Counters with a value in the reading before, so that they grew within `seconds`.
+    timed: CounterSet,
+    /// Counters whose value was impossible.
+    rejected: CounterSet,
     by: [u64; COUNT],
 }
 
 impl Growth {
     /// By how much a counter has grown; `None` if it was not read now, or never before.
     pub fn get(&self, counter: Counter) -> Option<u64> {
-        let index = counter as usize;
-        (self.known >> index & 1 == 1).then(|| self.by[index])
+        self.known.contains(counter).then(|| self.by[counter as usize])
     }
 
     /// The same, but `None` also if the reading before had no value of the counter: then it grew over
     /// a longer time than [`seconds`](Self::seconds).
     pub fn timed(&self, counter: Counter) -> Option<u64> {
-        self.get(counter).filter(|_| self.timed >> counter as usize & 1 == 1)
+        self.get(counter).filter(|_| self.timed.contains(counter))
     }
 
     /// Whether a counter's value was impossible, so that its growth is not known.
     pub fn is_rejected(&self, counter: Counter) -> bool {
-        self.rejected >> counter as usize & 1 == 1
+        self.rejected.contains(counter)
     }
 }
 
@@ -184,30 +183,32 @@ impl PortTotals {
         bytes_per_second: u64,
     ) -> (Reading<Totals>, Growth) {
         let at = reading.at;
-        let seconds = if self.seen == 0 { 0.0 } else { at.since(self.at).as_secs_f64() };
+        let seconds = if self.seen.is_empty() { 0.0 } else { at.since(self.at).as_secs_f64() };
         let timed = std::mem::take(&mut self.latest);
-        let (known, rejected, by) = (0, 0, [0; COUNT]);
+        let (known, rejected) = (CounterSet::default(), CounterSet::default());
+        let by = [0; COUNT];
         let mut growth = Growth { at, seconds, reset: false, known, timed, rejected, by };
-        if self.seen == 0 {
+        if self.seen.is_empty() {
             self.began = at;
         }
         let mut stuck = self.status.stuck;
-        let mut impossible = 0;
+        let mut impossible = CounterSet::default();
         let totals = reading.into_totals(|reading, counter| {
-            let (index, bit) = (counter as usize, 1 << counter as usize);
+            let index = counter as usize;
             let Some(raw) = reading.get(counter) else {
                 // Read on a slower interval: until it is due the last total is valid, or there is none
                 // because the last value was impossible.
                 if !reading.is_not_due(counter) {
                     return None;
                 }
-                impossible |= self.status.impossible & bit;
-                return self.total(counter).filter(|_| impossible & bit == 0);
+                let was_impossible = self.status.is_impossible(counter);
+                impossible.set(counter, was_impossible);
+                return self.total(counter).filter(|_| !was_impossible);
             };
-            let is_rebased = reading.is_rebased(counter) && self.seen & bit != 0;
-            let since = (timed & bit != 0).then_some(self.at);
+            let is_rebased = reading.is_rebased(counter) && self.seen.contains(counter);
+            let since = timed.contains(counter).then_some(self.at);
             if !self.accept(counter, raw, at, since, is_rebased, bytes_per_second) {
-                growth.rejected |= bit;
+                growth.rejected.insert(counter);
                 return None;
             }
             if is_rebased {
@@ -215,9 +216,9 @@ impl PortTotals {
                 // known, so the total only rises to what the field shows.
                 let last = self.sum(index);
                 growth.by[index] = raw.saturating_sub(last);
-                growth.known |= bit;
+                growth.known.insert(counter);
                 self.set_offset(index, last.max(raw) - raw);
-            } else if (self.seen | self.persisted) & bit != 0 {
+            } else if self.seen.union(self.persisted).contains(counter) {
                 let last = self.raws[index];
                 let fell = raw < last;
                 if fell {
@@ -225,22 +226,22 @@ impl PortTotals {
                 }
                 growth.reset |= fell;
                 growth.by[index] = if fell { raw } else { raw - last };
-                growth.known |= self.seen & bit;
+                growth.known.set(counter, self.seen.contains(counter));
             }
-            self.persisted &= !bit;
+            self.persisted.set(counter, false);
             self.raws[index] = raw;
-            self.seen |= bit;
-            self.latest |= bit;
-            stuck = if reading.is_stuck(counter) { stuck | bit } else { stuck & !bit };
+            self.seen.insert(counter);
+            self.latest.insert(counter);
+            stuck.set(counter, reading.is_stuck(counter));
             Some(self.sum(index))
         });
         self.at = at;
         let status = &mut self.status;
-        status.impossible = impossible | growth.rejected;
-        let rejected = growth.rejected.count_ones();
+        status.impossible = impossible.union(growth.rejected);
+        let rejected = growth.rejected.len();
         status.impossible_readings = status.impossible_readings.saturating_add(rejected);
         status.stuck = stuck;
-        status.saturated |= stuck;
+        status.saturated = status.saturated.union(stuck);
         if growth.reset {
             status.resets = status.resets.saturating_add(1);
             status.last_reset = Some(at);
@@ -259,16 +260,16 @@ impl PortTotals {
         is_rebased: bool,
         bytes_per_second: u64,
     ) -> bool {
-        let (index, bit) = (counter as usize, 1 << counter as usize);
+        let index = counter as usize;
         let is_possible = counter.can_show(raw);
-        if (self.seen | self.persisted) & bit == 0 {
+        if !self.seen.union(self.persisted).contains(counter) {
             // There is nothing that it could have grown from.
             return is_possible;
         }
         let rejected = self.rejected.iter().find(|it| it.counter == counter).copied();
         let since = rejected.map_or(since, |rejected| rejected.since);
         // A response was lost, or it is read on a slower interval: it grew in this run at least.
-        let since = since.or((self.seen & bit != 0).then_some(self.began));
+        let since = since.or(self.seen.contains(counter).then_some(self.began));
         let max_growth = |since: Option<Moment>| {
             let seconds = since.map_or(UNKNOWN_TIME, |since| at.since(since).as_secs_f64());
             plausible::max_growth(counter, bytes_per_second, seconds)
@@ -304,7 +305,7 @@ impl PortTotals {
     /// The exporter itself cleared a counter, which showed `last` just before.
     pub fn on_clear(&mut self, counter: Counter, last: u64) {
         let index = counter as usize;
-        if self.seen >> index & 1 == 1 {
+        if self.seen.contains(counter) {
             let accepted = self.raws[index];
             let was_rejected = self.rejected.iter().any(|it| it.counter == counter);
             // `last` may be an impossible value; the last accepted one is not.
@@ -316,8 +317,7 @@ impl PortTotals {
 
     /// A counter's total, if it was ever read in this run.
     pub fn total(&self, counter: Counter) -> Option<u64> {
-        let index = counter as usize;
-        (self.seen >> index & 1 == 1).then(|| self.sum(index))
+        self.seen.contains(counter).then(|| self.sum(counter as usize))
     }
 
     /// Whether a traffic counter shows anything: it falls if the device resets.

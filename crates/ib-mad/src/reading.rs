@@ -14,6 +14,46 @@ pub enum Raw {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Totals {}
 
+/// A set of counters, one bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterSet(u64);
+
+// One bit per counter.
+const _: () = assert!(counter::COUNT <= 64);
+
+impl CounterSet {
+    /// Whether a counter is in the set.
+    pub fn contains(self, counter: Counter) -> bool {
+        self.0 >> counter as usize & 1 == 1
+    }
+
+    /// Adds a counter, or removes it.
+    pub fn set(&mut self, counter: Counter, is_in: bool) {
+        self.0 = self.0 & !(1 << counter as usize) | u64::from(is_in) << counter as usize;
+    }
+
+    /// Adds a counter.
+    pub fn insert(&mut self, counter: Counter) {
+        self.set(counter, true);
+    }
+
+    /// How many counters are in the set.
+    pub fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// Whether no counter is in the set.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The counters that are in either set.
+    #[must_use]
+    pub fn union(self, other: CounterSet) -> CounterSet {
+        CounterSet(self.0 | other.0)
+    }
+}
+
 /// The values of a port's counters, each present or absent, and when they were read.
 ///
 /// Absent is not zero: a counter that the device does not have, or did not answer for, has no value.
@@ -24,55 +64,53 @@ pub enum Totals {}
 pub struct Reading<V = Totals> {
     /// When the last of its answers came in.
     pub at: Moment,
-    /// One bit per counter in this and the next three masks.
-    present: u64,
-    /// The counter's field is full and counts no further.
-    stuck: u64,
-    /// The counter is read on a slower interval and was not due: its last total stays valid.
-    not_due: u64,
-    /// The counter is read from another field from now on: its value does not continue the last one.
-    rebased: u64,
+    /// Counters with a value.
+    present: CounterSet,
+    /// Counters whose field is full, so that they count no further.
+    stuck: CounterSet,
+    /// Counters that are read on a slower interval and were not due: their last totals stay valid.
+    not_due: CounterSet,
+    /// Counters that are read from another field from now on: their values do not continue the last ones.
+    rebased: CounterSet,
     values: [u64; counter::COUNT],
     kind: PhantomData<V>,
 }
-
-// One bit per counter in the masks.
-const _: () = assert!(counter::COUNT <= 64);
 
 impl<V> Reading<V> {
     /// A reading without any value yet.
     pub fn empty(at: Moment) -> Self {
         let values = [0; counter::COUNT];
-        Reading { at, present: 0, stuck: 0, not_due: 0, rebased: 0, values, kind: PhantomData }
+        let none = CounterSet::default();
+        let (present, stuck, not_due, rebased) = (none, none, none, none);
+        Reading { at, present, stuck, not_due, rebased, values, kind: PhantomData }
     }
 
     /// A counter's value in its own units (words of four bytes for data), if it is present.
     pub fn get(&self, counter: Counter) -> Option<u64> {
-        let index = counter as usize;
-        (self.present >> index & 1 == 1).then(|| self.values[index])
+        self.present.contains(counter).then(|| self.values[counter as usize])
     }
 
     /// Sets a counter's value.
     pub fn set(&mut self, counter: Counter, value: u64) {
         self.values[counter as usize] = value;
-        self.present |= 1 << counter as usize;
+        self.present.insert(counter);
     }
 
     /// Whether no counter has a value.
     pub fn is_empty(&self) -> bool {
-        self.present == 0
+        self.present.is_empty()
     }
 }
 
 impl Reading<Raw> {
     /// Marks a counter whose field is full: what it would have counted since then is lost.
     pub fn set_stuck(&mut self, counter: Counter) {
-        self.stuck |= 1 << counter as usize;
+        self.stuck.insert(counter);
     }
 
     /// Whether a counter's field is full.
     pub fn is_stuck(&self, counter: Counter) -> bool {
-        self.stuck >> counter as usize & 1 == 1
+        self.stuck.contains(counter)
     }
 
     /// Copies a counter's value, and whether its field is full, from another reading.
@@ -88,30 +126,30 @@ impl Reading<Raw> {
     /// Removes a counter's value: absent, as if it had not been read.
     pub fn remove(&mut self, counter: Counter) {
         self.values[counter as usize] = 0;
-        for mask in [&mut self.present, &mut self.stuck, &mut self.rebased] {
-            *mask &= !(1 << counter as usize);
+        for set in [&mut self.present, &mut self.stuck, &mut self.rebased] {
+            set.set(counter, false);
         }
     }
 
     /// Marks a counter that is read on a slower interval and was not due in this sweep.
     pub fn set_not_due(&mut self, counter: Counter) {
-        self.not_due |= 1 << counter as usize;
+        self.not_due.insert(counter);
     }
 
     /// Whether a counter was not due, so that its last total stays valid.
     pub fn is_not_due(&self, counter: Counter) -> bool {
-        self.not_due >> counter as usize & 1 == 1
+        self.not_due.contains(counter)
     }
 
     /// Marks a counter that comes from another field than before: its growth is not the difference
     /// to its last value.
     pub fn set_rebased(&mut self, counter: Counter) {
-        self.rebased |= 1 << counter as usize;
+        self.rebased.insert(counter);
     }
 
     /// Whether a counter comes from another field than before.
     pub fn is_rebased(&self, counter: Counter) -> bool {
-        self.rebased >> counter as usize & 1 == 1
+        self.rebased.contains(counter)
     }
 
     /// Replaces each raw value by the counter's total; `None` leaves the counter absent.

@@ -221,7 +221,7 @@ fn unknown_reasons_say_why() {
         "fec_corrected_symbols is full at leaf port 1 (no ratio of corrected bits is known)"
     );
     let impossible = sentence(Reason::ImpossibleValue, |_, assessment, _, host| {
-        assessment.ports[host.0 as usize].counters.impossible = 1 << Counter::RcvErrors as usize;
+        assessment.ports[host.0 as usize].counters.impossible.insert(Counter::RcvErrors);
     });
     assert_eq!(impossible, "receive_errors at host-a port 1 shows an impossible value");
     let short = sentence(Reason::TooShort, |_, assessment, leaf, host| {
