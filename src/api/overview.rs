@@ -12,7 +12,7 @@ use ib_health::congestion::{Region as Waiting, RootCause};
 use ib_health::{Reason, Verdict};
 use ib_mad::Guid;
 use ib_mad::port_state;
-use ib_umad::stats::Outcome;
+use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort};
 
 use super::links::{Of, all, time};
@@ -99,11 +99,11 @@ fn sweep(observation: &Observation, of: Of<'_>) -> Sweep {
     let failing = Collector::ALL.into_iter().filter(|collector| !stats.success(*collector));
     let discovered = stats.discovery.as_ref();
     let sent = [
-        Outcome::Answered,
-        Outcome::Busy,
-        Outcome::Redirected,
-        Outcome::Refused,
-        Outcome::TimedOut,
+        MadOutcome::Answered,
+        MadOutcome::Busy,
+        MadOutcome::Redirected,
+        MadOutcome::Refused,
+        MadOutcome::TimedOut,
     ];
     let master = stats.mastership.master().and_then(|end| snapshot.fabric.find(end));
     Sweep {
@@ -117,7 +117,7 @@ fn sweep(observation: &Observation, of: Of<'_>) -> Sweep {
         discovered_at: discovered.and_then(|(anchor, ended)| time(anchor, *ended)),
         discovery_gaps: stats.discovery_gaps,
         mads_sent: sent.into_iter().map(|outcome| mads.total(outcome)).sum(),
-        mads_timed_out: mads.total(Outcome::TimedOut),
+        mads_timed_out: mads.total(MadOutcome::TimedOut),
         master: master.map(|port| name(of, port)),
     }
 }

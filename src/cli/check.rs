@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::files::{self, Examined};
 use super::{Exit, Fatal};
@@ -92,7 +92,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
         0 => Ok(()),
         wrong => {
             let problem =
-                format!("{} in the files; the lines above have each", count(wrong, "mistake"));
+                format!("{} in the files; the lines above have each", plural(wrong, "mistake"));
             Err(Fatal::new(Exit::Usage, problem))
         }
     }

@@ -34,7 +34,7 @@ use fabric_observation::{Observation, RecorderStats, SharedState};
 use ib_mad::clock::Clock;
 use ib_mad::port_event::PortEvent;
 use ib_umad::capture::Capture;
-use ib_umad::pulse::Pulse;
+use ib_umad::heartbeat::Heartbeat;
 
 use super::ending::Ending;
 use super::{Exit, Fatal, confined};
@@ -69,7 +69,7 @@ pub struct Daemon<'a> {
     seen: watch::Receiver<SharedState>,
     stop: Arc<AtomicBool>,
     /// Those of the fabrics' monitors.
-    pulses: Vec<Pulse>,
+    pulses: Vec<Heartbeat>,
     recorder: Option<Recorder>,
     goes: Option<&'a Path>,
 }

@@ -175,7 +175,7 @@ fn watch(
     // The world takes the story, and its flows are too many to have them twice.
     let (begin, told) = (beginning(&story, about), std::mem::take(&mut story.told));
     // The world's clock begins here: the story is at its beginning when the first answer is given.
-    let time = Time::Real(Clock::fast(pace));
+    let time = Time::Real(Clock::accelerated(pace));
     let world = share(World::new(story));
     let watchers = seats
         .iter()

@@ -7,7 +7,7 @@ use crate::monitor::{m_keys_in, maintenance_in, names_in};
 use exporter_web::inspection::inspect;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 use site_config::ConfigError;
 use site_config::file::{PATIENCE, within};
 
@@ -64,14 +64,14 @@ fn site_file(kind: SiteFileKind, path: &Path) -> Look {
     let lines = |error: ConfigError| error.lines().to_vec();
     let (has, warnings) = match kind {
         SiteFileKind::NodeNameMap => {
-            (count(names_in(path).map_err(lines)?.len(), "name"), Vec::new())
+            (plural(names_in(path).map_err(lines)?.len(), "name"), Vec::new())
         }
         SiteFileKind::MKey => {
             let file = m_keys_in(path).map_err(lines)?;
-            (count(file.keys.len(), "entry"), file.warnings)
+            (plural(file.keys.len(), "entry"), file.warnings)
         }
         SiteFileKind::Maintenance => {
-            (count(maintenance_in(path).map_err(lines)?.len(), "entry"), Vec::new())
+            (plural(maintenance_in(path).map_err(lines)?.len(), "entry"), Vec::new())
         }
     };
     Ok((format!("{} {}: {has}", kind.name(), path.display()), warnings))

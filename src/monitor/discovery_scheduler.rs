@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::config::FabricSettings;
-use ib_fabric::collect::sweep::Swept;
+use ib_fabric::collect::sweep::SweepResult;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::{End, Presence};
 use ib_fabric::{Fabric, Snapshot};
@@ -155,7 +155,7 @@ impl DiscoveryScheduler {
 
     /// Looks for signs of a change in a sweep: a port in another state, a switch that reports a change, a node
     /// that stopped responding, each only when it is new.
-    pub(super) fn on_sweep(&mut self, swept: &Swept) {
+    pub(super) fn on_sweep(&mut self, swept: &SweepResult) {
         let snapshot = &swept.snapshot;
         let silent: HashSet<Guid> = snapshot
             .fabric
@@ -175,10 +175,10 @@ impl DiscoveryScheduler {
         let newly_changed =
             swept.state_changes.difference(&self.state_changes).filter(is_found).count();
         // If LIDs are still changing, there is more to find.
-        self.change_pending |= swept.readdressed;
-        if newly_silent > 0 || newly_changed > 0 || swept.moved {
+        self.change_pending |= swept.lids_changed;
+        if newly_silent > 0 || newly_changed > 0 || swept.changed {
             if !self.change_pending {
-                let (fabric, moved) = (&self.fabric, swept.moved);
+                let (fabric, moved) = (&self.fabric, swept.changed);
                 tracing::info!(fabric, newly_silent, newly_changed, moved, "something moved");
             }
             self.change_pending = true;

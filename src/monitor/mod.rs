@@ -30,27 +30,27 @@ use tokio::sync::watch;
 use crate::config::FabricSettings;
 use discovery_scheduler::{DiscoveryScheduler, has_unaddressed};
 use fabric_observation::{Collector, MonitorStats, Observation, SharedState, SiteFileKind};
-use ib_fabric::collect::agents::Agents;
-use ib_fabric::collect::clear::Clearing;
+use ib_fabric::collect::agent_cache::AgentCache;
+use ib_fabric::collect::clear::CounterClearing;
 use ib_fabric::collect::discovery::Discovery;
-use ib_fabric::collect::sweep::{Sweep, Swept};
-use ib_fabric::collect::unanswered::{Suspicion, Unanswered, suspicion};
-use ib_fabric::names::NodeNames;
+use ib_fabric::collect::sweep::{Sweep, SweepResult};
+use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
+use ib_fabric::names::NodeNameMap;
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::settings::MaintenanceWindow;
 use ib_health::totals::TotalsSeed;
 use ib_health::{Assessment, LinkEvaluator};
 use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
-use ib_mad::pma::Extras;
+use ib_mad::pma::OptionalCounters;
 use ib_mad::port_event::PortEvent;
 use ib_mad::reading::Raw;
-use ib_umad::capture::{Capture, Tapped};
-use ib_umad::pulse::{Felt, Pulse};
-use ib_umad::transactor::Transactor;
-use ib_umad::walk;
-use ib_umad::walk::Broken;
-use ib_umad::{Failure, Wire, WireError};
+use ib_umad::capture::{Capture, CapturingTransport};
+use ib_umad::heartbeat::{Instrumented, Heartbeat};
+use ib_umad::client::MadClient;
+use ib_umad::query;
+use ib_umad::query::RunError;
+use ib_umad::{RequestError, MadTransport, TransportError};
 use log_limiter::LogLimiter;
 use site_config::ConfigError;
 use site_file::SiteFile;
@@ -74,7 +74,7 @@ const EVENT_PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
 /// The site files of a fabric.
 #[derive(Debug, Default)]
 struct SiteFiles {
-    names: Option<SiteFile<NodeNames>>,
+    names: Option<SiteFile<NodeNameMap>>,
     keys: Option<SiteFile<MKeyFile>>,
     maintenance: Option<SiteFile<Vec<MaintenanceWindow>>>,
 }
@@ -116,14 +116,14 @@ pub struct Monitor {
     /// Its place in the shared state.
     fabric_index: usize,
     stop: Arc<AtomicBool>,
-    pulse: Pulse,
-    transactor: Transactor,
+    pulse: Heartbeat,
+    client: MadClient,
     capture: Option<Capture>,
     files: SiteFiles,
-    names: NodeNames,
+    names: NodeNameMap,
     keys: Arc<MKeys>,
     log_limiter: LogLimiter,
-    agents: Agents,
+    agents: AgentCache,
     fabric: Option<Arc<Fabric>>,
     evaluator: LinkEvaluator,
     event_sender: SyncSender<PortEvent>,
@@ -134,8 +134,8 @@ pub struct Monitor {
     publish_after: Moment,
     stats: MonitorStats,
     scheduler: DiscoveryScheduler,
-    unanswered: Unanswered,
-    suspicion: Option<Suspicion>,
+    unanswered: UnresponsiveNeighbors,
+    suspicion: Option<MKeySuspicion>,
     /// Switches respond to subnet management by LID, as far as is known.
     states_by_lid: bool,
 }
@@ -164,14 +164,14 @@ impl Monitor {
         evaluator.set_maintenance(maintenance);
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         Ok(Monitor {
-            transactor: Transactor::new(settings.pace),
+            client: MadClient::new(settings.pace),
             files: SiteFiles { names: names_file, keys: keys_file, maintenance: maintenance_file },
             names,
             keys: Arc::new(keys),
             log_limiter,
-            agents: Agents::new(Extras { details: settings.details, fec: settings.fec }),
+            agents: AgentCache::new(OptionalCounters { details: settings.details, fec: settings.fec }),
             scheduler: DiscoveryScheduler::new(&settings),
-            unanswered: Unanswered::default(),
+            unanswered: UnresponsiveNeighbors::default(),
             suspicion: None,
             states_by_lid: true,
             evaluator,
@@ -183,7 +183,7 @@ impl Monitor {
             shared,
             fabric_index,
             stop,
-            pulse: Pulse::default(),
+            pulse: Heartbeat::default(),
             capture,
             fabric: None,
             stats: MonitorStats::default(),
@@ -196,7 +196,7 @@ impl Monitor {
     }
 
     /// Its heartbeat: several ticks per second, also while it waits or its device is gone.
-    pub fn pulse(&self) -> Pulse {
+    pub fn pulse(&self) -> Heartbeat {
         self.pulse.clone()
     }
 
@@ -206,7 +206,7 @@ impl Monitor {
     }
 
     /// Monitors until it is to stop, starting with an open wire; `open` opens another one when that is gone.
-    pub fn run<W: Wire, E: std::fmt::Display>(
+    pub fn run<W: MadTransport, E: std::fmt::Display>(
         mut self,
         first: W,
         mut open: impl FnMut() -> Result<W, E>,
@@ -215,12 +215,12 @@ impl Monitor {
         watch_file(&self.settings.name, &mut self.files.names);
         watch_file(&self.settings.name, &mut self.files.keys);
         watch_file(&self.settings.name, &mut self.files.maintenance);
-        let mut wire = Some(Felt::new(first, self.pulse()));
+        let mut wire = Some(Instrumented::new(first, self.pulse()));
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
                 match self.monitor(open) {
-                    Broken::Stopped => break,
-                    Broken::Wire(error) => self.on_device_lost(&error),
+                    RunError::Stopped => break,
+                    RunError::Transport(error) => self.on_device_lost(&error),
                 }
                 // Closed before it is opened again: a device goes only when nobody holds it.
                 drop(wire.take());
@@ -229,7 +229,7 @@ impl Monitor {
                 match open() {
                     Ok(open) => {
                         tracing::info!(fabric = self.settings.name, "the device is back");
-                        wire = Some(Felt::new(open, self.pulse()));
+                        wire = Some(Instrumented::new(open, self.pulse()));
                     }
                     Err(error) => {
                         tracing::debug!(fabric = self.settings.name, %error, "still no device");
@@ -244,7 +244,7 @@ impl Monitor {
         let step = Duration::from_millis(100);
         let steps = time.as_millis().div_ceil(step.as_millis());
         for _ in 0..steps {
-            self.pulse.beat();
+            self.pulse.tick();
             if !self.stop.load(Ordering::Relaxed) {
                 std::thread::sleep(step);
             }
@@ -252,7 +252,7 @@ impl Monitor {
     }
 
     /// Discovers and sweeps in turn, until it is to stop or the wire breaks.
-    fn monitor(&mut self, wire: &mut impl Wire) -> Broken {
+    fn monitor(&mut self, wire: &mut impl MadTransport) -> RunError {
         self.scheduler.reset();
         let mut due = wire.now();
         loop {
@@ -271,7 +271,7 @@ impl Monitor {
     }
 
     /// Waits until the next sweep is due, and publishes what port events change meanwhile.
-    fn wait(&mut self, wire: &mut impl Wire, due: Moment) -> Result<(), Broken> {
+    fn wait(&mut self, wire: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
         loop {
             let now = wire.now();
             if now >= due {
@@ -281,7 +281,7 @@ impl Monitor {
             if self.has_changes && now >= self.publish_after {
                 self.publish_changes(now);
             }
-            walk::rest(due.min(now + EVENT_CHECK), &mut self.transactor, wire, &self.stop)?;
+            query::drain_until(due.min(now + EVENT_CHECK), &mut self.client, wire, &self.stop)?;
         }
     }
 
@@ -291,13 +291,13 @@ impl Monitor {
         }
     }
 
-    fn round(&mut self, wire: &mut impl Wire, due: Moment) -> Result<(), Broken> {
+    fn round(&mut self, wire: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
         if self.scheduler.is_due(due) {
             self.discover(wire)?;
         }
         self.discover_changes(wire)?;
         let mut swept = self.sweep(wire)?;
-        if swept.readdressed && self.scheduler.drops_changed_lids(wire.now()) {
+        if swept.lids_changed && self.scheduler.drops_changed_lids(wire.now()) {
             tracing::info!(
                 fabric = self.settings.name,
                 "LIDs have changed: what was read by the old ones is dropped"
@@ -305,7 +305,7 @@ impl Monitor {
             self.discover(wire)?;
             swept = self.sweep(wire)?;
             // If they have changed again, the sweep must not trigger discoveries all the time.
-            if swept.readdressed {
+            if swept.lids_changed {
                 self.scheduler.on_lids_changed_again(wire.now());
             }
         }
@@ -319,7 +319,7 @@ impl Monitor {
         self.discover_changes(wire)
     }
 
-    fn discover_changes(&mut self, wire: &mut impl Wire) -> Result<(), Broken> {
+    fn discover_changes(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
         if self.scheduler.is_change_due(wire.now()) {
             self.discover(wire)?;
             self.scheduler.back_off(wire.now());
@@ -329,20 +329,20 @@ impl Monitor {
         Ok(())
     }
 
-    fn discover(&mut self, wire: &mut impl Wire) -> Result<(), Broken> {
+    fn discover(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
         self.scheduler.on_discovery_start();
         self.states_by_lid = true;
         self.refresh_names();
         self.refresh_m_keys(wire.now());
-        wire.look_again();
+        wire.refresh();
         let anchor = wire.anchor();
         let tries = self.settings.pace.retries.saturating_add(1);
         let mut discovery = Discovery::new()
             .with_keys(Arc::clone(&self.keys), wire.port_guid())
-            .without(self.unanswered.rest(anchor.moment, tries));
+            .without(self.unanswered.select_skipped(anchor.moment, tries));
         {
-            let mut wire = Tapped::new(wire, self.capture.as_mut());
-            walk::drive(&mut discovery, &mut self.transactor, &mut wire, &self.stop)?;
+            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+            query::run(&mut discovery, &mut self.client, &mut wire, &self.stop)?;
         }
         let found = discovery.finish();
         let now = wire.now();
@@ -351,18 +351,18 @@ impl Monitor {
         self.stats.discovery = Some((anchor, now));
         // Without any link our port has none, or does not respond to its own host.
         self.stats.set_success(Collector::Discovery, !found.fabric.links.is_empty());
-        if found.own_failure == Some(Failure::Unsent) {
+        if found.local_error == Some(RequestError::Unsent) {
             // Kernels before 5.12 keep the descriptor of a removed device and refuse each send on it: it must
             // be opened again.
             let device = self.settings.name.clone();
             let problem = "the kernel refuses to send: the device was removed".to_owned();
-            return Err(WireError { device, problem }.into());
+            return Err(TransportError { device, problem }.into());
         }
         // Without our own PortInfo no neighbor of ours was queried: what is known of them stays.
-        let (new, suspicion) = match (found.own_failure, found.own_port) {
-            (Some(_), _) => (Vec::new(), suspicion(&found, &self.keys)),
+        let (new, suspicion) = match (found.local_error, found.local_port_state) {
+            (Some(_), _) => (Vec::new(), m_key_suspicion(&found, &self.keys)),
             (None, None) => (Vec::new(), self.suspicion),
-            (None, Some(_)) => (self.unanswered.settle(&found, now), suspicion(&found, &self.keys)),
+            (None, Some(_)) => (self.unanswered.update(&found, now), m_key_suspicion(&found, &self.keys)),
         };
         self.log_unresponsive(&new, suspicion, now);
         let gaps = self.log_limiter.filter(found.gaps.iter().cloned(), now);
@@ -374,24 +374,24 @@ impl Monitor {
             found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
         let took = now.since(anchor.moment);
         report::log_changes(&mut self.stats, &self.settings.name, previous, &fabric, took);
-        self.agents.keep_present(&fabric);
-        self.transactor.forget_redirects();
+        self.agents.retain_present(&fabric);
+        self.client.clear_redirects();
         let has_gaps = self.stats.discovery_gaps > 0 || has_unaddressed(&fabric);
         self.scheduler.on_discovery_end(now, took, &state_changes, has_gaps);
         self.fabric = Some(Arc::new(fabric));
         Ok(())
     }
 
-    fn sweep(&mut self, wire: &mut impl Wire) -> Result<Swept, Broken> {
+    fn sweep(&mut self, wire: &mut impl MadTransport) -> Result<SweepResult, RunError> {
         let fabric = self.fabric.clone().unwrap_or_default();
         let mut sweep = Sweep::new(&fabric, &mut self.agents, wire.anchor(), self.states_by_lid);
         {
-            let mut wire = Tapped::new(wire, self.capture.as_mut());
-            walk::drive(&mut sweep, &mut self.transactor, &mut wire, &self.stop)?;
+            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+            query::run(&mut sweep, &mut self.client, &mut wire, &self.stop)?;
         }
         let swept = sweep.finish();
         let now = wire.now();
-        if swept.states_useless {
+        if swept.states_unavailable {
             let warning = "no switch answers subnet management by LID: port states come from discoveries alone";
             if self.log_limiter.is_new(warning, now) {
                 let discovery_interval = self.settings.discovery_interval;
@@ -402,7 +402,7 @@ impl Monitor {
         let read = swept.snapshot.readings.iter().flatten().count();
         self.stats.sweeps += 1;
         self.stats.failed_ports = swept.failed_ports;
-        self.log_partition(swept.adapters_unheard, wire.in_partition());
+        self.log_partition(swept.adapters_silent, wire.has_p_key());
         self.stats.set_success(Collector::Perfmgt, read > 0);
         let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
         self.stats.set_success(Collector::Subnet, !managers.is_empty());
@@ -423,16 +423,16 @@ impl Monitor {
     }
 
     /// Clears the counters that the sweep found nearly full, if that is enabled.
-    fn clear(&mut self, wire: &mut impl Wire, swept: &mut Swept) -> Result<(), Broken> {
+    fn clear(&mut self, wire: &mut impl MadTransport, swept: &mut SweepResult) -> Result<(), RunError> {
         // By LIDs that have changed it might be another port's counters.
-        if !self.settings.clear_saturated || swept.readdressed {
+        if !self.settings.clear_saturated || swept.lids_changed {
             return Ok(());
         }
-        let mut clearing = Clearing::new(&swept.snapshot, &mut self.agents);
+        let mut clearing = CounterClearing::new(&swept.snapshot, &mut self.agents);
         let now = wire.now();
         let result = {
-            let mut wire = Tapped::new(wire, self.capture.as_mut());
-            walk::drive(&mut clearing, &mut self.transactor, &mut wire, &self.stop)
+            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+            query::run(&mut clearing, &mut self.client, &mut wire, &self.stop)
         };
         let refusals = clearing.refusals();
         let cleared = clearing.finish();
@@ -458,7 +458,7 @@ impl Monitor {
             // A node that refused the old key may accept the new one: all are queried at once. OpenSM rewrites
             // its file `neighbors` at each change of the topology, which is no reason to.
             if !keys.has_same_keys(&self.keys) {
-                self.unanswered = Unanswered::default();
+                self.unanswered = UnresponsiveNeighbors::default();
             }
             self.keys = Arc::new(keys);
             let new = self.log_limiter.filter(warnings, now);
@@ -480,7 +480,7 @@ impl Monitor {
     }
 
     /// The device is gone: no node can be queried, so none is up.
-    fn on_device_lost(&mut self, error: &WireError) {
+    fn on_device_lost(&mut self, error: &TransportError) {
         tracing::error!(fabric = self.settings.name, %error, "waiting for the device to come back");
         for collector in Collector::ALL {
             self.stats.set_success(collector, false);
@@ -527,7 +527,7 @@ impl Monitor {
             snapshot,
             assessment,
             stats: self.stats.clone(),
-            mads: self.transactor.stats().clone(),
+            mads: self.client.stats().clone(),
         });
         self.shared.send_modify(|shared| shared.fabrics[self.fabric_index] = observation);
     }

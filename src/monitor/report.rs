@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fabric_observation::MonitorStats;
-use ib_fabric::collect::unanswered::Suspicion;
+use ib_fabric::collect::unresponsive::MKeySuspicion;
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, change};
 use ib_mad::Moment;
@@ -27,7 +27,7 @@ impl Monitor {
     pub(super) fn log_unresponsive(
         &mut self,
         new: &[End],
-        suspicion: Option<Suspicion>,
+        suspicion: Option<MKeySuspicion>,
         now: Moment,
     ) {
         self.stats.unanswered_ports = self.unanswered.count();
@@ -54,18 +54,18 @@ impl Monitor {
         };
         match suspicion {
             None => tracing::info!(fabric, "an M_Key no longer seems to keep nodes from answering"),
-            Some(Suspicion::Home) => tracing::error!(
+            Some(MKeySuspicion::LocalPort) => tracing::error!(
                 fabric,
                 "our own port does not answer subnet management from its own host: M_Key protection \
                  (level 2 or 3) is the likely cause; {remedy}; if counters are not answered either, look \
                  at dmesg for an error of the adapter"
             ),
-            Some(Suspicion::FirstHop) => tracing::error!(
+            Some(MKeySuspicion::FirstHop) => tracing::error!(
                 fabric,
                 "no node beyond our own port answers subnet management, though its link is active: M_Key \
                  protection (level 2 or 3) is the likely cause; {remedy}"
             ),
-            Some(Suspicion::OwnPort(level)) => tracing::error!(
+            Some(MKeySuspicion::ProtectBits(level)) => tracing::error!(
                 fabric,
                 level,
                 unanswered = self.stats.unanswered_ports,
@@ -75,12 +75,12 @@ impl Monitor {
         }
     }
 
-    /// Logs a suspected partition. `in_partition`: our port has the P_Key of requests; otherwise the transport
+    /// Logs a suspected partition. `has_p_key`: our port has the P_Key of requests; otherwise the transport
     /// has logged it.
-    pub(super) fn log_partition(&mut self, adapters_unheard: bool, in_partition: bool) {
+    pub(super) fn log_partition(&mut self, adapters_silent: bool, has_p_key: bool) {
         let fabric = &self.settings.name;
-        let suspected = adapters_unheard || !in_partition;
-        if suspected && in_partition && !self.stats.partition_suspected {
+        let suspected = adapters_silent || !has_p_key;
+        if suspected && has_p_key && !self.stats.partition_suspected {
             tracing::error!(
                 fabric,
                 "switches answer performance management, and at least 9 of 10 channel adapters do not: our port \
@@ -106,7 +106,7 @@ pub(super) fn log_changes(
     for duplicate in
         after.duplicates.iter().filter(|duplicate| known.iter().all(|it| it.guid != duplicate.guid))
     {
-        let place = duplicate.place(after);
+        let place = duplicate.location(after);
         tracing::warn!(fabric = name, guid = %duplicate.guid, "a second node with this GUID {place} is left out");
     }
     let present = after.nodes.iter().filter(|node| node.present());
@@ -117,8 +117,8 @@ pub(super) fn log_changes(
         return;
     };
     tracing::debug!(fabric = name, nodes, switches, links, ?took, "discovered");
-    for change in change::between(before, after) {
-        tracing::info!(fabric = name, kind = change::KINDS[change.kind()], "{change}");
+    for change in change::diff(before, after) {
+        tracing::info!(fabric = name, kind = change::CHANGE_KINDS[change.kind()], "{change}");
         stats.changes[change.kind()] += 1;
     }
 }

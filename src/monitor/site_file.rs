@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fabric_observation::SiteFileKind;
-use ib_fabric::names::NodeNames;
+use ib_fabric::names::NodeNameMap;
 use site_config::ConfigError;
 use site_config::file;
 use site_config::file::{PATIENCE, Stamp};
@@ -188,11 +188,11 @@ impl<T: Send + 'static> SiteFile<T> {
 }
 
 /// Reads a node-name-map.
-pub fn names_in(path: &Path) -> Result<NodeNames, ConfigError> {
+pub fn names_in(path: &Path) -> Result<NodeNameMap, ConfigError> {
     let kind = SiteFileKind::NodeNameMap.name();
     let bytes = file::read(path, file::MOST_BYTES)
         .map_err(|error| ConfigError::in_file(kind, path, [error]))?;
-    NodeNames::parse(&String::from_utf8_lossy(&bytes))
+    NodeNameMap::parse(&String::from_utf8_lossy(&bytes))
         .map_err(|errors| ConfigError::in_file(kind, path, errors))
 }
 

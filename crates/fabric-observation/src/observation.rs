@@ -8,7 +8,7 @@ use ib_fabric::{Snapshot, change};
 use ib_health::Assessment;
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
-use ib_umad::stats::Stats;
+use ib_umad::stats::MadStats;
 
 use super::host::HostObservation;
 use super::mastership::Mastership;
@@ -46,7 +46,7 @@ pub struct Observation {
     /// The monitor's own statistics.
     pub stats: MonitorStats,
     /// The outcomes of its MADs.
-    pub mads: Stats,
+    pub mads: MadStats,
 }
 
 /// A part of a monitor's work that can fail by itself.
@@ -95,7 +95,7 @@ pub struct MonitorStats {
     /// Ports of which the latest sweep did not get all that it requested.
     pub failed_ports: usize,
     /// Changes between discoveries, by kind.
-    pub changes: [u64; change::KINDS.len()],
+    pub changes: [u64; change::CHANGE_KINDS.len()],
     /// When each site file was last checked and valid, in seconds since 1970.
     pub site_files: [Option<f64>; SiteFileKind::ALL.len()],
     /// The subnet's master.

@@ -137,7 +137,7 @@ impl LinkEvaluator {
     /// Moves what is kept to the indexes that ports and links have in another fabric.
     fn move_to_fabric(&mut self, fabric: &Arc<Fabric>, at: Moment) {
         // Most discoveries find what was there before: then a kilobyte per port stays where it is.
-        let same = fabric.has_the_places_of(&self.fabric);
+        let same = fabric.has_same_layout(&self.fabric);
         if same && fabric.links().eq(self.links.iter().map(|(link, _)| *link)) {
             self.fabric = Arc::clone(fabric);
             return;

@@ -261,7 +261,7 @@ impl PortTotals {
         bytes_per_second: u64,
     ) -> bool {
         let index = counter as usize;
-        let is_possible = counter.can_show(raw);
+        let is_possible = counter.is_plausible(raw);
         if !self.seen.union(self.persisted).contains(counter) {
             // There is nothing that it could have grown from.
             return is_possible;

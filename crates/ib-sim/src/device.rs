@@ -1,6 +1,6 @@
 //! Generations of devices: what the agents of each can do, in one table.
 
-use ib_mad::class_port_info::Capabilities;
+use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::counter::Counter;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::Speed;
@@ -24,7 +24,7 @@ pub struct Model {
     /// LinkWidthSupported, a mask of codes.
     pub widths: u8,
     /// What its performance management agent offers.
-    pub performance: Capabilities,
+    pub performance: PmaCapabilities,
     /// It keeps the causes of receive errors and discards (PortRcvErrorDetails and
     /// PortXmitDiscardDetails).
     pub details: bool,
@@ -66,7 +66,7 @@ const fn row(
         relations: &[],
         fastest,
         widths: if matches!(fastest, Speed::Hdr | Speed::Ndr | Speed::Xdr) { X1_2_4 } else { X1_4 },
-        performance: Capabilities { mask, mask2 },
+        performance: PmaCapabilities { mask, mask2 },
         details: mask != 0,
         fec: modern,
         tick: None,

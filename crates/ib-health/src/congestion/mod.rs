@@ -198,7 +198,7 @@ impl Congestion {
             self.history.on_idle(at);
             return CongestionReport::default();
         }
-        let graph = WaitGraph::build(fabric, &Levels::of(fabric), waiting, used);
+        let graph = WaitGraph::build(fabric, &Levels::compute(fabric), waiting, used);
         let roots = roots::find(&graph);
         let mut regions = regions::find(&graph, &roots);
         self.history.update(fabric, &graph, &mut regions, at);

@@ -45,7 +45,7 @@ fn respond(world: &World, at: PortId, request: &Mad, obeyed: bool) -> Option<Mad
     if is_response || !known || is_refused(world, at, request) {
         return None;
     }
-    let mut answer = request.answer();
+    let mut answer = request.response();
     let status = if request.versions() != [1, 1] {
         status::UNSUPPORTED_VERSION
     } else if request.method() != method::GET && !obeyed {

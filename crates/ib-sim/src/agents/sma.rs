@@ -4,12 +4,13 @@ use crate::device::Model;
 use crate::net::PortId;
 use crate::world::{World, has_fec};
 use ib_mad::device::QUANTUM_3;
-use ib_mad::extended_speeds::{PortInfoExtended, mode};
+use ib_mad::fec::PortInfoExtended;
+use ib_mad::fec::Fec;
 use ib_mad::node::{NodeKind, PortRole};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
 use ib_mad::rate::{Speed, SpeedSet};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, sm_state};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SmState};
 use ib_mad::{Lid, PortNumber};
 use ib_mad::{Mad, status};
 
@@ -131,7 +132,7 @@ fn supported(model: &Model, enabled: SpeedSet) -> SpeedSet {
         Speed::Qdr
     };
     let all = Speed::ALL.into_iter().filter(|&speed| speed <= base && speed != Speed::Fdr10);
-    all.chain(Speed::ALL.into_iter().filter(|&speed| enabled.has(speed))).collect()
+    all.chain(Speed::ALL.into_iter().filter(|&speed| enabled.contains(speed))).collect()
 }
 
 /// What any port of a switch can do: its port 0 tells in its capabilities which kinds of speeds the
@@ -140,7 +141,7 @@ fn supported_by_any(world: &World, switch: PortId) -> SpeedSet {
     let (net, node) = (world.net(), world.net().port(switch).node);
     let is_enabled = |speed: Speed| {
         let mut ports = std::iter::once(switch).chain(net.plugs_of(node));
-        ports.any(|port| net.port(port).speeds.has(speed))
+        ports.any(|port| net.port(port).speeds.contains(speed))
     };
     let enabled = Speed::ALL.into_iter().filter(|&speed| is_enabled(speed)).collect();
     supported(net.node(node).model, enabled)
@@ -213,10 +214,10 @@ fn protected(world: &World, at: PortId, request: &Mad, info: PortInfo) -> PortIn
 }
 
 fn port_info_extended(world: &World, port: PortId) -> PortInfoExtended {
-    let modes = 1 << mode::REED_SOLOMON;
+    let modes = 1 << Fec::ReedSolomon.code();
     PortInfoExtended {
         capabilities: PortInfoExtended::FEC_MODES,
-        active: if has_fec(world.port(port)) { mode::REED_SOLOMON } else { mode::NONE },
+        active: if has_fec(world.port(port)) { Fec::ReedSolomon.code() } else { Fec::None.code() },
         hdr_supported: modes,
         hdr_enabled: modes,
         ndr_supported: modes,
@@ -227,7 +228,7 @@ fn port_info_extended(world: &World, port: PortId) -> PortInfoExtended {
 
 fn mellanox_port_info(world: &World, port: PortId) -> MellanoxExtendedPortInfo {
     let fdr10 = |is: bool| if is { MellanoxExtendedPortInfo::FDR10 } else { 0 };
-    let enabled = fdr10(world.net().port(port).speeds.has(Speed::Fdr10));
+    let enabled = fdr10(world.net().port(port).speeds.contains(Speed::Fdr10));
     let active = world.port(port).trained.is_some_and(|(_, speed)| speed == Speed::Fdr10);
     let role = role(world, port);
     MellanoxExtendedPortInfo {
@@ -259,7 +260,7 @@ fn role(world: &World, port: PortId) -> PortRole {
 
 fn partitions(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -> u16 {
     let net = world.net();
-    let (number, block) = PKeyTable::place(request.modifier());
+    let (number, block) = PKeyTable::port_and_block(request.modifier());
     let is_switch = net.node_of(at).kind == NodeKind::Switch;
     let no_port = is_switch && net.port_of(net.port(at).node, number).is_none();
     if no_port || usize::from(block) * PKeyTable::PER_BLOCK >= usize::from(PARTITIONS) {
@@ -278,9 +279,9 @@ fn sm_info(world: &World, at: PortId) -> Option<SmInfo> {
     let subnet = world.subnet(at)?;
     let seat = world.net().manager_seat(at);
     let state = if subnet.master == seat {
-        sm_state::MASTER
+        SmState::Master as u8
     } else if subnet.standbys.contains(&seat) {
-        sm_state::STANDBY
+        SmState::Standby as u8
     } else {
         return None;
     };

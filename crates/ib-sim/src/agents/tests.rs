@@ -8,10 +8,11 @@ use crate::load::Flow;
 use crate::net::Net;
 use crate::net::shapes::FatTree;
 use crate::scenario::{Action, Story, Way};
-use ib_mad::class_port_info::{Capabilities, ClassPortInfo};
-use ib_mad::clear::{CounterSelect, clear, clear_corrections};
+use ib_mad::class_port_info::{PmaCapabilities, ClassPortInfo};
+use ib_mad::clear::{CounterSelect, clear, clear_fec_counters};
 use ib_mad::counter::{Attribute, Counter};
-use ib_mad::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended, mode};
+use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
+use ib_mad::fec::Fec;
 use ib_mad::m_key::MKey;
 use ib_mad::pma;
 use ib_mad::pma::PortSamplesControl;
@@ -19,9 +20,9 @@ use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability};
 use ib_mad::port_state::{physical, state};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, sm_state};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SmState};
 use ib_mad::{Moment, PortNumber};
-use ib_mad::{Path, Query};
+use ib_mad::{DirectedRoute, Query};
 
 const VERSION: u16 = 0x0004;
 const METHOD: u16 = 0x0008;
@@ -68,7 +69,7 @@ fn at(seconds: u64) -> Moment {
 fn ask(world: &World, label: &str, query: Query) -> Mad {
     let request = Mad::get(&query, None, 77);
     let answer = answer(world, find(world.net(), label), &request).unwrap();
-    assert_eq!((answer.method(), answer.transaction()), (method::GET_RESPONSE, 77));
+    assert_eq!((answer.method(), answer.transaction_id()), (method::GET_RESPONSE, 77));
     assert_eq!((answer.attribute(), answer.modifier()), (query.attribute, query.modifier));
     // Where others have PortSelect, ClassPortInfo has its ClassVersion.
     if !query.subnet && query.attribute != ClassPortInfo::ID {
@@ -254,7 +255,7 @@ fn a_set_of_port_counters_sets_those_that_it_selects_and_no_others() {
         }
     }
     let select = [Counter::LinkDowned, Counter::XmitWait, Counter::XmitData];
-    let mut request = Mad::request(&clear(1, CounterSelect::of(select)), None, 77);
+    let mut request = Mad::request(&clear(1, CounterSelect::new(select)), None, 77);
     // Two bytes of LinkDowned's neighbourhood: what is not selected is not set, whatever it says.
     request.0[ib_mad::DATA + 6] = 9;
     request.0[ib_mad::DATA + 7] = 5;
@@ -285,7 +286,7 @@ fn class_port_info_tells_what_there_is() {
     {
         let world = world_of("quantum-2", hca);
         let answer = ask(&world, "host-0[1]", pma::class_port_info());
-        assert_eq!(Capabilities::decode(&answer), Capabilities { mask, mask2 }, "{hca}");
+        assert_eq!(PmaCapabilities::decode(&answer), PmaCapabilities { mask, mask2 }, "{hca}");
         let info = ClassPortInfo::decode(&answer);
         assert_eq!((info.base_version, info.class_version), (1, 1));
     }
@@ -395,7 +396,7 @@ fn what_is_no_question_is_not_answered_and_a_wrong_one_is_refused() {
     let world = world_of("quantum-2", "connectx-7");
     let port = find(world.net(), "leaf-0-0[1]");
     let queries = [smp::node_info(), pma::class_port_info()];
-    for (query, path) in [(queries[0], None), (queries[0], Some(&Path::HERE)), (queries[1], None)] {
+    for (query, path) in [(queries[0], None), (queries[0], Some(&DirectedRoute::LOCAL)), (queries[1], None)] {
         let request = Mad::get(&query, path, 1);
         // The byte, its value, and the status or no answer.
         for (byte, value, status) in [
@@ -532,7 +533,7 @@ fn managers_tell_which_of_them_is_the_master() {
         ["host-0[1]", "host-1[1]", "leaf-0-1[0]", "leaf-0-1[2]"]
             .map(|label| info(world, label).map(|info| info.state))
     };
-    let (master, standby) = (Some(sm_state::MASTER), Some(sm_state::STANDBY));
+    let (master, standby) = (Some(SmState::Master as u8), Some(SmState::Standby as u8));
     assert_eq!(told(&world), [None, master, None, None]);
     let port = find(world.net(), "leaf-0-1[0]");
     world.act(at(1), Action::Master { port, readdresses: false });
@@ -549,10 +550,10 @@ fn error_correction_is_told_of_links_that_have_it() {
         let answer = ask(world, "leaf-0-0[0]", subnet(PortInfoExtended::ID, 1));
         PortInfoExtended::decode(&answer).active
     };
-    assert_eq!(active(&world), mode::REED_SOLOMON);
+    assert_eq!(active(&world), Fec::ReedSolomon.code());
     let end = find(world.net(), "leaf-0-0[1]");
     world.act(at(1), Action::Limit { end, width: None, speed: Some(Speed::Edr) });
-    assert_eq!(active(&world), mode::NONE);
+    assert_eq!(active(&world), Fec::None.code());
 }
 
 #[test]
@@ -571,7 +572,7 @@ fn what_error_correction_counted_is_cleared_by_a_set_that_selects_all_of_it() {
     assert_eq!(full.port_corrected_symbols, u32::MAX, "it sticks");
     assert_eq!(full.port_corrected_blocks, u32::MAX);
     assert_eq!(full.port_uncorrectable_blocks, u32::MAX);
-    let request = Mad::request(&clear_corrections(1), None, 77);
+    let request = Mad::request(&clear_fec_counters(1), None, 77);
     assert_eq!(obey(&mut world, seat, &request).unwrap().status(), 0);
     let cleared = counters(&world);
     assert!(cleared.port_corrected_symbols < 1_000_000, "{cleared:?}");

@@ -10,7 +10,7 @@ use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, Lid, Moment};
 use ib_mad::{Mad, status};
-use ib_umad::{Parcel, Received, SendError, Wire, WireError};
+use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 
 use super::agents;
 use super::chance::Chance;
@@ -117,7 +117,7 @@ impl SimWire {
     }
 
     /// The answer to a request and how long it takes to come; `None` where either gets lost.
-    fn answer(&mut self, parcel: &Parcel) -> Option<(Mad, Duration)> {
+    fn answer(&mut self, parcel: &OutgoingMad) -> Option<(Mad, Duration)> {
         let now = self.now();
         let mut world = look(&self.world);
         world.advance(now);
@@ -168,10 +168,10 @@ fn destination(
     ways: &mut Ways,
     world: &World,
     seat: PortId,
-    parcel: &Parcel,
+    parcel: &OutgoingMad,
 ) -> Option<(PortId, u8)> {
     if parcel.mad.is_directed() {
-        let route = parcel.mad.path_ports();
+        let route = parcel.mad.route_ports();
         return Some((follow(world, seat, route)?, route.len() as u8));
     }
     if ways.shape != Some(world.shape()) {
@@ -186,7 +186,7 @@ fn destination(
     Some((holder, reach.hops(holder)?))
 }
 
-impl Wire for SimWire {
+impl MadTransport for SimWire {
     fn now(&self) -> Moment {
         match self.time {
             Time::Real(clock) => clock.now(),
@@ -207,7 +207,7 @@ impl Wire for SimWire {
         Some(look(&self.world).net().port(self.seat).guid)
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+    fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         self.sent += 1;
         let now = self.now();
         // When the time that it was given is over the kernel says so, and what comes after that it
@@ -217,13 +217,13 @@ impl Wire for SimWire {
             let from = if parcel.mad.is_directed() { Lid::PERMISSIVE } else { parcel.lid };
             self.deliver(now + after, Received::Mad { from, mad });
         } else {
-            let transaction = parcel.mad.transaction();
-            self.deliver(now + parcel.timeout, Received::Expired { transaction });
+            let transaction = parcel.mad.transaction_id();
+            self.deliver(now + parcel.timeout, Received::Expired { transaction_id: transaction });
         }
         Ok(())
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         loop {
             let next = self.arrivals.peek().map_or(Moment::NEVER, |Reverse(next)| next.at);
             match self.time {

@@ -32,7 +32,7 @@ fn ask(wire: &mut SimWire, query: Query, lid: Lid, transaction: u32) {
     let mad = Mad::get(&query, None, transaction);
     let (qp, qkey) = if class == Class::Performance { (1, 0x8001_0000) } else { (0, 0) };
     let parcel =
-        Parcel { class, lid, route: None, qp, qkey, sl: 0, p_key: None, timeout: TIMEOUT, mad };
+        OutgoingMad { class, lid, route: None, qp, qkey, sl: 0, p_key: None, timeout: TIMEOUT, mad };
     wire.send(&parcel).unwrap();
 }
 
@@ -41,7 +41,7 @@ fn incoming(wire: &mut SimWire) -> Vec<(Moment, u32, bool)> {
     let mut all = Vec::new();
     while let Some(received) = wire.receive(Moment::default() + Duration::from_secs(60)).unwrap() {
         all.push(match received {
-            Received::Mad { mad, .. } => (wire.now(), mad.transaction(), true),
+            Received::Mad { mad, .. } => (wire.now(), mad.transaction_id(), true),
             Received::Expired { transaction } => (wire.now(), transaction, false),
             Received::Malformed { .. } => panic!("nothing is malformed here"),
         });
@@ -149,7 +149,7 @@ fn counters_need_more_of_a_link_than_subnet_management() {
     let mut told = Vec::new();
     while let Some(received) = wire.receive(until).unwrap() {
         if let Received::Mad { mad, .. } = received {
-            told.push((wire.now(), mad.transaction(), true));
+            told.push((wire.now(), mad.transaction_id(), true));
         }
     }
     assert_eq!(answered(&told), [1]);

@@ -78,6 +78,6 @@ pub fn train(
     let within_width = |mask: u8| most_lanes.map_or(mask, |most| most.up_to() & mask);
     let within_speed = |speeds: SpeedSet| most_speed.map_or(speeds, |most| speeds.up_to(most));
     let width = Width::widest(within_width(a.widths & b.widths))?;
-    let speed = within_speed(a.speeds.common(b.speeds)).fastest()?;
+    let speed = within_speed(a.speeds.intersection(b.speeds)).fastest()?;
     Some((width, speed))
 }

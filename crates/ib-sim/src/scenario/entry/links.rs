@@ -122,7 +122,7 @@ pub(super) fn degrade(scene: &mut Scene<'_, '_>, entry: &Degrade) -> Result<(), 
         return wrong(given, format!("width: the two ends have nothing as narrow as {label}"));
     }
     if let Some(given) = &entry.speed
-        && here.speeds.common(there.speeds).up_to(given.value.0).fastest().is_none()
+        && here.speeds.intersection(there.speeds).up_to(given.value.0).fastest().is_none()
     {
         let label = given.value.0.label();
         return wrong(given, format!("speed: the two ends have nothing as slow as {label}"));
