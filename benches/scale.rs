@@ -32,7 +32,7 @@ use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::wire::{SimWire, Time, share};
 use ib_sim::world::World;
 use ib_umad::stats::MadOutcome;
-use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
+use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 use measure::median;
 use peak_alloc::PeakAlloc;
 use tokio::sync::watch;
@@ -226,7 +226,7 @@ fn measure(size: Size) -> Cost {
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
 
-    let fabric = last.snapshot.unwrap().fabric;
+    let fabric = Arc::clone(&last.snapshot.unwrap().fabric);
     let ports = fabric.ports.iter().filter(|port| port.peer.is_some()).count() as f64;
     let begin = begin.unwrap();
     let mads = (end.2 - begin.2) as f64;

@@ -34,7 +34,7 @@ use fabric_observation::{Observation, RecorderStats, SharedState};
 use ib_mad::clock::Clock;
 use ib_mad::port_event::PortEvent;
 use ib_umad::capture::Capture;
-use ib_umad::heartbeat::Heartbeat;
+use ib_umad::client::Heartbeat;
 
 use super::ending::Ending;
 use super::{Exit, Fatal, confined};
@@ -125,7 +125,7 @@ impl<'a> Daemon<'a> {
         if let Some(recorder) = &mut self.recorder {
             monitor.restore(recorder.memory(&fabric.name));
         }
-        self.pulses.push(monitor.pulse());
+        self.pulses.push(monitor.heartbeat());
         Ok(monitor)
     }
 

@@ -46,11 +46,10 @@ use ib_mad::pma::OptionalCounters;
 use ib_mad::port_event::PortEvent;
 use ib_mad::reading::Raw;
 use ib_umad::capture::{Capture, CapturingTransport};
-use ib_umad::heartbeat::{Instrumented, Heartbeat};
-use ib_umad::client::MadClient;
+use ib_umad::client::{Heartbeat, MadClient};
 use ib_umad::query;
 use ib_umad::query::RunError;
-use ib_umad::{RequestError, MadTransport, TransportError};
+use ib_umad::{MadTransport, RequestError, TransportError};
 use log_limiter::LogLimiter;
 use site_config::ConfigError;
 use site_file::SiteFile;
@@ -116,7 +115,6 @@ pub struct Monitor {
     /// Its place in the shared state.
     fabric_index: usize,
     stop: Arc<AtomicBool>,
-    pulse: Heartbeat,
     client: MadClient,
     capture: Option<Capture>,
     files: SiteFiles,
@@ -169,7 +167,10 @@ impl Monitor {
             names,
             keys: Arc::new(keys),
             log_limiter,
-            agents: AgentCache::new(OptionalCounters { details: settings.details, fec: settings.fec }),
+            agents: AgentCache::new(OptionalCounters {
+                details: settings.details,
+                fec: settings.fec,
+            }),
             scheduler: DiscoveryScheduler::new(&settings),
             unanswered: UnresponsiveNeighbors::default(),
             suspicion: None,
@@ -183,7 +184,6 @@ impl Monitor {
             shared,
             fabric_index,
             stop,
-            pulse: Heartbeat::default(),
             capture,
             fabric: None,
             stats: MonitorStats::default(),
@@ -196,8 +196,8 @@ impl Monitor {
     }
 
     /// Its heartbeat: several ticks per second, also while it waits or its device is gone.
-    pub fn pulse(&self) -> Heartbeat {
-        self.pulse.clone()
+    pub fn heartbeat(&self) -> Heartbeat {
+        self.client.heartbeat().clone()
     }
 
     /// Sets the totals of an earlier run, from which ports continue.
@@ -215,7 +215,7 @@ impl Monitor {
         watch_file(&self.settings.name, &mut self.files.names);
         watch_file(&self.settings.name, &mut self.files.keys);
         watch_file(&self.settings.name, &mut self.files.maintenance);
-        let mut wire = Some(Instrumented::new(first, self.pulse()));
+        let mut wire = Some(first);
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
                 match self.monitor(open) {
@@ -229,7 +229,7 @@ impl Monitor {
                 match open() {
                     Ok(open) => {
                         tracing::info!(fabric = self.settings.name, "the device is back");
-                        wire = Some(Instrumented::new(open, self.pulse()));
+                        wire = Some(open);
                     }
                     Err(error) => {
                         tracing::debug!(fabric = self.settings.name, %error, "still no device");
@@ -244,7 +244,7 @@ impl Monitor {
         let step = Duration::from_millis(100);
         let steps = time.as_millis().div_ceil(step.as_millis());
         for _ in 0..steps {
-            self.pulse.tick();
+            self.client.heartbeat().tick();
             if !self.stop.load(Ordering::Relaxed) {
                 std::thread::sleep(step);
             }
@@ -362,7 +362,9 @@ impl Monitor {
         let (new, suspicion) = match (found.local_error, found.local_port_state) {
             (Some(_), _) => (Vec::new(), m_key_suspicion(&found, &self.keys)),
             (None, None) => (Vec::new(), self.suspicion),
-            (None, Some(_)) => (self.unanswered.update(&found, now), m_key_suspicion(&found, &self.keys)),
+            (None, Some(_)) => {
+                (self.unanswered.update(&found, now), m_key_suspicion(&found, &self.keys))
+            }
         };
         self.log_unresponsive(&new, suspicion, now);
         let gaps = self.log_limiter.filter(found.gaps.iter().cloned(), now);
@@ -423,7 +425,11 @@ impl Monitor {
     }
 
     /// Clears the counters that the sweep found nearly full, if that is enabled.
-    fn clear(&mut self, wire: &mut impl MadTransport, swept: &mut SweepResult) -> Result<(), RunError> {
+    fn clear(
+        &mut self,
+        wire: &mut impl MadTransport,
+        swept: &mut SweepResult,
+    ) -> Result<(), RunError> {
         // By LIDs that have changed it might be another port's counters.
         if !self.settings.clear_saturated || swept.lids_changed {
             return Ok(());

@@ -15,7 +15,7 @@ use ib_mad::port_event::PortEventKind;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp::NodeInfo;
 use ib_mad::{Guid, Lid};
-use ib_umad::testing::{Reply, ROUND_TRIP, ScriptedTransport, fabric};
+use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
 use ib_umad::{OutgoingMad, Received, SendError};
 
 /// A wire to a small fabric that breaks when it is told to.
@@ -152,7 +152,7 @@ fn descriptor_of_a_removed_device_is_reopened() {
         let mut later = Some(later);
         // The kernel keeps the descriptor, and refuses each send.
         let mut first = Cable::new(breaks);
-        first.scripted.fate = Box::new(|_| Reply::Refused);
+        first.scripted.reply = Box::new(|_| Reply::Refused);
         monitor.run(first, || later.take().map(Cable::new).ok_or("no such device"));
     });
     wait_for(&seen, "the device to be opened again", |it| nodes_up(it) == 3);
@@ -167,7 +167,7 @@ fn silent_local_port_is_diagnosed_and_backed_off() {
     let count = Arc::clone(&asked);
     run_until(
         |cable| {
-            cable.scripted.fate = Box::new(move |_| {
+            cable.scripted.reply = Box::new(move |_| {
                 count.fetch_add(1, Ordering::Relaxed);
                 Reply::Expired
             });
@@ -189,7 +189,7 @@ fn known_nodes_stay_while_local_port_is_silent() {
     run_until(
         |cable| {
             let mut sent = 0;
-            cable.scripted.fate = Box::new(move |parcel| {
+            cable.scripted.reply = Box::new(move |parcel| {
                 sent += 1;
                 let refused = sent > 100 && parcel.class.is_smp();
                 if refused { Reply::Expired } else { Reply::Answered(ROUND_TRIP) }
@@ -206,7 +206,7 @@ fn m_key_suspicion_stays_without_local_port_info() {
     run_until(
         |cable| {
             let mut discoveries = 0;
-            cable.scripted.fate = Box::new(move |parcel| {
+            cable.scripted.reply = Box::new(move |parcel| {
                 let mad = &parcel.mad;
                 let is_own = mad.is_directed() && mad.route_ports().is_empty();
                 discoveries += usize::from(is_own && mad.attribute() == NodeInfo::ID);
@@ -238,7 +238,7 @@ fn discovery_gap_is_retried_with_back_off() {
     let mut refusals = 6;
     run_until(
         |cable| {
-            cable.scripted.fate = Box::new(move |parcel| {
+            cable.scripted.reply = Box::new(move |parcel| {
                 let beyond = parcel.mad.u8(7) == 2;
                 refusals -= i32::from(beyond);
                 if beyond && refusals >= 0 { Reply::Expired } else { Reply::Answered(ROUND_TRIP) }
@@ -250,7 +250,7 @@ fn discovery_gap_is_retried_with_back_off() {
     // One that never answers is asked less and less often: 15 s, 30 s, 1 min, ... 5 min.
     run_until(
         |cable| {
-            cable.scripted.fate = Box::new(|parcel| {
+            cable.scripted.reply = Box::new(|parcel| {
                 if parcel.mad.u8(7) == 2 { Reply::Expired } else { Reply::Answered(ROUND_TRIP) }
             });
         },
@@ -299,7 +299,7 @@ fn hidden_aggregation_nodes_trigger_no_discoveries() {
             // After the first sweep the SMA of the switch at our port hangs; half of the aggregation
             // nodes answer by LID.
             let mut smps = 0;
-            cable.scripted.fate = Box::new(move |parcel| {
+            cable.scripted.reply = Box::new(move |parcel| {
                 smps += u32::from(parcel.class.is_smp());
                 let is_directed = parcel.class.is_smp() && parcel.lid == Lid::PERMISSIVE;
                 let is_beyond = is_directed && parcel.mad.u8(7) > 0;
@@ -464,7 +464,7 @@ fn hundred_silent_adapters_log_few_lines_per_day() {
     links.extend((0..100).map(|n| ((1, n as u8 + 1), (2 + n, 1))));
     let mut scripted = ScriptedTransport::new(fabric(&kinds, &links));
     // Half of the adapters say who they are and nothing else, the others nothing at all.
-    scripted.fate = Box::new(|parcel| {
+    scripted.reply = Box::new(|parcel| {
         let mad = &parcel.mad;
         let behind = if mad.is_directed() { mad.route_ports().to_vec() } else { Vec::new() };
         let [_, port] = behind[..] else { return Reply::Answered(ROUND_TRIP) };

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::judges::{program, settings, verdict, yaml};
-use crate::rig::rules;
+use test_rig::rules;
 
 const FOLDER: &str = "deploy/ansible";
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::judges::{list, none, settings, text, yaml};
 use crate::objects::{self, CHART, Job, NAMESPACE, kind, name, shown};
-use crate::rig::rules;
+use test_rig::rules;
 
 /// Kubernetes takes a ConfigMap and a release (a Secret) of 1 MiB.
 const LARGEST: u64 = 1 << 20;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::judges::{beside, list, none, program, refused, text, texts, verdict, yaml};
-use crate::rig::promtool::fed;
-use crate::rig::rules;
+use test_rig::promtool::fed;
+use test_rig::rules;
 
 const FOLDER: &str = "deploy/compose";
 

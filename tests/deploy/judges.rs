@@ -9,7 +9,7 @@ use fabric_exporter::cli::Cli;
 use fabric_exporter::config::{Settings, options::Options};
 use serde_json::Value;
 
-use crate::rig::{rules, tools};
+use test_rig::{rules, tools};
 
 /// The program of this name, with Python's or in its environment.
 pub fn program(name: &str) -> Command {

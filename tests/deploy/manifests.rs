@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::judges::{none, text, texts, yaml};
 use crate::objects::{self, Job};
-use crate::rig::rules;
 use crate::schemas;
+use test_rig::rules;
 
 const FOLDER: &str = "deploy/kubernetes";
 const HEAD: &str =

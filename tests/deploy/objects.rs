@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::judges::{script, text, yaml};
-use crate::rig::{rules, tools};
+use test_rig::{rules, tools};
 
 pub const CHART: &str = "deploy/helm/fabric-exporter";
 pub const NAMESPACE: &str = "watching";

@@ -1,8 +1,8 @@
 //! The samples for Prometheus.
 
 use crate::judges::{beside, text, yaml};
-use crate::rig::promtool::fed;
-use crate::rig::rules;
+use test_rig::promtool::fed;
+use test_rig::rules;
 
 const FOLDER: &str = "deploy/prometheus";
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::judges::{none, script, text, verdict, yaml};
 use crate::objects::{self, CHART, shown};
-use crate::rig::{require, rules, tools};
+use test_rig::{require, rules, tools};
 
 /// What is wrong with objects of Kubernetes' own, in the oldest release that the chart is for, and the
 /// newest that is known.

@@ -5,8 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::rig::program;
 use crate::{Taped, minutes};
+use test_rig::program;
 
 const STORY: &str = "timeline:\n- bad-cable: {at: 3m, into: \"leaf-0-1[9]\", ratio: 1e-9}\n\
                      - reboot: {at: 5m, node: host-13, down: 90s}";

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use fabric_history::Reader;
 
-use crate::rig::Exporter;
 use crate::{Taped, errors, events, minutes};
+use test_rig::Exporter;
 
 const STORY: &str = "timeline: [unplug: {at: 1m, link: \"leaf-0-0[9]\", for: 1m}]";
 
@@ -95,7 +95,7 @@ fn a_folder_that_cannot_be_written_stops_nothing() {
     // When it can be, it is.
     std::fs::create_dir(sealed.parent().unwrap()).unwrap();
     std::fs::set_permissions(sealed.parent().unwrap(), PermissionsExt::from_mode(0o700)).unwrap();
-    crate::rig::wait_until(std::time::Duration::from_secs(60), "the file to be there", || {
+    test_rig::wait_until(std::time::Duration::from_secs(60), "the file to be there", || {
         Reader::open(&sealed).ok()
     });
 }

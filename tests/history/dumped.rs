@@ -14,9 +14,9 @@ use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Kind, Reader, Source};
 
 use crate::exported::openmetrics;
-use crate::rig::program;
-use crate::rig::{Exporter, wait_until};
 use crate::{SWEEP, Taped, minutes, wall};
+use test_rig::program;
+use test_rig::{Exporter, wait_until};
 
 const STORY: &str = "timeline:\n\
     - unplug: {at: 50m, link: \"leaf-0-0[9]\", for: 3m}\n\

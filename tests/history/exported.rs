@@ -13,10 +13,10 @@ use fabric_history::{Reader, Source};
 use ib_mad::Counter;
 use serde_json::Value;
 
-use crate::rig::Simulated;
-use crate::rig::prometheus::Prometheus as Server;
-use crate::rig::promtool::complaints;
 use crate::{Taped, always, minutes, wall};
+use test_rig::Simulated;
+use test_rig::prometheus::Prometheus as Server;
+use test_rig::promtool::complaints;
 
 const STORY: &str = "timeline:\n\
     - unplug: {at: 4m, link: \"leaf-0-0[9]\", for: 3m}\n\

@@ -5,10 +5,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::errors;
-use crate::rig::guest::{Guest, GuestExporter};
-use crate::rig::{child, require, wait_until};
 use crate::shot::{FOLDER, RECORD, WAY};
 use crate::steady::{Steady, check};
+use test_rig::guest::{Guest, GuestExporter};
+use test_rig::{child, require, wait_until};
 
 /// How long the guest, which is slow, may take for something.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::rig::program;
-use crate::rig::sysfs::{Device, Tree};
-use crate::rig::{Exporter, wait_until};
+use test_rig::program;
+use test_rig::sysfs::{Device, Tree};
+use test_rig::{Exporter, wait_until};
 
 /// How long it may take until something is told.
 const LIMIT: Duration = Duration::from_secs(60);

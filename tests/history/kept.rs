@@ -22,7 +22,7 @@ fn changed(file: &Path, sql: &str) -> usize {
 /// A sweep of which no port told its counters.
 fn without_counters(steady: &Steady, number: u64) -> Observation {
     let mut seen = steady.sweep(number, 1);
-    let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
+    let snapshot = std::sync::Arc::make_mut(seen.snapshot.as_mut().unwrap());
     for reading in &mut snapshot.readings {
         *reading = None;
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use fabric_history::Reader;
 use fabric_history::file::tier::Tier;
 
-use crate::rig::{Exporter, wait_until};
 use crate::{errors, events};
+use test_rig::{Exporter, wait_until};
 
 /// How often the whole program is killed. Raise it to look for what is rare.
 const TIMES: u32 = 10;

@@ -16,8 +16,8 @@ use fabric_observation::RecorderStats;
 use ib_fabric::topology::End;
 use ib_mad::{Counter, Moment};
 
-use crate::rig::Simulated;
 use crate::{SWEEP, always, events, minutes, wall};
+use test_rig::Simulated;
 
 const STORY: &str = "\
 fabric: {fat-tree: {levels: 2, hosts: 8, radix: 8, down: 4, up: 2}}

@@ -7,7 +7,7 @@ use ib_sim::net::file;
 use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::Taped;
-use crate::rig::Simulated;
+use test_rig::Simulated;
 
 const TOPOLOGY: &str = r#"
 switchguid=0x9405930000fc2e44

@@ -266,7 +266,7 @@ impl World {
         self.first = last + 1;
         self.herd_first = None;
         self.tape = Some(Tape::at(&self.steady, self.settings(), self.first));
-        self.stats.files += 1;
+        self.tally.files += 1;
     }
 
     fn tape(&mut self) -> &mut Tape {
@@ -288,21 +288,21 @@ impl World {
         let found = found.unwrap_or_else(|| panic!("{number} and none of {models:?}"));
         if models.len() > 1 {
             let came = *found == models[1];
-            *(if came { &mut self.stats.came } else { &mut self.stats.went }) += 1;
+            *(if came { &mut self.tally.came } else { &mut self.tally.went }) += 1;
         }
         self.model = found.clone();
         let next = self.model.last.max(self.first - 1) + 1;
         (tape.first, tape.next) = (next, next);
         self.tape = Some(tape);
         self.herd_first = None;
-        self.stats.reopens += 1;
+        self.tally.reopens += 1;
         self.look_beside();
         self.read();
     }
 
     /// Reads while the exporter writes, or after it is gone.
     fn read(&mut self) {
-        self.stats.reads += 1;
+        self.tally.reads += 1;
         if self.model.last == 0 {
             return;
         }
@@ -325,7 +325,7 @@ impl World {
 
     /// What a port's counters grew by, the last sweeps.
     fn read_series(&mut self) {
-        self.stats.reads += 1;
+        self.tally.reads += 1;
         if self.model.last < self.first + 2 {
             return;
         }
@@ -340,7 +340,7 @@ impl World {
     }
 
     fn dump(&mut self) {
-        self.stats.dumps += 1;
+        self.tally.dumps += 1;
         if self.model.last == 0 {
             return;
         }
@@ -353,7 +353,7 @@ impl World {
     }
 
     fn operate(&mut self) {
-        self.stats.operator += 1;
+        self.tally.operator += 1;
         let sql = OPERATOR[self.chance.below(OPERATOR.len() as u64) as usize];
         let db = Connection::open(self.file()).unwrap();
         db.busy_timeout(Duration::from_secs(5)).unwrap();
@@ -361,8 +361,8 @@ impl World {
     }
 
     fn put_another(&mut self) {
-        self.stats.foreign += 1;
-        let number = self.stats.foreign;
+        self.tally.foreign += 1;
+        let number = self.tally.foreign;
         let names = ["copy", "copy.part", "bak", "damaged-yesterday", "old", "1", "tmp-wal"];
         let name = names[self.chance.below(names.len() as u64) as usize];
         let name = format!("history.db.{name}-{number}");
@@ -390,9 +390,9 @@ impl World {
         let mut model = self.model.clone();
         model.last = number;
         *model.events.entry(number).or_default() += events;
-        self.stats.readings += self.ports;
-        self.stats.sweeps += 1;
-        self.stats.events += events;
+        self.tally.readings += self.ports;
+        self.tally.sweeps += 1;
+        self.tally.events += events;
         model
     }
 
@@ -409,11 +409,11 @@ impl World {
         assert_eq!(tape.account.errors(), errors);
         let events = tape.account.events() - before;
         let mut model = self.model.clone();
-        self.stats.readings += nodes.len() as u64;
+        self.tally.readings += nodes.len() as u64;
         model.herd = Some((number, nodes));
         *model.events.entry(number).or_default() += events;
-        self.stats.herd_sweeps += 1;
-        self.stats.events += events;
+        self.tally.herd_sweeps += 1;
+        self.tally.events += events;
         model
     }
 
@@ -433,14 +433,14 @@ impl World {
         let is_checkpoint = !is_appended && header(&before) == header(&after);
         let mut left = after.clone();
         let models = if self.chance.below(3) == 0 || !(is_appended || is_checkpoint) {
-            self.stats.kills_between += 1;
+            self.tally.kills_between += 1;
             vec![model]
         } else if is_appended {
-            self.stats.kills_in_commit += 1;
+            self.tally.kills_in_commit += 1;
             left.0.insert(wal, torn(before.get(wal), after.get(wal), &mut self.chance));
             vec![self.model.clone(), model]
         } else {
-            self.stats.kills_in_checkpoint += 1;
+            self.tally.kills_in_checkpoint += 1;
             left.0.insert(db, torn(before.get(db), after.get(db), &mut self.chance));
             vec![model]
         };
@@ -456,7 +456,7 @@ impl World {
         let before = self.tape().account.events();
         self.tape().recorder.end(now);
         let events = self.tape().account.events() - before;
-        self.stats.events += events;
+        self.tally.events += events;
         let last = self.tape().next;
         *self.model.events.entry(last).or_default() += events;
         self.tape = None;
@@ -487,7 +487,7 @@ impl World {
             // it until it is looked for what is not needed: 13 generations.
             Keeps::AnHour if ran > 600 => {
                 assert!(nodes <= 3 * 16, "{nodes} nodes of the herd");
-                self.stats.pruned += 1;
+                self.tally.pruned += 1;
             }
             Keeps::AnHour | Keeps::Little => {}
         }
@@ -517,10 +517,10 @@ fn no_history_is_lost_or_set_aside_whatever_is_done_beside_it() {
     let a_file = (wanted / world.ports / 4).clamp(100, SWEEPS_A_FILE);
     let kinds = [Keeps::All, Keeps::Little, Keeps::AnHour];
     let mut told = 0;
-    while world.stats.operations() < wanted {
-        let keeps = kinds[world.stats.files as usize % kinds.len()];
+    while world.tally.operations() < wanted {
+        let keeps = kinds[world.tally.files as usize % kinds.len()];
         world.begin(keeps);
-        while world.model.last < world.first + a_file && world.stats.operations() < wanted {
+        while world.model.last < world.first + a_file && world.tally.operations() < wanted {
             // What is an hour old goes after the exporter has run for an hour.
             let is_killed = if keeps == Keeps::AnHour { 400 } else { 25 };
             match world.chance.below(1_000) {
@@ -540,22 +540,22 @@ fn no_history_is_lost_or_set_aside_whatever_is_done_beside_it() {
             }
         }
         world.finish();
-        if world.stats.operations() * 20 / wanted > told {
-            told = world.stats.operations() * 20 / wanted;
-            println!("{} operations, {:?}", world.stats.operations(), began.elapsed());
+        if world.tally.operations() * 20 / wanted > told {
+            told = world.tally.operations() * 20 / wanted;
+            println!("{} operations, {:?}", world.tally.operations(), began.elapsed());
         }
     }
     let children = (wanted / 200_000).clamp(2, 50);
     shot::kills_beside(seed, children, &mut |folder| {
-        let name = ["notes.txt", "bak"][(world.stats.children % 2) as usize];
+        let name = ["notes.txt", "bak"][(world.tally.children % 2) as usize];
         std::fs::write(folder.join(format!("history-0.db.{name}")), "an operator's").unwrap();
         let file = folder.join("history-0.db");
         if file.exists() {
             Connection::open(file).unwrap().execute_batch("ANALYZE").unwrap();
         }
-        world.stats.children += 1;
+        world.tally.children += 1;
     });
-    let it = &world.stats;
+    let it = &world.tally;
     println!(
         "{} operations in {:?}: {} port readings written in {} sweeps and {} of another fabric, {} events, \
          {} reads, {} dumps, {} of an operator on the file, {} files of others put beside it, {} reopened, \

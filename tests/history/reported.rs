@@ -10,9 +10,9 @@ use ib_sim::net::{Net, NodeId, PortId};
 use ib_sim::scenario::{Action, Manner, Overrides, Scenario, Step};
 use serde_json::Value;
 
-use crate::rig::Simulated;
-use crate::rig::program;
 use crate::{SWEEP, Taped, minutes, wall};
+use test_rig::Simulated;
+use test_rig::program;
 
 /// A sweep itself takes a moment, and what it finds it may look into once more.
 const SLACK: Duration = Duration::from_secs(5);

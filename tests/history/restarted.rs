@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::rig::{Exporter, Ibsim, OpenSm, topology};
+use test_rig::{Exporter, Ibsim, OpenSm, topology};
 
 fn start(ibsim: &Ibsim, file: &Path) -> Exporter {
     let file = format!("--history.file={}", file.display());

@@ -17,10 +17,10 @@ use tempfile::TempDir;
 
 use crate::damaged::set_aside;
 use crate::herd::{self, Herd};
-use crate::rig::child;
-use crate::rig::program;
 use crate::steady::{Steady, Tape, check, settings};
 use crate::{SWEEP, always, events, minutes, wall};
+use test_rig::child;
+use test_rig::program;
 
 /// How long a verb may take that has nothing to wait for.
 const LIMIT: Duration = Duration::from_secs(60);

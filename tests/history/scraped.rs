@@ -12,8 +12,8 @@ use ib_mad::Counter;
 use serde_json::Value;
 
 use crate::minutes;
-use crate::rig::prometheus::{Prometheus, Setup};
-use crate::rig::{Exporter, wait_until};
+use test_rig::prometheus::{Prometheus, Setup};
+use test_rig::{Exporter, wait_until};
 
 const STORY: &str = "timeline:\n\
     - unplug: {at: 3s, link: \"leaf-0-0[9]\", for: 4s}\n\

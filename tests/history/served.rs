@@ -23,9 +23,9 @@ use fabric_history::{Reader, Source};
 use fabric_observation::SharedState;
 use serde_json::Value;
 
-use crate::rig::exporter::{Response, agent, get};
-use crate::rig::wait_until;
 use crate::{Taped, always, minutes, wall};
+use test_rig::exporter::{Response, agent, get};
+use test_rig::wait_until;
 
 /// So many events are in the way of an answer that is not bounded.
 const MANY: u64 = 25_000;

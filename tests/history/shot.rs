@@ -13,10 +13,10 @@ use std::time::{Duration, SystemTime};
 use fabric_history::Reader;
 use ib_sim::chance::Chance;
 
-use crate::rig::child::{self, Running};
-use crate::rig::wait_until;
 use crate::steady::{Steady, Tape, check, settings};
 use crate::{events, wall};
+use test_rig::child::{self, Running};
+use test_rig::wait_until;
 
 /// How often in each of two lanes: this many altogether is twice as many.
 const TIMES: u64 = 100;

@@ -18,8 +18,8 @@ use ib_health::totals::TotalsSeed;
 use ib_mad::moment::Anchor;
 use ib_mad::{Counter, Moment};
 
-use crate::rig::Simulated;
 use crate::{SWEEP, events, wall};
+use test_rig::Simulated;
 
 /// What traffic grows by with each sweep, and errors.
 pub const BUSY: u64 = 1_000_003;

@@ -12,9 +12,9 @@ use fabric_history::question::{PATH, Question};
 use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Kind, Reader, Source};
 
-use crate::rig::child::Running;
-use crate::rig::program;
-use crate::rig::{Exporter, wait_until};
+use test_rig::child::Running;
+use test_rig::program;
+use test_rig::{Exporter, wait_until};
 
 const STORY: &str = "timeline:\n\
     - unplug: {at: 3s, link: \"leaf-0-0[9]\", for: 6s}\n\

@@ -13,7 +13,7 @@ use fabric_history::Source;
 use fabric_history::model::Window;
 use fabric_history::source::{Detail, Wanted};
 
-use crate::rig::program;
+use test_rig::program;
 
 /// A server that answers everybody with this; its address.
 fn answering(status: &str, body: &str) -> String {

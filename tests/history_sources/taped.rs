@@ -13,9 +13,9 @@ use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Recorder};
 use fabric_observation::{Observation, RecorderStats};
 
-use crate::rig::Simulated;
-use crate::rig::metrics::Sample;
-use crate::rig::prometheus::Prometheus as Server;
+use test_rig::Simulated;
+use test_rig::metrics::Sample;
+use test_rig::prometheus::Prometheus as Server;
 
 /// From one sweep to the next, and from one scrape to the next.
 pub const SWEEP: Duration = Duration::from_secs(15);

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
-use crate::rig::guest::Guest;
-use crate::rig::require;
 use crate::{TREE, program, tool};
+use test_rig::guest::Guest;
+use test_rig::require;
 
 /// Two versions of the package.
 struct Built {
@@ -31,7 +31,7 @@ static BUILT: LazyLock<Built> = LazyLock::new(|| {
         cargo.args(["deb", "--no-build", "--locked", "--offline", "--fast", "--profile", profile]);
         cargo.args(["--deb-version", version, "--output"]).arg(&file);
         let told = tool(&mut cargo);
-        assert!(file.exists(), "cargo deb (make tools installs it): {told}");
+        assert!(file.exists(), "cargo deb (make packages installs it): {told}");
         file
     });
     Built { _dir: dir, files }

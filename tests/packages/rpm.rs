@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::rig::require;
 use crate::{TREE, deb, program, tool};
+use test_rig::require;
 
 fn build(dir: &Path) -> PathBuf {
     let define = |name: &str, value: &str| format!("--define={name} {value}");

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::rig::child::{self, Running};
-use crate::rig::{free_port, require, wait_until};
+use test_rig::child::{self, Running};
+use test_rig::{free_port, require, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::rig::require;
 use crate::{TREE, tool};
+use test_rig::require;
 
 /// How exposed a service may be, of 10, by `systemd-analyze security`.
 const MOST_EXPOSED: f64 = 2.0;

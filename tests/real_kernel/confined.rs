@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::rig::guest::{Guest, GuestExporter};
-use crate::rig::wait_until;
+use test_rig::guest::{Guest, GuestExporter};
+use test_rig::wait_until;
 
 const LIMIT: Duration = Duration::from_secs(120);
 

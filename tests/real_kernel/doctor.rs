@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::rig::guest::{self, Guest};
+use test_rig::guest::{self, Guest};
 
 /// What it finds of these devices alone, for others come and go; each as `subject: what: level: found`.
 fn found(devices: &str, flags: &[&str]) -> (i32, Vec<String>) {
@@ -11,7 +11,7 @@ fn found(devices: &str, flags: &[&str]) -> (i32, Vec<String>) {
     let output = guest::run_to_exit(&[&["doctor", "--json", &include, listen], flags].concat());
     let json: Value = serde_json::from_str(&output.text)
         .unwrap_or_else(|error| panic!("{error}: {}", output.text));
-    let told = json["assessment"].as_array().unwrap().iter().map(|finding| {
+    let told = json["findings"].as_array().unwrap().iter().map(|finding| {
         let text = |field: &str| finding[field].as_str().unwrap().to_owned();
         ["subject", "what", "level", "found"].map(text).join(": ")
     });

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::rig::guest::{Guest, GuestExporter, Rxe, TestHca};
-use crate::rig::metrics::Metrics;
-use crate::rig::wait_until;
+use test_rig::guest::{Guest, GuestExporter, Rxe, TestHca};
+use test_rig::metrics::Metrics;
+use test_rig::wait_until;
 
 /// How long something that is to be seen may take: the guest is slow, and looks are a second apart.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::subnet::SubnetManager;
 use super::topology::{Fabric, NodeIndex, PortIndex};
 use ib_mad::counter::Counter;
 use ib_mad::fec::Fec;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::port_state::PortStatus;
 use ib_mad::reading::{Raw, Reading, Totals};
+use ib_mad::smp::SmState;
 
 /// What a sweep read of a port's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,19 @@ pub struct Cleared {
     pub last: u64,
     /// When that was.
     pub at: Moment,
+}
+
+/// A subnet manager, from its SMInfo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubnetManager {
+    /// Its port: of a channel adapter, or port 0 of a switch.
+    pub port: PortIndex,
+    /// SMState.
+    pub state: SmState,
+    /// Priority: the highest becomes master.
+    pub priority: u8,
+    /// ActCount: increases while it works, and stops when it hangs.
+    pub act_count: u32,
 }
 
 impl<V> Snapshot<V> {

@@ -66,7 +66,9 @@ fn per_second(counter: Counter, bytes: f64) -> f64 {
             EVENTS_PER_SECOND
         }
         // All others count packets, or FEC blocks, which are longer.
-        (CounterKind::Traffic | CounterKind::Error | CounterKind::Congestion, _) => bytes / SHORTEST_PACKET,
+        (CounterKind::Traffic | CounterKind::Error | CounterKind::Congestion, _) => {
+            bytes / SHORTEST_PACKET
+        }
     }
 }
 

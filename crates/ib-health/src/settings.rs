@@ -37,7 +37,7 @@ impl NodeSelector {
         let node = fabric.node(node);
         match self {
             NodeSelector::Guid(guid) => node.identity.guid == *guid,
-            NodeSelector::Name(name) => node.is_called(name),
+            NodeSelector::Name(name) => node.has_name(name),
         }
     }
 }

@@ -22,7 +22,7 @@ use ib_sim::net::PortId;
 use ib_sim::scenario::{Action, Overrides, Scenario, Story};
 use ib_sim::wire::{Shared, SimWire, Time, look, share};
 use ib_sim::world::World;
-use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
+use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 use tokio::sync::watch;
 
 use super::Metrics;

@@ -4,13 +4,13 @@ use crate::device::Model;
 use crate::net::PortId;
 use crate::world::{World, has_fec};
 use ib_mad::device::QUANTUM_3;
-use ib_mad::fec::PortInfoExtended;
+use ib_mad::extended_speeds::PortInfoExtended;
 use ib_mad::fec::Fec;
 use ib_mad::node::{NodeKind, PortRole};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
 use ib_mad::rate::{Speed, SpeedSet};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SmState};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
 use ib_mad::{Lid, PortNumber};
 use ib_mad::{Mad, status};
 

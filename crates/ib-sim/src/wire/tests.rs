@@ -31,8 +31,17 @@ fn ask(wire: &mut SimWire, query: Query, lid: Lid, transaction: u32) {
     let class = query.class(false);
     let mad = Mad::get(&query, None, transaction);
     let (qp, qkey) = if class == Class::Performance { (1, 0x8001_0000) } else { (0, 0) };
-    let parcel =
-        OutgoingMad { class, lid, route: None, qp, qkey, sl: 0, p_key: None, timeout: TIMEOUT, mad };
+    let parcel = OutgoingMad {
+        class,
+        lid,
+        route: None,
+        qp,
+        qkey,
+        sl: 0,
+        p_key: None,
+        timeout: TIMEOUT,
+        mad,
+    };
     wire.send(&parcel).unwrap();
 }
 
@@ -42,7 +51,7 @@ fn incoming(wire: &mut SimWire) -> Vec<(Moment, u32, bool)> {
     while let Some(received) = wire.receive(Moment::default() + Duration::from_secs(60)).unwrap() {
         all.push(match received {
             Received::Mad { mad, .. } => (wire.now(), mad.transaction_id(), true),
-            Received::Expired { transaction } => (wire.now(), transaction, false),
+            Received::Expired { transaction_id } => (wire.now(), transaction_id, false),
             Received::Malformed { .. } => panic!("nothing is malformed here"),
         });
     }

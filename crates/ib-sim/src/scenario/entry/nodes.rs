@@ -81,7 +81,7 @@ pub(super) fn set(scene: &mut Scene<'_, '_>, entry: &Set) -> Result<(), Problem>
     for (name, value) in &entry.counters.value.0 {
         let counter = found(name, |name| counter(name))?;
         // Of its places the widest comes first.
-        let width = counter.row().places.first().map_or(64, |place| place.width);
+        let width = counter.row().fields.first().map_or(64, |field| field.width);
         let value_set = value.value;
         if width < 64 && value_set >> width != 0 {
             return wrong(

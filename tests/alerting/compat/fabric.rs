@@ -1,0 +1,382 @@
+//! The names of the exporters of fabrics, recorded from a simulated fabric that two of ours watch, with a
+//! host on it that tells of its own port, too, and from a host whose fabric nobody sweeps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::compat::table::{Per, Row, Rule, exporters};
+use crate::compat::{assert_healthy, prometheus, written};
+use test_rig::sysfs::{Device, Tree};
+use test_rig::{Exporter, Metrics, Prometheus, wait_until};
+
+/// What both fabrics of the test are called.
+const SWEPT: &str = "default";
+const ALONE: &str = "alone";
+
+/// Traffic to count, and nothing that happens: no link is to go down meanwhile. Quantum and ConnectX-6 answer all
+/// causes of errors; Quantum-2 and ConnectX-7 announce that they lack some.
+const STORY: &str = "\
+fabric:
+  fat-tree: {levels: 2, hosts: 36, radix: 16, down: 9, up: 6, switch: quantum, hca: connectx-6}
+traffic: {load: 25%}
+";
+
+/// The first host's HCA in it.
+const FIRST_HCA: u64 = 0x0002_c903_0000_0000;
+
+/// GUID and number.
+type Port = (String, String);
+type Labels = BTreeMap<String, String>;
+
+/// All that watches, and what it watches.
+struct Stage {
+    exporters: Vec<Exporter>,
+    prometheus: Prometheus,
+    /// `infiniband_port_info` of the fabric.
+    ports: BTreeMap<Port, Labels>,
+    /// `infiniband_node_info`, by GUID.
+    nodes: BTreeMap<String, Labels>,
+}
+
+fn stage() -> Stage {
+    let on_fabric = Tree::new([
+        Device::mlx5_ndr("mlx5_0", 0).guid(FIRST_HCA),
+        Device::mlx5_bond("mlx5_bond_0", 8),
+    ]);
+    let alone = Tree::new([
+        Device::mlx5_ndr("mlx5_0", 5),
+        Device::mlx4("mlx4_0"),
+        Device::mlx5_bond("mlx5_bond_0", 9),
+    ]);
+    let scenario = tempfile::NamedTempFile::with_suffix(".yml").unwrap();
+    std::fs::write(scenario.path(), STORY).unwrap();
+    let story = format!("--scenario={}", scenario.path().display());
+    let sweep = ["--fabric.details", "--fabric.interval=1s", &story];
+    let mut exporters = vec![
+        Exporter::demo(&sweep),
+        Exporter::demo(&sweep),
+        Exporter::on_host(&on_fabric, &[]),
+        Exporter::on_host(&alone, &[&format!("--fabric.name={ALONE}")]),
+    ];
+    exporters.iter_mut().for_each(Exporter::wait_ready);
+    let metrics = exporters[0].metrics();
+    let ports = (all(&metrics, "infiniband_port_info"))
+        .map(|labels| ((labels["guid"].clone(), labels["port"].clone()), labels))
+        .collect();
+    let nodes = (all(&metrics, "infiniband_node_info"))
+        .map(|labels| (labels["guid"].clone(), labels))
+        .collect();
+    let targets = exporters.iter().map(|it| it.address().to_owned()).collect();
+    let prometheus =
+        prometheus(vec![("fabric-exporter".into(), targets)], &["treydock", "guilbaults"]);
+    // The last rules of each file, and what comes from the host alone.
+    wait_until(Duration::from_secs(60), "the rules to have recorded", || {
+        let is = |query: &str, number: f64| prometheus.number(query) == Some(number);
+        let all = is("sum(up)", 4.0)
+            && is(&format!("count(infiniband_hca_uplink_info{{fabric=\"{SWEPT}\"}})"), 36.0)
+            && is(&format!("count(infiniband_width{{fabric=\"{SWEPT}\"}})"), 120.0)
+            && is(&format!("count(infiniband_width{{fabric=\"{ALONE}\"}})"), 3.0)
+            && is(&format!("count(infiniband_hca_info{{fabric=\"{ALONE}\"}})"), 2.0)
+            && is(
+                &format!("count(infiniband_hca_raw_rate_bytes_per_second{{fabric=\"{ALONE}\"}})"),
+                2.0,
+            );
+        all.then_some(())
+    });
+    assert_healthy(&prometheus);
+    Stage { exporters, prometheus, ports, nodes }
+}
+
+fn all(metrics: &Metrics, name: &str) -> impl Iterator<Item = Labels> {
+    metrics.all(name).map(|(labels, _)| labels.clone())
+}
+
+/// What a query comes to: labels without the name, and values.
+fn series(prometheus: &Prometheus, query: &str) -> Vec<(Labels, f64)> {
+    let of = |it: &Value| {
+        let mut labels: Labels = serde_json::from_value(it["metric"].clone()).unwrap();
+        labels.remove("__name__");
+        (labels, it["value"][1].as_str().unwrap().parse().unwrap())
+    };
+    prometheus.query(query).iter().map(of).collect()
+}
+
+impl Stage {
+    /// What a rule records of a fabric, by what makes it one of many.
+    fn recorded(&self, rule: &Rule, fabric: &str) -> Vec<(Labels, f64)> {
+        let query = format!("{}{{fabric=\"{fabric}\"}}", rule.record);
+        let mut told = series(&self.prometheus, &query);
+        for (labels, _) in &mut told {
+            assert_eq!(labels.remove("fabric").as_deref(), Some(fabric));
+        }
+        told
+    }
+
+    /// The bits of all values that ours had in the latest minute, by the sweeps of both.
+    fn had(&self, ours: &str) -> BTreeMap<Port, BTreeSet<u64>> {
+        let query = format!("{ours}{{fabric=\"{SWEPT}\", device=\"\"}}[1m]");
+        let mut had: BTreeMap<Port, BTreeSet<u64>> = BTreeMap::new();
+        for it in self.prometheus.query(&query) {
+            let of = |label: &str| it["metric"][label].as_str().unwrap().to_owned();
+            let values = it["values"].as_array().unwrap().iter();
+            let values = values.map(|it| it[1].as_str().unwrap().parse::<f64>().unwrap().to_bits());
+            had.entry((of("guid"), of("port"))).or_default().extend(values);
+        }
+        had
+    }
+
+    /// The fabric's ports of nodes of a type.
+    fn ports_of(&self, node_type: &str) -> BTreeSet<Port> {
+        let of_type = self.ports.iter().filter(|(_, labels)| labels["node_type"] == node_type);
+        of_type.map(|(port, _)| port.clone()).collect()
+    }
+
+    /// Each sample of a rule is one that ours had, at the port that its labels name.
+    fn assert_values(
+        &self,
+        row: &Row,
+        rule: &Rule,
+        port: impl Fn(&Labels) -> Port,
+    ) -> BTreeSet<Port> {
+        let (had, scale) = (self.had(&row.ours), row.scale.unwrap());
+        let mut ports = BTreeSet::new();
+        for (labels, value) in self.recorded(rule, SWEPT) {
+            let names: BTreeSet<&str> = labels.keys().map(String::as_str).collect();
+            assert_eq!(names, rule.labels.iter().copied().collect(), "{}", rule.record);
+            let port = port(&labels);
+            let ours = (value * scale as f64).to_bits();
+            assert!(had[&port].contains(&ours), "{} {labels:?}: {value}", rule.record);
+            assert!(ports.insert(port), "{} {labels:?} twice", rule.record);
+        }
+        ports
+    }
+}
+
+fn padded(guid: &str) -> String {
+    let number = u64::from_str_radix(guid.strip_prefix("0x").unwrap(), 16).unwrap();
+    format!("{number:#018x}")
+}
+
+#[test]
+fn the_fabrics_exporters_names_are_recorded() {
+    let mut stage = stage();
+    treydock(&stage);
+    guilbaults(&stage);
+    costs(&stage);
+    // A sweep that ends is a gap, and not the host's lesser number, which would be a reset to rate().
+    for exporter in &mut stage.exporters[..2] {
+        assert!(exporter.stop().success());
+    }
+    let number = |query: &str| stage.prometheus.number(query);
+    wait_until(Duration::from_secs(60), "the sweeps to be gone", || {
+        let gone = number(&format!("sum(infiniband_ports_seen{{fabric=\"{SWEPT}\"}})")).is_none();
+        let info = format!("fabric_guid_port:infiniband_port_info:topk1{{fabric=\"{SWEPT}\"}}");
+        // The host's two ports.
+        (gone && number(&format!("count({info})")) == Some(2.0)).then_some(())
+    });
+    let hcas = |fabric: &str| {
+        format!("infiniband_hca_port_transmit_data_bytes_total{{fabric=\"{fabric}\"}}")
+    };
+    let evaluated = format!("max(timestamp({}))", hcas(ALONE));
+    let since = number(&evaluated).unwrap();
+    wait_until(Duration::from_secs(60), "the rules to be evaluated twice more", || {
+        (number(&evaluated).unwrap() > since + 2.0).then_some(())
+    });
+    let left = stage.prometheus.query(&hcas(SWEPT));
+    assert!(left.is_empty(), "{left:?}");
+    assert_healthy(&stage.prometheus);
+    for exporter in &mut stage.exporters[2..] {
+        assert!(exporter.stop().success());
+    }
+}
+
+fn treydock(stage: &Stage) {
+    let [table, ..] = exporters();
+    let mut carried = 0.0;
+    for row in table.rows.iter().filter(|row| row.scale.is_some()) {
+        for rule in &row.rules {
+            let side = if rule.record.contains("_switch_port_") { "switch" } else { "ca" };
+            let ports = stage.assert_values(row, rule, |labels| {
+                (labels["guid"].clone(), labels["port"].clone())
+            });
+            // None is missing, and none is of the other side or of the host's Ethernet.
+            assert_eq!(ports, stage.ports_of(side), "{}", rule.record);
+            if rule.record.ends_with("transmit_data_bytes_total") {
+                carried += stage.recorded(rule, SWEPT).iter().map(|(_, value)| value).sum::<f64>();
+            }
+            // Of a host whose fabric nobody sweeps, what its kernel counts; no switch, no Ethernet.
+            let count = stage.recorded(rule, ALONE).len();
+            let is_kernels = stage
+                .prometheus
+                .number(&format!("count({}{{fabric=\"{ALONE}\", device=\"mlx4_0\"}})", row.ours));
+            let expected = match (side, is_kernels) {
+                // These are not in the mlx4's old kernel.
+                ("ca", Some(_)) => 3,
+                ("ca", None) if row.ours.contains("qp1") => 0,
+                ("ca", None) if row.per == Per::DetailedPort => 0,
+                ("ca", None) => 1,
+                _ => 0,
+            };
+            assert_eq!(count, expected, "{} alone", rule.record);
+        }
+    }
+    assert!(carried > 0.0, "nothing to compare");
+
+    let gigabits = |lane: f64| 4.0 * lane * 1e9 / 8.0;
+    for (name, alone) in [
+        // NDR, and FDR on the mlx4's faster port.
+        ("rate_bytes_per_second", [gigabits(13.64), gigabits(100.0)]),
+        ("raw_rate_bytes_per_second", [gigabits(14.0625), gigabits(100.0)]),
+    ] {
+        let rule = |side: &str| {
+            let name = format!("infiniband_{side}_{name}");
+            table.rows.iter().flat_map(|row| &row.rules).find(|rule| rule.record == name).unwrap()
+        };
+        for (side, labels, count) in
+            [("switch_port", &["guid", "port"][..], 96 - 12), ("hca", &["guid"], 36)]
+        {
+            let told = stage.recorded(rule(side), SWEPT);
+            assert_eq!(told.len(), count, "{side} {name}");
+            for (of, value) in told {
+                assert!(of.keys().eq(labels), "{of:?}");
+                assert_eq!(value.to_bits(), gigabits(50.0).to_bits(), "{side} {of:?}: HDR");
+            }
+        }
+        let told = stage.recorded(rule("hca"), ALONE);
+        let told: BTreeSet<u64> = told.iter().map(|(_, value)| value.to_bits()).collect();
+        assert_eq!(told, alone.map(f64::to_bits).into(), "{name}");
+    }
+    infos(stage, table.rows.iter().flat_map(|row| &row.rules));
+}
+
+/// How many series there are of one name, or of several, with some labels.
+fn count(stage: &Stage, names: &str, labels: &str) -> usize {
+    let query = format!("{{__name__=~\"{names}\", fabric=\"{SWEPT}\", {labels}}}");
+    stage.prometheus.query(&query).len()
+}
+
+/// What the page says that it costs.
+fn costs(stage: &Stage) {
+    let [treydock, guilbaults, _] = exporters();
+    let (guid, port) = (stage
+        .ports
+        .values()
+        .find(|it| it["node_type"] == "switch" && it.contains_key("peer_guid")))
+    .map(|it| (it["guid"].as_str(), it["port"].as_str()))
+    .unwrap();
+    let sum =
+        |exporter| written::cost(exporter, Per::Port) + written::cost(exporter, Per::DetailedPort);
+    let of_port = format!("guid=\"{guid}\", port=\"{port}\"");
+    let names = "infiniband_switch_.+|fabric_guid_port:infiniband_port_info:treydock";
+    assert_eq!(count(stage, names, &of_port), sum(&treydock));
+    let hca = "guid=\"0x0002c90300000010\"";
+    let of_hca = format!("{hca}, port=\"1\"");
+    let names = "infiniband_hca_.+|fabric_guid_port:infiniband_port_info:treydock";
+    assert_eq!(count(stage, names, &of_hca), sum(&treydock) - 2);
+    let names = "infiniband_hca_.+|fabric_guid:infiniband_node_info:treydock";
+    let of_node = format!("{hca}, port=\"\"");
+    assert_eq!(count(stage, names, &of_node), written::cost(&treydock, Per::Node));
+    let end = "local_guid=\"0x2c90300000010\", local_port=\"1\"";
+    assert_eq!(count(stage, "infiniband_.+|fabric_guid_port:.+", end), sum(&guilbaults));
+}
+
+/// What nodes are called and where ports lead, as theirs says it.
+fn infos<'a>(stage: &Stage, rules: impl Iterator<Item = &'a Rule>) {
+    let labels = |pairs: &[(&str, &str)]| -> Labels {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    for rule in rules.filter(|rule| rule.record.ends_with("_info")) {
+        let side = if rule.record.contains("switch") { "switch" } else { "hca" };
+        let node_type = if side == "hca" { "ca" } else { "switch" };
+        let told: BTreeSet<Labels> =
+            stage.recorded(rule, SWEPT).into_iter().map(|(labels, _)| labels).collect();
+        let nodes = stage.nodes.values().filter(|node| node["node_type"] == node_type);
+        let expected: BTreeSet<Labels> = if rule.record.contains("uplink") {
+            let ports = stage.ports.values().filter(|port| port["node_type"] == node_type);
+            ports
+                .filter(|port| port.contains_key("peer_guid"))
+                .map(|port| {
+                    let peer = &stage.nodes[&port["peer_guid"]];
+                    labels(&[
+                        ("guid", &port["guid"]),
+                        ("port", &port["port"]),
+                        (side, &port["node"]),
+                        ("uplink", &peer["node"]),
+                        ("uplink_guid", &peer["guid"]),
+                        ("uplink_type", if peer["node_type"] == "ca" { "CA" } else { "SW" }),
+                        ("uplink_port", &port["peer_port"]),
+                        ("uplink_lid", &peer["lid"]),
+                    ])
+                })
+                .collect()
+        } else {
+            nodes
+                .map(|node| {
+                    labels(&[("guid", &node["guid"]), (side, &node["node"]), ("lid", &node["lid"])])
+                })
+                .collect()
+        };
+        assert_eq!(told, expected, "{}", rule.record);
+        let alone: BTreeSet<Labels> =
+            stage.recorded(rule, ALONE).into_iter().map(|(labels, _)| labels).collect();
+        if rule.record == "infiniband_hca_info" {
+            // The one is called `node-1 mlx5_0` by its kernel, the other `node-1 HCA-1`.
+            let names: BTreeSet<&str> = alone.iter().map(|labels| labels["hca"].as_str()).collect();
+            assert_eq!(names, ["node-1", "node-1 mlx5_0"].into());
+        } else {
+            assert!(alone.is_empty(), "{alone:?}");
+        }
+    }
+}
+
+fn guilbaults(stage: &Stage) {
+    let [_, table, _] = exporters();
+    let cabled: BTreeSet<Port> = (stage.ports.iter())
+        .filter(|(_, labels)| labels.contains_key("peer_guid"))
+        .map(|(port, _)| port.clone())
+        .collect();
+    assert_eq!(cabled.len(), 120);
+    let mut words = 0.0;
+    for row in table.rows.iter().filter(|row| row.scale.is_some()) {
+        let rule = &row.rules[0];
+        let ports = stage.assert_values(row, rule, |labels| {
+            let port = (padded(&labels["local_guid"]), labels["local_port"].clone());
+            let info = &stage.ports[&port];
+            let component = if info["node_type"] == "switch" { "switch" } else { "ca" };
+            assert_eq!(labels["component"], component);
+            for (theirs, ours) in [
+                ("local_name", "node"),
+                ("remote_guid", "peer_guid"),
+                ("remote_port", "peer_port"),
+                ("remote_name", "peer_node"),
+            ] {
+                assert_eq!(labels[theirs], info[ours], "{theirs}");
+            }
+            // As ibqueryerrors writes it.
+            assert!(!labels["local_guid"].starts_with("0x0"), "{labels:?}");
+            port
+        });
+        assert_eq!(ports, cabled, "{}", rule.record);
+        if rule.record == "infiniband_portxmitdata_total" {
+            assert_eq!(row.scale, Some(4));
+            words = stage.recorded(rule, SWEPT).iter().map(|(_, value)| value).sum();
+        }
+        // Without a sweep there is a local end alone.
+        for (labels, _) in stage.recorded(rule, ALONE) {
+            let names: Vec<&str> = labels.keys().map(String::as_str).collect();
+            assert_eq!(names, ["component", "local_guid", "local_name", "local_port"]);
+            assert_eq!(labels["component"], "ca");
+        }
+    }
+    assert!(words > 0.0, "nothing to compare");
+    let rule =
+        table.rows.iter().flat_map(|row| &row.rules).find(|it| it.record == "infiniband_speed");
+    let speeds = stage.recorded(rule.unwrap(), SWEPT);
+    assert_eq!(speeds.len(), 120);
+    for (labels, speed) in speeds {
+        assert!(labels.len() == rule.unwrap().labels.len(), "{labels:?}");
+        assert_eq!(speed.to_bits(), 53.125_f64.to_bits(), "HDR");
+    }
+}

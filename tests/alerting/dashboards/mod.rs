@@ -1,0 +1,511 @@
+//! The dashboards are ones that Grafana takes, ask for what there is, and ask for no more than they need.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod false_green;
+mod shown;
+mod situations;
+mod stored;
+
+use test_rig as rig;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use rig::{Prometheus, promql, require, rules, tools};
+use serde_json::{Value, json};
+
+const RUNBOOKS: &str =
+    "https://github.com/fabric-exporter/fabric-exporter/tree/main/alerts/runbooks";
+/// Of Grafana's series beside the exporter's and the rules'.
+const PROMETHEUS_OWN: [&str; 4] =
+    ["ALERTS", "up", "scrape_duration_seconds", "scrape_samples_scraped"];
+/// The types of Grafana 10's own panels that are used.
+const TYPES: [&str; 9] = [
+    "bargauge",
+    "gauge",
+    "heatmap",
+    "stat",
+    "state-timeline",
+    "status-history",
+    "table",
+    "text",
+    "timeseries",
+];
+/// What Grafana calls the units in use; any other word would be shown as it is, behind each number.
+const UNITS: [&str; 9] =
+    ["Bps", "bytes", "cps", "dateTimeFromNow", "none", "percentunit", "s", "sci", "short"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The dashboards by the names of their files.
+fn dashboards() -> BTreeMap<String, Value> {
+    let found: BTreeMap<String, Value> = std::fs::read_dir(root().join("dashboards"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|it| it == "json"))
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let board: Value = serde_json::from_str(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let pretty = format!("{board:#}\n");
+            let differs = text.lines().zip(pretty.lines()).find(|(one, other)| one != other);
+            assert!(
+                text == pretty,
+                "{}: not two spaces and keys in order: {differs:?}",
+                path.display()
+            );
+            (path.file_stem().unwrap().to_string_lossy().into_owned(), board)
+        })
+        .collect();
+    assert_eq!(found.len(), 6);
+    found
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+/// Panels that show something, those of folded rows among them.
+fn panels(board: &Value) -> Vec<&Value> {
+    let all = list(board, "panels").iter();
+    all.flat_map(|panel| std::iter::once(panel).chain(list(panel, "panels")))
+        .filter(|panel| text(panel, "type") != "row")
+        .collect()
+}
+
+fn variables(board: &Value) -> &[Value] {
+    list(&board["templating"], "list")
+}
+
+/// An expression of a dashboard, with where it stands.
+struct Query {
+    place: String,
+    /// With its variables in it.
+    raw: String,
+    /// Something that PromQL's grammar knows.
+    expression: String,
+    /// Whether it asks for a range of time, and not for now alone.
+    range: bool,
+}
+
+/// Puts a value in place of each variable.
+fn substituted(raw: &str, value: impl Fn(&str) -> String) -> String {
+    let mut out = String::new();
+    let mut rest = raw;
+    while let Some((before, after)) = rest.split_once('$') {
+        let end = after
+            .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+            .unwrap_or(after.len());
+        let (name, behind) = after.split_at(end);
+        out.push_str(before);
+        match name {
+            "" => panic!("a dollar without a name: {raw}"),
+            // A group of label_replace.
+            name if name.chars().all(|it| it.is_ascii_digit()) => {
+                out.push('$');
+                out.push_str(name);
+            }
+            name => out.push_str(&value(name)),
+        }
+        rest = behind;
+    }
+    out + rest
+}
+
+/// Puts something in place of each variable.
+fn filled(raw: &str) -> String {
+    substituted(raw, |name| match name {
+        "__rate_interval" | "__interval" => "5m".into(),
+        "__range" => "6h".into(),
+        name => name.into(),
+    })
+}
+
+fn queries(board: &Value) -> Vec<Query> {
+    let mut found = Vec::new();
+    let mut add = |place: String, raw: &str, range: bool| {
+        found.push(Query { place, raw: raw.to_owned(), expression: filled(raw), range });
+    };
+    for panel in panels(board) {
+        for target in list(panel, "targets") {
+            let instant = target["instant"] == true;
+            assert_eq!(target["range"], !instant, "{}", panel["title"]);
+            add(text(panel, "title").to_owned(), text(target, "expr"), !instant);
+        }
+    }
+    for variable in variables(board).iter().filter(|it| text(it, "type") == "query") {
+        let name = format!("${}", text(variable, "name"));
+        let query = text(&variable["query"], "query");
+        let inner = query.strip_suffix(')').unwrap();
+        let expression = inner.strip_prefix("query_result(").or_else(|| {
+            inner.strip_prefix("label_values(").map(|it| it.rsplit_once(',').unwrap().0)
+        });
+        add(name.clone(), expression.unwrap_or_else(|| panic!("{name}: {query}")), false);
+    }
+    for annotation in list(&board["annotations"], "list") {
+        let target = &annotation["target"];
+        if target.get("expr").is_some() {
+            add(text(annotation, "name").to_owned(), text(target, "expr"), true);
+        }
+    }
+    found
+}
+
+#[test]
+fn names_and_numbers_are_unique() {
+    let boards = dashboards();
+    let mut seen = BTreeSet::new();
+    for (file, board) in &boards {
+        let uid = text(board, "uid");
+        let of_file = if file == "exporter" { "itself" } else { file };
+        assert_eq!(uid, format!("fabric-exporter-{of_file}"));
+        assert!(seen.insert(text(board, "title")), "{file}: {}", board["title"]);
+        assert!(!text(board, "description").is_empty(), "{file}");
+        assert!(board.get("id").is_none(), "{file}: an id is one Grafana's own");
+        assert_eq!(board["schemaVersion"], 38, "{file}: Grafana 10.0's");
+
+        let (mut ids, mut titles) = (BTreeSet::new(), BTreeSet::new());
+        for row in list(board, "panels").iter().filter(|it| text(it, "type") == "row") {
+            assert!(ids.insert(row["id"].as_u64().unwrap()), "{file}: {row}");
+            assert!(!text(row, "title").is_empty(), "{file}: a row without a title");
+        }
+        for panel in panels(board) {
+            assert!(ids.insert(panel["id"].as_u64().unwrap()), "{file}: {}", panel["title"]);
+            let title = text(panel, "title");
+            assert!(!title.is_empty() && titles.insert(title), "{file}: {title}");
+        }
+    }
+}
+
+#[test]
+fn each_panel_says_what_it_shows_and_in_which_unit() {
+    for (file, board) in dashboards() {
+        for panel in panels(&board) {
+            let at = format!("{file}: {}", panel["title"]);
+            let kind = text(panel, "type");
+            assert!(TYPES.contains(&kind), "{at}: {kind}");
+            assert!(text(panel, "description").len() > 20, "{at} is not described");
+            if kind == "text" {
+                continue;
+            }
+            for it in list(panel, "targets").iter().chain([panel]) {
+                assert_eq!(
+                    it["datasource"],
+                    json!({"type": "prometheus", "uid": "${datasource}"}),
+                    "{at}"
+                );
+            }
+            assert!(!list(panel, "targets").is_empty(), "{at} asks nothing");
+            let refs: BTreeSet<_> =
+                list(panel, "targets").iter().map(|it| text(it, "refId")).collect();
+            assert_eq!(refs.len(), list(panel, "targets").len(), "{at}: {refs:?}");
+
+            let overrides = list(&panel["fieldConfig"], "overrides");
+            let property = |it: &Value, id: &str| {
+                let found = list(it, "properties").iter().find(|it| text(it, "id") == id);
+                found.map(|it| it["value"].clone())
+            };
+            let units = overrides.iter().filter_map(|it| property(it, "unit"));
+            let units: Vec<Value> =
+                units.chain([panel["fieldConfig"]["defaults"]["unit"].clone()]).collect();
+            assert!(
+                units.iter().all(|it| it.as_str().is_some_and(|it| UNITS.contains(&it))),
+                "{at}: {units:?}"
+            );
+            if kind != "table" {
+                continue;
+            }
+            // Each number of a table is a column with a unit of its own, or is left out.
+            let many = list(panel, "targets").len() > 1;
+            for target in list(panel, "targets") {
+                let column = if many {
+                    format!("Value #{}", text(target, "refId"))
+                } else {
+                    "Value".to_owned()
+                };
+                let steps = list(panel, "transformations").iter();
+                let left_out = steps
+                    .map(|it| &it["options"]["excludeByName"][&column])
+                    .any(|it| it == &Value::Bool(true));
+                let named = overrides.iter().any(|it| {
+                    let of = text(&it["matcher"], "options");
+                    (of == column || (of == "/^Value( #A)?$/" && column == "Value #A"))
+                        && property(it, "unit").is_some()
+                });
+                assert!(named != left_out, "{at}: {column} has no unit");
+            }
+        }
+    }
+}
+
+#[test]
+fn panels_stand_beside_each_other() {
+    for (file, board) in dashboards() {
+        let mut taken: BTreeMap<(u64, u64), &Value> = BTreeMap::new();
+        for panel in list(&board, "panels") {
+            let [x, y, w, h] =
+                ["x", "y", "w", "h"].map(|it| panel["gridPos"][it].as_u64().unwrap());
+            assert!(w > 0 && h > 0 && x + w <= 24, "{file}: {}", panel["title"]);
+            for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
+                if let Some(other) = taken.insert(cell, &panel["title"]) {
+                    panic!("{file}: {} lies upon {other}", panel["title"]);
+                }
+            }
+        }
+        // Each panel stands below the row that it belongs to, and rows take the whole width.
+        assert_eq!(text(&board["panels"][0], "type"), "row", "{file}");
+        for row in list(&board, "panels").iter().filter(|it| text(it, "type") == "row") {
+            assert_eq!(row["gridPos"]["w"], 24, "{file}: {}", row["title"]);
+        }
+    }
+}
+
+#[test]
+fn each_leads_to_the_others_and_to_the_runbooks() {
+    let boards = dashboards();
+    for (file, board) in &boards {
+        let links = list(board, "links");
+        for other in boards.values().filter(|it| it["uid"] != board["uid"]) {
+            let url = format!("/d/{}", text(other, "uid"));
+            let link = links.iter().find(|it| text(it, "url") == url);
+            let link = link.unwrap_or_else(|| panic!("{file} does not lead to {url}"));
+            assert!(link["keepTime"] == true && link["includeVars"] == true, "{file}: {link}");
+        }
+        assert!(links.iter().any(|it| text(it, "url") == RUNBOOKS), "{file}: no runbooks");
+        // Links out of tables lead to dashboards of ours, and set variables that these have.
+        let whole = board.to_string();
+        for url in whole.split("\"url\":\"/d/").skip(1).map(|it| it.split('"').next().unwrap()) {
+            let (uid, arguments) = url.split_once('?').unwrap_or((url, ""));
+            let target = boards.values().find(|it| text(it, "uid") == uid);
+            let target = target.unwrap_or_else(|| panic!("{file} leads to {uid}"));
+            for name in arguments.split("&var-").skip(1).map(|it| it.split('=').next().unwrap()) {
+                assert!(
+                    variables(target).iter().any(|it| text(it, "name") == name),
+                    "{file}: {uid} has no variable {name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn variables_are_there_and_of_use() {
+    for (file, board) in dashboards() {
+        let names: Vec<&str> = variables(&board).iter().map(|it| text(it, "name")).collect();
+        assert_eq!(names[..2], ["datasource", "fabric"], "{file}");
+        assert_eq!(text(&variables(&board)[0], "query"), "prometheus", "{file}");
+        let raw: String = queries(&board).iter().map(|it| it.raw.clone() + "\n").collect();
+        let mut used: BTreeSet<&str> = raw
+            .split('$')
+            .skip(1)
+            .map(|it| it.split(|it: char| !it.is_ascii_alphanumeric() && it != '_').next().unwrap())
+            .filter(|it| !it.starts_with("__"))
+            // label_replace's groups
+            .filter(|it| !it.chars().all(|it| it.is_ascii_digit()))
+            .collect();
+        used.extend(["datasource", "node_a", "node_b"].iter().filter(|it| names.contains(it)));
+        assert_eq!(used, names.iter().copied().collect(), "{file}: in use, and there");
+    }
+}
+
+#[test]
+fn queries_ask_for_what_there_is() {
+    let known: BTreeSet<String> = promql::exported()
+        .into_iter()
+        .chain(rules::recorded())
+        .chain(PROMETHEUS_OWN.map(String::from))
+        .collect();
+    assert!(known.len() > 400);
+    let rules: Vec<String> = rules::all().into_iter().map(|(_, it)| it.expr).collect();
+    assert!(rules.iter().all(|it| promql::metrics(it).is_ok()));
+    for (file, board) in dashboards() {
+        for query in queries(&board) {
+            let named = promql::metrics(&query.expression)
+                .unwrap_or_else(|error| panic!("{file}: {}: {error}", query.place));
+            assert!(!named.is_empty(), "{file}: {}: {}", query.place, query.raw);
+            for metric in named {
+                assert!(known.contains(&metric), "{file}: {}: no {metric}", query.place);
+            }
+        }
+    }
+}
+
+/// Series of which each port or each link of a fabric has one: 60,000 of them make no picture, and
+/// keep Prometheus busy. Rules that record suspects, the congested and the like are for the rest.
+#[test]
+fn nothing_asks_for_all_ports_or_all_links() {
+    const ALL: [&str; 4] =
+        ["infiniband_port_", "infiniband_link_", "infiniband_hw_", "infiniband_netdev_"];
+    // Told only of ports that have a part in a congestion, and of links that want a repair.
+    const FEW: [&str; 2] = ["infiniband_port_congestion", "infiniband_link_repair"];
+    const DENSE: [&str; 2] =
+        ["fabric_link:infiniband_link_info:topk1", "fabric_guid_port:infiniband_port_info:topk1"];
+    for (file, board) in dashboards() {
+        for query in queries(&board) {
+            for selector in promql::selectors(&query.expression).unwrap() {
+                let metric = selector.metric.as_str();
+                let dense = ALL.iter().any(|it| metric.starts_with(it)) && !FEW.contains(&metric);
+                if !dense && !DENSE.contains(&metric) {
+                    continue;
+                }
+                let chosen = selector.matchers.iter().any(|(label, operator, value)| {
+                    ["link", "guid", "instance", "peer_guid"].contains(&label.as_str())
+                        && (operator == "=" || value == "guid")
+                        // The links of one node: the id of a link has the GUIDs of both ends. Written
+                        // just so Prometheus looks for a part of a text: among 50,000 links in 8 ms of
+                        // a processor's time, and in 74 ms with brackets around it.
+                        || label == "link" && operator == "=~" && value == ".*switch.*"
+                        // A node that somebody named, for the list of its cables.
+                        || ["node", "peer_node"].contains(&label.as_str())
+                            && value == "node"
+                            && !query.range
+                });
+                assert!(chosen, "{file}: {}: {selector:?}", query.place);
+            }
+        }
+    }
+}
+
+#[test]
+fn prometheus_takes_each_query() {
+    let mut groups = Vec::new();
+    for (file, board) in dashboards() {
+        let rules: Vec<Value> = (queries(&board).iter().enumerate())
+            .map(|(at, query)| json!({"record": format!("query_{at}"), "expr": query.expression}))
+            .collect();
+        groups.push(json!({"name": file, "rules": rules}));
+    }
+    // JSON is YAML, too.
+    let rules = json!({"groups": groups}).to_string();
+    let mut file = tempfile::Builder::new().suffix(".yml").tempfile().unwrap();
+    file.write_all(rules.as_bytes()).unwrap();
+    let arguments = ["check", "rules", file.path().to_str().unwrap()];
+    let (code, said) = rig::promtool::fed("promtool", &arguments, "");
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn provisioning_is_what_grafana_reads() {
+    let read = |name: &str| -> Value {
+        let text = std::fs::read_to_string(root().join("dashboards/provisioning").join(name));
+        serde_saphyr::from_str(&text.unwrap()).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    let boards = read("dashboards/fabric-exporter.yml");
+    assert_eq!(boards["apiVersion"], 1);
+    assert_eq!(boards["providers"][0]["type"], "file");
+    assert!(boards["providers"][0]["options"]["path"].is_string());
+    let sources = read("datasources/prometheus.yml");
+    assert_eq!(sources["apiVersion"], 1);
+    assert_eq!(sources["datasources"][0]["type"], "prometheus");
+    assert!(sources["datasources"][0]["jsonData"]["timeInterval"].is_string());
+}
+
+/// What the types of a Grafana have against dashboards, by their names.
+fn complaints(
+    grafana: u32,
+    folder: &str,
+    boards: &BTreeMap<String, Value>,
+) -> BTreeMap<String, Vec<String>> {
+    let workshop = tools::npm("tests/grafana");
+    let folder = workshop.join(format!("{folder}-{grafana}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let config = json!({"extends": format!("../tsconfig.{grafana}.json"), "include": ["*.ts"]});
+    std::fs::write(folder.join("tsconfig.json"), config.to_string()).unwrap();
+    for (name, board) in boards {
+        let text = format!(
+            "import type {{ Board }} from '../schema';\nexport const board: Board = {board:#};\n"
+        );
+        std::fs::write(folder.join(format!("{name}.ts")), text).unwrap();
+    }
+    let output = Command::new(require("node"))
+        .arg(workshop.join("node_modules/typescript/bin/tsc"))
+        .args(["--pretty", "false", "-p", "."])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in said.lines().filter(|it| !it.starts_with(' ')) {
+        let name = line.split_once(".ts(").map(|(name, _)| name.to_owned());
+        let name = name.filter(|name| boards.contains_key(name));
+        let name = name.unwrap_or_else(|| panic!("the compiler says of itself: {line}"));
+        found.entry(name).or_default().push(line.to_owned());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.success(), found.is_empty(), "{said}{stderr}");
+    found
+}
+
+#[test]
+fn grafana_knows_every_key_and_value() {
+    for grafana in [10, 13] {
+        let found = complaints(grafana, "ours", &dashboards());
+        assert!(found.is_empty(), "Grafana {grafana}: {found:#?}");
+    }
+}
+
+/// Each of these would be a panel that looks other than meant, or none at all.
+#[test]
+fn grafana_s_types_find_what_is_wrong() {
+    let overview = dashboards().remove("overview").unwrap();
+    let place = |kind: &str| {
+        list(&overview, "panels").iter().position(|it| text(it, "type") == kind).unwrap()
+    };
+    let (stat, series, table) = (place("stat"), place("timeseries"), place("table"));
+    let breaks: [(&str, String, Value); 15] = [
+        ("unknown-key", "/schemaVersions".into(), json!(38)),
+        ("link-key", "/links/0/keeptime".into(), json!(true)),
+        ("variable-hide", "/templating/list/0/hide".into(), json!(7)),
+        ("row-key", "/panels/0/colapsed".into(), json!(true)),
+        ("panel-type", format!("/panels/{stat}/type"), json!("singlestat")),
+        ("stat-option", format!("/panels/{stat}/options/grafMode"), json!("area")),
+        ("stat-value", format!("/panels/{stat}/options/graphMode"), json!("aera")),
+        ("source", format!("/panels/{stat}/datasource/uid"), json!("prometheus")),
+        ("query-key", format!("/panels/{stat}/targets/0/expression"), json!("up")),
+        ("unit-key", format!("/panels/{stat}/fieldConfig/defaults/unti"), json!("s")),
+        ("threshold", format!("/panels/{stat}/fieldConfig/defaults/thresholds/mode"), json!("abs")),
+        (
+            "draw-style",
+            format!("/panels/{series}/fieldConfig/defaults/custom/drawStyle"),
+            json!("lines"),
+        ),
+        (
+            "override-id",
+            format!("/panels/{table}/fieldConfig/overrides/0/properties/0/id"),
+            json!("custom.widht"),
+        ),
+        (
+            "override-value",
+            format!("/panels/{table}/fieldConfig/overrides/0/properties/0"),
+            json!({"id": "custom.width", "value": "80"}),
+        ),
+        ("transformation", format!("/panels/{table}/transformations/0/id"), json!("mergee")),
+    ];
+    let broken: BTreeMap<String, Value> = breaks
+        .iter()
+        .map(|(name, pointer, value)| {
+            let mut board = overview.clone();
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            match board.pointer_mut(parent).unwrap() {
+                Value::Object(map) => drop(map.insert(key.to_owned(), value.clone())),
+                Value::Array(items) => items[key.parse::<usize>().unwrap()] = value.clone(),
+                other => panic!("{pointer}: {other}"),
+            }
+            ((*name).to_owned(), board)
+        })
+        .collect();
+    for grafana in [10, 13] {
+        let found = complaints(grafana, "broken", &broken);
+        let missed: Vec<_> = broken.keys().filter(|it| !found.contains_key(*it)).collect();
+        assert!(missed.is_empty(), "Grafana {grafana} takes {missed:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! What panels show of samples that a Prometheus has stored, where the situation takes days, or a host that
+//! hangs.
+
+use std::collections::BTreeMap;
+
+use crate::dashboards::situations::{self, Sample};
+use crate::dashboards::{dashboards, panels, shown, text, variables};
+use test_rig::Prometheus;
+
+/// What panels show, as `1 red`, of samples that were stored.
+struct Stored {
+    prometheus: Prometheus,
+    variables: BTreeMap<&'static str, String>,
+}
+
+impl Stored {
+    fn new(samples: &[Sample]) -> Self {
+        let all = [("fabric", ".+"), ("instance", ".+"), ("__range", "6h")];
+        Stored {
+            prometheus: situations::stored(samples),
+            variables: all.map(|(name, value)| (name, value.to_owned())).into(),
+        }
+    }
+
+    fn shows(&self, board: &str, title: &str) -> String {
+        let boards = dashboards();
+        let found = panels(&boards[board]).into_iter().find(|it| text(it, "title") == title);
+        let panel = found.unwrap_or_else(|| panic!("{board} has no {title}"));
+        let ask = shown::asking(&self.prometheus, situations::NOW, &self.variables);
+        let seen = shown::panel(panel, &ask);
+        let words: Vec<String> =
+            seen.iter().map(|it| format!("{} {}", it.text, it.color)).collect();
+        words.join(", ")
+    }
+
+    fn assert(&self, wanted: &[(&str, &str, &str)]) {
+        let wrong: Vec<String> = (wanted.iter())
+            .map(|&(board, title, wanted)| (board, title, wanted, self.shows(board, title)))
+            .filter(|(_, _, wanted, shows)| wanted != shows)
+            .map(|(board, title, wanted, shows)| format!("{board}: {title}: {shows}, not {wanted}"))
+            .collect();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}
+
+/// A loaded exporter misses ports that the other one reads.
+#[test]
+fn of_two_exporters_of_a_fabric_the_one_that_misses_more_counts() {
+    Stored::new(&situations::ONE_MISSES_PORTS).assert(&[
+        ("overview", "Switches down", "1 red"),
+        ("overview", "Hosts down", "4 orange"),
+        ("overview", "Ports not read", "3 orange"),
+        ("exporter", "Ports not read", "3 orange"),
+    ]);
+}
+
+#[test]
+fn a_device_stays_down_when_its_host_hangs() {
+    Stored::new(&situations::HOST_HANGS_AND_ITS_DEVICE_IS_DOWN).assert(&[
+        ("exporter", "Devices down", "1 red"),
+        ("exporter", "Oldest looks", "… green, … red"),
+        ("exporter", "Hosts watched", "1 text"),
+    ]);
+}
+
+#[test]
+fn no_device_is_counted_as_up_while_a_host_hangs() {
+    Stored::new(&situations::HOST_HANGS).assert(&[
+        ("exporter", "Devices down", "No data text"),
+        ("exporter", "Longest looks", "… green"),
+    ]);
+}
+
+/// A look each 5 minutes is 200 seconds old for most of the time.
+#[test]
+fn a_look_is_old_by_the_interval_of_its_host() {
+    Stored::new(&situations::HOST_LOOKS_SELDOM).assert(&[
+        ("exporter", "Oldest looks", "… green"),
+        ("exporter", "Devices down", "0 green"),
+    ]);
+}
+
+#[test]
+fn an_exporter_that_is_no_target_any_more_is_down_for_a_day() {
+    Stored::new(&situations::TARGETS_VANISH).assert(&[
+        ("exporter", "Any exporter down", "2 red"),
+        ("exporter", "Exporters", "down red"),
+        ("overview", "Exporters", "down red"),
+        ("exporter", "Ports not read", "No data text"),
+    ]);
+}
+
+#[test]
+fn an_exporter_that_is_down_for_days_leaves_nothing_green() {
+    let stored = Stored::new(&situations::DOWN_FOR_DAYS);
+    stored.assert(&[
+        ("overview", "Exporters", "down red"),
+        ("overview", "Sweeps", "stale red"),
+        ("overview", "Bad cables", "No data #7b8087"),
+        ("overview", "Switches down", "No data #7b8087"),
+        ("overview", "Ports not read", "No data text"),
+        ("cable", "Exporters", "down red"),
+        ("congestion", "Sweeps", "stale red"),
+        ("congestion", "Roots", "No data text"),
+        ("exporter", "Any exporter down", "1 red"),
+        ("exporter", "Exporters", "down red"),
+        ("exporter", "Sweeps", "stale red"),
+        ("exporter", "Ports not read", "No data text"),
+        ("exporter", "Nodes not read", "No data text"),
+        ("exporter", "Gaps", "No data text"),
+    ]);
+    // It is among those that are all, whatever time the dashboard shows.
+    let boards = dashboards();
+    let variable =
+        variables(&boards["exporter"]).iter().find(|it| text(it, "name") == "instance").unwrap();
+    let query = text(&variable["query"], "query").strip_prefix("query_result(").unwrap();
+    let ask = shown::asking(&stored.prometheus, situations::NOW, &stored.variables);
+    let instances: Vec<String> = (ask(query.strip_suffix(')').unwrap()).iter())
+        .map(|it| text(&it["metric"], "instance").to_owned())
+        .collect();
+    assert_eq!(instances.len(), 2, "{instances:?}");
+    assert!(instances.contains(&"a".to_owned()), "{instances:?}");
+}

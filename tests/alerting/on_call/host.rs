@@ -1,0 +1,160 @@
+//! A host in a guest, whose own devices are in trouble: what no sweep of a fabric sees.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use test_rig::guest::{Guest, GuestExporter, TestHca};
+
+/// What its fabric is called.
+pub const FABRIC: &str = "host";
+
+/// The device that goes away.
+pub const LEAVING: &str = "ocgone";
+
+/// PortState and the numbers of events, from `<rdma/ib_verbs.h>`.
+const DOWN: u32 = 1;
+const INIT: u32 = 2;
+const ACTIVE: u32 = 4;
+const PORT_ACTIVE: u32 = 9;
+const PORT_ERROR: u32 = 10;
+
+/// The host, and what makes its counters go up.
+pub struct Host {
+    exporter: GuestExporter,
+    stop: Arc<AtomicBool>,
+    driver: Option<JoinHandle<()>>,
+}
+
+impl Host {
+    /// Boots the guest, and lets trouble begin: on InfiniBand (port 1 takes in errors, 2 has one lane,
+    /// 3 loses its link, 4 waits for a subnet manager; another one flaps, and one goes away) and on RoCE.
+    pub fn start() -> Self {
+        let infiniband = Guest::get().testhca("ocib", 4, false);
+        let flapping = Guest::get().testhca("ocflap", 1, false);
+        let roce = Guest::get().testhca("oceth", 1, true);
+        let leaving = Guest::get().testhca(LEAVING, 1, false);
+        infiniband.set(2, "width", 1);
+        infiniband.set(4, "state", INIT);
+        Guest::get().must(&format!("ip link set {} mtu 2044", infiniband.netdev(1)));
+        let name = format!("--fabric.name={FABRIC}");
+        let exporter = GuestExporter::start(&[
+            "--no-collector.fabric",
+            "--host.interval=1s",
+            "--host.device-include=oc(ib|eth|flap|gone)",
+            &name,
+        ]);
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let driver = std::thread::spawn(move || {
+            drive([&infiniband, &flapping, &roce], leaving, &told);
+        });
+        Self { exporter, stop, driver: Some(driver) }
+    }
+
+    /// Where its exporter is reached.
+    pub fn address(&self) -> &str {
+        self.exporter.address()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(driver) = self.driver.take() {
+            let ended = driver.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the guest's devices");
+        }
+    }
+}
+
+/// What of InfiniBand goes up, on a port that takes in errors, and by how much each time.
+const INFINIBAND: [(&str, u64); 7] = [
+    ("symbol_error", 40),
+    ("port_xmit_data", 250_000_000),
+    ("port_rcv_data", 250_000_000),
+    ("port_xmit_packets", 250_000),
+    ("port_rcv_packets", 250_000),
+    ("port_xmit_wait", 250_000),
+    ("port_xmit_discards", 100),
+];
+
+/// What of RoCE goes up, and by how much each time.
+const HW: [(&str, u64); 12] = [
+    ("out_of_buffer", 500),
+    ("out_of_sequence", 5_000),
+    ("packet_seq_err", 5_000),
+    ("local_ack_timeout_err", 500),
+    ("rx_write_requests", 1_000_000),
+    ("roce_adp_retrans", 500),
+    ("rnr_nak_retry_err", 500),
+    ("rp_cnp_handled", 500_000),
+    ("np_cnp_sent", 500_000),
+    ("np_ecn_marked_roce_packets", 500_000),
+    ("req_cqe_error", 5),
+    ("req_transport_retries_exceeded", 5),
+];
+
+/// The same of its Ethernet side; durations are microseconds, of the faster clock.
+const ETHERNET: [(&str, u64); 26] = [
+    ("rx_packets", 1_000_000),
+    ("tx_packets", 1_000_000),
+    ("rx_bytes", 4_000_000_000),
+    ("tx_bytes", 4_000_000_000),
+    ("rx_bits_phy", 32_000_000_000),
+    ("rx_bytes_phy", 4_000_000_000),
+    ("tx_bytes_phy", 4_000_000_000),
+    ("rx_crc_errors_phy", 50),
+    ("rx_symbol_err_phy", 50),
+    ("rx_discards_phy", 50),
+    ("tx_discards_phy", 50),
+    ("rx_pcs_symbol_err_phy", 50),
+    ("rx_corrected_bits_phy", 50_000),
+    ("link_down_events_phy", 1),
+    ("outbound_pci_buffer_overflow", 50),
+    ("module_unplug", 1),
+    ("rx_global_pause", 5_000),
+    ("tx_global_pause", 5_000),
+    ("tx_pause_storm_warning_events", 1),
+    ("rx_prio3_pause", 50_000),
+    ("tx_prio3_pause", 50_000),
+    ("rx_prio3_pause_duration", 80_000_000),
+    ("tx_prio3_pause_duration", 80_000_000),
+    ("rx_prio3_pause_transition", 50_000),
+    ("rx_prio3_discards", 50),
+    ("rx_prio3_bytes", 4_000_000_000),
+];
+
+fn drive([infiniband, flapping, roce]: [&TestHca; 3], leaving: TestHca, stop: &AtomicBool) {
+    let mut leaving = Some(leaving);
+    let told = |kind: &str, steps: &[(&str, u64)], round: u64| -> Vec<String> {
+        steps.iter().map(|(name, step)| format!("{kind} {name} {}", round * step)).collect()
+    };
+    for round in 1.. {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        infiniband.set_all(1, &told("counter", &INFINIBAND, round));
+        roce.set_all(1, &[told("hw", &HW, round), told("ethtool", &ETHERNET, round)].concat());
+        if round == 5 {
+            lose(infiniband, 3);
+            // As if its driver were unloaded.
+            drop(leaving.take());
+        }
+        // Lost and back, every other round.
+        if round % 2 == 0 {
+            lose(flapping, 1);
+        } else {
+            flapping.set(1, "state", ACTIVE);
+            flapping.event(PORT_ACTIVE, 1);
+        }
+        // So that a look at the host finds something new, and the guest has time for other things.
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+fn lose(device: &TestHca, port: u32) {
+    device.set(port, "state", DOWN);
+    device.event(PORT_ERROR, port);
+}

@@ -1,0 +1,319 @@
+//! From a fault in the fabric to the page that somebody gets, through everything that is between them:
+//! the simulated fabric, the exporter, a real Prometheus with the project's rules, a real Alertmanager
+//! with its sample configuration, and a webhook that stands for the pager. All clocks are accelerated,
+//! and all durations in rules and routes are shortened by the same factor; nothing else is changed.
+//!
+//! A busy machine may not keep up with accelerated clocks: then sweeps, scrapes or evaluations are missing, and
+//! the run says nothing about the rules. [`Stage::lag`] measures that, and the run is repeated at a lower pace.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod full_disk;
+mod host;
+mod panels;
+mod scenes;
+
+use test_rig as rig;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::time::{Duration, Instant, SystemTime};
+
+use host::Host;
+use panels::{Query, Question};
+use rig::alertmanager::{Alert, Received};
+use rig::guest::GuestExporter;
+use rig::hurried::hurried;
+use rig::prometheus::Setup;
+use rig::{Alertmanager, Exporter, Prometheus, Webhook, rules};
+use scenes::{ONSET, SCENES};
+
+/// Between scrapes, between evaluations: what README tells to set.
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// For how long the stories are followed, by their clock.
+const LENGTH: Duration = Duration::from_secs(25 * 60);
+
+/// How many times as fast as ours the clocks run, at the first attempt and at further ones.
+const PACES: [u32; 3] = [10, 5, 2];
+
+/// The share of sweeps, scrapes and evaluations that a run must have had to count.
+const COMPLETE: f64 = 0.97;
+
+/// The alert on a full disk, and how much longer than [`LENGTH`] to wait for it, on the wall clock.
+const FULL_DISK_ALERT: &str = "FabricExporterHistoryFails";
+const FULL_DISK_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// A fabric that is watched.
+struct Watched {
+    name: &'static str,
+    exporter: Exporter,
+    began: Instant,
+    pace: u32,
+}
+
+fn since_1970() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64()
+}
+
+/// Alerts of one fabric that were told at a path, each with when, by the fabric's clock from the
+/// beginning of the trouble.
+fn told<'a>(
+    received: &'a [Received],
+    watched: &Watched,
+    path: &str,
+    status: &str,
+) -> Vec<(f64, &'a Alert)> {
+    let since_onset = |at: Instant| {
+        (at - watched.began).as_secs_f64() * f64::from(watched.pace) - ONSET.as_secs_f64()
+    };
+    received
+        .iter()
+        .filter(|it| it.path == path)
+        .flat_map(|it| it.told.alerts.iter().map(move |alert| (since_onset(it.at), alert)))
+        .filter(|(_, alert)| alert.label("fabric") == watched.name && alert.status == status)
+        .collect()
+}
+
+/// All that there is to watch, and everything that watches it.
+struct Stage {
+    pace: u32,
+    began: f64,
+    watched: Vec<Watched>,
+    host: Host,
+    full_disk: GuestExporter,
+    webhook: Webhook,
+    prometheus: Prometheus,
+    _alertmanager: Alertmanager,
+}
+
+impl Stage {
+    fn set(pace: u32) -> Self {
+        // It takes its time to boot, and the stories begin with the exporters.
+        let host = Host::start();
+        let full_disk = full_disk::start(pace);
+        let began = since_1970();
+        let watched: Vec<Watched> = SCENES
+            .iter()
+            .map(|scene| {
+                let began = Instant::now();
+                Watched { name: scene.name, exporter: scene.watch(pace), began, pace }
+            })
+            .collect();
+        let webhook = Webhook::start();
+        let sample = include_str!("../../../alerts/alertmanager.yml");
+        let routes = hurried(sample, pace, began).replace("127.0.0.1:9095", webhook.address());
+        assert!(routes.contains(webhook.address()));
+        let alertmanager = Alertmanager::start(&routes);
+        let rules = rules::files("alerts", ".rules.yml");
+        let targets = watched.iter().map(|it| it.exporter.address());
+        let targets = targets.chain([host.address(), full_disk.address()]);
+        let prometheus = Prometheus::start(&Setup {
+            jobs: vec![("fabric-exporter".into(), targets.map(str::to_owned).collect())],
+            interval: INTERVAL / pace,
+            lookback: Duration::from_secs(300) / pace,
+            rules: rules.iter().map(|file| hurried(&rules::text(file), pace, began)).collect(),
+            alertmanager: Some(alertmanager.address()),
+            keep: None,
+        });
+        Stage {
+            pace,
+            began,
+            watched,
+            host,
+            full_disk,
+            webhook,
+            prometheus,
+            _alertmanager: alertmanager,
+        }
+    }
+
+    /// Follows the stories to their end; one exporter is stopped when its time comes.
+    fn follow(&mut self) {
+        let began = self.watched[0].began;
+        let wait_until = |at: Instant| {
+            std::thread::sleep(at.saturating_duration_since(Instant::now()));
+        };
+        wait_until(began + ONSET / self.pace);
+        let stopped = self.watched.iter_mut().find(|it| it.name == "stopped").unwrap();
+        stopped.exporter.stop();
+        // Only after the whole time is it certain that no other alert fires.
+        wait_until(began + LENGTH / self.pace);
+        // The guest has one emulated CPU, so the alert on its full disk may be late.
+        self.webhook.wait_for(FULL_DISK_TIMEOUT, |received| {
+            let alerts = received.iter().flat_map(|it| &it.told.alerts);
+            alerts.into_iter().any(|alert| alert.label("alertname") == FULL_DISK_ALERT)
+        });
+    }
+
+    /// Why the run says nothing about the rules, if the machine did not keep up with its clocks.
+    fn lag(&self, started: Duration) -> Option<String> {
+        if started * self.pace >= ONSET {
+            return Some(format!("the exporters took {started:.1?} to start"));
+        }
+        let own = self.prometheus.own_metrics();
+        let missed = own.all("prometheus_rule_group_iterations_missed_total");
+        let missed: f64 = missed.map(|(_, count)| count).sum();
+        if missed > 0.0 {
+            return Some(format!("{missed} evaluations of rules were missed"));
+        }
+        let length = LENGTH.as_secs_f64();
+        for it in self.watched.iter().filter(|it| it.name != "stopped") {
+            let range = format!("{:.0}s", length / f64::from(self.pace));
+            let up = format!("up{{instance=\"{}\"}}", it.exporter.address());
+            let scrapes = self.prometheus.number(&format!("sum_over_time({up}[{range}])"));
+            let due = length / INTERVAL.as_secs_f64() * COMPLETE;
+            if scrapes.unwrap_or(0.0) < due {
+                return Some(format!("{} had {scrapes:?} scrapes, {due:.0} were due", it.name));
+            }
+        }
+        // Of the fabrics that are swept as usual to the end.
+        for name in ["bad-cable", "congestion", "dead-switch", "reboot", "links", "full-counters"] {
+            let sweeps = format!("infiniband_sweeps_total{{fabric=\"{name}\"}}");
+            let sweeps = self.prometheus.number(&sweeps).unwrap_or(0.0);
+            let due = length / INTERVAL.as_secs_f64() * COMPLETE;
+            if sweeps < due {
+                return Some(format!("{name} had {sweeps} sweeps, {due:.0} were due"));
+            }
+        }
+        None
+    }
+
+    fn fabric(&self, name: &str) -> &Watched {
+        self.watched.iter().find(|it| it.name == name).unwrap()
+    }
+}
+
+/// Prints past cargo's capture: what was measured is to be seen, though the test passes.
+fn print(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn from_the_fault_to_the_page() {
+    for pace in PACES {
+        let mut stage = Stage::set(pace);
+        let started = stage.watched[0].began.elapsed();
+        stage.follow();
+        let Some(lag) = stage.lag(started) else { return assert_stage(&stage) };
+        print(&format!("at {pace} times the speed the machine does not keep up: {lag}"));
+    }
+    panic!("the machine does not keep up at any of these speeds: {PACES:?}");
+}
+
+fn assert_stage(stage: &Stage) {
+    let received = stage.webhook.received();
+    print("\nWhat was told, and how long after the trouble began, by the fabric's clock:");
+    for it in &stage.watched {
+        for path in ["page", "ticket"] {
+            for status in ["firing", "resolved"] {
+                for (at, alert) in told(&received, it, path, status) {
+                    let summary = &alert.annotations["summary"];
+                    print(&format!("{:>13} {path:>6} {status:>8} {at:>5.0} s  {summary}", it.name));
+                }
+            }
+        }
+    }
+    for group in stage.prometheus.ask("rules", &[])["groups"].as_array().unwrap() {
+        for rule in group["rules"].as_array().unwrap() {
+            assert_eq!(rule["health"], "ok", "{}: {}", rule["name"], rule["lastError"]);
+        }
+    }
+    assert_pages(stage, &received);
+    assert_queries(stage);
+}
+
+/// Who is paged for what, and who is not.
+fn assert_pages(stage: &Stage, received: &[Received]) {
+    let pages = |name: &str, status: &str| told(received, stage.fabric(name), "page", status);
+    let tickets = |name: &str| -> BTreeSet<String> {
+        let told = told(received, stage.fabric(name), "ticket", "firing");
+        // That nobody would take over as subnet manager holds for all of them.
+        let names = told.iter().map(|(_, alert)| alert.label("alertname").to_owned());
+        names.filter(|name| name != "InfinibandNoStandbySubnetManager").collect()
+    };
+
+    let bad = pages("bad-cable", "firing");
+    assert_eq!(bad.len(), 1, "one page for one cable: {bad:?}");
+    let (after, alert) = &bad[0];
+    assert_eq!(alert.label("alertname"), "InfinibandCableBad");
+    let summary = &alert.annotations["summary"];
+    assert!(summary.contains("leaf-0-1 port 5") && summary.contains("spine-0 port 3"), "{summary}");
+    assert!((0.0..=180.0).contains(after), "paged {after} s after the cable went bad");
+    let mended = pages("bad-cable", "resolved");
+    assert!(mended.len() == 1 && mended[0].0 > 300.0, "{mended:?}");
+    assert_eq!(tickets("bad-cable"), BTreeSet::new());
+
+    assert!(pages("congestion", "firing").is_empty(), "congestion is no fault of a cable");
+    assert!(
+        tickets("congestion").contains("InfinibandCongestionRoot"),
+        "{:?}",
+        tickets("congestion")
+    );
+    assert!(
+        !tickets("congestion").iter().any(|name| name.contains("Cable") || name.contains("Link"))
+    );
+
+    let dead = pages("dead-switch", "firing");
+    assert_eq!(dead.len(), 1, "one page for a switch and all that hangs on it: {dead:?}");
+    assert_eq!(dead[0].1.annotations["summary"], "Switch gone: leaf-0-2");
+    assert_eq!(pages("dead-switch", "resolved").len(), 1);
+    assert_eq!(tickets("dead-switch"), BTreeSet::new());
+
+    let alone = pages("alone", "firing");
+    assert_eq!(alone.len(), 1, "not one for each node that it no longer sees: {alone:?}");
+    assert_eq!(alone[0].1.label("alertname"), "InfinibandFabricUnwatched");
+
+    // Of a full disk one ticket, by the graver of its alerts; and of a history that is written, none.
+    let history: Vec<_> = (received.iter().flat_map(|it| &it.told.alerts))
+        .filter(|alert| alert.label("alertname").starts_with("FabricExporterHistory"))
+        .map(|alert| (alert.label("alertname"), alert.label("instance"), alert.status.as_str()))
+        .collect();
+    let wanted = (FULL_DISK_ALERT, stage.full_disk.address(), "firing");
+    assert_eq!(history, [wanted]);
+
+    let down: BTreeSet<String> = (received.iter().flat_map(|it| &it.told.alerts))
+        .filter(|alert| alert.label("alertname") == "InfinibandDeviceDown")
+        .map(|alert| alert.label("device").to_owned())
+        .collect();
+    assert_eq!(
+        down,
+        BTreeSet::from([host::LEAVING.to_owned()]),
+        "the device that went, and no other"
+    );
+
+    assert!(pages("reboot", "firing").is_empty());
+    assert_eq!(tickets("reboot"), BTreeSet::new(), "a host may be rebooted");
+}
+
+/// Each query has something to say of the scene that is meant to show it.
+fn assert_queries(stage: &Stage) {
+    let mut scenes: BTreeMap<String, String> = (stage.watched.iter())
+        .map(|it| (it.exporter.address().to_owned(), it.name.to_owned()))
+        .collect();
+    scenes.insert(stage.host.address().to_owned(), host::FABRIC.to_owned());
+    scenes.insert(stage.full_disk.address().to_owned(), full_disk::FABRIC.to_owned());
+    let time = (stage.began, since_1970(), INTERVAL / stage.pace);
+    let question = Question { prometheus: &stage.prometheus, time, scenes: &scenes };
+    let mut queries: Vec<Query> = panels::of_rules((stage.pace, stage.began));
+    queries.extend(panels::of_dashboards(&question, (stage.pace, stage.began)));
+    print("\nWhat each rule and each panel has something to say of:");
+    let mut silent = Vec::new();
+    for query in &queries {
+        match question.scenes_of(query) {
+            Ok(scenes) if !scenes.is_empty() => {
+                let fabrics = stage.watched.iter().filter(|it| scenes.contains(it.name)).count();
+                let everywhere = (fabrics == SCENES.len()).then(|| "every fabric".to_owned());
+                let listed = || scenes.into_iter().collect::<Vec<_>>().join(" ");
+                print(&format!("{:<76} {}", query.place, everywhere.unwrap_or_else(listed)));
+            }
+            said => silent.push(format!("{}: {said:?}\n  {}", query.place, query.text())),
+        }
+    }
+    assert!(
+        silent.is_empty(),
+        "{} of {} queries say nothing:\n{}",
+        silent.len(),
+        queries.len(),
+        silent.join("\n")
+    );
+}

@@ -1,0 +1,17 @@
+//! The exporter against fabrics: ibsim with OpenSM and infiniband-diags, and the simulated fabric.
+#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod agrees_with_infiniband_diags;
+mod congestion;
+mod faults;
+mod fuzz_corpus;
+mod judged;
+mod links;
+mod one_net_two_fabrics;
+mod rig_works;
+mod scenario_effects;
+mod scenarios;
+mod strangers_read_us;
+mod totals;
+mod verdicts;

@@ -1,0 +1,224 @@
+//! A scenario that is being watched, and what a scrape tells of its ports.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ib_mad::counter::{CounterKind, CounterRow, TABLE};
+use ib_sim::load::{Flow, Routed};
+use ib_sim::net::{Net, PortId};
+use ib_sim::scenario::{Action, Story};
+
+use test_rig::{Metrics, Simulated};
+
+/// What error correction mends on links that are sound, too: their signals have four levels.
+pub const MENDED: [&str; 2] = ["fec_corrected_blocks", "fec_corrected_symbols"];
+
+/// What an NDR link of four lanes carries, in bits a second.
+pub const NDR_BITS: f64 = 400e9;
+/// How many packets are lost with a link that traffic goes over.
+pub const LOST: u64 = 112;
+
+/// A scenario that is being watched.
+pub struct Run {
+    pub simulated: Simulated,
+}
+
+/// What a scrape tells of the ports, by labels such as `leaf-0-1[9]`.
+pub struct Look {
+    pub metrics: Metrics,
+    /// By family, without `infiniband_port_`.
+    pub ports: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The peer that each port has, or last had.
+    pub peers: BTreeMap<String, String>,
+    pub up: BTreeMap<String, bool>,
+}
+
+impl Run {
+    pub fn of(simulated: Simulated) -> Run {
+        Run { simulated }
+    }
+
+    pub fn story(&self) -> &Story {
+        self.simulated.story()
+    }
+
+    pub fn net(&self) -> &Net {
+        &self.story().net
+    }
+
+    /// What is told so many seconds after the beginning.
+    pub fn at(&self, seconds: u64) -> Look {
+        self.simulated.run_to(Duration::from_secs(seconds));
+        Look::new(self.net(), self.simulated.metrics())
+    }
+
+    /// All ports of a node that have cables, by their labels.
+    pub fn ports_of(&self, node: &str) -> Vec<String> {
+        let net = self.net();
+        let id = net.node_ids().find(|id| net.node(*id).id == node).unwrap();
+        net.plugs_of(id)
+            .filter(|port| net.port(*port).cable.is_some())
+            .map(|port| net.label(port))
+            .collect()
+    }
+
+    /// The other end of the cable at a port, as it was built.
+    pub fn peer(&self, label: &str) -> String {
+        let net = self.net();
+        net.label(net.port(self.simulated.port(label)).cable.unwrap())
+    }
+
+    /// The ways of everything that flows when all links are up, port by port.
+    pub fn ways(&self) -> Vec<Vec<PortId>> {
+        let flows: Vec<Flow> =
+            self.story().steps.iter().flat_map(|step| flows(&step.action)).collect();
+        let links: Vec<_> = self.net().ports.iter().map(|port| port.cable).collect();
+        let routed = Routed::new(self.net(), &links, &flows);
+        routed.routes().ways().map(<[PortId]>::to_vec).collect()
+    }
+
+    /// The ports that can be made to wait by these: all that send towards one, or towards one that
+    /// waits. They are not among them, if nothing comes back to them.
+    pub fn upstream(&self, roots: &[&str]) -> BTreeSet<String> {
+        let ways = self.ways();
+        let mut behind: BTreeSet<PortId> =
+            roots.iter().map(|root| self.simulated.port(root)).collect();
+        let mut found = BTreeSet::new();
+        while !behind.is_empty() {
+            let before = ways.iter().flat_map(|way| {
+                let last = way.iter().rposition(|port| behind.contains(port)).unwrap_or(0);
+                way[..last].iter().copied()
+            });
+            behind = before.filter(|port| found.insert(*port)).collect();
+        }
+        found.into_iter().map(|port| self.net().label(port)).collect()
+    }
+}
+
+pub fn flows(action: &Action) -> Vec<Flow> {
+    if let Action::Traffic { flows, .. } = action { flows.clone() } else { Vec::new() }
+}
+
+impl Look {
+    pub fn new(net: &Net, metrics: Metrics) -> Look {
+        let ids: BTreeMap<String, &str> =
+            net.nodes.iter().map(|node| (node.guid.to_string(), node.id.as_str())).collect();
+        let mut look =
+            Look { metrics, ports: BTreeMap::new(), peers: BTreeMap::new(), up: BTreeMap::new() };
+        for sample in &look.metrics.samples {
+            let Some(id) = sample.labels.get("guid").and_then(|guid| ids.get(guid)) else {
+                continue;
+            };
+            let Some(port) = sample.labels.get("port") else {
+                if sample.name == "infiniband_node_up" {
+                    look.up.insert((*id).to_owned(), sample.raw == "1");
+                }
+                continue;
+            };
+            let label = format!("{id}[{port}]");
+            // What is found out of the counts has tests of its own.
+            let Some(family) = sample.name.strip_prefix("infiniband_port_") else { continue };
+            if ["counter_saturated", "counter_reset_", "transmit_wait_ratio", "congestion"]
+                .iter()
+                .any(|it| family.starts_with(it))
+            {
+                continue;
+            }
+            if family != "info" {
+                look.ports.entry(family.to_owned()).or_default().insert(label, sample.u64());
+            } else if let Some(peer) = sample.labels.get("peer_guid") {
+                let peer = format!("{}[{}]", ids[peer], sample.labels["peer_port"]);
+                look.peers.insert(label, peer);
+            }
+        }
+        look
+    }
+
+    /// What one port tells.
+    pub fn get(&self, family: &str, port: &str) -> Option<u64> {
+        self.ports.get(family)?.get(port).copied()
+    }
+
+    /// What one port has counted.
+    pub fn count(&self, counter: &str, port: &str) -> u64 {
+        self.get(&format!("{counter}_total"), port)
+            .unwrap_or_else(|| panic!("{port} tells no {counter}"))
+    }
+
+    /// The ports of which counters were cleared, or began anew, since an earlier look.
+    pub fn reset_since(&self, before: &Look) -> Vec<&str> {
+        let more = self.more("counter_resets", before);
+        more.into_keys().collect()
+    }
+
+    /// What all ports have counted that have counted something.
+    pub fn counted(&self, counter: &str) -> BTreeMap<&str, u64> {
+        let all = self.ports.get(&format!("{counter}_total")).into_iter().flatten();
+        all.filter(|(_, count)| **count > 0).map(|(port, count)| (port.as_str(), *count)).collect()
+    }
+
+    /// What all ports have counted more than in an earlier look.
+    pub fn more(&self, counter: &str, before: &Look) -> BTreeMap<&str, u64> {
+        let more = |(port, count)| (port, count - before.count(counter, port));
+        self.counted(counter).into_iter().map(more).filter(|(_, more)| *more > 0).collect()
+    }
+
+    /// Nothing that is not traffic is counted but these counters, each by exactly these ports.
+    pub fn assert_only<S: AsRef<str>>(&self, expected: &[(&str, &[S])]) {
+        let tells =
+            |row: &&CounterRow| row.kind != CounterKind::Traffic && !MENDED.contains(&row.metric);
+        for row in TABLE.iter().filter(tells) {
+            let of = expected.iter().find(|(counter, _)| *counter == row.metric);
+            let mut ports: Vec<&str> =
+                of.map_or(Vec::new(), |(_, ports)| ports.iter().map(S::as_ref).collect());
+            ports.sort_unstable();
+            let counted = self.counted(row.metric);
+            assert_eq!(
+                counted.keys().copied().collect::<Vec<_>>(),
+                ports,
+                "{}: {counted:?}",
+                row.metric
+            );
+        }
+        for (counter, _) in expected {
+            assert!(TABLE.iter().any(|row| row.metric == *counter), "{counter}");
+        }
+    }
+
+    /// Nothing is wrong anywhere.
+    pub fn assert_clean(&self) {
+        self.assert_only::<&str>(&[]);
+    }
+
+    pub fn down(&self) -> Vec<&str> {
+        self.up.iter().filter(|(_, up)| !**up).map(|(node, _)| node.as_str()).collect()
+    }
+
+    pub fn of_fabric(&self, name: &str) -> f64 {
+        self.metrics.get(name, &[]).unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    pub fn changes(&self, kind: &str) -> u64 {
+        self.metrics.get_u64("infiniband_fabric_changes_total", &[("kind", kind)]).unwrap()
+    }
+
+    /// MADs of all classes with this outcome.
+    pub fn mads(&self, outcome: &str) -> u64 {
+        let of = |name: &str| name == "infiniband_mads_total";
+        let all = self.metrics.samples.iter().filter(|sample| of(&sample.name));
+        all.filter(|sample| sample.has(&[("outcome", outcome)]))
+            .map(test_rig::metrics::Sample::u64)
+            .sum()
+    }
+
+    /// All that the ports tell, without what the exporter tells of itself.
+    pub fn of_ports(&self) -> &BTreeMap<String, BTreeMap<String, u64>> {
+        &self.ports
+    }
+}
+
+/// Six standard deviations of a number of independent events: once in 500 million.
+pub fn assert_drawn(count: u64, mean: f64, what: &str) {
+    let off = (count as f64 - mean).abs();
+    assert!(off <= 6.0 * mean.sqrt() + 1.0, "{what}: {count}, not about {mean}");
+}

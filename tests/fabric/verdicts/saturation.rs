@@ -1,0 +1,57 @@
+//! A link that is judged by error correction alone, past the end of its 32-bit counter.
+
+use std::time::Duration;
+
+use fabric_exporter::api::links::Of;
+use fabric_exporter::api::ports;
+use fabric_exporter::config::options::{HealthOptions, LimitOption, Options};
+use ib_health::{Reason, Verdict};
+use ib_sim::scenario::{Overrides, Scenario};
+
+use crate::verdicts::watch::{link, told};
+use test_rig::Simulated;
+
+/// What is corrected is over its limit, and what is lost is not: the site set its limit of that high.
+fn watched(story: &str) -> Simulated {
+    let story = Scenario::parse("saturation", story).unwrap();
+    let limit = LimitOption { speed: "NDR".into(), fec: None, symbol: 1e-10, pre_fec: Some(1e-5) };
+    let options = Options {
+        health: HealthOptions { limits: Some(vec![limit]), ..HealthOptions::default() },
+        ..Options::default()
+    };
+    Simulated::set(story.story(&Overrides::default()).unwrap(), options)
+}
+
+#[test]
+fn a_full_counter_leaves_the_verdict_and_the_last_ratio_with_its_age() {
+    let simulated =
+        watched("timeline: [bad-cable: {at: 10m, into: \"leaf-0-1[9]\", ratio: 1e-12}]");
+    let mut full_at = None;
+    for minute in 1..=90 {
+        simulated.run_to(Duration::from_secs(60 * minute + 5));
+        let observation = simulated.observation();
+        let found = link(&observation, "leaf-0-1[9]").unwrap();
+        let weight = |reason| found.reasons.weight(reason);
+        if minute > 15 {
+            assert_eq!(found.verdict, Verdict::Watch, "{minute} min: {}", told(found));
+            assert_eq!(weight(Reason::PreFec), Some(Verdict::Watch), "{minute} min");
+        }
+        if weight(Reason::CounterSaturated) == Some(Verdict::Ok) {
+            full_at.get_or_insert(minute);
+        }
+    }
+    let full_at = full_at.expect("32 bits are full after a quarter of an hour");
+    assert!((20..40).contains(&full_at), "{full_at} min");
+    let observation = simulated.observation();
+    let found = link(&observation, "leaf-0-1[9]").unwrap();
+    let detail = ports::link(Of::new(&observation).unwrap(), found.link);
+    let mended = detail.ports.iter().filter_map(|port| port.mended.as_ref());
+    let mended = mended.max_by(|a, b| a.ratio.total_cmp(&b.ratio)).unwrap();
+    assert!(mended.stale && (1e-5..2e-5).contains(&mended.ratio), "{mended:?}");
+    let measured = humantime::parse_rfc3339(mended.measured_at.as_deref().unwrap()).unwrap();
+    let swept = humantime::parse_rfc3339(detail.swept_at.as_deref().unwrap()).unwrap();
+    let age = swept.duration_since(measured).unwrap().as_secs() / 60;
+    assert!((90 - full_at - 1..=90 - full_at + 1).contains(&age), "{age} min, {full_at} min");
+    let because = detail.link.reasons.iter().find(|because| because.reason == "pre_fec").unwrap();
+    assert!(because.evidence.contains("full since then"), "{}", because.evidence);
+}

@@ -1,0 +1,183 @@
+//! Cards, drivers, modules and firmware.
+
+use crate::doctor::patient::{CARD, Patient};
+use test_rig::sysfs::{Device, every_host};
+
+fn two_ports() -> Patient {
+    Patient::with([Device::mlx4("mlx4_0")])
+}
+
+#[test]
+fn a_host_to_which_nothing_is_lacking() {
+    let found = two_ports().found(&[]);
+    assert_eq!(found.troubles(), [""; 0], "{:#}", found.json);
+    assert_eq!(found.code, 0);
+    let subjects = [
+        "pci",
+        "modules",
+        "ports",
+        "subnet_manager",
+        "permissions",
+        "partitions",
+        "ipoib",
+        "firmware",
+        "configuration",
+        "listener",
+    ];
+    for subject in subjects {
+        assert!(!found.of_subject(subject).is_empty(), "{subject}: {:#}", found.json);
+    }
+    found.one("ports", "mlx4_0 port 2").says("ok", "Active, physical state LinkUp, 40 Gb/s", "");
+    found.one("subnet_manager", "mlx4_0 port 1").says("ok", "LID 17, from the", "");
+    found.one("pci", "0000:04:00.0").says("ok", "mlx4_core: mlx4_0", "");
+
+    let text = two_ports().run(&[]);
+    assert_eq!(text.status.code(), Some(0));
+    assert_eq!(text.stdout.lines().last(), Some("all is well"));
+    assert_eq!(text.stderr, "");
+    assert!(!text.stdout.contains('\x1b') && !text.stdout.contains("!!"), "{}", text.stdout);
+}
+
+#[test]
+fn a_card_without_a_driver() {
+    let patient = two_ports();
+    patient.tree.on_bus("0000:81:00.0", &CARD);
+    let found = patient.found(&[]);
+    found.one("pci", "0000:81:00.0").says("bad", "no driver has it", "modprobe mlx5_core");
+    assert_eq!(found.code, 6);
+    assert_eq!(found.json["first"]["what"], "0000:81:00.0", "the first of what is bad");
+    // One that was handed to a guest is meant so.
+    patient.tree.bind("0000:81:00.0", "vfio-pci");
+    let found = patient.found(&[]);
+    found.one("pci", "0000:81:00.0").says("note", "vfio-pci keeps it", "");
+    assert_eq!(found.code, 0);
+}
+
+#[test]
+fn a_driver_without_its_rdma_part() {
+    let patient = two_ports();
+    patient.tree.on_bus("0000:81:00.0", &CARD);
+    patient.tree.bind("0000:81:00.0", "mlx5_core");
+    patient.modules("");
+    let found = patient.found(&[]);
+    found.one("pci", "0000:81:00.0").says("warn", "has made no RDMA device", "dmesg");
+    found.one("modules", "mlx5_ib").says("bad", "not loaded", "modprobe mlx5_ib");
+    found.one("modules", "mlx4_ib").says("ok", "there", "");
+    // Built into the kernel: in no list, but in sysfs.
+    patient.tree.put("module/mlx5_ib/parameters/x", "");
+    patient.found(&[]).one("modules", "mlx5_ib").says("ok", "there", "");
+}
+
+#[test]
+fn a_plain_network_card_is_no_trouble() {
+    let patient = Patient::with([Device::irdma("irdma0")]);
+    let ice = [("class", "0x020000"), ("vendor", "0x8086"), ("device", "0x1592")];
+    patient.tree.on_bus("0000:82:00.0", &ice);
+    patient.tree.bind("0000:82:00.0", "ice");
+    patient.tree.on_bus("0000:83:00.0", &[("class", "0x020000"), ("vendor", "0x8086")]);
+    let found = patient.found(&["--no-collector.fabric"]);
+    found.one("pci", "0000:82:00.0").says("note", "some cards of this driver do RDMA", "");
+    assert_eq!(found.of_subject("pci").len(), 2, "{:#}", found.json);
+}
+
+#[test]
+fn modules_that_are_missing() {
+    let patient = two_ports();
+    patient.modules("ext4 1 0 - Live 0x0\n");
+    patient.without("class/infiniband_mad").without("class/infiniband_verbs");
+    let found = patient.found(&[]);
+    found.one("modules", "ib_umad").says("bad", "not loaded", "modprobe ib_umad && echo ib_umad >");
+    found.one("modules", "ib_uverbs").says("warn", "not loaded", "modprobe ib_uverbs");
+    found.one("modules", "ib_ipoib").says("note", "not loaded", "modprobe ib_ipoib");
+    found.one("permissions", "mlx4_0 port 1").says(
+        "note",
+        "has no umad device",
+        "modprobe ib_umad",
+    );
+    assert_eq!(found.code, 6);
+    // Nobody may read the list: what modules leave in sysfs tells.
+    std::fs::remove_file(patient.path("proc/modules")).unwrap();
+    for path in ["class/infiniband_mad/abi_version", "class/infiniband_verbs/abi_version"] {
+        patient.tree.put(path, "5\n");
+    }
+    let found = patient.found(&[]);
+    found.one("modules", "ib_umad").says("ok", "there", "");
+    found.one("modules", "ib_uverbs").says("ok", "there", "");
+}
+
+#[test]
+fn a_slot_that_is_too_narrow() {
+    let patient = two_ports();
+    let with = |file: &'static str, text: &'static str| {
+        patient.tree.put(&format!("devices/pci0000:00/0000:04:00.0/{file}"), &format!("{text}\n"));
+    };
+    let narrow = || {
+        let found = patient.found(&[]);
+        let pci = found.of_subject("pci");
+        pci.get(1).map(|it| (it.text("level").to_owned(), it.text("found").to_owned()))
+    };
+    assert_eq!(narrow(), None);
+    with("current_link_width", "8");
+    let told = |text: &str| Some(("warn".to_owned(), format!("its PCIe link runs {text}")));
+    assert_eq!(narrow(), told("x8 at 32 GT/s"));
+    assert_eq!(patient.found(&[]).code, 5);
+    with("current_link_speed", "8.0 GT/s PCIe");
+    with("current_link_width", "16");
+    assert_eq!(narrow(), told("x16 at 8 GT/s"));
+    // What virtual functions and sleeping ones say.
+    with("current_link_width", "0");
+    with("current_link_speed", "Unknown");
+    assert_eq!(narrow(), None);
+}
+
+#[test]
+fn firmware_that_differs() {
+    let [a, b, c] = [0, 1, 2].map(|index| Device::mlx5_ndr(&format!("mlx5_{index}"), index));
+    let old = b.file("fw_ver", "28.36.1010");
+    let other_board = c.file("board_id", "DEL0000000041").file("fw_ver", "28.40.1000");
+    let found = Patient::with([a, old, other_board]).found(&[]);
+    found.one("firmware", "MT4129 MT_0000000838").says(
+        "warn",
+        "differs: 28.36.1010: mlx5_1; 28.39.1002: mlx5_0",
+        "mlxfwmanager",
+    );
+    found.one("firmware", "MT4129 DEL0000000041").says("ok", "28.40.1000: mlx5_2", "");
+    assert_eq!(found.troubles(), ["firmware: MT4129 MT_0000000838"]);
+    assert_eq!(found.code, 5);
+}
+
+#[test]
+fn nothing_at_all() {
+    for in_container in [false, true] {
+        let patient = Patient::with([]);
+        if in_container {
+            patient.without("bus");
+            patient.without("class");
+        } else {
+            patient.tree.put("bus/pci/devices/none", "");
+        }
+        let found = patient.found(&[]);
+        assert_eq!(found.code, 3, "{:#}", found.json);
+        found.one("ports", "devices").says("bad", "no RDMA device", "");
+        if in_container {
+            found.one("pci", "bus").says("note", "no PCI bus", "");
+        } else {
+            found.one("pci", "cards").says("bad", "no card", "lspci");
+        }
+        let last = patient.run(&[]).stdout;
+        assert!(last.lines().last().unwrap().contains("; first: "), "{last}");
+    }
+}
+
+/// Whatever the make: of a sound host it says nothing worse than that a card has its faults.
+#[test]
+fn every_make_of_device_is_taken_for_what_it_is() {
+    for host in every_host() {
+        let patient = Patient { tree: host.tree, dir: tempfile::tempdir().unwrap() };
+        let found = patient.found(&["--no-collector.fabric"]);
+        let mut troubles = found.troubles();
+        // A tree of devices alone has no modules and no device files.
+        troubles.retain(|it| !it.starts_with("modules"));
+        assert_eq!(troubles, [""; 0], "{}: {:#}", host.name, found.json);
+    }
+}

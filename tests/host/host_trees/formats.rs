@@ -1,0 +1,103 @@
+//! Both formats, of all hosts at once.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+
+use test_rig::promtool::{OPEN_METRICS, assert_accepts};
+use test_rig::sysfs::{Device, Tree};
+use test_rig::{Exporter, Metrics};
+
+fn everything() -> Tree {
+    Tree::new([
+        Device::mlx5_ndr("mlx5_0", 0),
+        Device::mlx5_bond("mlx5_bond_0", 1),
+        Device::mlx5_vf("mlx5_7", 1),
+        Device::mlx4("mlx4_0"),
+        Device::hfi1("hfi1_0"),
+        Device::irdma("irdma0"),
+        Device::irdma_gen3("rocep50s0"),
+        Device::efa("rdmap0s30"),
+        Device::bnxt_re("bnxt_re0"),
+        Device::rxe("rxe0", "veth0"),
+        Device::siw("siw0"),
+    ])
+}
+
+#[test]
+fn promtool_has_nothing_against_any_device() {
+    let mut exporter = Exporter::on_host(&everything(), &[]);
+    exporter.wait_ready();
+    assert_accepts(&exporter);
+    assert!(exporter.stop().success());
+}
+
+/// Panics unless the lines of a family stand together, below one type and one help.
+fn assert_whole_families(text: &str) {
+    let (mut seen, mut typed, mut helped) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut current = String::new();
+    for line in text.lines().filter(|line| *line != "# EOF") {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        let family = match words[..] {
+            ["#", "TYPE", family, _] => {
+                assert!(typed.insert(family.to_owned()), "{family} is typed twice");
+                family
+            }
+            ["#", "UNIT", family, _] => family,
+            ["#", "HELP", family, help] => {
+                assert!(helped.insert(family.to_owned()), "{family} is explained twice");
+                assert!(help.ends_with('.'), "{line}");
+                family
+            }
+            _ => {
+                let name = line.split(['{', ' ']).next().unwrap();
+                assert!(name.starts_with(&current), "{name} stands below {current}");
+                continue;
+            }
+        };
+        if family != current {
+            assert!(seen.insert(family.to_owned()), "{family} is in two places");
+            family.clone_into(&mut current);
+        }
+    }
+    assert_eq!(typed, helped);
+    assert!(typed.contains("infiniband_port_state"));
+}
+
+#[test]
+fn each_family_stands_in_one_place_with_one_type_and_one_series_of_each_labels() {
+    let mut exporter = Exporter::on_host(&everything(), &[]);
+    exporter.wait_ready();
+    let plain = exporter.get("/metrics", &[]);
+    assert_whole_families(plain.text());
+    let open = exporter.get("/metrics", &[("Accept", OPEN_METRICS)]);
+    assert_whole_families(open.text());
+    // Of devices, both say the same.
+    let of_devices = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.contains("device=\""));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(of_devices(plain.text()), of_devices(open.text()));
+    // So does what came packed.
+    let packed = exporter.get("/metrics", &[("Accept-Encoding", "gzip")]);
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&packed.body[..]).read_to_string(&mut text).unwrap();
+    assert_eq!(of_devices(&text), of_devices(plain.text()));
+    let metrics = Metrics::parse(plain.text());
+    let mut series = BTreeSet::new();
+    for sample in &metrics.samples {
+        assert!(series.insert((&sample.name, &sample.labels)), "twice: {sample:?}");
+    }
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn each_counter_is_typed_as_one_and_ends_in_total() {
+    let mut exporter = Exporter::on_host(&everything(), &[]);
+    exporter.wait_ready();
+    for (family, kind) in exporter.metrics().types {
+        if family.starts_with("infiniband_") {
+            assert_eq!(family.ends_with("_total"), kind == "counter", "{family} {kind}");
+        }
+    }
+    assert!(exporter.stop().success());
+}

@@ -1,0 +1,65 @@
+//! All that pages lead to is there.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::pages::{demo, kind, links};
+
+/// So many pages of each kind are looked at: each node and each cable has one.
+const OF_A_KIND: usize = 40;
+
+/// What begins a script, in whatever way.
+const SCRIPTS: [&str; 5] = ["<script", "javascript:", " onclick=", " onload=", " style="];
+
+#[test]
+fn each_link_leads_somewhere_and_no_page_needs_a_script() {
+    let exporter = demo(&[]);
+    let mut seen: BTreeSet<String> = BTreeSet::from(["/".into()]);
+    let mut ahead: VecDeque<String> = seen.iter().cloned().collect();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    while let Some(path) = ahead.pop_front() {
+        let count = counts.entry(kind(&path).to_owned()).or_default();
+        *count += 1;
+        if *count > OF_A_KIND {
+            continue;
+        }
+        let answer = exporter.get(&path, &[]);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        if answer.header("content-type") != Some("text/html; charset=utf-8") {
+            continue;
+        }
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}");
+        let html = answer.text();
+        for script in SCRIPTS {
+            assert!(!html.contains(script), "{path}: {script}");
+        }
+        assert!(!html.contains(" src=\"http") && !html.contains("url("), "{path}");
+        for link in links(html) {
+            if seen.insert(link.clone()) {
+                ahead.push_back(link);
+            }
+        }
+    }
+    let kinds: Vec<&str> = counts.keys().map(String::as_str).collect();
+    for wanted in ["", "-", "api", "events", "host", "link", "links", "metrics", "node", "topology"]
+    {
+        assert!(kinds.contains(&wanted), "nothing leads to /{wanted}: {counts:?}");
+    }
+    // And what is nowhere is said to be so, on a page.
+    for (path, status) in [
+        ("/links?verdict=fine", 400),
+        ("/links?page=0", 400),
+        ("/events?kind=fine", 400),
+        ("/events?page=0", 400),
+        ("/events?window=year", 400),
+        ("/link/0x1:1-0x2:1?window=year", 400),
+        ("/nowhere", 404),
+        ("/links?fabric=other", 404),
+        ("/link/nothing", 404),
+        ("/node/0x1", 404),
+    ] {
+        let answer = exporter.get(path, &[]);
+        assert_eq!(answer.status, status, "{path}");
+        assert!(answer.text().starts_with("<!DOCTYPE html>"), "{path}: {}", answer.text());
+    }
+}
