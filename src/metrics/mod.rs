@@ -1,6 +1,6 @@
 //! The exposition: a snapshot as metrics.
 //!
-//! What is large, the ports of fabrics ([`fabrics`]) and what they come to ([`assessment`]), is rendered
+//! What is large, the ports of fabrics ([`fabrics`]) and what they come to ([`findings`]), is rendered
 //! once a snapshot and kept compressed; this host's own ports ([`host`]) are put between them, family by family
 //! ([`part`]). What is small and is to be fresh, the exporter's account of itself ([`about`]) and the counts
 //! of each fabric ([`summary`]), is rendered at each scrape and put before it. Plain text is not kept: on 25,000 ports it is 102 MB, and its

@@ -21,7 +21,7 @@ use ib_umad::{OutgoingMad, Received, SendError};
 /// A wire to a small fabric that breaks when it is told to.
 struct Cable {
     scripted: ScriptedTransport,
-    breaks: mpsc::Receiver<()>,
+    breaks: Receiver<()>,
     /// What happens to the fabric, as its time goes by.
     story: Box<dyn FnMut(&mut ScriptedTransport) + Send>,
     /// Whether our port has the P_Key to ask with, by the time.
@@ -29,7 +29,7 @@ struct Cable {
 }
 
 impl Cable {
-    fn new(breaks: mpsc::Receiver<()>) -> Self {
+    fn new(breaks: Receiver<()>) -> Self {
         let nodes = [(NodeKind::Ca, 1), (NodeKind::Switch, 4), (NodeKind::Ca, 1)];
         Cable {
             scripted: ScriptedTransport::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1))])),
@@ -347,7 +347,7 @@ fn invalid_name_map_is_refused_at_start() {
 }
 
 /// Puts a pipe in place of a file: to open it as a file blocks until somebody writes.
-fn pipe_at(path: &std::path::Path) {
+fn pipe_at(path: &Path) {
     std::fs::remove_file(path).unwrap();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     let kind = rustix::fs::FileType::Fifo;
@@ -387,8 +387,8 @@ fn sweeps_continue_when_site_files_cannot_be_opened() {
 fn sweeps_continue_while_a_site_file_hangs() {
     let source = tempfile::NamedTempFile::new().unwrap();
     let (release, held) = mpsc::channel();
-    let held = std::sync::Mutex::new(held);
-    let hangs = move |_: &std::path::Path| {
+    let held = Mutex::new(held);
+    let hangs = move |_: &Path| {
         // The first read comes back, the others never do.
         let _ = held.lock().unwrap().recv();
         Ok(vec![])
@@ -443,7 +443,7 @@ impl MadTransport for Day {
 
 /// What is logged at WARN and above.
 #[derive(Clone, Default)]
-struct Log(Arc<std::sync::Mutex<Vec<u8>>>);
+struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -492,6 +492,9 @@ fn hundred_silent_adapters_log_few_lines_per_day() {
     assert!((2..50).contains(&count), "{count} lines, such as:\n{text:.3000}");
 }
 
+/// A publication: the sweeps until then, whether our link was up, and when.
+type Published = (u64, Option<bool>, Moment);
+
 /// A wire in virtual time on which our port reports events while the monitor waits after its third sweep.
 struct EventfulWire {
     scripted: ScriptedTransport,
@@ -499,8 +502,7 @@ struct EventfulWire {
     /// When the events come, in milliseconds after the sweep, and whether the link is up from then on.
     script: VecDeque<(u64, bool)>,
     shared: watch::Receiver<SharedState>,
-    /// Each publication: sweeps until then, whether our link was up, and when.
-    published: Arc<Mutex<Vec<(u64, Option<bool>, Moment)>>>,
+    published: Arc<Mutex<Vec<Published>>>,
     stop: Arc<AtomicBool>,
 }
 

@@ -136,11 +136,11 @@ impl Snapshot<Raw> {
         let Snapshot { fabric, anchor, began, ended, readings: _, statuses, .. } = self;
         let Snapshot { silent, ticks, fec, managers, cleared, .. } = self;
         Snapshot {
-            readings,
             fabric,
             anchor,
             began,
             ended,
+            readings,
             statuses,
             silent,
             ticks,

@@ -1,4 +1,5 @@
 //! Assessments made by hand, on a small fabric: for tests of this and other crates.
+#![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "for tests only")]
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -52,7 +52,7 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
 struct Done {
     parts: Vec<Part<Block>>,
     writer: BlockWriter,
-    /// How many families of assessment there were, those without samples included.
+    /// How many families of assessments there were, those without samples included.
     assessment: usize,
 }
 

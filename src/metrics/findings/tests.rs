@@ -1,4 +1,4 @@
-//! What is told of assessment made by hand.
+//! What is rendered of assessments made by hand.
 
 use std::time::Duration;
 
