@@ -1,10 +1,10 @@
-//! What it costs to judge a sweep: 60,000 ports of a simulated fabric, by who waits in it.
+//! The cost of evaluating a sweep: 60,000 ports of a simulated fabric, by which ports wait in it.
 //!
 //! The exporter's own walks read the fabric three times, 15 s apart in virtual time. The sweeps that
-//! are judged go on from there: each is as much later, and each of its counters as much higher, as the
+//! are evaluated go on from there: each is as much later, and each of its counters as much higher, as the
 //! last two reads were apart. Who waits is written over for some of the cases; one port in a hundred
-//! has errors. Only the judging is timed. What is kept is told by the heap: what becomes free when
-//! the judge goes, for the thread is pinned and nothing else runs.
+//! has errors. Only the evaluation is timed. What is kept is measured by the heap: what becomes
+//! free when the evaluator is dropped, for the thread is pinned and nothing else runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
@@ -22,6 +22,7 @@ use ib_health::congestion::wait;
 use ib_health::totals::PortTotals;
 use ib_health::{Assessment, HealthSettings, LinkEvaluator};
 use ib_mad::pma::OptionalCounters;
+use ib_mad::reading::Raw;
 use ib_mad::{Counter, Moment};
 use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::wire::{SimWire, Time, share};
@@ -59,8 +60,8 @@ const WITH_ERRORS: u32 = 100;
 
 /// Two sweeps as they were read, from which all others are made.
 struct Read {
-    first: Snapshot,
-    second: Snapshot,
+    first: Snapshot<Raw>,
+    second: Snapshot<Raw>,
 }
 
 /// Who waits.
@@ -103,7 +104,7 @@ impl Read {
     }
 
     /// The sweep so many intervals after the second.
-    fn after(&self, intervals: u32, crowd: Crowd) -> Snapshot {
+    fn after(&self, intervals: u32, crowd: Crowd) -> Snapshot<Raw> {
         let mut snapshot = self.second.clone();
         let later = (self.second.began - self.first.began) * intervals;
         snapshot.began = snapshot.began + later;
@@ -183,26 +184,25 @@ struct Cost {
     times: Vec<f64>,
     /// A sweep of a fabric that was found anew.
     rediscovered: f64,
-    /// What the judge keeps, the assessment hold, in bytes.
+    /// What the evaluator keeps, and what the assessment holds, in bytes.
     kept: usize,
     told: usize,
     state_bytes: usize,
     assessment: Assessment,
 }
 
-fn timed(judge: &mut LinkEvaluator, snapshot: &mut Snapshot) -> (Assessment, f64) {
+fn timed(evaluator: &mut LinkEvaluator, snapshot: Snapshot<Raw>) -> ((Snapshot, Assessment), f64) {
     let began = Instant::now();
-    let assessment = judge.judge(snapshot);
-    (assessment, began.elapsed().as_secs_f64())
+    let evaluated = evaluator.evaluate(snapshot);
+    (evaluated, began.elapsed().as_secs_f64())
 }
 
 fn measure(read: &Read, crowd: Crowd) -> Cost {
-    let mut judge = LinkEvaluator::new(HealthSettings::default());
-    let mut last = timed(&mut judge, &mut read.after(0, crowd)).0;
+    let mut evaluator = LinkEvaluator::new(HealthSettings::default());
+    let mut last = timed(&mut evaluator, read.after(0, crowd)).0.1;
     let mut times = Vec::new();
     for sweep in 1..=SWEEPS {
-        let mut snapshot = read.after(sweep, crowd);
-        let (assessment, took) = timed(&mut judge, &mut snapshot);
+        let ((_snapshot, assessment), took) = timed(&mut evaluator, read.after(sweep, crowd));
         times.push(took);
         // As in the exporter: what is served is there until the next is.
         last = assessment;
@@ -212,14 +212,14 @@ fn measure(read: &Read, crowd: Crowd) -> Cost {
     let told = HEAP.current_usage() - with_all;
     let mut snapshot = read.after(SWEEPS + 1, crowd);
     snapshot.fabric = Arc::new((*snapshot.fabric).clone());
-    let rediscovered = timed(&mut judge, &mut snapshot).1;
-    // The judge holds on to this fabric, but it is not the judge's.
-    let fabric = Arc::clone(&snapshot.fabric);
-    drop((snapshot, last));
-    let state_bytes = judge.state_bytes();
-    let with_judge = HEAP.current_usage();
-    drop(judge);
-    let kept = with_judge - HEAP.current_usage();
+    let (evaluated, rediscovered) = timed(&mut evaluator, snapshot);
+    // The evaluator holds this fabric, but it is not counted as the evaluator's.
+    let fabric = Arc::clone(&evaluated.0.fabric);
+    drop((evaluated, last));
+    let state_bytes = evaluator.state_bytes();
+    let with_evaluator = HEAP.current_usage();
+    drop(evaluator);
+    let kept = with_evaluator - HEAP.current_usage();
     drop(fabric);
     Cost { times, rediscovered, kept, told, state_bytes, assessment }
 }

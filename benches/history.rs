@@ -144,7 +144,7 @@ fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
     let mut noise = Noise(1);
     for sweep in 0..=SWEEPS {
         if sweep > 0 {
-            go_on(seen.snapshot.as_mut().unwrap(), &mut noise);
+            go_on(Arc::make_mut(seen.snapshot.as_mut().unwrap()), &mut noise);
             seen.stats.sweeps += 1;
         }
         let snapshot = seen.snapshot.as_ref().unwrap();

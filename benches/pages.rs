@@ -61,15 +61,15 @@ fn observed() -> Observation {
     let fabric =
         Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
     let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
-    let mut judge = LinkEvaluator::new(HealthSettings::default());
+    let mut evaluator = LinkEvaluator::new(HealthSettings::default());
     let mut observation = Observation { fabric: "default".into(), ..Observation::default() };
     for _ in 0..3 {
         let next = wire.now() + INTERVAL;
         let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
         run(&mut sweep, &mut client, &mut wire, &stop).unwrap();
-        let mut snapshot = sweep.finish().snapshot;
-        observation.assessment = judge.judge(&mut snapshot);
-        observation.snapshot = Some(snapshot);
+        let (snapshot, assessment) = evaluator.evaluate(sweep.finish().snapshot);
+        observation.assessment = assessment;
+        observation.snapshot = Some(snapshot.into());
         wire.receive(next).unwrap();
     }
     observation

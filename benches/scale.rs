@@ -226,7 +226,7 @@ fn measure(size: Size) -> Cost {
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
 
-    let fabric = last.snapshot.unwrap().fabric;
+    let fabric = Arc::clone(&last.snapshot.unwrap().fabric);
     let ports = fabric.ports.iter().filter(|port| port.peer.is_some()).count() as f64;
     let begin = begin.unwrap();
     let mads = (end.2 - begin.2) as f64;

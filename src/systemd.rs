@@ -27,11 +27,11 @@ pub fn stopping() {
 pub fn status(board: &SharedState) {
     let fabrics = board.fabrics.iter().map(|fabric| {
         let ports = fabric.snapshot.iter().flat_map(|snapshot| &snapshot.readings).flatten();
-        format!("{}: {} ports, {} sweeps", fabric.fabric, ports.count(), fabric.tally.sweeps)
+        format!("{}: {} ports, {} sweeps", fabric.fabric, ports.count(), fabric.stats.sweeps)
     });
     let host = board.host.iter().map(|host| {
         let devices = host.snapshot.as_ref().map_or(0, |snapshot| snapshot.devices.len());
-        format!("this host: {devices} devices, {} looks", host.looks)
+        format!("this host: {devices} devices, {} looks", host.reads)
     });
     let line = fabrics.chain(host).collect::<Vec<_>>().join("; ");
     notify(&[NotifyState::Status(&line)]);

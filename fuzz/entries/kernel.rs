@@ -7,7 +7,7 @@ use rdma_host::reader::ethtool::split_strings;
 use rdma_host::reader::events::uevent;
 
 pub fn run(bytes: &[u8]) {
-    let _ = uevent::change(bytes);
+    let _ = uevent::parse(bytes);
     for string in split_strings(bytes) {
         for driver in ["mlx5_core", "mlx4_core", "bnxt_en", "ice"] {
             if let Some(id) = ethernet::find(driver, &string) {

@@ -107,7 +107,12 @@ mod tests {
         link.outages.last_change = Some(snapshot.ended);
         link.upstream = Some(port(&snapshot, 1, 2));
         let fabric = "f".into();
-        Observation { fabric, snapshot: Some(snapshot), assessment, ..Observation::default() }
+        Observation {
+            fabric,
+            snapshot: Some(snapshot.into()),
+            assessment,
+            ..Observation::default()
+        }
     }
 
     #[test]
@@ -171,7 +176,7 @@ mod tests {
         of_leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
         of_leaf.bit_errors.limit = f32::INFINITY;
         observation.assessment.links[0].since = Moment::NEVER;
-        let anchor = &mut observation.snapshot.as_mut().unwrap().anchor;
+        let anchor = &mut Arc::make_mut(observation.snapshot.as_mut().unwrap()).anchor;
         anchor.wall = SystemTime::UNIX_EPOCH - Duration::from_secs(1_000_000_000);
         let listed = links(&[Arc::new(observation)], &Filter::default());
         let text = serde_json::to_string(&listed).unwrap();

@@ -222,7 +222,7 @@ mod tests {
         let waiting = Waiting { root: leaf, ports, roots, share: 0.5, level, since };
         assessment.regions = vec![waiting];
         let fabric = "f".into();
-        let snapshot = Some(snapshot);
+        let snapshot = Some(snapshot.into());
         let swept = Observation { fabric, snapshot, assessment, ..Observation::default() };
         let unswept = Observation { fabric: "g".into(), ..Observation::default() };
         let host = HostObservation {

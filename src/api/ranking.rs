@@ -117,7 +117,7 @@ mod tests {
         assessment.ports[leaf.0 as usize].bit_errors = over(432);
         assessment.links[0].verdict = Verdict::Watch;
         let fabric = "f".into();
-        let snapshot = Some(snapshot);
+        let snapshot = Some(snapshot.into());
         [Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })]
     }
 

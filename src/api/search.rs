@@ -269,7 +269,7 @@ mod tests {
     fn board() -> SharedState {
         let swept = Observation {
             fabric: "f".into(),
-            snapshot: Some(snapshot()),
+            snapshot: Some(snapshot().into()),
             ..Observation::default()
         };
         let host = HostObservation {
@@ -328,7 +328,7 @@ mod tests {
     fn shared_name_finds_all_its_nodes() {
         let mut board = board();
         let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
-        let snapshot = Arc::make_mut(seen).snapshot.as_mut().unwrap();
+        let snapshot = Arc::make_mut(Arc::make_mut(seen).snapshot.as_mut().unwrap());
         let mut nodes = (*snapshot.fabric).clone();
         for node in &mut nodes.nodes {
             node.name = format!("Q2#{:06x}", node.identity.guid.0);

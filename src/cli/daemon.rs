@@ -17,8 +17,8 @@ use crate::config::options::{LogFormat, LogLevel};
 use crate::config::{FabricSettings, HostSettings, Settings};
 use crate::metrics::process::Process;
 use crate::metrics::{Exposition, Latest};
+use crate::monitor::Monitor;
 use crate::monitor::host::HostMonitor;
-use crate::monitor::{Monitor, PortNews};
 use crate::server::{WebApp, request_class};
 use crate::systemd::Watchdog;
 use crate::{sandbox, systemd};
@@ -27,6 +27,7 @@ use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{Observation, RecorderMetrics, SharedState};
 use ib_mad::clock::Clock;
+use ib_mad::port_event::PortEvent;
 use ib_umad::capture::Capture;
 use ib_umad::client::Heartbeat;
 
@@ -117,9 +118,9 @@ impl<'a> Daemon<'a> {
         let fabric = &self.settings.fabrics[slot];
         let mut monitor = capturing_monitor(fabric, board, slot, stop)?;
         if let Some(recorder) = &mut self.recorder {
-            monitor.remember(recorder.totals(&fabric.name));
+            monitor.restore(recorder.totals(&fabric.name));
         }
-        self.pulses.push(monitor.pulse());
+        self.pulses.push(monitor.heartbeat());
         Ok(monitor)
     }
 
@@ -134,27 +135,26 @@ impl<'a> Daemon<'a> {
         Ok(Some(Watcher { thread: "history".into(), watch, wake: None }))
     }
 
-    /// The watch over the host's own devices, which tells what happens to their links to the judges
-    /// of fabrics, too.
+    /// The monitor of the host's own devices, which sends the events of their links to the monitors of fabrics.
     pub fn host(
         &mut self,
         host: &HostSettings,
         clock: Clock,
-        judges: Vec<SyncSender<PortNews>>,
+        fabrics: Vec<SyncSender<PortEvent>>,
     ) -> Watcher {
         let mut monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
-        for judge in judges {
-            monitor.tell(judge);
+        for fabric in fabrics {
+            monitor.add_fabric(fabric);
         }
         if let Some(recorder) = &mut self.recorder {
-            monitor.remember(recorder.totals(HOST_FABRIC));
+            monitor.restore(recorder.totals(HOST_FABRIC));
         }
-        let tell = monitor.teller();
+        let events = monitor.event_sender();
         Watcher {
             thread: "host".into(),
             watch: Box::new(move || monitor.run()),
             // If it has ended already, nobody has to be woken.
-            wake: Some(Box::new(move || tell.end())),
+            wake: Some(Box::new(move || events.end())),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::config::Settings;
-use crate::monitor::{m_keys_in, names_in, work_in};
+use crate::monitor::{m_keys_in, maintenance_in, names_in};
 use exporter_web::inspect;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
@@ -71,7 +71,7 @@ fn site_file(kind: SiteFileKind, path: &Path) -> Look {
             (plural(file.keys.len(), "entry"), file.warnings)
         }
         SiteFileKind::Maintenance => {
-            (plural(work_in(path).map_err(lines)?.len(), "entry"), Vec::new())
+            (plural(maintenance_in(path).map_err(lines)?.len(), "entry"), Vec::new())
         }
     };
     Ok((format!("{} {}: {has}", kind.name(), path.display()), warnings))

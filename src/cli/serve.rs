@@ -7,8 +7,8 @@ use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::Options;
-use crate::monitor::PortNews;
 use ib_mad::clock::Clock;
+use ib_mad::port_event::PortEvent;
 use ib_umad::umad::Umad;
 
 use super::daemon::{Daemon, Watcher};
@@ -40,8 +40,8 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     let prepared = (0..settings.fabrics.len())
         .map(|slot| prepare(&mut daemon, &settings, slot, clock))
         .collect::<Result<Vec<_>, _>>()?;
-    let (mut watchers, judges): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-    watchers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock, judges)));
+    let (mut watchers, events): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+    watchers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock, events)));
     daemon.run(watchers, Ending::caught()?, |_| {})
 }
 
@@ -51,7 +51,7 @@ fn prepare(
     settings: &Settings,
     slot: usize,
     clock: Clock,
-) -> Result<(Watcher, SyncSender<PortNews>), Fatal> {
+) -> Result<(Watcher, SyncSender<PortEvent>), Fatal> {
     let fabric = &settings.fabrics[slot];
     let (sysfs, p_key) = (settings.sysfs.clone(), fabric.p_key);
     let (port, wire) =
@@ -59,7 +59,7 @@ fn prepare(
             .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
     let monitor = daemon.monitor(slot)?;
     tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "asking the fabric");
-    let judge = monitor.teller();
+    let events = monitor.event_sender();
     let watcher = Watcher {
         thread: format!("umad-{}-{}", port.hca, port.port),
         watch: Box::new(move || {
@@ -71,5 +71,5 @@ fn prepare(
         }),
         wake: None,
     };
-    Ok((watcher, judge))
+    Ok((watcher, events))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::config::Settings;
-use crate::monitor::{m_keys_in, names_in, work_in};
+use crate::monitor::{m_keys_in, maintenance_in, names_in};
 use exporter_web::inspect;
 use fabric_history::file::free;
 use fabric_history::settings::HistorySettings;
@@ -94,7 +94,7 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
             ("--fabric.m-key-file", read)
         }
         SiteFileKind::Maintenance => {
-            ("--health.maintenance-file", work_in(path).map(|work| entries(work.len())))
+            ("--health.maintenance-file", maintenance_in(path).map(|work| entries(work.len())))
         }
     };
     let shown = path.display();

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use exposition::{Labelled, Labels, Part, Parts};
 use fabric_observation::families::counter_header;
-use fabric_observation::host::HostObservation;
+use fabric_observation::host::{HostObservation, HostPortTotals};
 use ib_health::assessment::CounterStatus;
+use ib_mad::Reading;
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, PortNumber};
@@ -26,15 +27,15 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     let Some(snapshot) = &observation.snapshot else { return Vec::new() };
     let mut items = Items::default();
     for (index, device) in snapshot.devices.iter().enumerate() {
-        let counting = observation.counting.get(index).map(Vec::as_slice);
-        items.add(observation, &snapshot.anchor, device, counting.unwrap_or_default());
+        let totals = observation.totals.get(index).map(Vec::as_slice);
+        items.add(observation, &snapshot.anchor, device, totals.unwrap_or_default());
     }
     // Nothing else is known of a device that is gone.
     for gone in &observation.missing {
         items.up.push(false, |to| labels(to, observation, &gone.name, None, gone.guid));
     }
     let is_open = |device: &str| observation.monitored.contains(device);
-    for ((device, port), stats) in observation.stats.places() {
+    for ((device, port), stats) in observation.port_events.iter() {
         let events = PortEvents { is_open: is_open(device), is_port: port.is_some(), stats };
         items.events.push(events, |to| labels(to, observation, device, *port, stats.guid));
     }
@@ -44,7 +45,8 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     }
     for row in COUNTERS {
         parts.numbers(counter_header(row.counter), &items.ports, |item| {
-            item.port.reading.get(row.counter).map(|raw| scaled(raw, row.scale))
+            let total = item.totals.and_then(|totals| totals.get(row.counter));
+            total.map(|total| scaled(total, row.scale))
         });
     }
     parts.each_of(COUNTING, &items.ports, |item| item.counted);
@@ -80,7 +82,7 @@ impl<'a> Items<'a> {
         observation: &HostObservation,
         anchor: &'a Anchor,
         device: &'a Device,
-        counting: &'a [CounterStatus],
+        totals: &'a [HostPortTotals],
     ) {
         let labels = |port| {
             move |to: &mut Labels<'_>| {
@@ -92,9 +94,11 @@ impl<'a> Items<'a> {
         self.hw.push(&device.hw, labels(None));
         for (index, port) in device.ports.iter().enumerate() {
             let labels = labels(Some(port.number));
-            let counting = counting.get(index).filter(|_| !port.reading.is_empty());
-            let counted = counting.map(|counting| Counted { anchor, counting });
-            self.ports.push(HostPort { port, counted }, labels);
+            // The state of counters that were not read is not known.
+            let read = totals.get(index).filter(|_| !port.reading.is_empty());
+            let counted = read.map(|totals| Counted { anchor, counting: &totals.counters });
+            let totals = read.map(|totals| &totals.reading);
+            self.ports.push(HostPort { port, totals, counted }, labels);
             self.hw.push(&port.hw, labels);
             for netdev in &port.netdevs {
                 self.netdevs.push(netdev, |to| {
@@ -201,6 +205,7 @@ fn labels(
 mod tests {
     use super::*;
     use fabric_observation::host::MissingDevice;
+    use ib_health::assessment::CounterStatus;
     use ib_health::testing::saturated;
     use ib_mad::Moment;
     use ib_mad::counter::Counter;
@@ -209,7 +214,13 @@ mod tests {
     use rdma_host::testing::{port, snapshot};
 
     fn observation(ports: Vec<Port>) -> HostObservation {
+        let totals = |port: &Port| HostPortTotals {
+            reading: port.reading.clone().into_totals(|reading, counter| reading.get(counter)),
+            counters: CounterStatus::default(),
+            reset_offsets: None,
+        };
         HostObservation {
+            totals: vec![ports.iter().map(totals).collect()],
             snapshot: Some(snapshot("mlx5_0", ports)),
             rails: Rails::new(Vec::new(), "ib".into()),
             ..HostObservation::default()
@@ -248,7 +259,9 @@ mod tests {
         let mut observation = observation(vec![read, silent]);
         let mut full = saturated(Counter::SymbolErrors, true);
         full.resets = 3;
-        observation.counting = vec![vec![full, full]];
+        for totals in &mut observation.totals[0] {
+            totals.counters = full;
+        }
         let lines = samples(&observation);
         let told: Vec<_> = lines.iter().filter(|line| line.contains("_counter_")).collect();
         assert_eq!(
@@ -361,7 +374,7 @@ mod tests {
     #[test]
     fn each_family_is_rendered_once() {
         let mut observation = observation(vec![port(1), port(2)]);
-        observation.stats.see(observation.snapshot.as_ref().unwrap());
+        observation.port_events.add_snapshot(observation.snapshot.as_ref().unwrap());
         let parts = render(&observation);
         assert!(parts.is_sorted_by_key(|part| crate::metrics::position(&part.header)));
         let mut names: Vec<_> = parts.iter().map(|part| part.header.name.clone()).collect();

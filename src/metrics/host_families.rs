@@ -1,7 +1,8 @@
 //! Families that only a host's own devices have.
 
 use exposition::{Family, Header, MetricType, Samples, counter, gauge};
-use fabric_observation::host::PortTally;
+use fabric_observation::host::PortEventCounts;
+use ib_mad::Reading;
 use ib_mad::port_event::PortEventKind;
 use ib_mad::rate::{Speed, Width};
 use rdma_host::model::cm::Group;
@@ -17,6 +18,8 @@ const NETDEV_LABELS: &[&str] = &["fabric", "guid", "port", "device", "netdev"];
 /// A port of the host.
 pub(super) struct HostPort<'a> {
     pub port: &'a Port,
+    /// The totals of its counters; `None` if they were not read.
+    pub totals: Option<&'a Reading>,
     /// `None` if its counters were not read.
     pub counted: Option<Counted<'a>>,
 }
@@ -26,7 +29,7 @@ pub(super) struct PortEvents<'a> {
     /// Whether the device is open for its events.
     pub is_open: bool,
     pub is_port: bool,
-    pub stats: &'a PortTally,
+    pub stats: &'a PortEventCounts,
 }
 
 // With all lifetimes spelled out: the functions take items of any lifetime.
@@ -179,7 +182,7 @@ pub(super) const EVENTS: &[(Family, WriteEvents)] = &[
         "Asynchronous events of the port, or of the whole device, since the exporter began.",
         |item, samples| {
             for kind in PortEventKind::ALL {
-                let (count, _) = item.stats.of(*kind);
+                let (count, _) = item.stats.get(*kind);
                 // Ports and devices have events of their own. None yet is 0 only if they would be seen.
                 let is_possible =
                     item.is_open && (*kind == PortEventKind::DeviceFatal) != item.is_port;
@@ -195,7 +198,7 @@ pub(super) const EVENTS: &[(Family, WriteEvents)] = &[
         "When the latest event of each kind came in, in seconds since 1970.",
         |item, samples| {
             for kind in PortEventKind::ALL {
-                if let (_, Some(last)) = item.stats.of(*kind) {
+                if let (_, Some(last)) = item.stats.get(*kind) {
                     samples.label("event", kind.label()).seconds(last.unix_seconds_of(last.moment));
                 }
             }

@@ -112,7 +112,7 @@ impl Exposition {
         if self.board.fabrics.iter().any(|observation| observation.stats.sweeps == 0) {
             return Some("the first sweep is not at its end yet".to_owned());
         }
-        if host.is_some_and(|host| host.looks == 0) {
+        if host.is_some_and(|host| host.reads == 0) {
             return Some("this host's devices were not read yet".to_owned());
         }
         host.and_then(|host| host.problem().map(str::to_owned))

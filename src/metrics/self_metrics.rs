@@ -78,12 +78,12 @@ families! {
         });
     "infiniband_host_reads" Counter []
         "Looks at this host's own devices."
-        => |state, out| state.host(|it| out.sample(&[], it.looks));
+        => |state, out| state.host(|it| out.sample(&[], it.reads));
     "infiniband_host_events_dropped" Counter ["consumer"]
         "Events of this host's devices that were dropped because too many waited: by the host collector while it read devices, or by the judges of fabrics while no sweep took them."
         => |state, out| state.host(|it| {
             out.sample(&[("consumer", "host")], it.dropped.by_host);
-            out.sample(&[("consumer", "judge")], it.dropped.by_judges);
+            out.sample(&[("consumer", "judge")], it.dropped.by_fabrics);
         });
     "infiniband_sweep_duration_seconds" Gauge ["fabric"]
         "How long the latest sweep took, from its first question to its last answer."

@@ -52,8 +52,11 @@ pub(super) fn snapshot() -> Snapshot {
 }
 
 fn board() -> SharedState {
-    let observation =
-        Observation { fabric: "f".into(), snapshot: Some(snapshot()), ..Observation::default() };
+    let observation = Observation {
+        fabric: "f".into(),
+        snapshot: Some(snapshot().into()),
+        ..Observation::default()
+    };
     vec![Arc::new(observation)].into()
 }
 

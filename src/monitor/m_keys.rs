@@ -1,4 +1,4 @@
-//! The file with the fabric's M_Keys, read again when it changes. What it has is never logged.
+//! The file with the fabric's M_Keys, read again when it changes. Its content is never logged.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use fabric_observation::SiteFileKind;
 use ib_mad::m_key::MKeys;
 use site_config::{ConfigError, file};
 
-/// The file that OpenSM keeps beside guid2mkey: which port is behind which.
+/// The file that OpenSM keeps beside guid2mkey: which port is connected to which.
 const NEIGHBORS: &str = "neighbors";
 
-/// The files' contents, and what is to be said of them.
+/// The content of the files, and warnings about them.
 #[derive(Debug, Default)]
 pub struct MKeyFile {
     /// The keys.
     pub keys: MKeys,
-    /// What is wrong, though the keys can be used.
+    /// Problems that do not keep the keys from being used.
     pub warnings: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
     Ok(MKeyFile { keys, warnings })
 }
 
-/// The file beside an M_Key file that says which port is behind which.
+/// The file `neighbors` beside an M_Key file.
 pub(super) fn neighbors_of(path: &Path) -> PathBuf {
     path.with_file_name(NEIGHBORS)
 }
@@ -70,34 +70,34 @@ mod tests {
     use ib_mad::Guid;
     use ib_mad::m_key::MKey;
 
-    fn written(path: &Path, text: &str, mode: u32) {
+    fn write(path: &Path, text: &str, mode: u32) {
         std::fs::write(path, text).unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
     #[test]
-    fn different_keys_want_the_neighbors_file_of_opensm() {
+    fn different_keys_require_opensm_neighbors_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("guid2mkey");
-        written(&path, "0xa 0x0000000000000001\n0xb 0x0000000000000002\n", 0o600);
+        write(&path, "0xa 0x0000000000000001\n0xb 0x0000000000000002\n", 0o600);
         let file = m_keys_in(&path).unwrap();
         assert!(file.warnings[0].contains("neighbors cannot be read"), "{:?}", file.warnings);
         assert_eq!(file.keys.get_neighbor(Guid(0xa), 1), MKey::NONE);
-        written(&folder.path().join("neighbors"), "0xa:1 0xb:5\n", 0o600);
+        write(&folder.path().join("neighbors"), "0xa:1 0xb:5\n", 0o600);
         let file = m_keys_in(&path).unwrap();
         assert!(file.warnings.is_empty(), "{:?}", file.warnings);
         assert_eq!(file.keys.get_neighbor(Guid(0xa), 1), MKey(2));
-        written(&folder.path().join("neighbors"), "\nnonsense\n", 0o600);
+        write(&folder.path().join("neighbors"), "\nnonsense\n", 0o600);
         let error = m_keys_in(&path).unwrap_err().to_string();
         assert!(error.contains("neighbors: line 2: it must be two ports"), "{error}");
     }
 
     #[test]
-    fn a_key_file_that_others_can_read_is_warned_of_without_its_key() {
+    fn world_readable_key_file_warns_without_the_key() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         for (mode, warns) in [(0o600, false), (0o640, false), (0o644, true), (0o602, true)] {
-            written(&path, "0x5ec2e7\n", mode);
+            write(&path, "0x5ec2e7\n", mode);
             let warnings = m_keys_in(&path).unwrap().warnings;
             assert_eq!(!warnings.is_empty(), warns, "{mode:o}");
             assert!(warnings.iter().all(|text| text.contains("chmod") && !text.contains("5ec2e7")));

@@ -1,4 +1,4 @@
-//! The maintenance file: what a site works on, read again when it changes.
+//! The maintenance file: the site's maintenance windows, read again when it changes.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -6,13 +6,13 @@ use std::time::SystemTime;
 use serde::Deserialize;
 
 use fabric_observation::SiteFileKind;
-use ib_health::settings::{NodeSelector, Work};
+use ib_health::settings::{MaintenanceWindow, NodeSelector};
 use ib_mad::PortNumber;
 use site_config::yaml;
 use site_config::yaml::Diagnostic;
 use site_config::{ConfigError, file};
 
-/// An entry as it is written.
+/// An entry of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -20,12 +20,12 @@ struct Entry {
     port: Option<PortNumber>,
     from: Option<Time>,
     until: Option<Time>,
-    /// For people.
+    /// For people; not used.
     #[serde(default, rename = "why")]
     _why: Option<String>,
 }
 
-/// A time as RFC 3339 has it, in UTC; its `T` may be a blank, and its `Z` be left out.
+/// A time of RFC 3339 in UTC; its `T` may be a space, and its `Z` may be omitted.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
 struct Time(SystemTime);
@@ -40,7 +40,7 @@ impl TryFrom<String> for Time {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Work>, Vec<Diagnostic>> {
+fn parse(text: &str) -> Result<Vec<MaintenanceWindow>, Vec<Diagnostic>> {
     let yaml::Parsed { value: entries, mut diagnostics, document } =
         yaml::parse::<Vec<Entry>>(text);
     for (index, entry) in entries.iter().enumerate() {
@@ -55,17 +55,17 @@ fn parse(text: &str) -> Result<Vec<Work>, Vec<Diagnostic>> {
         diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
         return Err(diagnostics);
     }
-    let work = |entry: Entry| Work {
+    let window = |entry: Entry| MaintenanceWindow {
         node: NodeSelector::new(&entry.node),
         port: entry.port,
         from: entry.from.map(|time| time.0),
         until: entry.until.map(|time| time.0),
     };
-    Ok(entries.into_iter().map(work).collect())
+    Ok(entries.into_iter().map(window).collect())
 }
 
 /// Reads a maintenance file.
-pub fn work_in(path: &Path) -> Result<Vec<Work>, ConfigError> {
+pub fn maintenance_in(path: &Path) -> Result<Vec<MaintenanceWindow>, ConfigError> {
     let kind = SiteFileKind::Maintenance.name();
     let bytes = file::read(path, file::MAX_BYTES)
         .map_err(|error| ConfigError::in_file(kind, path, [error]))?;
@@ -81,36 +81,37 @@ mod tests {
 
     #[test]
     fn entries_name_nodes_ports_and_times() {
-        let work = parse(
+        let windows = parse(
             "# rack 7\n- {node: leaf-0-1, until: 2026-12-01T18:00:00Z, why: new firmware}\n\
              - {node: 0x0002c90300000001, port: 9, from: 2026-12-01 18:00:00}\n",
         )
         .unwrap();
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_796_148_000);
-        assert_eq!(work.len(), 2);
+        assert_eq!(windows.len(), 2);
         assert_eq!(
-            (&work[0].node, work[0].until),
+            (&windows[0].node, windows[0].until),
             (&NodeSelector::Name("leaf-0-1".into()), Some(at))
         );
-        assert!(matches!(work[1].node, NodeSelector::Guid(_)));
-        assert_eq!((work[1].port, work[1].from, work[1].until), (Some(9), Some(at), None));
+        assert!(matches!(windows[1].node, NodeSelector::Guid(_)));
+        assert_eq!((windows[1].port, windows[1].from, windows[1].until), (Some(9), Some(at), None));
         assert_eq!(parse(" \n# nothing\n").unwrap(), []);
     }
 
     #[test]
-    fn each_mistake_has_its_line_its_column_and_its_key() {
+    fn each_mistake_has_line_column_and_key() {
         let text = "- {nod: x}\n- {node: x, until: soon}\n- node: x\n  port: 300\n- {node: y, \
                     from: 2026-12-02T00:00:00Z, until: 2026-12-01T00:00:00Z}\n";
-        let told: Vec<String> = parse(text).unwrap_err().iter().map(ToString::to_string).collect();
+        let mistakes: Vec<String> =
+            parse(text).unwrap_err().iter().map(ToString::to_string).collect();
         let says = [
             "line 1, column 4: [0].nod: unknown key (did you mean \"node\"?)",
             "line 2, column 20: [1].until: \"soon\" is not a time such as 2026-12-01T18:00:00Z, in UTC",
             "line 4, column 9: [2].port: \"300\" is not a whole number between 0 and 255",
             "line 5, column 48: [3].until: 2026-12-01T00:00:00Z is not later than \"from\", 2026-12-02T00:00:00Z",
         ];
-        assert_eq!(told.len(), says.len(), "{told:#?}");
-        for (told, says) in told.iter().zip(says) {
-            assert!(told.starts_with(says) && !told.contains('\n'), "{told}");
+        assert_eq!(mistakes.len(), says.len(), "{mistakes:#?}");
+        for (mistake, says) in mistakes.iter().zip(says) {
+            assert!(mistake.starts_with(says) && !mistake.contains('\n'), "{mistake}");
         }
         let [one] = &parse("node: x").unwrap_err()[..] else { panic!("one mistake") };
         assert!(one.problem.starts_with("has to be a list"), "{one}");

@@ -1,128 +1,151 @@
-//! The loop: discover, sweep, publish, rest; one thread a fabric, which is its port's I/O thread.
+//! The monitor of a fabric: discover, sweep, evaluate, publish, wait. One thread per fabric, which is its port's
+//! I/O thread.
 //!
-//! The thread outlives its device: when the port's device goes, everybody is told so, and the
-//! thread waits for it to come back.
+//! The wait between two sweeps is interrupted when a port of this host reports that it lost its link or has it
+//! again: the event is evaluated and published at once, without a sweep.
+//!
+//! The thread outlives its device: when the port's device goes, that is published, and the thread waits for it
+//! to come back.
 
+mod discovery_scheduler;
 pub mod host;
-mod judging;
+mod log_limiter;
 mod m_keys;
 mod maintenance;
-mod movement;
-mod names;
-mod said;
+mod report;
 mod site_file;
 
-pub use judging::PortNews;
 pub use m_keys::{MKeyFile, m_keys_in};
-pub use maintenance::work_in;
-pub use names::names_in;
+pub use maintenance::maintenance_in;
+pub use site_file::names_in;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::config::FabricSettings;
-use fabric_observation::{Collector, Observation, SharedState, SiteFileKind, Tally};
+use discovery_scheduler::{DiscoveryScheduler, has_unaddressed};
+use fabric_observation::{Collector, MonitorStats, Observation, SharedState, SiteFileKind};
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::clear::CounterClearing;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::{Sweep, SweepResult};
 use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
 use ib_fabric::names::NodeNameMap;
-use ib_fabric::topology::End;
-use ib_fabric::{Fabric, Snapshot, change};
-use ib_health::settings::Work;
-use ib_health::totals::Memory;
+use ib_fabric::{Fabric, Snapshot};
+use ib_health::settings::MaintenanceWindow;
+use ib_health::totals::TotalsSeed;
+use ib_health::{Assessment, LinkEvaluator};
 use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
 use ib_mad::pma::OptionalCounters;
+use ib_mad::port_event::PortEvent;
+use ib_mad::reading::Raw;
 use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::client::{Heartbeat, MadClient};
 use ib_umad::query;
 use ib_umad::query::RunError;
 use ib_umad::{MadTransport, RequestError, TransportError};
-use judging::Judging;
-use movement::{Movement, has_unaddressed};
-use said::{News, Said};
+use log_limiter::LogLimiter;
 use site_config::ConfigError;
 use site_file::SiteFile;
 
-/// How often a device that went away is looked for.
+/// How often a device that disappeared is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The files of the site that a fabric goes by.
+/// How many port events wait for the monitor. It does not take them while it sweeps or its device is gone, so
+/// there must be a limit. An event that does not fit is dropped by the sender, which counts it: the next sweep
+/// reads the state and LinkDownedCounter of each port anyway, so the loss is evaluated, only without the time
+/// that the port reported.
+const MAX_EVENTS: usize = 1024;
+
+/// How often the wait between two sweeps checks for port events.
+const EVENT_CHECK: Duration = Duration::from_millis(100);
+
+/// The least time between two publications for port events, so that a flapping link does not have the
+/// exposition rendered all the time. The first event after a quiet second is published at once.
+const EVENT_PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The site files of a fabric.
 #[derive(Debug, Default)]
 struct SiteFiles {
     names: Option<SiteFile<NodeNameMap>>,
     keys: Option<SiteFile<MKeyFile>>,
-    work: Option<SiteFile<Vec<Work>>>,
+    maintenance: Option<SiteFile<Vec<MaintenanceWindow>>>,
 }
 
-/// Opens a file, if there is one; without one, the content is the default.
+/// Opens a site file, if there is one; without one, the content is the default.
 fn open<T: Default + Send + 'static>(
     kind: SiteFileKind,
     path: Option<&PathBuf>,
-    read: fn(&std::path::Path) -> Result<T, ConfigError>,
+    read: fn(&Path) -> Result<T, ConfigError>,
 ) -> Result<(Option<SiteFile<T>>, T), ConfigError> {
     let Some(path) = path else { return Ok((None, T::default())) };
     SiteFile::open(kind, path, read).map(|(file, content)| (Some(file), content))
 }
 
-/// What is new in a file; that it cannot be used any more is logged.
-fn news<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
-    let news = file.as_mut()?.refresh()?;
-    news.map_err(|error| {
-        for line in error.lines() {
-            tracing::warn!(fabric, "{line}; what was read before stays in use");
-        }
-    })
-    .ok()
+/// The new content of a file, if it changed; an error is logged.
+fn refresh<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
+    let content = file.as_mut()?.refresh()?;
+    content
+        .map_err(|error| {
+            for line in error.lines() {
+                tracing::warn!(fabric, "{line}; what was read before stays in use");
+            }
+        })
+        .ok()
 }
 
-/// Begins to look for changes of a file.
+/// Starts the thread that reads a file.
 fn watch_file<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) {
     if let Some(Err(error)) = file.as_mut().map(SiteFile::watch) {
         tracing::warn!(fabric, %error, "no thread to read a site file on: its changes are not seen");
     }
 }
 
-/// Watches one fabric; see the module.
+/// The monitor of one fabric; see the module.
 #[derive(Debug)]
 pub struct Monitor {
     settings: FabricSettings,
-    board: Arc<watch::Sender<SharedState>>,
-    /// Its place on the board.
-    slot: usize,
+    shared: Arc<watch::Sender<SharedState>>,
+    /// Its place in the shared state.
+    fabric_index: usize,
     stop: Arc<AtomicBool>,
     client: MadClient,
     capture: Option<Capture>,
     files: SiteFiles,
     names: NodeNameMap,
     keys: Arc<MKeys>,
-    said: Said,
+    log_limiter: LogLimiter,
     agents: AgentCache,
     fabric: Option<Arc<Fabric>>,
-    judging: Judging,
-    tally: Tally,
-    movement: Movement,
+    evaluator: LinkEvaluator,
+    event_sender: SyncSender<PortEvent>,
+    events: Receiver<PortEvent>,
+    /// Events changed links, and that is not published yet.
+    has_changes: bool,
+    /// Before this moment no change is published for events.
+    publish_after: Moment,
+    stats: MonitorStats,
+    scheduler: DiscoveryScheduler,
     unanswered: UnresponsiveNeighbors,
     suspicion: Option<MKeySuspicion>,
-    /// Switches answer subnet management by LID, as far as is known.
+    /// Switches respond to subnet management by LID, as far as is known.
     states_by_lid: bool,
 }
 
 impl Monitor {
-    /// One for a fabric, publishing to a slot of the board. Fails when a file of the site's cannot be
-    /// used; later versions of them that cannot be are logged, and what was read before stays in use.
+    /// The monitor of a fabric, which publishes to a place of the shared state. Fails when a site file is
+    /// invalid; later invalid versions are logged, and the earlier content stays in use.
     pub fn new(
         settings: FabricSettings,
         capture: Option<Capture>,
-        board: Arc<watch::Sender<SharedState>>,
-        slot: usize,
+        shared: Arc<watch::Sender<SharedState>>,
+        fabric_index: usize,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ConfigError> {
         let (kind, path) = (SiteFileKind::NodeNameMap, settings.node_name_map.as_ref());
@@ -130,56 +153,59 @@ impl Monitor {
         let (kind, path) = (SiteFileKind::MKey, settings.m_key_file.as_ref());
         let (keys_file, MKeyFile { keys, warnings }) = open(kind, path, m_keys_in)?;
         let (kind, path) = (SiteFileKind::Maintenance, settings.maintenance_file.as_ref());
-        let (work_file, work) = open(kind, path, work_in)?;
-        let mut said = Said::default();
-        for warning in said.news(warnings, Moment::default()).each {
+        let (maintenance_file, maintenance) = open(kind, path, maintenance_in)?;
+        let mut log_limiter = LogLimiter::default();
+        for warning in log_limiter.filter(warnings, Moment::default()).each {
             tracing::warn!(fabric = settings.name, "{warning}");
         }
-        let mut judging = Judging::new(&settings);
-        judging.set_work(work);
+        let mut evaluator = LinkEvaluator::new(settings.health.clone());
+        evaluator.set_maintenance(maintenance);
+        let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         Ok(Monitor {
             client: MadClient::new(settings.pace),
-            files: SiteFiles { names: names_file, keys: keys_file, work: work_file },
+            files: SiteFiles { names: names_file, keys: keys_file, maintenance: maintenance_file },
             names,
             keys: Arc::new(keys),
-            said,
+            log_limiter,
             agents: AgentCache::new(OptionalCounters {
                 details: settings.details,
                 fec: settings.fec,
             }),
-            movement: Movement::new(&settings),
+            scheduler: DiscoveryScheduler::new(&settings),
             unanswered: UnresponsiveNeighbors::default(),
             suspicion: None,
             states_by_lid: true,
-            judging,
+            evaluator,
+            event_sender,
+            events,
+            has_changes: false,
+            publish_after: Moment::default(),
             settings,
-            board,
-            slot,
+            shared,
+            fabric_index,
             stop,
             capture,
             fabric: None,
-            tally: Tally::default(),
+            stats: MonitorStats::default(),
         })
     }
 
-    /// Where it takes what ports of this host tell of their links.
-    pub fn teller(&self) -> SyncSender<PortNews> {
-        self.judging.teller()
+    /// Where it takes the events of this host's ports.
+    pub fn event_sender(&self) -> SyncSender<PortEvent> {
+        self.event_sender.clone()
     }
 
-    /// What beats while the watch turns, several times a second, also while it waits or its device is
-    /// gone.
-    pub fn pulse(&self) -> Heartbeat {
+    /// Its heartbeat: several ticks per second, also while it waits or its device is gone.
+    pub fn heartbeat(&self) -> Heartbeat {
         self.client.heartbeat().clone()
     }
 
-    /// Lets the totals of ports go on where an earlier watch ended.
-    pub fn remember(&mut self, memory: Memory) {
-        self.judging.remember(memory);
+    /// Sets the totals of an earlier run, from which ports continue.
+    pub fn restore(&mut self, seed: TotalsSeed) {
+        self.evaluator.restore(seed);
     }
 
-    /// Watches until it is to stop, beginning with an open wire; `open` gets another one when that
-    /// is gone.
+    /// Monitors until it is to stop, starting with an open wire; `open` opens another one when that is gone.
     pub fn run<W: MadTransport, E: std::fmt::Display>(
         mut self,
         first: W,
@@ -188,13 +214,13 @@ impl Monitor {
         // Only now: a thread has the rights of the one that starts it, and this one is confined.
         watch_file(&self.settings.name, &mut self.files.names);
         watch_file(&self.settings.name, &mut self.files.keys);
-        watch_file(&self.settings.name, &mut self.files.work);
+        watch_file(&self.settings.name, &mut self.files.maintenance);
         let mut wire = Some(first);
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
-                match self.watch(open) {
+                match self.monitor(open) {
                     RunError::Stopped => break,
-                    RunError::Transport(error) => self.lost(&error),
+                    RunError::Transport(error) => self.on_device_lost(&error),
                 }
                 // Closed before it is opened again: a device goes only when nobody holds it.
                 drop(wire.take());
@@ -214,9 +240,9 @@ impl Monitor {
         tracing::debug!(fabric = self.settings.name, "the watch ends");
     }
 
-    fn pause(&self, rest: Duration) {
+    fn pause(&self, time: Duration) {
         let step = Duration::from_millis(100);
-        let steps = rest.as_millis().div_ceil(step.as_millis());
+        let steps = time.as_millis().div_ceil(step.as_millis());
         for _ in 0..steps {
             self.client.heartbeat().tick();
             if !self.stop.load(Ordering::Relaxed) {
@@ -225,65 +251,86 @@ impl Monitor {
         }
     }
 
-    /// Discovers and sweeps in turn, until something ends it.
-    fn watch(&mut self, wire: &mut impl MadTransport) -> RunError {
-        self.movement.begin();
-        let mut tick = wire.now();
+    /// Discovers and sweeps in turn, until it is to stop or the wire breaks.
+    fn monitor(&mut self, wire: &mut impl MadTransport) -> RunError {
+        self.scheduler.reset();
+        let mut due = wire.now();
         loop {
-            if let Err(broken) = self.round(wire, tick) {
+            if let Err(broken) = self.round(wire, due) {
                 return broken;
             }
-            // A round that took longer than the interval leaves out the ticks that it missed.
+            // A round that took longer than the interval skips the sweeps that it missed.
             let now = wire.now();
-            while tick <= now {
-                tick = tick + self.settings.interval;
+            while due <= now {
+                due = due + self.settings.interval;
             }
-            if let Err(broken) = query::drain_until(tick, &mut self.client, wire, &self.stop) {
+            if let Err(broken) = self.wait(wire, due) {
                 return broken;
             }
         }
     }
 
-    fn round(&mut self, wire: &mut impl MadTransport, tick: Moment) -> Result<(), RunError> {
-        if self.movement.is_due(tick) {
+    /// Waits until the next sweep is due, and publishes what port events change meanwhile.
+    fn wait(&mut self, wire: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
+        loop {
+            let now = wire.now();
+            if now >= due {
+                return Ok(());
+            }
+            self.handle_events();
+            if self.has_changes && now >= self.publish_after {
+                self.publish_changes(now);
+            }
+            query::drain_until(due.min(now + EVENT_CHECK), &mut self.client, wire, &self.stop)?;
+        }
+    }
+
+    fn handle_events(&mut self) {
+        for event in self.events.try_iter() {
+            self.has_changes |= self.evaluator.handle_event(&event);
+        }
+    }
+
+    fn round(&mut self, wire: &mut impl MadTransport, due: Moment) -> Result<(), RunError> {
+        if self.scheduler.is_due(due) {
             self.discover(wire)?;
         }
-        self.discover_moves(wire)?;
+        self.discover_changes(wire)?;
         let mut swept = self.sweep(wire)?;
-        if swept.lids_changed && self.movement.drops_readdressed(wire.now()) {
+        if swept.lids_changed && self.scheduler.drops_changed_lids(wire.now()) {
             tracing::info!(
                 fabric = self.settings.name,
                 "LIDs have changed: what was read by the old ones is dropped"
             );
             self.discover(wire)?;
             swept = self.sweep(wire)?;
-            // One more change is another matter: what it misleads must not be told either.
+            // If they have changed again, the sweep must not trigger discoveries all the time.
             if swept.lids_changed {
-                self.movement.readdressed_again(wire.now());
+                self.scheduler.on_lids_changed_again(wire.now());
             }
         }
-        self.movement.swept(&swept);
-        self.stats.mastership.saw(&self.settings.name, &swept.snapshot);
+        self.scheduler.on_sweep(&swept);
+        self.stats.mastership.update(&self.settings.name, &swept.snapshot);
         let cleared = self.clear(wire, &mut swept);
-        // What was cleared is told even if the wire broke over it: nobody else knows of it.
+        // What was cleared is published even if the wire broke: it is known nowhere else.
         self.publish(Some(swept.snapshot));
         cleared?;
-        // At once, so that the next sweep asks the right ports by their right LIDs.
-        self.discover_moves(wire)
+        // At once, so that the next sweep queries the right ports by their current LIDs.
+        self.discover_changes(wire)
     }
 
-    fn discover_moves(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
-        if self.movement.is_restless(wire.now()) {
+    fn discover_changes(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
+        if self.scheduler.is_change_due(wire.now()) {
             self.discover(wire)?;
-            self.movement.settle(wire.now());
-        } else if self.movement.has_returned(wire.now()) {
+            self.scheduler.back_off(wire.now());
+        } else if self.scheduler.is_return_due(wire.now()) {
             self.discover(wire)?;
         }
         Ok(())
     }
 
     fn discover(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
-        self.movement.discovering();
+        self.scheduler.on_discovery_start();
         self.states_by_lid = true;
         self.refresh_names();
         self.refresh_m_keys(wire.now());
@@ -302,16 +349,16 @@ impl Monitor {
         self.stats.discoveries += 1;
         self.stats.discovery_gaps = found.failures;
         self.stats.discovery = Some((anchor, now));
-        // Alone on the wire: no link, or the port does not answer its own host.
+        // Without any link our port has none, or does not respond to its own host.
         self.stats.set_success(Collector::Discovery, !found.fabric.links.is_empty());
         if found.local_error == Some(RequestError::Unsent) {
-            // Kernels before 5.12 keep the descriptor of a removed device and refuse each send on it:
-            // it must be opened again.
+            // Kernels before 5.12 keep the descriptor of a removed device and refuse each send on it: it must
+            // be opened again.
             let device = self.settings.name.clone();
             let problem = "the kernel refuses to send: the device was removed".to_owned();
             return Err(TransportError { device, problem }.into());
         }
-        // Without our own PortInfo no neighbor of ours was asked: what is known of them stays.
+        // Without our own PortInfo no neighbor of ours was queried: what is known of them stays.
         let (new, suspicion) = match (found.local_error, found.local_port_state) {
             (Some(_), _) => (Vec::new(), m_key_suspicion(&found, &self.keys)),
             (None, None) => (Vec::new(), self.suspicion),
@@ -319,8 +366,8 @@ impl Monitor {
                 (self.unanswered.update(&found, now), m_key_suspicion(&found, &self.keys))
             }
         };
-        self.tell_unanswered(&new, suspicion, now);
-        let gaps = self.said.news(found.gaps.iter().cloned(), now);
+        self.log_unresponsive(&new, suspicion, now);
+        let gaps = self.log_limiter.filter(found.gaps.iter().cloned(), now);
         self.warn(&gaps, "more questions of the discovery were not answered");
         let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
@@ -328,101 +375,13 @@ impl Monitor {
         let fabric =
             found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
         let took = now.since(anchor.moment);
-        Self::tell_changes(&mut self.stats, &self.settings.name, previous, &fabric, took);
+        report::log_changes(&mut self.stats, &self.settings.name, previous, &fabric, took);
         self.agents.retain_present(&fabric);
         self.client.clear_redirects();
         let has_gaps = self.stats.discovery_gaps > 0 || has_unaddressed(&fabric);
-        self.movement.discovered(now, took, &state_changes, has_gaps);
+        self.scheduler.on_discovery_end(now, took, &state_changes, has_gaps);
         self.fabric = Some(Arc::new(fabric));
         Ok(())
-    }
-
-    /// Logs warnings that are news, and how many more there are.
-    fn warn(&self, news: &News, what_more: &str) {
-        let fabric = &self.settings.name;
-        for warning in &news.each {
-            tracing::warn!(fabric, "{warning}");
-        }
-        if news.more > 0 {
-            tracing::warn!(fabric, more = news.more, "{what_more}");
-        }
-    }
-
-    /// Who does not answer is logged once a day, and what is the likely cause when that changes.
-    fn tell_unanswered(&mut self, new: &[End], suspicion: Option<MKeySuspicion>, now: Moment) {
-        self.stats.unanswered_ports = self.unanswered.count();
-        self.stats.m_key_suspected = suspicion.is_some();
-        let warnings = new.iter().map(|(node, port)| {
-            format!(
-                "the neighbor of node {node} port {port} has a link and answers no subnet management: its agent \
-                 hangs, or an M_Key protects it"
-            )
-        });
-        let news = self.said.news(warnings, now);
-        self.warn(&news, "more neighbors answer no subnet management");
-        let fabric = &self.settings.name;
-        if suspicion == self.suspicion {
-            return;
-        }
-        self.suspicion = suspicion;
-        let remedy = if self.keys.is_empty() {
-            "give the M_Key of the subnet manager with --fabric.m-key-file, or set m_key_protection_level 1 in \
-             opensm.conf"
-        } else {
-            "the key of --fabric.m-key-file is not the one that its ports have: compare it with m_key in \
-             opensm.conf"
-        };
-        match suspicion {
-            None => tracing::info!(fabric, "an M_Key no longer seems to keep nodes from answering"),
-            Some(MKeySuspicion::LocalPort) => tracing::error!(
-                fabric,
-                "our own port does not answer subnet management from its own host: M_Key protection \
-                 (level 2 or 3) is the likely cause; {remedy}; if counters are not answered either, look \
-                 at dmesg for an error of the adapter"
-            ),
-            Some(MKeySuspicion::FirstHop) => tracing::error!(
-                fabric,
-                "no node beyond our own port answers subnet management, though its link is active: M_Key \
-                 protection (level 2 or 3) is the likely cause; {remedy}"
-            ),
-            Some(MKeySuspicion::ProtectBits(level)) => tracing::error!(
-                fabric,
-                level,
-                unanswered = self.stats.unanswered_ports,
-                "our own port has M_Key protection level {level}, and neighbors answer no subnet management: \
-                 an M_Key is the likely cause; {remedy}"
-            ),
-        }
-    }
-
-    fn tell_changes(
-        tally: &mut Tally,
-        name: &str,
-        before: Option<&Fabric>,
-        after: &Fabric,
-        took: Duration,
-    ) {
-        let known = before.map_or(&[][..], |before| &before.duplicates);
-        for duplicate in after
-            .duplicates
-            .iter()
-            .filter(|duplicate| known.iter().all(|it| it.guid != duplicate.guid))
-        {
-            let place = duplicate.location(after);
-            tracing::warn!(fabric = name, guid = %duplicate.guid, "a second node with this GUID {place} is left out");
-        }
-        let present = after.nodes.iter().filter(|node| node.present());
-        let switches = present.clone().filter(|node| node.is_switch()).count();
-        let (nodes, links) = (present.count(), after.links().count());
-        let Some(before) = before else {
-            tracing::info!(fabric = name, nodes, switches, links, ?took, "discovered");
-            return;
-        };
-        tracing::debug!(fabric = name, nodes, switches, links, ?took, "discovered");
-        for change in change::diff(before, after) {
-            tracing::info!(fabric = name, kind = change::CHANGE_KINDS[change.kind()], "{change}");
-            tally.changes[change.kind()] += 1;
-        }
     }
 
     fn sweep(&mut self, wire: &mut impl MadTransport) -> Result<SweepResult, RunError> {
@@ -433,9 +392,10 @@ impl Monitor {
             query::run(&mut sweep, &mut self.client, &mut wire, &self.stop)?;
         }
         let swept = sweep.finish();
+        let now = wire.now();
         if swept.states_unavailable {
             let warning = "no switch answers subnet management by LID: port states come from discoveries alone";
-            if self.said.is_news(warning, wire.now()) {
+            if self.log_limiter.is_new(warning, now) {
                 let discovery_interval = self.settings.discovery_interval;
                 tracing::warn!(fabric = self.settings.name, ?discovery_interval, "{warning}");
             }
@@ -444,7 +404,7 @@ impl Monitor {
         let read = swept.snapshot.readings.iter().flatten().count();
         self.stats.sweeps += 1;
         self.stats.failed_ports = swept.failed_ports;
-        self.tell_partition(swept.adapters_silent, wire.has_p_key());
+        self.log_partition(swept.adapters_silent, wire.has_p_key());
         self.stats.set_success(Collector::Perfmgt, read > 0);
         let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
         self.stats.set_success(Collector::Subnet, !managers.is_empty());
@@ -457,31 +417,14 @@ impl Monitor {
             "swept"
         );
         let warning = "a sweep took longer than its interval; this is logged once a day";
-        if took > self.settings.interval && self.said.is_news(warning, wire.now()) {
+        if took > self.settings.interval && self.log_limiter.is_new(warning, now) {
             let interval = self.settings.interval;
             tracing::warn!(fabric = self.settings.name, ?took, ?interval, "{warning}");
         }
         Ok(swept)
     }
 
-    /// `has_p_key`: our port has the P_Key that it is to ask with. If not, the carrier has logged it.
-    fn tell_partition(&mut self, adapters_silent: bool, has_p_key: bool) {
-        let fabric = &self.settings.name;
-        let suspected = adapters_silent || !has_p_key;
-        if suspected && has_p_key && !self.stats.partition_suspected {
-            tracing::error!(
-                fabric,
-                "switches answer performance management, and at least 9 of 10 channel adapters do not: our port \
-                 is likely a limited member of their partition, or a member of another; doctor shows its P_Keys, \
-                 and --fabric.pkey chooses one"
-            );
-        } else if !suspected && self.stats.partition_suspected {
-            tracing::info!(fabric, "channel adapters answer performance management again");
-        }
-        self.stats.partition_suspected = suspected;
-    }
-
-    /// Clears the counters that the sweep found nearly full, if that is wanted.
+    /// Clears the counters that the sweep found nearly full, if that is enabled.
     fn clear(
         &mut self,
         wire: &mut impl MadTransport,
@@ -493,85 +436,106 @@ impl Monitor {
         }
         let mut clearing = CounterClearing::new(&swept.snapshot, &mut self.agents);
         let now = wire.now();
-        let driven = {
+        let result = {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
             query::run(&mut clearing, &mut self.client, &mut wire, &self.stop)
         };
         let refusals = clearing.refusals();
         let cleared = clearing.finish();
-        let news = self.said.news(refusals, now);
-        self.warn(&news, "the counters of more ports cannot be cleared");
+        let new = self.log_limiter.filter(refusals, now);
+        self.warn(&new, "the counters of more ports cannot be cleared");
         if !cleared.is_empty() {
             let (fabric, counters) = (&self.settings.name, cleared.len());
             tracing::debug!(fabric, counters, "cleared what was nearly full");
         }
         swept.snapshot.cleared = cleared;
-        driven
+        result
     }
 
     fn refresh_names(&mut self) {
-        if let Some(names) = news(&self.settings.name, &mut self.files.names) {
+        if let Some(names) = refresh(&self.settings.name, &mut self.files.names) {
             self.names = names;
         }
     }
 
     fn refresh_m_keys(&mut self, now: Moment) {
-        let new = news(&self.settings.name, &mut self.files.keys);
+        let new = refresh(&self.settings.name, &mut self.files.keys);
         if let Some(MKeyFile { keys, warnings }) = new {
-            // Who refused the old key may admit the new one: all are asked at once. OpenSM rewrites
+            // A node that refused the old key may accept the new one: all are queried at once. OpenSM rewrites
             // its file `neighbors` at each change of the topology, which is no reason to.
             if !keys.has_same_keys(&self.keys) {
                 self.unanswered = UnresponsiveNeighbors::default();
             }
             self.keys = Arc::new(keys);
-            let news = self.said.news(warnings, now);
-            self.warn(&news, "more is wrong with the M_Key file");
+            let new = self.log_limiter.filter(warnings, now);
+            self.warn(&new, "more is wrong with the M_Key file");
         }
         self.agents.set_keys(Arc::clone(&self.keys));
     }
 
-    fn refresh_work(&mut self) {
-        if let Some(work) = news(&self.settings.name, &mut self.files.work) {
-            self.judging.set_work(work);
+    fn refresh_maintenance(&mut self) {
+        if let Some(windows) = refresh(&self.settings.name, &mut self.files.maintenance) {
+            self.evaluator.set_maintenance(windows);
         }
-        let SiteFiles { names, keys, work } = &self.files;
+        let SiteFiles { names, keys, maintenance } = &self.files;
         self.stats.site_files = [
             names.as_ref().map(SiteFile::read_at),
             keys.as_ref().map(SiteFile::read_at),
-            work.as_ref().map(SiteFile::read_at),
+            maintenance.as_ref().map(SiteFile::read_at),
         ];
     }
 
-    /// The device is gone: nobody can be asked, so nobody is up.
-    fn lost(&mut self, error: &TransportError) {
+    /// The device is gone: no node can be queried, so none is up.
+    fn on_device_lost(&mut self, error: &TransportError) {
         tracing::error!(fabric = self.settings.name, %error, "waiting for the device to come back");
         for collector in Collector::ALL {
             self.stats.set_success(collector, false);
         }
-        let last = self.board.borrow().fabrics[self.slot]
-            .snapshot
-            .as_ref()
-            .map(|last| (last.anchor, last.began, last.ended));
-        // The times stay those of the last sweep, so that what is served is seen to grow old.
-        let blank = self.fabric.clone().zip(last).map(|(fabric, (anchor, began, ended))| {
-            let silent = vec![true; fabric.nodes.len()];
-            Snapshot { began, ended, silent, ..Snapshot::blank(fabric, anchor) }
+        let last = self.latest().snapshot.clone();
+        // The times stay those of the last sweep, so that the data is seen to be stale.
+        let blank = self.fabric.clone().zip(last).map(|(fabric, last)| Snapshot {
+            began: last.began,
+            ended: last.ended,
+            silent: vec![true; fabric.nodes.len()],
+            ..Snapshot::blank(fabric, last.anchor)
         });
         self.publish(blank);
     }
 
-    fn publish(&mut self, mut snapshot: Option<Snapshot>) {
-        self.refresh_work();
-        let assessment = snapshot.as_mut().map(|snapshot| self.judging.judge(snapshot));
+    /// Evaluates a sweep, with the events until now, and publishes it.
+    fn publish(&mut self, snapshot: Option<Snapshot<Raw>>) {
+        self.refresh_maintenance();
+        self.handle_events();
+        self.has_changes = false;
+        let evaluated = snapshot.map(|snapshot| self.evaluator.evaluate(snapshot));
+        let (snapshot, assessment) = evaluated.unzip();
+        self.send(snapshot.map(Arc::new), assessment.unwrap_or_default());
+    }
+
+    /// Publishes what port events have changed since the latest sweep.
+    fn publish_changes(&mut self, now: Moment) {
+        (self.has_changes, self.publish_after) = (false, now + EVENT_PUBLISH_INTERVAL);
+        let latest = self.latest();
+        let Some(snapshot) = &latest.snapshot else { return };
+        let mut assessment = latest.assessment.clone();
+        self.evaluator.reassess(snapshot, &mut assessment, now);
+        self.send(Some(Arc::clone(snapshot)), assessment);
+    }
+
+    fn latest(&self) -> Arc<Observation> {
+        Arc::clone(&self.shared.borrow().fabrics[self.fabric_index])
+    }
+
+    fn send(&self, snapshot: Option<Arc<Snapshot>>, assessment: Assessment) {
         let observation = Arc::new(Observation {
             fabric: self.settings.name.clone(),
             interval: self.settings.interval,
             snapshot,
-            assessment: assessment.unwrap_or_default(),
-            tally: self.stats.clone(),
+            assessment,
+            stats: self.stats.clone(),
             mads: self.client.stats().clone(),
         });
-        self.board.send_modify(|board| board.fabrics[self.slot] = observation);
+        self.shared.send_modify(|shared| shared.fabrics[self.fabric_index] = observation);
     }
 }
 

@@ -1,8 +1,8 @@
-//! A file of the site's, read on a thread of its own: the thread that sweeps must not wait for a file
-//! system that does not answer, such as NFS whose server is gone.
+//! A site file, read on a thread of its own: the thread that sweeps must not wait for a file system that hangs,
+//! such as NFS whose server is gone.
 //!
-//! Each refresh asks the reader for a look at the file, and takes what it has found. While the reader
-//! hangs, what was read before stays in use.
+//! Each refresh has the reader check the file, and takes its result. While the reader hangs, the earlier content
+//! stays in use.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,64 +11,65 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fabric_observation::SiteFileKind;
+use ib_fabric::names::NodeNameMap;
 use site_config::ConfigError;
 use site_config::file;
 use site_config::file::{READ_TIMEOUT, Stamp};
 
 use super::m_keys::neighbors_of;
 
-/// How long a refresh waits for the reader. A file on a local disk is looked at within 1 ms, so a sweep
-/// goes by what the file says when the sweep begins; a reader that hangs is waited for once.
+/// How long a refresh waits for the reader. A file on a local disk is checked within 1 ms, so a sweep uses the
+/// content at its start; a reader that hangs is waited for once.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// After this time a look that has not ended is logged.
+/// After this time a check that has not ended is logged.
 const HANGS: Duration = Duration::from_secs(60);
 
 type Read<T> = Arc<dyn Fn(&Path) -> Result<T, ConfigError> + Send + Sync>;
 
 /// One file; see the module.
 pub(super) struct SiteFile<T> {
-    file: Looker<T>,
+    file: FileChecker<T>,
     reader: Option<Reader<T>>,
-    /// When the look that is under way began.
-    asked: Option<Instant>,
+    /// When the check that is in progress began.
+    requested: Option<Instant>,
     hangs: bool,
     read_at: f64,
 }
 
-/// What the reader does with the file.
-struct Looker<T> {
+/// Checks and reads the file.
+struct FileChecker<T> {
     kind: SiteFileKind,
     path: PathBuf,
     read: Read<T>,
-    seen: Vec<Option<Stamp>>,
-    /// What was seen last could be used.
-    good: bool,
+    stamps: Vec<Option<Stamp>>,
+    /// The latest content is valid.
+    is_valid: bool,
 }
 
-impl<T> Clone for Looker<T> {
+impl<T> Clone for FileChecker<T> {
     fn clone(&self) -> Self {
-        Looker {
+        FileChecker {
             kind: self.kind,
             path: self.path.clone(),
             read: Arc::clone(&self.read),
-            seen: self.seen.clone(),
-            good: self.good,
+            stamps: self.stamps.clone(),
+            is_valid: self.is_valid,
         }
     }
 }
 
-/// The thread that reads. It ends when this is dropped, or once a look that hangs has ended.
+/// The thread that reads. It ends when this is dropped, or once a check that hangs has ended.
 struct Reader<T> {
-    ask: SyncSender<()>,
-    looks: Receiver<Look<T>>,
+    requests: SyncSender<()>,
+    results: Receiver<Check<T>>,
 }
 
-/// What a look at the file has found.
-enum Look<T> {
-    /// The file has not changed; whether it can be used.
+/// The result of a check.
+enum Check<T> {
+    /// The file has not changed; whether it is valid.
     Same(bool),
-    /// It has.
+    /// The file has changed: its content.
     New(Result<T, ConfigError>),
 }
 
@@ -78,82 +79,82 @@ impl<T> std::fmt::Debug for SiteFile<T> {
     }
 }
 
-impl<T> Looker<T> {
-    fn stamps(&self) -> Vec<Option<Stamp>> {
+impl<T> FileChecker<T> {
+    fn current_stamps(&self) -> Vec<Option<Stamp>> {
         let beside = (self.kind == SiteFileKind::MKey).then(|| neighbors_of(&self.path));
         std::iter::once(&self.path).chain(&beside).map(|path| file::stamp(path)).collect()
     }
 
-    fn look(&mut self) -> Look<T> {
-        // Before it is read: a change meanwhile is one.
-        let stamps = self.stamps();
-        if stamps == self.seen {
-            return Look::Same(self.good);
+    fn check(&mut self) -> Check<T> {
+        // Before it is read, so that a change meanwhile is noticed the next time.
+        let stamps = self.current_stamps();
+        if stamps == self.stamps {
+            return Check::Same(self.is_valid);
         }
-        self.seen = stamps;
-        let read = (self.read)(&self.path);
-        self.good = read.is_ok();
-        Look::New(read)
+        self.stamps = stamps;
+        let content = (self.read)(&self.path);
+        self.is_valid = content.is_ok();
+        Check::New(content)
     }
 }
 
 impl<T: Send + 'static> SiteFile<T> {
-    /// Reads a file for the first time. Fails where it cannot be used, or is not read in time.
+    /// Reads a file for the first time. Fails if it is invalid, or is not read in time.
     pub(super) fn open(
         kind: SiteFileKind,
         path: &Path,
         read: impl Fn(&Path) -> Result<T, ConfigError> + Send + Sync + 'static,
     ) -> Result<(Self, T), ConfigError> {
-        let mut file = Looker {
+        let mut file = FileChecker {
             kind,
             path: path.to_owned(),
             read: Arc::new(read),
-            seen: Vec::new(),
-            good: false,
+            stamps: Vec::new(),
+            is_valid: false,
         };
         let first = move || {
-            let look = file.look();
-            (file, look)
+            let check = file.check();
+            (file, check)
         };
-        let (file, look) = file::with_timeout(READ_TIMEOUT, first)
+        let (file, check) = file::with_timeout(READ_TIMEOUT, first)
             .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
-        let Look::New(content) = look else {
+        let Check::New(content) = check else {
             return Err(ConfigError::in_file(kind.name(), path, ["it was not read"]));
         };
         let read_at = unix_now();
-        Ok((SiteFile { file, reader: None, asked: None, hangs: false, read_at }, content?))
+        Ok((SiteFile { file, reader: None, requested: None, hangs: false, read_at }, content?))
     }
 
-    /// Begins to look for changes, on a thread that is confined as this one is.
+    /// Starts the thread that checks for changes, which has the rights of this one.
     pub(super) fn watch(&mut self) -> io::Result<()> {
-        let (ask, asked) = sync_channel::<()>(1);
-        let (found, looks) = sync_channel(1);
+        let (requests, requested) = sync_channel::<()>(1);
+        let (sender, results) = sync_channel(1);
         let mut file = self.file.clone();
         std::thread::Builder::new().name("site-file".into()).spawn(move || {
-            while asked.recv().is_ok() {
-                if found.send(file.look()).is_err() {
+            while requested.recv().is_ok() {
+                if sender.send(file.check()).is_err() {
                     break;
                 }
             }
         })?;
-        self.reader = Some(Reader { ask, looks });
+        self.reader = Some(Reader { requests, results });
         Ok(())
     }
 
-    /// What is in the file now, if that is new.
+    /// The content of the file, if it has changed.
     pub(super) fn refresh(&mut self) -> Option<Result<T, ConfigError>> {
         let reader = self.reader.as_ref()?;
-        let wait = if self.asked.is_some() {
+        let wait = if self.requested.is_some() {
             Duration::ZERO
         } else {
-            reader.ask.try_send(()).ok()?;
+            reader.requests.try_send(()).ok()?;
             WAIT
         };
-        let asked = *self.asked.get_or_insert_with(Instant::now);
-        let look = match reader.looks.recv_timeout(wait) {
-            Ok(look) => look,
+        let requested = *self.requested.get_or_insert_with(Instant::now);
+        let check = match reader.results.recv_timeout(wait) {
+            Ok(check) => check,
             Err(RecvTimeoutError::Timeout) => {
-                if !self.hangs && asked.elapsed() >= HANGS {
+                if !self.hangs && requested.elapsed() >= HANGS {
                     self.hangs = true;
                     tracing::warn!(
                         file = %self.file.path.display(),
@@ -166,24 +167,33 @@ impl<T: Send + 'static> SiteFile<T> {
             }
             Err(RecvTimeoutError::Disconnected) => return None,
         };
-        self.asked = None;
+        self.requested = None;
         if std::mem::take(&mut self.hangs) {
             tracing::info!(file = %self.file.path.display(), "its file system answers again");
         }
-        let (good, new) = match look {
-            Look::Same(good) => (good, None),
-            Look::New(content) => (content.is_ok(), Some(content)),
+        let (is_valid, new) = match check {
+            Check::Same(is_valid) => (is_valid, None),
+            Check::New(content) => (content.is_ok(), Some(content)),
         };
-        if good {
+        if is_valid {
             self.read_at = unix_now();
         }
         new
     }
 
-    /// When the file was last looked at and could be used, in seconds since 1970.
+    /// When the file was last checked and valid, in seconds since 1970.
     pub(super) fn read_at(&self) -> f64 {
         self.read_at
     }
+}
+
+/// Reads a node-name-map.
+pub fn names_in(path: &Path) -> Result<NodeNameMap, ConfigError> {
+    let kind = SiteFileKind::NodeNameMap.name();
+    let bytes = file::read(path, file::MAX_BYTES)
+        .map_err(|error| ConfigError::in_file(kind, path, [error]))?;
+    NodeNameMap::parse(&String::from_utf8_lossy(&bytes))
+        .map_err(|errors| ConfigError::in_file(kind, path, errors))
 }
 
 fn unix_now() -> f64 {
@@ -203,19 +213,19 @@ mod tests {
         if text.contains("wrong") { Err(wrong(&text)) } else { Ok(text) }
     }
 
-    /// Refreshes until there is news. The reader has a thread of its own, so it may take a moment.
-    fn news<T: Send + 'static>(file: &mut SiteFile<T>) -> Result<T, ConfigError> {
+    /// Refreshes until the file has changed. The reader has its own thread, so it may take a moment.
+    fn changed<T: Send + 'static>(file: &mut SiteFile<T>) -> Result<T, ConfigError> {
         let limit = Instant::now() + Duration::from_secs(30);
         loop {
             match file.refresh() {
-                Some(news) => return news,
-                None => assert!(Instant::now() < limit, "waited in vain for news"),
+                Some(content) => return content,
+                None => assert!(Instant::now() < limit, "the file has not changed"),
             }
         }
     }
 
     #[test]
-    fn it_is_read_again_when_it_changes_and_a_mistake_is_told_once() {
+    fn file_is_reread_on_change_and_errors_are_returned_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("work.yml");
         let open = || SiteFile::open(SiteFileKind::Maintenance, &path, text_in);
@@ -223,27 +233,27 @@ mod tests {
         std::fs::write(&path, "a").unwrap();
         let (mut file, first) = open().unwrap();
         assert_eq!(first, "a");
-        assert!(file.refresh().is_none(), "nobody reads yet");
+        assert!(file.refresh().is_none(), "the reader is not started yet");
         file.watch().unwrap();
         std::fs::write(&path, "bc").unwrap();
-        assert_eq!(news(&mut file).unwrap(), "bc");
+        assert_eq!(changed(&mut file).unwrap(), "bc");
         let read_at = file.read_at();
         std::fs::write(&path, "wrong").unwrap();
-        assert!(news(&mut file).is_err());
+        assert!(changed(&mut file).is_err());
         for _ in 0..3 {
             assert!(file.refresh().is_none(), "told once");
         }
         assert!(file.read_at() <= unix_now() && file.read_at() >= read_at);
         let before = file.read_at();
         std::fs::remove_file(&path).unwrap();
-        assert!(news(&mut file).is_err());
+        assert!(changed(&mut file).is_err());
         assert!((file.read_at() - before).abs() < f64::EPSILON, "it could not be used");
         std::fs::write(&path, "d").unwrap();
-        assert_eq!(news(&mut file).unwrap(), "d");
+        assert_eq!(changed(&mut file).unwrap(), "d");
     }
 
     #[test]
-    fn a_reader_that_hangs_holds_nobody_up_and_what_it_finds_later_counts() {
+    fn hanging_reader_does_not_block_and_finishes_later() {
         let source = tempfile::NamedTempFile::new().unwrap();
         let (release, held) = mpsc::channel::<&str>();
         let held = Mutex::new(held);
@@ -262,6 +272,6 @@ mod tests {
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         assert!((file.read_at() - read_at).abs() < f64::EPSILON, "nothing was read");
         release.send("second").unwrap();
-        assert_eq!(news(&mut file).unwrap(), "second");
+        assert_eq!(changed(&mut file).unwrap(), "second");
     }
 }

@@ -1,5 +1,7 @@
-//! The loop over a device that goes and comes, and names that change.
+//! The monitor over scripted wires: devices that go and come, files that change, and port events.
 
+use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc;
 use std::time::Instant;
@@ -7,18 +9,19 @@ use std::time::Instant;
 use super::*;
 use crate::config::Settings;
 use crate::config::options::Options;
-use ib_mad::Lid;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
+use ib_mad::port_event::PortEventKind;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp::NodeInfo;
+use ib_mad::{Guid, Lid};
 use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
 use ib_umad::{OutgoingMad, Received, SendError};
 
 /// A wire to a small fabric that breaks when it is told to.
 struct Cable {
     scripted: ScriptedTransport,
-    breaks: mpsc::Receiver<()>,
+    breaks: Receiver<()>,
     /// What happens to the fabric, as its time goes by.
     story: Box<dyn FnMut(&mut ScriptedTransport) + Send>,
     /// Whether our port has the P_Key to ask with, by the time.
@@ -26,7 +29,7 @@ struct Cable {
 }
 
 impl Cable {
-    fn new(breaks: mpsc::Receiver<()>) -> Self {
+    fn new(breaks: Receiver<()>) -> Self {
         let nodes = [(NodeKind::Ca, 1), (NodeKind::Switch, 4), (NodeKind::Ca, 1)];
         Cable {
             scripted: ScriptedTransport::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1))])),
@@ -75,11 +78,11 @@ fn settings() -> FabricSettings {
     Settings::load(Options::default(), None).unwrap().fabrics.remove(0)
 }
 
-/// Waits for something to be on the board.
-fn wait_for(board: &watch::Receiver<SharedState>, what: &str, is: impl Fn(&Observation) -> bool) {
+/// Waits until an observation satisfies a condition.
+fn wait_for(shared: &watch::Receiver<SharedState>, what: &str, is: impl Fn(&Observation) -> bool) {
     let limit = Instant::now() + Duration::from_secs(30);
-    while !is(&board.borrow().fabrics[0]) {
-        assert!(Instant::now() < limit, "waited in vain for {what}");
+    while !is(&shared.borrow().fabrics[0]) {
+        assert!(Instant::now() < limit, "timeout: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -90,10 +93,10 @@ fn nodes_up(observation: &Observation) -> usize {
 }
 
 #[test]
-fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
-    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+fn lost_device_marks_nodes_down_until_it_is_back() {
+    let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
-    let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let monitor = Monitor::new(settings(), None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
     let (pull, pulled) = mpsc::channel();
     let (_never, later) = mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -124,11 +127,11 @@ fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
     thread.join().unwrap();
 }
 
-/// Runs a monitor over a script until the board shows what is wanted.
+/// Runs a monitor over a script until an observation satisfies a condition.
 fn run_until(script: impl FnOnce(&mut Cable), what: &str, is: impl Fn(&Observation) -> bool) {
-    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+    let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
-    let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let monitor = Monitor::new(settings(), None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
     let (_never, breaks) = mpsc::channel();
     let mut cable = Cable::new(breaks);
     script(&mut cable);
@@ -139,10 +142,10 @@ fn run_until(script: impl FnOnce(&mut Cable), what: &str, is: impl Fn(&Observati
 }
 
 #[test]
-fn a_descriptor_whose_device_was_removed_is_opened_again() {
-    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+fn descriptor_of_a_removed_device_is_reopened() {
+    let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
-    let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let monitor = Monitor::new(settings(), None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
     let (_never, breaks) = mpsc::channel();
     let (_nor, later) = mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -158,7 +161,7 @@ fn a_descriptor_whose_device_was_removed_is_opened_again() {
 }
 
 #[test]
-fn an_own_port_that_does_not_answer_its_own_host_is_diagnosed_and_asked_less_often() {
+fn silent_local_port_is_diagnosed_and_backed_off() {
     // `run_until` has no second wire to open.
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
@@ -182,7 +185,7 @@ fn an_own_port_that_does_not_answer_its_own_host_is_diagnosed_and_asked_less_oft
 }
 
 #[test]
-fn what_is_known_stays_hidden_while_our_own_port_does_not_answer_subnet_management() {
+fn known_nodes_stay_while_local_port_is_silent() {
     run_until(
         |cable| {
             let mut sent = 0;
@@ -198,7 +201,7 @@ fn what_is_known_stays_hidden_while_our_own_port_does_not_answer_subnet_manageme
 }
 
 #[test]
-fn the_m_key_suspicion_stays_when_our_own_port_info_is_lost() {
+fn m_key_suspicion_stays_without_local_port_info() {
     // The neighbor never answers, and from the third discovery on our own PortInfo is lost.
     run_until(
         |cable| {
@@ -221,7 +224,7 @@ fn the_m_key_suspicion_stays_when_our_own_port_info_is_lost() {
 }
 
 #[test]
-fn a_p_key_that_vanishes_is_told_as_a_partition_and_not_as_hosts_that_are_gone() {
+fn lost_p_key_is_reported_as_a_partition() {
     run_until(
         |cable| cable.has_p_key = |now| now.since(Moment(0)) < Duration::from_secs(120),
         "the partition to be suspected",
@@ -230,7 +233,7 @@ fn a_p_key_that_vanishes_is_told_as_a_partition_and_not_as_hosts_that_are_gone()
 }
 
 #[test]
-fn a_gap_is_looked_into_again_and_not_for_ever() {
+fn discovery_gap_is_retried_with_back_off() {
     // The host behind port 2 does not answer the first discovery, nor the second.
     let mut refusals = 6;
     run_until(
@@ -257,7 +260,7 @@ fn a_gap_is_looked_into_again_and_not_for_ever() {
 }
 
 #[test]
-fn a_flapping_cable_does_not_make_for_a_discovery_each_time() {
+fn flapping_cable_does_not_trigger_every_discovery() {
     run_until(
         |cable| {
             // The host is plugged in for 15 s, the length of a sweep, and not for another 15.
@@ -278,7 +281,7 @@ fn a_flapping_cable_does_not_make_for_a_discovery_each_time() {
 }
 
 #[test]
-fn hidden_aggregation_nodes_do_not_make_for_discoveries() {
+fn hidden_aggregation_nodes_trigger_no_discoveries() {
     run_until(
         |cable| {
             let (switch, host) = (NodeKind::Switch, (NodeKind::Ca, 1));
@@ -315,7 +318,7 @@ fn hidden_aggregation_nodes_do_not_make_for_discoveries() {
 }
 
 #[test]
-fn what_was_read_by_old_lids_is_dropped_and_read_anew_at_once() {
+fn sweep_with_changed_lids_is_repeated_at_once() {
     run_until(
         |cable| {
             cable.story = Box::new(|wire| {
@@ -331,20 +334,20 @@ fn what_was_read_by_old_lids_is_dropped_and_read_anew_at_once() {
 }
 
 #[test]
-fn a_name_map_with_a_mistake_is_refused_at_the_start() {
+fn invalid_name_map_is_refused_at_start() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "0x1 \"one\"\nnonsense\n").unwrap();
     let mut settings = settings();
     settings.node_name_map = Some(file.path().to_owned());
-    let board = Arc::new(watch::channel(SharedState::default()).0);
-    let error = Monitor::new(settings, None, board, 0, Arc::default()).unwrap_err().to_string();
+    let shared = Arc::new(watch::channel(SharedState::default()).0);
+    let error = Monitor::new(settings, None, shared, 0, Arc::default()).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("node-name-map"), "{error}");
     std::fs::write(file.path(), b"0x1 \"caf\xe9\"\n").unwrap();
     assert_eq!(names_in(file.path()).unwrap().len(), 1, "not UTF-8 is no mistake");
 }
 
 /// Puts a pipe in place of a file: to open it as a file blocks until somebody writes.
-fn pipe_at(path: &std::path::Path) {
+fn pipe_at(path: &Path) {
     std::fs::remove_file(path).unwrap();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     let kind = rustix::fs::FileType::Fifo;
@@ -352,7 +355,7 @@ fn pipe_at(path: &std::path::Path) {
 }
 
 #[test]
-fn sweeps_go_on_when_site_files_cannot_be_opened_any_more() {
+fn sweeps_continue_when_site_files_cannot_be_opened() {
     let folder = tempfile::tempdir().unwrap();
     let (work, names) = (folder.path().join("work.yml"), folder.path().join("names"));
     std::fs::write(&work, "- {node: a}").unwrap();
@@ -363,9 +366,9 @@ fn sweeps_go_on_when_site_files_cannot_be_opened_any_more() {
         discovery_interval: Duration::from_secs(30),
         ..settings()
     };
-    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+    let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
-    let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let monitor = Monitor::new(settings, None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
     let (_never, breaks) = mpsc::channel();
     let cable = Cable::new(breaks);
     let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));
@@ -381,11 +384,11 @@ fn sweeps_go_on_when_site_files_cannot_be_opened_any_more() {
 }
 
 #[test]
-fn sweeps_go_on_while_the_file_system_of_a_site_file_does_not_answer() {
+fn sweeps_continue_while_a_site_file_hangs() {
     let source = tempfile::NamedTempFile::new().unwrap();
     let (release, held) = mpsc::channel();
-    let held = std::sync::Mutex::new(held);
-    let hangs = move |_: &std::path::Path| {
+    let held = Mutex::new(held);
+    let hangs = move |_: &Path| {
         // The first read comes back, the others never do.
         let _ = held.lock().unwrap().recv();
         Ok(vec![])
@@ -393,11 +396,11 @@ fn sweeps_go_on_while_the_file_system_of_a_site_file_does_not_answer() {
     release.send(()).unwrap();
     let (work, _) = SiteFile::open(SiteFileKind::Maintenance, source.path(), hangs).unwrap();
     std::fs::write(source.path(), "changed").unwrap();
-    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+    let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let mut monitor =
-        Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
-    monitor.files.work = Some(work);
+        Monitor::new(settings(), None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
+    monitor.files.maintenance = Some(work);
     let (_never, breaks) = mpsc::channel();
     let cable = Cable::new(breaks);
     let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));
@@ -440,7 +443,7 @@ impl MadTransport for Day {
 
 /// What is logged at WARN and above.
 #[derive(Clone, Default)]
-struct Log(Arc<std::sync::Mutex<Vec<u8>>>);
+struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -454,7 +457,7 @@ impl std::io::Write for Log {
 }
 
 #[test]
-fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
+fn hundred_silent_adapters_log_few_lines_per_day() {
     let mut kinds = vec![(NodeKind::Ca, 1), (NodeKind::Switch, 110)];
     kinds.extend([(NodeKind::Ca, 1); 100]);
     let mut links = vec![((0, 1), (1, 110))];
@@ -470,9 +473,9 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
     });
     let minutes = Duration::from_secs(300);
     let settings = FabricSettings { interval: minutes, discovery_interval: minutes, ..settings() };
-    let (board, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+    let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
-    let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let monitor = Monitor::new(settings, None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
     let log = Log::default();
     let written = log.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -487,4 +490,125 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
     let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
     let count = text.lines().count();
     assert!((2..50).contains(&count), "{count} lines, such as:\n{text:.3000}");
+}
+
+/// A publication: the sweeps until then, whether our link was up, and when.
+type Published = (u64, Option<bool>, Moment);
+
+/// A wire in virtual time on which our port reports events while the monitor waits after its third sweep.
+struct EventfulWire {
+    scripted: ScriptedTransport,
+    events: SyncSender<PortEvent>,
+    /// When the events come, in milliseconds after the sweep, and whether the link is up from then on.
+    script: VecDeque<(u64, bool)>,
+    shared: watch::Receiver<SharedState>,
+    published: Arc<Mutex<Vec<Published>>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl EventfulWire {
+    /// Sends the events that are due, and records what has been published.
+    fn step(&mut self) {
+        let now = self.now();
+        if self.shared.has_changed().unwrap() {
+            let latest = Arc::clone(&self.shared.borrow_and_update().fabrics[0]);
+            let up = latest.assessment.links.first().and_then(|link| link.up);
+            self.published.lock().unwrap().push((latest.stats.sweeps, up, now));
+        }
+        let sweeps = self.published.lock().unwrap().last().map(|(sweeps, ..)| *sweeps);
+        let Some(ended) = self.shared.borrow().fabrics[0].snapshot.as_ref().map(|it| it.ended)
+        else {
+            return;
+        };
+        let due = now.since(ended).as_millis() as u64;
+        while let Some(&(millis, up)) = self.script.front()
+            && sweeps == Some(3)
+            && millis <= due
+        {
+            self.script.pop_front();
+            let kind = if up { PortEventKind::PortActive } else { PortEventKind::PortError };
+            // The exporter's own port is port 1 of the first node.
+            let (guid, port, at) = (self.scripted.nodes[0].guid, Some(1), self.anchor());
+            let event =
+                PortEvent { at, device: "mlx5_0".into(), guid: Some(Guid(guid)), port, kind };
+            let other = PortEvent { guid: Some(Guid(0xdead)), ..event.clone() };
+            let _ = [other, event].map(|event| self.events.try_send(event).unwrap());
+        }
+        if sweeps >= Some(5) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl MadTransport for EventfulWire {
+    fn now(&self) -> Moment {
+        self.scripted.now()
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.scripted.anchor()
+    }
+
+    fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
+        self.scripted.send(parcel)
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
+        self.step();
+        self.scripted.receive(until)
+    }
+}
+
+/// What is published between the third and the fourth sweep, by events at these times after the third one, in
+/// milliseconds: when, and whether our link is up.
+fn published_between_sweeps(events: &[(u64, bool)]) -> Vec<(u64, Option<bool>)> {
+    let nodes = [(NodeKind::Ca, 1), (NodeKind::Switch, 4), (NodeKind::Ca, 1)];
+    let scripted = ScriptedTransport::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1))]));
+    let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
+    let (stop, published) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<_>>>::default());
+    let monitor = Monitor::new(settings(), None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
+    let wire = EventfulWire {
+        scripted,
+        events: monitor.event_sender(),
+        script: events.iter().copied().collect(),
+        shared: seen,
+        published: Arc::clone(&published),
+        stop,
+    };
+    monitor.run(wire, || Err::<EventfulWire, _>("no such device"));
+    let published = published.lock().unwrap();
+    let third = published.iter().position(|(sweeps, ..)| *sweeps == 3).unwrap();
+    let (_, _, swept) = published[third];
+    let between = published[third + 1..].iter().take_while(|(sweeps, ..)| *sweeps == 3);
+    between.map(|(_, up, at)| (at.since(swept).as_millis() as u64, *up)).collect()
+}
+
+#[test]
+fn port_event_is_published_before_the_next_sweep() {
+    let published = published_between_sweeps(&[(2_000, false), (9_000, true)]);
+    let [(down, Some(false)), (up, Some(true))] = published[..] else { panic!("{published:?}") };
+    assert!((2_000..2_300).contains(&down) && (9_000..9_300).contains(&up), "{published:?}");
+}
+
+#[test]
+fn port_event_flood_is_published_once_per_second() {
+    // Each 10 ms for 10 s.
+    let flood: Vec<_> = (0..1_000).map(|nth| (2_000 + nth * 10, nth % 2 == 1)).collect();
+    let published = published_between_sweeps(&flood);
+    assert!((8..=12).contains(&published.len()), "{published:?}");
+    let times = published.windows(2).map(|pair| pair[1].0 - pair[0].0);
+    assert!(times.min() >= Some(1_000), "{published:?}");
+}
+
+#[test]
+fn waiting_port_events_are_bounded() {
+    let shared = Arc::new(watch::channel(SharedState::default()).0);
+    let monitor = Monitor::new(settings(), None, shared, 0, Arc::default()).unwrap();
+    let sender = monitor.event_sender();
+    let at = Anchor { moment: Moment::default(), wall: std::time::SystemTime::UNIX_EPOCH };
+    let (device, kind) = ("mlx5_0".into(), PortEventKind::PortError);
+    let event = PortEvent { at, device, guid: Some(Guid(1)), port: Some(1), kind };
+    let sent = (0..10 * MAX_EVENTS).filter(|_| sender.try_send(event.clone()).is_ok()).count();
+    assert_eq!(sent, MAX_EVENTS);
+    assert_eq!(monitor.events.try_iter().count(), MAX_EVENTS);
 }

@@ -334,7 +334,7 @@ mod tests {
         for (link, verdict) in assessment.links.iter_mut().zip(verdicts) {
             link.verdict = verdict;
         }
-        let (fabric, snapshot) = (name.to_owned(), Some(snapshot));
+        let (fabric, snapshot) = (name.to_owned(), Some(snapshot.into()));
         Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })
     }
 

@@ -6,11 +6,14 @@
 use test_rig as rig;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::congestion::Wait;
-use ib_health::congestion::{Congestion, FLOOR, Found, Level, Role, RootCause, used, wait};
+use ib_health::congestion::{
+    Congestion, CongestionReport, FLOOR, Level, Role, RootCause, used, wait,
+};
 use ib_mad::{Counter, Guid};
 use rig::Simulated;
 
@@ -19,8 +22,8 @@ const TREE: &str = "fabric: {fat-tree: {hosts: 160, radix: 32}}\ntraffic: {patte
 
 /// Two readings, and what happened between them.
 struct Between {
-    earlier: Snapshot,
-    later: Snapshot,
+    earlier: Arc<Snapshot>,
+    later: Arc<Snapshot>,
     /// By node, the tick that its generation tells.
     ticks: Vec<Option<u8>>,
 }
@@ -61,10 +64,10 @@ impl Between {
         used(words * 4, status.width?, status.speed?, seconds)
     }
 
-    fn found(&self) -> Found {
+    fn found(&self) -> CongestionReport {
         let fabric = &self.later.fabric;
         let mut congestion = Congestion::default();
-        congestion.follow(
+        congestion.update(
             fabric,
             |port| self.waited(port),
             |port| self.used(port),
@@ -87,7 +90,7 @@ impl Between {
 }
 
 /// All that waits is this root's victim, in one region.
-fn one_tree(between: &Between, found: &Found, root: PortIndex) {
+fn one_tree(between: &Between, found: &CongestionReport, root: PortIndex) {
     let waiting = between.waiting();
     for port in &waiting {
         let role = if *port == root { Role::Root } else { Role::Victim { of: root } };
@@ -139,5 +142,5 @@ fn a_host_that_all_send_to_is_one_too_though_nothing_waits_at_it() {
 fn who_has_room_makes_nobody_wait() {
     let simulated = Simulated::text("fabric: {fat-tree: {hosts: 160, radix: 32}}\n");
     let between = Between::read(&simulated, Duration::from_secs(50));
-    assert_eq!(between.found(), Found::default());
+    assert_eq!(between.found(), CongestionReport::default());
 }

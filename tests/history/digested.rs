@@ -204,7 +204,7 @@ fn slow_sweep_counts_up_to_the_end_of_its_hour() {
     let mut steady_recorder = SteadyRecorder::at(&Arc::new(Steady::new()), settings.clone(), 1);
     for number in 1..=300 {
         let mut seen = steady_recorder.steady.sweep(number, 1);
-        let snapshot = seen.snapshot.as_mut().unwrap();
+        let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
         let late = if number == 5 { Duration::from_secs(10) } else { Duration::ZERO };
         snapshot.ended = snapshot.ended + late;
         for reading in snapshot.readings.iter_mut().flatten() {

@@ -64,7 +64,7 @@ impl Herd {
         let ports = vec![PortAssessment::default(); self.fabric.ports.len()];
         seen.assessment = Assessment { ports, ..Assessment::default() };
         seen.stats.sweeps = number + 1 - first;
-        seen.snapshot = Some(snapshot);
+        seen.snapshot = Some(snapshot.into());
         seen
     }
 }

@@ -22,7 +22,8 @@ fn changed(file: &Path, sql: &str) -> usize {
 /// A sweep in which no counters were read.
 fn without_counters(steady: &Steady, number: u64) -> Observation {
     let mut seen = steady.sweep(number, 1);
-    for reading in &mut seen.snapshot.as_mut().unwrap().readings {
+    let snapshot = std::sync::Arc::make_mut(seen.snapshot.as_mut().unwrap());
+    for reading in &mut snapshot.readings {
         *reading = None;
     }
     seen

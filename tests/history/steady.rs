@@ -56,7 +56,7 @@ impl Steady {
     pub fn sweep_at(&self, number: u64, first: u64, at: Moment, wall: SystemTime) -> Observation {
         let mut seen = self.pattern.clone();
         seen.stats.sweeps = number + 1 - first;
-        let snapshot = seen.snapshot.as_mut().unwrap();
+        let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
         snapshot.anchor = Anchor { moment: at, wall };
         (snapshot.began, snapshot.ended) = (at, at + Duration::from_secs(1));
         for reading in snapshot.readings.iter_mut().flatten() {

@@ -1,4 +1,16 @@
-//! What is known of fabrics and of the host at a moment: what monitors publish.
+//! The state of fabrics and of the host at a moment: what monitors publish, and all others read.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use fabric_observation::{Collector, Observation, SharedState};
+//!
+//! let mut observation = Observation { fabric: "ib0".into(), ..Observation::default() };
+//! observation.stats.sweeps += 1;
+//! observation.stats.set_success(Collector::Perfmgt, true);
+//! let shared = SharedState::from(vec![Arc::new(observation)]);
+//! assert!(shared.fabrics[0].stats.success(Collector::Perfmgt));
+//! ```
 
 pub mod families;
 pub mod host;
@@ -8,6 +20,6 @@ mod recorder_metrics;
 mod site_file;
 
 pub use mastership::Mastership;
-pub use observation::{Board, Collector, Observation, Tally};
+pub use observation::{Collector, MonitorStats, Observation, SharedState};
 pub use recorder_metrics::{RecorderErrorKind, RecorderMetrics};
 pub use site_file::SiteFileKind;

@@ -1,32 +1,32 @@
-//! Who is the subnet's master, and how often that became another.
+//! The subnet's master, and how often it changed.
 
 use ib_fabric::Snapshot;
 use ib_fabric::topology::End;
 use ib_mad::smp::SmState;
 
-/// The master as it is known from sweep to sweep; see the module.
+/// The subnet's master from sweep to sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Mastership {
-    /// Where the last master that was heard sits; it may be gone by now.
+    /// The port of the last known master, which may be gone.
     last: Option<End>,
     changes: u64,
 }
 
 impl Mastership {
-    /// How often another subnet manager became the master. The first one that is known is no change,
-    /// nor is one that was away for a while.
+    /// How often another subnet manager became the master. The first known one is no change, nor is the return of
+    /// the same one.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Where the last master that was heard sits; it may be gone by now.
+    /// The port of the last known master, which may be gone.
     pub fn master(&self) -> Option<End> {
         self.last
     }
 
-    /// Takes a sweep in. While two say to be the master, the one that was it still is: they will
-    /// settle that between them.
-    pub fn saw(&mut self, name: &str, snapshot: &Snapshot) {
+    /// Adds a sweep. While two claim to be the master, the one that was it still is: they will resolve it between
+    /// them.
+    pub fn update<V>(&mut self, name: &str, snapshot: &Snapshot<V>) {
         let (fabric, managers) = (&snapshot.fabric, snapshot.managers.as_deref());
         let masters = managers.unwrap_or_default().iter();
         let mut masters = masters.filter(|it| it.state == SmState::Master).peekable();
@@ -56,7 +56,7 @@ mod tests {
     use ib_mad::moment::Anchor;
     use ib_mad::node::NodeKind;
 
-    /// Each host's part in one sweep: `M` master, `s` standby, `-` silent; or nothing known.
+    /// The role of each host in one sweep: `M` master, `s` standby, `-` silent; `None` if it is not known.
     fn snapshot(parts: Option<&str>) -> Snapshot {
         let nodes = (1..=3).map(|guid| found(guid, NodeKind::Ca, 1)).collect();
         let fabric = Arc::new(fabric(nodes, &[], None));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn another_master_is_a_change_and_the_same_one_is_none() {
+    fn only_another_master_is_a_change() {
         for (story, changes) in [
             (&["M--"][..], 0),
             (&["Ms-", "Ms-", "sM-", "sM-"], 1),
@@ -91,8 +91,8 @@ mod tests {
         ] {
             let mut mastership = Mastership::default();
             for parts in story {
-                mastership.saw("f", &snapshot(Some(parts)));
-                mastership.saw("f", &snapshot(None));
+                mastership.update("f", &snapshot(Some(parts)));
+                mastership.update("f", &snapshot(None));
             }
             assert_eq!(mastership.changes(), changes, "{story:?}");
         }

@@ -1,11 +1,11 @@
-//! What a monitor publishes: everything that a teller may want to know.
+//! What monitors publish: all that the exposition, the API, the pages and the recorder need.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::SiteFileKind;
 use ib_fabric::{Snapshot, change};
-use ib_health::Findings;
+use ib_health::Assessment;
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_umad::stats::MadStats;
@@ -14,37 +14,38 @@ use super::host::HostObservation;
 use super::mastership::Mastership;
 use super::recorder_metrics::RecorderMetrics;
 
-/// What each monitor said last.
+/// The latest observation of each monitor.
 #[derive(Clone, Debug, Default)]
-pub struct Board {
-    /// The fabrics' own, in the order of the settings.
+pub struct SharedState {
+    /// The fabrics, in the order of the settings.
     pub fabrics: Vec<Arc<Observation>>,
-    /// The host's own, if that is watched.
+    /// The host, if it is monitored.
     pub host: Option<Arc<HostObservation>>,
-    /// How what is seen is recorded, if it is: the numbers change while the board stays.
+    /// The recorder's statistics, if there is one: these change while the state stays.
     pub recording: Option<Arc<RecorderMetrics>>,
 }
 
-impl From<Vec<Arc<Observation>>> for Board {
+impl From<Vec<Arc<Observation>>> for SharedState {
     fn from(fabrics: Vec<Arc<Observation>>) -> Self {
-        Board { fabrics, ..Board::default() }
+        SharedState { fabrics, ..SharedState::default() }
     }
 }
 
-/// The state of one fabric, as it was last seen.
+/// The state of one fabric after its latest sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
     /// The fabric's name.
     pub fabric: String,
-    /// From one sweep to the next, as it is meant to be.
+    /// The configured time between two sweeps.
     pub interval: Duration,
-    /// The latest sweep; `None` before the first.
-    pub snapshot: Option<Snapshot>,
-    /// What it comes to; empty where there is no sweep.
-    pub findings: Findings,
-    /// How the monitor itself fared.
-    pub tally: Tally,
-    /// What became of its MADs.
+    /// The latest sweep; `None` before the first. Shared, for events between two sweeps change only the
+    /// assessment.
+    pub snapshot: Option<Arc<Snapshot>>,
+    /// The assessment of that sweep, and of the events since then; empty where there is no sweep.
+    pub assessment: Assessment,
+    /// The monitor's own statistics.
+    pub stats: MonitorStats,
+    /// The outcomes of its MADs.
     pub mads: MadStats,
 }
 
@@ -55,7 +56,7 @@ pub enum Collector {
     Discovery,
     /// Reading counters.
     Perfmgt,
-    /// Hearing subnet managers.
+    /// Querying subnet managers.
     Subnet,
 }
 
@@ -73,42 +74,42 @@ impl Collector {
     }
 }
 
-/// A monitor's account of its own work.
+/// A monitor's statistics of its own work.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// Sweeps that came to their end.
+pub struct MonitorStats {
+    /// Completed sweeps.
     pub sweeps: u64,
-    /// Discoveries that came to their end.
+    /// Completed discoveries.
     pub discoveries: u64,
     /// When the latest discovery began and ended.
     pub discovery: Option<(Anchor, Moment)>,
-    /// Questions of the latest discovery that stayed open.
+    /// Requests of the latest discovery without a response.
     pub discovery_gaps: u64,
-    /// Ports with a link whose neighbor answers no subnet management, as of the latest discovery.
+    /// Ports with a link whose neighbor did not respond to subnet management in the latest discovery.
     pub unanswered_ports: usize,
     /// An M_Key is the likely cause of that.
     pub m_key_suspected: bool,
-    /// In the latest sweep switches answered performance management, and at most one of ten channel
-    /// adapters beside our own, or our port lacks the P_Key to ask with: a partition is the likely cause.
+    /// In the latest sweep switches responded to performance management, and at most one of ten channel adapters
+    /// besides our own did, or our port lacks the P_Key for requests: a partition is the likely cause.
     pub partition_suspected: bool,
-    /// Ports of which the latest sweep did not get all that it asked for.
+    /// Ports of which the latest sweep did not get all that it requested.
     pub failed_ports: usize,
     /// Changes between discoveries, by kind.
     pub changes: [u64; change::CHANGE_KINDS.len()],
-    /// When each file of the site's was last looked at and could be used, in seconds since 1970.
+    /// When each site file was last checked and valid, in seconds since 1970.
     pub site_files: [Option<f64>; SiteFileKind::ALL.len()],
-    /// Who is the subnet's master.
+    /// The subnet's master.
     pub mastership: Mastership,
     success: [bool; Collector::ALL.len()],
 }
 
-impl Tally {
-    /// Takes down how a part of the work went.
+impl MonitorStats {
+    /// Records whether a part of the work succeeded.
     pub fn set_success(&mut self, collector: Collector, success: bool) {
         self.success[collector as usize] = success;
     }
 
-    /// Whether a part of the work went well the last time.
+    /// Whether a part of the work succeeded the last time.
     pub fn success(&self, collector: Collector) -> bool {
         self.success[collector as usize]
     }

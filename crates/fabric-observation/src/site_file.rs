@@ -1,13 +1,13 @@
-//! The files of a site that a monitor reads.
+//! The site files that a monitor reads.
 
-/// A file that describes a site: what names its nodes have, and the like.
+/// A file in which a site describes its fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SiteFileKind {
     /// The names of nodes.
     NodeNameMap,
     /// The M_Keys of ports.
     MKey,
-    /// What is worked on.
+    /// Maintenance windows.
     Maintenance,
 }
 

@@ -1,7 +1,7 @@
-//! Bit error ratios: how many of the bits that come in at a port are wrong, and how many may be.
+//! Bit error ratios (BER): which share of the bits that a port receives is wrong, and which share may be.
 //!
-//! A ratio is measured over windows. The shortest one that can tell decides: a link that is grossly
-//! bad shows it in a minute, one at its limit in as long as that takes to bring an error or two.
+//! A ratio is measured over windows. The shortest one with enough evidence decides: a link that is grossly
+//! bad shows it within a minute, one at its limit once it had time for an error or two.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use ib_mad::Moment;
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 
-use super::window;
+use super::window::{SlidingWindow, Tick};
 
 /// A window over which errors are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
-    /// 75 s: finds what is grossly wrong.
+pub enum BerWindow {
+    /// 75 s: finds grossly bad links.
     Quick,
     /// 12 min.
     Short,
@@ -22,39 +22,39 @@ pub enum Window {
     Long,
 }
 
-impl Window {
+impl BerWindow {
     /// All of them, the shortest first.
-    pub const ALL: [Window; 3] = [Window::Quick, Window::Short, Window::Long];
+    pub const ALL: [BerWindow; 3] = [BerWindow::Quick, BerWindow::Short, BerWindow::Long];
 
     /// As metrics write it.
     pub fn label(self) -> &'static str {
         match self {
-            Window::Quick => "75s",
-            Window::Short => "12m",
-            Window::Long => "125m",
+            BerWindow::Quick => "75s",
+            BerWindow::Short => "12m",
+            BerWindow::Long => "125m",
         }
     }
 
-    /// How long it is once it is full; up to a fifth more.
+    /// Its length once it is full; up to a fifth more.
     pub fn length(self) -> Duration {
         Duration::from_secs(match self {
-            Window::Quick => 75,
-            Window::Short => 12 * 60,
-            Window::Long => 125 * 60,
+            BerWindow::Quick => 75,
+            BerWindow::Short => 12 * 60,
+            BerWindow::Long => 125 * 60,
         })
     }
 }
 
-/// What may be wrong of the bits on a link.
+/// Which share of the bits on a link may be wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Behind error correction: what is lost.
+    /// After error correction: bits that are lost.
     pub symbol: f32,
-    /// Before it: what it had to mend.
+    /// Before error correction: bits that it has to correct. `None` if there is no limit.
     pub pre_fec: Option<f32>,
 }
 
-/// A row of the table of limits: a speed, and an error correction if it matters.
+/// A row of the table of limits: for a speed, and optionally an error correction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LimitRow {
     /// The speed.
@@ -69,15 +69,14 @@ const fn row(speed: Speed, fec: Option<Fec>, symbol: f32, pre_fec: Option<f32>) 
     LimitRow { speed, fec, limits: Limits { symbol, pre_fec } }
 }
 
-/// The limits, the more special rows first.
+/// The limits, the more specific rows first.
 ///
 /// Up to FDR: the specification's 1e-12. From EDR on: the error level of UFM's PDR plugin
-/// (Field_BER_Thresholds, V06), by what can be asked for in band; which process the ASIC is made in
-/// and whether it retries on the link layer (PLR) cannot, so HDR has the limit of the 16 nm devices
+/// (Field_BER_Thresholds, V06), by what can be read in band. Which process the ASIC is made in and whether it
+/// retries on the link layer (PLR) cannot be read, so HDR has the limit of the 16 nm devices
 /// that most of it runs on, and NDR that of devices with PLR. XDR has NDR's until somebody publishes
 /// its own. At HDR the plugin has one limit for 16 nm devices, whatever the correction. At NDR it has
-/// limits by code: where a port tells a code without one, there is none, and no judgement by what is
-/// corrected. With PLR its limit is 1e-6 on copper and 1e-5 on active cables: RS(271,257) with PLR is what
+/// limits by code: a port with a code that has none has no pre-FEC limit. With PLR its limit is 1e-6 on copper and 1e-5 on active cables: RS(271,257) with PLR is what
 /// copper runs (186 of 190 ends of a public data set), RS(544,514) what optics run.
 const TABLE: [LimitRow; 20] = [
     row(Speed::Sdr, None, 1e-12, None),
@@ -103,7 +102,7 @@ const TABLE: [LimitRow; 20] = [
     row(Speed::Xdr, None, 1e-14, Some(1e-5)),
 ];
 
-/// The limits of a site.
+/// The limits in use.
 #[derive(Clone, Debug)]
 pub struct LimitTable {
     rows: Vec<LimitRow>,
@@ -116,44 +115,44 @@ impl Default for LimitTable {
 }
 
 impl LimitTable {
-    /// The usual limits, with a site's own before them.
+    /// The default limits, with a site's own before them.
     pub fn new(own: &[LimitRow]) -> Self {
         LimitTable { rows: own.iter().chain(&TABLE).copied().collect() }
     }
 
-    /// All rows; the first that fits counts.
+    /// All rows; the first that matches counts.
     pub fn rows(&self) -> &[LimitRow] {
         &self.rows
     }
 
     /// The limits of a link.
-    pub fn of(&self, speed: Speed, fec: Option<Fec>) -> Limits {
-        let fits = |row: &&LimitRow| row.speed == speed && (row.fec.is_none() || row.fec == fec);
-        // Each speed has a row of its own in the table.
-        self.rows.iter().find(fits).map_or(TABLE[0].limits, |row| row.limits)
+    pub fn limits(&self, speed: Speed, fec: Option<Fec>) -> Limits {
+        let matches = |row: &&LimitRow| row.speed == speed && (row.fec.is_none() || row.fec == fec);
+        // Each speed has a row in the table.
+        self.rows.iter().find(matches).map_or(TABLE[0].limits, |row| row.limits)
     }
 }
 
-/// What was measured over a window.
+/// The errors of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
-pub struct Measured {
-    /// How many errors.
+pub struct Measurement {
+    /// The number of errors.
     pub errors: u32,
-    /// Over how long, in seconds.
+    /// The time in which they were counted, in seconds.
     pub seconds: f32,
 }
 
-impl Measured {
-    /// How long it was watched.
+impl Measurement {
+    /// The time in which they were counted.
     pub fn span(&self) -> Duration {
         Duration::from_secs_f32(self.seconds.max(0.0))
     }
 }
 
-/// What a direction's errors come to.
+/// How the errors of one direction of a link compare with its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Judgement {
-    /// It was not watched for long enough, or its counter is full.
+pub enum BitErrorLevel {
+    /// The time was too short, or the counter is full.
     #[default]
     Unknown,
     /// Below half of its limit.
@@ -164,121 +163,127 @@ pub enum Judgement {
     Over,
 }
 
-impl Judgement {
+impl BitErrorLevel {
     /// As JSON writes it.
     pub fn label(self) -> &'static str {
         match self {
-            Judgement::Unknown => "unknown",
-            Judgement::Fine => "fine",
-            Judgement::Raised => "raised",
-            Judgement::Over => "over",
+            BitErrorLevel::Unknown => "unknown",
+            BitErrorLevel::Fine => "fine",
+            BitErrorLevel::Raised => "raised",
+            BitErrorLevel::Over => "over",
         }
     }
 }
 
-/// The errors among the bits that come in at a port.
+/// The errors among the bits that a port receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BitErrors {
-    /// What it comes to.
-    pub judgement: Judgement,
+    /// How they compare with the limit.
+    pub level: BitErrorLevel,
     /// The window that decided.
-    pub decided_by: Option<Window>,
-    /// By window, as far as there is a measurement.
-    pub windows: [Measured; Window::ALL.len()],
-    /// Bits a second that come in.
-    pub bits_a_second: f32,
-    /// The ratio that is too much.
+    pub decided_by: Option<BerWindow>,
+    /// By window; zero where there is no measurement yet.
+    pub windows: [Measurement; BerWindow::ALL.len()],
+    /// Bits received per second.
+    pub bits_per_second: f32,
+    /// The highest allowed ratio.
     pub limit: f32,
-    /// What error correction had to correct, if it tells.
-    pub mended: Option<Mended>,
+    /// The ratio before error correction, if it is known.
+    pub pre_fec: Option<PreFecBer>,
 }
 
-/// The ratio of bits that error correction had to correct in 2 to 4 minutes.
+/// The bit error ratio before error correction, over 2 to 4 minutes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mended {
-    /// As it was measured.
+pub struct PreFecBer {
+    /// The measured ratio.
     pub ratio: f32,
-    /// The ratio that is too much.
+    /// The highest allowed ratio.
     pub limit: f32,
-    /// When it was measured: now, or when the counter was last below its highest value.
+    /// When it was measured: now, or when the counter was last below its maximum.
     pub at: Moment,
-    /// The counter is full: this is the last that is known, and no measurement of now.
+    /// The counter is full: this is the last known ratio, not the current one.
     pub stale: bool,
 }
 
-/// So many errors a link at its limit must have had in a window before it can tell anything: with
-/// none seen where 2.5 were due, the link is below its limit with 92 % confidence (e^-2.5), and one
-/// at a tenth of it would have had a quarter of one. At NDR, 1e-14 takes 625 s.
+/// The expected number of errors at the limit from which on a window is evidence. With none seen where 2.5
+/// are expected, the link is below its limit with 92 % confidence (e^-2.5), and one at a tenth of the limit
+/// would have had a quarter of an error. At NDR, 1e-14 takes 625 s.
 const ENOUGH: f32 = 2.5;
 
-/// In so many intervals between the points of a window there must have been errors. One event, such as
-/// a burst of noise, may be read in two, if a sweep falls into it; a bad cable goes on.
+/// The intervals between the points of a window in which there must have been errors. One event, such as a
+/// burst of noise, may be read in two of them if a sweep falls into it; a bad cable goes on.
 const STEADY: usize = 3;
 
-/// More errors than a link with `expected` has by chance. For a link at a tenth of its limit, which
-/// is what is called normal, the chance to get there is below 1e-10 in a window of any length (Poisson;
-/// most, 3e-11, where 0.54 are expected); for one at half its limit below 2e-6.
-pub fn most(expected: f32) -> f32 {
+/// The number of errors that a link with `expected` errors does not exceed by chance. For a link at a tenth
+/// of its limit, which is called normal, the probability is below 1e-10 in a window of any length (Poisson;
+/// the maximum, 3e-11, is where 0.54 are expected); for one at half its limit below 2e-6.
+pub fn chance_limit(expected: f32) -> f32 {
     expected + 2.0 * expected.sqrt() + 4.0
 }
 
 impl BitErrors {
-    /// The measured ratio over a window; `None` while the window is too short to tell: a link at
-    /// its limit would have had fewer than 2.5 errors in it.
-    pub fn ratio(&self, window: Window) -> Option<f64> {
-        let Measured { errors, seconds } = self.windows[window as usize];
-        let tells = self.expected(window, self.limit) >= ENOUGH || errors as f32 > most(ENOUGH);
-        (tells && self.judgement != Judgement::Unknown)
-            .then(|| f64::from(errors) / (f64::from(self.bits_a_second) * f64::from(seconds)))
+    /// The measured ratio over a window; `None` while the window is too short: a link at its limit would have
+    /// had fewer than 2.5 errors in it.
+    pub fn ratio(&self, window: BerWindow) -> Option<f64> {
+        let Measurement { errors, seconds } = self.windows[window as usize];
+        let is_evidence = self.expected(window) >= ENOUGH || errors as f32 > chance_limit(ENOUGH);
+        (is_evidence && self.level != BitErrorLevel::Unknown)
+            .then(|| f64::from(errors) / (f64::from(self.bits_per_second) * f64::from(seconds)))
     }
 
-    /// The errors that a ratio brings in a window.
-    fn expected(&self, window: Window, ratio: f32) -> f32 {
-        self.windows[window as usize].seconds * self.bits_a_second * ratio
+    /// The number of errors in a window that a link at its limit would have.
+    fn expected(&self, window: BerWindow) -> f32 {
+        self.windows[window as usize].seconds * self.bits_per_second * self.limit
     }
 }
 
 /// The windows of one port.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Watch {
-    windows: [window::Window; Window::ALL.len()],
-    /// Errors since it began, modulo 2^32: windows know only differences.
+pub struct BerWindows {
+    windows: [SlidingWindow; BerWindow::ALL.len()],
+    /// Errors since the start, modulo 2^32: windows store only differences.
     counted: u32,
 }
 
-impl Watch {
-    /// Takes what was counted since the last reading in, and judges.
-    pub fn follow(&mut self, at: Moment, errors: u64, bits_a_second: f32, limit: f32) -> BitErrors {
-        let mut found = BitErrors { bits_a_second, limit, ..BitErrors::default() };
+impl BerWindows {
+    /// Adds the errors since the last reading, and compares with the limit.
+    pub fn update(
+        &mut self,
+        at: Moment,
+        errors: u64,
+        bits_per_second: f32,
+        limit: f32,
+    ) -> BitErrors {
+        let mut found = BitErrors { bits_per_second, limit, ..BitErrors::default() };
         self.counted = self.counted.wrapping_add(errors as u32);
-        let (at, counted) = (window::Tick::from(at), self.counted);
-        for (window, kept) in Window::ALL.into_iter().zip(&mut self.windows) {
+        let (at, counted) = (Tick::from(at), self.counted);
+        for (window, kept) in BerWindow::ALL.into_iter().zip(&mut self.windows) {
             if let Some((errors, seconds)) = kept.growth(at, counted) {
-                found.windows[window as usize] = Measured { errors, seconds };
+                found.windows[window as usize] = Measurement { errors, seconds };
             }
-            kept.note(window.length(), at, counted);
+            kept.record(window.length(), at, counted);
         }
-        self.judge(&mut found, counted);
+        self.rate(&mut found, counted);
         found
     }
 
-    fn judge(&self, found: &mut BitErrors, counted: u32) {
-        for (window, kept) in Window::ALL.into_iter().zip(&self.windows) {
+    fn rate(&self, found: &mut BitErrors, counted: u32) {
+        for (window, kept) in BerWindow::ALL.into_iter().zip(&self.windows) {
             let errors = found.windows[window as usize].errors as f32;
-            let expected = found.expected(window, found.limit);
+            let expected = found.expected(window);
             let steady = kept.busy_intervals(counted) >= STEADY;
-            let judgement = if steady && errors > most(expected) {
-                Judgement::Over
-            } else if steady && errors > most(expected / 2.0) {
-                Judgement::Raised
+            let level = if steady && errors > chance_limit(expected) {
+                BitErrorLevel::Over
+            } else if steady && errors > chance_limit(expected / 2.0) {
+                BitErrorLevel::Raised
             } else if expected >= ENOUGH {
-                Judgement::Fine
+                BitErrorLevel::Fine
             } else {
-                Judgement::Unknown
+                BitErrorLevel::Unknown
             };
-            // The gravest; among equals the shortest window.
-            if judgement as u8 > found.judgement as u8 {
-                (found.judgement, found.decided_by) = (judgement, Some(window));
+            // The worst; among equals the shortest window.
+            if level as u8 > found.level as u8 {
+                (found.level, found.decided_by) = (level, Some(window));
             }
         }
     }

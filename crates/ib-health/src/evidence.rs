@@ -1,4 +1,4 @@
-//! What a verdict rests on: a sentence with numbers for each reason, for whoever has to see to it.
+//! The evidence for a verdict: a sentence with numbers for each reason.
 
 use std::time::Duration;
 
@@ -10,57 +10,62 @@ use ib_mad::node::PortRole;
 use ib_mad::port_state::{physical, state};
 use ib_mad::rate::{Speed, Width};
 
-use super::bit_errors::{BitErrors, Judgement, Mended};
-use super::congestion::{Cause, Role};
-use super::link::JUDGED_BY;
+use super::bit_errors::{BitErrorLevel, BitErrors, PreFecBer};
+use super::congestion::{Role, RootCause};
+use super::link::DECISIVE;
 use super::outage::Downtime;
-use super::peers::Reference;
+use super::peers::RateReference;
 use super::verdict::Reason;
-use super::{Findings, LinkFindings, PortFindings};
+use super::{Assessment, LinkAssessment, PortAssessment};
 
-/// What speaks for a reason. Where there are no numbers, what the reason means has to do.
-pub fn of(reason: Reason, link: &LinkFindings, findings: &Findings, snapshot: &Snapshot) -> String {
-    let witness = Witness { link, findings, snapshot };
-    let told = match reason {
-        Reason::BitErrors => witness.bit_errors(),
-        Reason::Flapping => witness.flapping(),
-        Reason::NodeFlapping => witness.losses(),
+/// The evidence for a reason; where there are no numbers, what the reason means.
+pub fn describe(
+    reason: Reason,
+    link: &LinkAssessment,
+    assessment: &Assessment,
+    snapshot: &Snapshot,
+) -> String {
+    let evidence = Evidence { link, assessment, snapshot };
+    let text = match reason {
+        Reason::BitErrors => evidence.bit_errors(),
+        Reason::Flapping => evidence.flapping(),
+        Reason::NodeFlapping => evidence.losses(),
         Reason::Recoveries => {
             Some(format!("retrained by itself {}", times(link.outages.recoveries)))
         }
-        Reason::Width | Reason::Speed | Reason::BelowCapability => witness.slower(),
-        Reason::Down => witness.down(),
-        Reason::ReceiveErrors => witness.broken(),
-        Reason::LinkIntegrity => witness.integrity(),
-        Reason::PreFec => witness.mended(),
-        Reason::Marked => Some(witness.marked()),
-        Reason::Congested => witness.waits(false),
-        Reason::Victim => witness.waits(true),
-        Reason::CounterSaturated => witness.saturated(),
-        Reason::ImpossibleValue => witness.impossible(),
-        Reason::TooShort => witness.too_short(),
-        Reason::Unanswered => witness.unanswered(),
-        Reason::Disabled => witness.disabled(),
-        Reason::Internal => witness.internal(),
-        // Who works on it and why is in the site's own file.
+        Reason::Width | Reason::Speed | Reason::BelowCapability => evidence.slower(),
+        Reason::Down => evidence.down(),
+        Reason::ReceiveErrors => evidence.broken(),
+        Reason::LinkIntegrity => evidence.integrity(),
+        Reason::PreFec => evidence.pre_fec(),
+        Reason::Marked => Some(evidence.marked()),
+        Reason::Congested => evidence.waits(false),
+        Reason::Victim => evidence.waits(true),
+        Reason::CounterSaturated => evidence.saturated(),
+        Reason::ImpossibleValue => evidence.impossible(),
+        Reason::TooShort => evidence.too_short(),
+        Reason::Unanswered => evidence.unanswered(),
+        Reason::Disabled => evidence.disabled(),
+        Reason::Internal => evidence.internal(),
+        // The details are in the site's own file.
         Reason::Maintenance => None,
     };
-    told.unwrap_or_else(|| meaning(reason))
+    text.unwrap_or_else(|| meaning(reason))
 }
 
-/// A port as people call it.
+/// A port by its node's name and its number.
 pub fn port_label(snapshot: &Snapshot, port: PortIndex) -> String {
     let fabric = &snapshot.fabric;
     label::port(&fabric.node_of(port).name, fabric.port(port).number)
 }
 
-/// What a reason means, as the beginning of no sentence.
+/// The meaning of a reason, to be used within a sentence.
 fn meaning(reason: Reason) -> String {
     let mut chars = reason.help().trim_end_matches('.').chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// How often something was.
+/// `once`, `twice`, `3 times`.
 pub fn times(count: u32) -> String {
     match count {
         1 => "once".into(),
@@ -69,7 +74,7 @@ pub fn times(count: u32) -> String {
     }
 }
 
-/// A number as people read it: `4,000`.
+/// A number in groups of three digits: `4,000`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -82,8 +87,8 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A length of time as one says it.
-fn length(time: Duration) -> String {
+/// A duration: `0.5 s`, `90 s`, `1h 2m`.
+fn duration(time: Duration) -> String {
     match time.as_secs() {
         0 => format!("{:.1} s", time.as_secs_f64()),
         seconds @ 1..120 => format!("{seconds} s"),
@@ -91,16 +96,16 @@ fn length(time: Duration) -> String {
     }
 }
 
-/// How long something was down: `2 to 15 s`, `at most 15 s`.
+/// A downtime: `2 to 15 s`, `at most 15 s`.
 pub fn downtime(down: Downtime) -> String {
     // To the nearest second, so that a bound reads the same from a metric with three decimals.
     let rounded = |time: Duration| match time.as_secs() {
         0 => time,
         _ => Duration::from_secs(time.as_secs() + u64::from(time.subsec_millis() >= 500)),
     };
-    let (least, most) = (rounded(down.least), length(rounded(down.most)));
-    // What rounds to nothing is no bound.
-    let least = (least >= Duration::from_millis(50)).then(|| length(least));
+    let (least, most) = (rounded(down.least), duration(rounded(down.most)));
+    // A lower bound that rounds to zero is none.
+    let least = (least >= Duration::from_millis(50)).then(|| duration(least));
     match least {
         None => format!("at most {most}"),
         Some(least) if least == most => most,
@@ -111,14 +116,14 @@ pub fn downtime(down: Downtime) -> String {
     }
 }
 
-/// All that can be said of a link.
-struct Witness<'a> {
-    link: &'a LinkFindings,
-    findings: &'a Findings,
+/// A link and what is known of it.
+struct Evidence<'a> {
+    link: &'a LinkAssessment,
+    assessment: &'a Assessment,
     snapshot: &'a Snapshot,
 }
 
-impl<'a> Witness<'a> {
+impl<'a> Evidence<'a> {
     /// Its ends; a loopback plug has one.
     fn ends(&self) -> impl Iterator<Item = PortIndex> + use<> {
         let (near, far) = (self.link.link.0, self.link.link.1);
@@ -129,24 +134,24 @@ impl<'a> Witness<'a> {
         port_label(self.snapshot, port)
     }
 
-    fn port(&self, port: PortIndex) -> Option<&'a PortFindings> {
-        self.findings.ports.get(port.0 as usize)
+    fn port(&self, port: PortIndex) -> Option<&'a PortAssessment> {
+        self.assessment.ports.get(port.0 as usize)
     }
 
     fn count(&self, port: PortIndex, counter: Counter) -> u64 {
         self.snapshot.reading(port).and_then(|reading| reading.get(counter)).unwrap_or(0)
     }
 
-    /// What can be said of its ends, one after the other.
-    fn each(&self, tell: impl Fn(PortIndex) -> Option<String>) -> Option<String> {
-        let told: Vec<String> = self.ends().filter_map(tell).collect();
-        (!told.is_empty()).then(|| told.join("; "))
+    /// The texts for its ends, joined.
+    fn each(&self, describe: impl Fn(PortIndex) -> Option<String>) -> Option<String> {
+        let texts: Vec<String> = self.ends().filter_map(describe).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 
     fn bit_errors(&self) -> Option<String> {
         self.each(|port| {
             let errors = &self.port(port)?.bit_errors;
-            matches!(errors.judgement, Judgement::Raised | Judgement::Over)
+            matches!(errors.level, BitErrorLevel::Raised | BitErrorLevel::Over)
                 .then(|| self.ratio(port, errors))?
         })
     }
@@ -155,14 +160,14 @@ impl<'a> Witness<'a> {
         let window = errors.decided_by?;
         let (measured, name) = (errors.windows[window as usize], self.name(port));
         let (label, limit) = (window.label(), errors.limit);
-        let seen = format!("{} errors in {:.0} s", measured.errors, measured.seconds);
+        let counted = format!("{} errors in {:.0} s", measured.errors, measured.seconds);
         Some(match errors.ratio(window) {
             Some(ratio) => {
                 format!(
-                    "bit error ratio {ratio:.1e} into {name} over {label} ({seen}), limit {limit:e}"
+                    "bit error ratio {ratio:.1e} into {name} over {label} ({counted}), limit {limit:e}"
                 )
             }
-            None => format!("{seen} into {name}, limit {limit:e}"),
+            None => format!("{counted} into {name}, limit {limit:e}"),
         })
     }
 
@@ -176,37 +181,45 @@ impl<'a> Witness<'a> {
         })
     }
 
-    /// Who counted how many losses of the link.
+    /// How many losses of the link each end counted.
     fn losses(&self) -> Option<String> {
-        let of = |port| self.count(port, Counter::LinkDowned);
-        let told =
-            self.each(|port| Some(format!("{} counted {} losses", self.name(port), of(port))));
-        self.ends().any(|port| of(port) > 0).then_some(told)?
+        let downed = |port| self.count(port, Counter::LinkDowned);
+        let text =
+            self.each(|port| Some(format!("{} counted {} losses", self.name(port), downed(port))));
+        self.ends().any(|port| downed(port) > 0).then_some(text)?
     }
 
-    /// What it runs at, and what speaks for more.
+    /// Its rate, and the higher one that it is compared with.
     fn slower(&self) -> Option<String> {
         let statuses = || self.ends().filter_map(|port| self.snapshot.status(port));
         let width = statuses().find_map(|status| status.width)?;
         let speed = statuses().find_map(|status| status.speed)?;
         let (why, more) = match self.link.reference? {
-            Reference::Past(more) => ("it ran at", more),
-            Reference::Peers(more) => ("links between such devices run at", more),
-            Reference::Capability(more) => ("both ends can do", more),
+            RateReference::Past(more) => ("it ran at", more),
+            RateReference::Peers(more) => ("links between such devices run at", more),
+            RateReference::Capability(more) => ("both ends can do", more),
         };
-        let before =
-            if matches!(self.link.reference, Some(Reference::Past(_))) { " before" } else { "" };
-        let run = |width: Width, speed: Speed| format!("{} {}", width.label(), speed.label());
-        Some(format!("runs at {}, and {why} {}{before}", run(width, speed), run(more.0, more.1)))
+        let before = if matches!(self.link.reference, Some(RateReference::Past(_))) {
+            " before"
+        } else {
+            ""
+        };
+        let rate = |width: Width, speed: Speed| format!("{} {}", width.label(), speed.label());
+        Some(format!("runs at {}, and {why} {}{before}", rate(width, speed), rate(more.0, more.1)))
     }
 
     fn down(&self) -> Option<String> {
+        let last = self.link.outages.last_change;
+        if last > Some(self.snapshot.began) {
+            return Some(
+                "no link: one of its ports reported the loss after the sweep read its state".into(),
+            );
+        }
         let states = self.each(|port| {
             let status = self.snapshot.status(port)?;
             Some(format!("{} is {}", self.name(port), state::name(status.state)))
         })?;
-        let last = self.link.outages.last_change;
-        let since = last.map(|last| format!(" for {}", length(self.snapshot.ended.since(last))));
+        let since = last.map(|last| format!(" for {}", duration(self.snapshot.ended.since(last))));
         Some(format!("no link{}: {states}", since.unwrap_or_default()))
     }
 
@@ -214,8 +227,8 @@ impl<'a> Witness<'a> {
         self.each(|port| {
             let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
             let reading = self.snapshot.reading(port)?;
-            // Errors of other kinds, such as buffer overruns, are no broken packets: the total is used
-            // only where the 16 bits of the local ones are absent or full.
+            // Errors of other kinds, such as buffer overruns, are not broken packets: the total is used only
+            // where the 16 bits of the local physical errors are absent or full.
             let local = reading.get(Counter::RcvLocalPhysicalErrors);
             let own = local
                 .filter(|_| !self.is_full(port, Counter::RcvLocalPhysicalErrors))
@@ -231,9 +244,9 @@ impl<'a> Witness<'a> {
         })
     }
 
-    fn mended(&self) -> Option<String> {
+    fn pre_fec(&self) -> Option<String> {
         self.each(|port| {
-            let Mended { ratio, limit, at, stale } = self.port(port)?.bit_errors.mended?;
+            let PreFecBer { ratio, limit, at, stale } = self.port(port)?.bit_errors.pre_fec?;
             let name = self.name(port);
             let old = if stale {
                 format!(", measured {} ago; the counter has been full since then", self.ago(at))
@@ -248,7 +261,7 @@ impl<'a> Witness<'a> {
 
     /// How long ago something was when the sweep ended.
     fn ago(&self, at: Moment) -> String {
-        length(Duration::from_secs(self.snapshot.ended.since(at).as_secs()))
+        duration(Duration::from_secs(self.snapshot.ended.since(at).as_secs()))
     }
 
     fn marked(&self) -> String {
@@ -265,16 +278,16 @@ impl<'a> Witness<'a> {
         counted.map_or(from.clone(), |counted| format!("{from} ({counted})"))
     }
 
-    /// The ends that wait: the roots of a congestion, or its victims.
+    /// The ends that wait: roots of a congestion, or its victims.
     fn waits(&self, victims: bool) -> Option<String> {
         self.each(|port| {
-            let findings = self.port(port)?;
-            let share = findings.wait.map_or(0.0, |wait| wait.share * 100.0);
+            let found = self.port(port)?;
+            let share = found.wait.map_or(0.0, |wait| wait.share * 100.0);
             let dropped = self.dropped(port);
             let waits = format!("{} waits {share:.0} % of the time{dropped}", self.name(port));
-            match findings.role? {
-                Role::Root if !victims => Some(match findings.cause {
-                    Some(Cause::FullLink) => format!("{waits}, and its link is full"),
+            match found.role? {
+                Role::Root if !victims => Some(match found.cause {
+                    Some(RootCause::FullLink) => format!("{waits}, and its link is full"),
                     _ => format!("{waits} for its receiver"),
                 }),
                 Role::Victim { of } if victims => {
@@ -285,8 +298,8 @@ impl<'a> Witness<'a> {
         })
     }
 
-    /// Packets that were discarded because they waited too long, by where they waited, if that is
-    /// known. What was discarded while the port had no link is not among them.
+    /// Packets that were discarded because they waited too long, by where they waited, if that is known.
+    /// Those discarded while the port had no link are not included.
     fn dropped(&self, port: PortIndex) -> String {
         let why = [
             (Counter::XmitHoqLimitDiscards, "at the head of their queue"),
@@ -295,7 +308,7 @@ impl<'a> Witness<'a> {
         let why = why.map(|(counter, place)| (self.count(port, counter), place));
         let inactive = Counter::XmitInactiveDiscards;
         let all = if self.is_full(port, inactive) {
-            // It counts no further: how many of the rest are like it is not known.
+            // It counts no further: how many of the rest belong to it is not known.
             why.iter().map(|(count, _)| *count).fold(0, u64::saturating_add)
         } else {
             let all = self.count(port, Counter::XmitDiscards);
@@ -315,21 +328,21 @@ impl<'a> Witness<'a> {
 
     /// Whether a counter's field is full.
     fn is_full(&self, port: PortIndex, counter: Counter) -> bool {
-        self.port(port).is_some_and(|findings| findings.counting.is_stuck(counter))
+        self.port(port).is_some_and(|found| found.counters.is_stuck(counter))
     }
 
     fn saturated(&self) -> Option<String> {
         self.each(|port| {
-            let counting = self.port(port)?.counting;
-            let full = TABLE.iter().filter(|row| counting.is_stuck(row.counter));
+            let counters = self.port(port)?.counters;
+            let full = TABLE.iter().filter(|row| counters.is_stuck(row.counter));
             let full: Vec<&str> = full.map(|row| row.metric).collect();
-            let last = match self.port(port)?.bit_errors.mended.filter(|known| known.stale) {
-                Some(Mended { ratio, limit, at, .. }) => {
+            let last = match self.port(port)?.bit_errors.pre_fec.filter(|known| known.stale) {
+                Some(PreFecBer { ratio, limit, at, .. }) => {
                     let ago = self.ago(at);
                     format!(" ({ratio:.1e} of the bits were corrected {ago} ago, limit {limit:e})")
                 }
-                // As after a restart: the ratio is not kept.
-                None if counting.is_stuck(Counter::FecCorrectedSymbols) => {
+                // After a restart the ratio is not known.
+                None if counters.is_stuck(Counter::FecCorrectedSymbols) => {
                     " (no ratio of corrected bits is known)".into()
                 }
                 None => String::new(),
@@ -341,8 +354,8 @@ impl<'a> Witness<'a> {
 
     fn impossible(&self) -> Option<String> {
         self.each(|port| {
-            let counting = self.port(port)?.counting;
-            let rows = JUDGED_BY.iter().filter(|&&counter| counting.is_impossible(counter));
+            let counters = self.port(port)?.counters;
+            let rows = DECISIVE.iter().filter(|&&counter| counters.is_impossible(counter));
             let names: Vec<&str> = rows.map(|counter| counter.row().metric).collect();
             let shows = if names.len() > 1 { "show" } else { "shows" };
             let (names, name) = (names.join(", "), self.name(port));
@@ -350,16 +363,16 @@ impl<'a> Witness<'a> {
         })
     }
 
-    /// For how long it was watched, and how long it takes: 2.5 errors at the limit.
+    /// How long errors were counted so far, and how long it takes until 2.5 are expected at the limit.
     fn too_short(&self) -> Option<String> {
         let directions = self.ends().filter_map(|port| Some(&self.port(port)?.bit_errors));
-        let unknown = directions.filter(|errors| errors.judgement == Judgement::Unknown);
-        let watched = |errors: &BitErrors| errors.windows.map(|it| it.span()).into_iter().max();
-        let least = unknown.min_by_key(|errors| watched(errors))?;
-        let watched = watched(least).filter(|watched| !watched.is_zero()).map(length)?;
-        let takes = 2.5 / (least.limit * least.bits_a_second);
+        let unknown = directions.filter(|errors| errors.level == BitErrorLevel::Unknown);
+        let span = |errors: &BitErrors| errors.windows.map(|it| it.span()).into_iter().max();
+        let least = unknown.min_by_key(|errors| span(errors))?;
+        let watched = span(least).filter(|span| !span.is_zero()).map(duration)?;
+        let takes = 2.5 / (least.limit * least.bits_per_second);
         Some(match Duration::try_from_secs_f32(takes) {
-            Ok(takes) => format!("watched for {watched}; to tell takes {}", length(takes)),
+            Ok(takes) => format!("watched for {watched}; to tell takes {}", duration(takes)),
             Err(_) => format!("watched for {watched}"),
         })
     }

@@ -1,39 +1,37 @@
-//! One cable: what speaks for and against it, and what to do about it.
+//! One link: the reasons for its verdict, and the repair to try first.
 
 use std::time::Duration;
 
 use ib_mad::rate::{Speed, SpeedSet, Width};
 use ib_mad::{Counter, Moment};
 
-use super::bit_errors::Judgement;
+use super::bit_errors::BitErrorLevel;
 use super::congestion::Role;
-use super::outage::Life;
-use super::peers::{Reference, Run, rate};
-use super::port::{Lately, PERIOD, PortState, TRAINING};
-use super::verdict::{Reason, Reasons, Repair, Standing, Verdict};
-use super::window::Recent;
+use super::outage::LinkHistory;
+use super::peers::{LinkRate, RateReference, bandwidth};
+use super::port::{PERIOD, PortTracker, RecentCounter, TRAINING};
+use super::verdict::{Reason, Reasons, Repair, Verdict, VerdictHysteresis};
+use super::window::RecentSum;
 
-/// A link that is down for so long, and nobody said that it would be, does not come back by itself.
+/// After this time a link that is down outside maintenance is bad: it does not come back by itself.
 const DOWN_FOR_GOOD: Duration = Duration::from_secs(5 * 60);
 
-/// Three flaps in so long make a link bad (gpud: three returns in 12 h; Azure: five losses in 24 h),
-/// one in the shorter time makes it watched.
+/// Three flaps in this time make a link bad (gpud: three returns in 12 h; Azure: five losses in 24 h), and one
+/// in the shorter time makes it degraded.
 const FLAPS: (usize, Duration) = (3, Duration::from_secs(12 * 3600));
 const ONE_FLAP: Duration = Duration::from_secs(3600);
 
-/// So often in the latest minutes a link may retrain by itself before it is watched: once is what a
-/// sound one may do in a bad moment.
+/// Retrainings in 12 to 24 minutes from which on a link is degraded: a good link may retrain once.
 const RECOVERIES: f32 = 3.0;
 
-/// A port's threshold for local errors may be passed once without meaning.
+/// Link integrity errors in 12 to 24 minutes from which on a link is degraded: one is no evidence.
 const INTEGRITY: f32 = 2.0;
 
-/// So many sweeps in a row a port may be missed before nothing is said to be known of it: single
-/// MADs get lost.
-const MISSED: u8 = 3;
+/// Consecutive sweeps that miss a port before its state is unknown: single MADs get lost.
+const MAX_MISSED: u8 = 3;
 
-/// The counters by which a cable is judged: none of them may be full.
-pub const JUDGED_BY: [Counter; 6] = [
+/// The counters that decide a verdict: while one of them is full, the verdict is unknown at best.
+pub const DECISIVE: [Counter; 6] = [
     Counter::SymbolErrors,
     Counter::LinkErrorRecoveries,
     Counter::LinkDowned,
@@ -42,118 +40,118 @@ pub const JUDGED_BY: [Counter; 6] = [
     Counter::FecUncorrectableBlocks,
 ];
 
-/// Counters of 32 bits that fill up by design: 4,000 corrections a second, as a sound NDR link has, take
-/// 12 days.
+/// Counters of 32 bits that fill up by design: 4,000 corrections per second, as a good NDR link has, take 12
+/// days.
 const FILLING: [Counter; 2] = [Counter::FecCorrectedBlocks, Counter::FecCorrectedSymbols];
 
 /// What is kept of a link from sweep to sweep.
 #[derive(Clone, Debug)]
-pub struct LinkState {
-    /// What it went through.
-    pub life: Life,
-    /// What it comes to.
-    pub standing: Standing,
+pub struct LinkTracker {
+    /// Its losses.
+    pub history: LinkHistory,
+    /// Its verdict.
+    pub verdict: VerdictHysteresis,
     /// LinkErrorRecovery of both ends when it was first seen.
     recoveries: [Option<u32>; 2],
-    lately_recovered: Recent,
+    recent_recoveries: RecentSum,
     period: u16,
-    /// The ends at which errors came in that spoke against it, until it is better: of these it must be
-    /// measured that they are over.
+    /// The ends that received errors which degraded it, until it is better: there it must be measured that
+    /// the errors have stopped.
     guilty: [bool; 2],
-    /// It trained anew since it was found bad, and that did not help yet.
+    /// It retrained since it was found bad, and that did not help yet.
     retrained: bool,
-    /// What to try first, while something has to be.
+    /// What to try first, while it is degraded or bad.
     repair: Option<Repair>,
-    /// The most that it ran at, while its ends were allowed what they are now.
-    had: Option<Run>,
+    /// The highest rate that it had while its ends enabled what they enable now.
+    best_rate: Option<LinkRate>,
     allowed: Option<[Allowed; 2]>,
 }
 
-/// The widths and speeds that a port can do and is allowed.
+/// The widths and speeds that a port supports and enables.
 pub type Allowed = (u8, SpeedSet);
 
-/// What a sweep knows of one end.
+/// What a sweep knows of one end of a link.
 #[derive(Clone, Copy, Debug)]
-pub struct EndLook<'a> {
+pub struct EndInput<'a> {
     /// What is kept of the port.
-    pub port: &'a PortState,
+    pub port: &'a PortTracker,
     /// Its part in a congestion.
     pub role: Option<Role>,
-    /// The node is not there, or does not answer.
+    /// The node is gone, or does not respond.
     pub away: bool,
     /// Somebody switched the port off.
     pub disabled: bool,
-    /// Nobody expects it to count: an aggregation node.
-    pub mute: bool,
+    /// It is not expected to count: an aggregation node.
+    pub uncounted: bool,
 }
 
-/// What a sweep knows of a link.
+/// What is known of a link when it is assessed.
 #[derive(Clone, Copy, Debug)]
-pub struct LinkLook<'a> {
+pub struct LinkInput<'a> {
     /// Its ends.
-    pub ends: [EndLook<'a>; 2],
+    pub ends: [EndInput<'a>; 2],
     /// When.
     pub at: Moment,
-    /// How wide and fast it is, and how wide and fast it could be.
+    /// Its active width and speed.
     pub active: (Option<Width>, Option<Speed>),
-    /// The best that both ends can do and are allowed.
+    /// The highest width and speed that both ends support and enable.
     pub best: (Option<Width>, Option<Speed>),
-    /// What each end can do and is allowed, if both tell.
+    /// What each end supports and enables, if both report it.
     pub allowed: Option<[Allowed; 2]>,
-    /// What links between such devices say that it should run at, if that is more than it does.
-    pub expected: Option<Reference>,
-    /// Its lanes are trained: a link that is not up waits for its subnet manager.
+    /// The rate of links between such devices, if that is more than its own.
+    pub expected: Option<RateReference>,
+    /// Its lanes are trained: if it is not up, it waits for its subnet manager.
     pub trained: bool,
-    /// Somebody works on it.
+    /// It is in a maintenance window.
     pub maintenance: bool,
     /// It is inside a switch: see [`ib_mad::node::PortRole`].
     pub internal: bool,
 }
 
-impl LinkLook<'_> {
-    fn run(&self) -> Option<Run> {
+impl LinkInput<'_> {
+    fn rate(&self) -> Option<LinkRate> {
         self.active.0.zip(self.active.1)
     }
 
-    fn best(&self) -> Option<Run> {
+    fn best(&self) -> Option<LinkRate> {
         self.best.0.zip(self.best.1)
     }
 }
 
-impl EndLook<'_> {
-    /// Whether it is not known if errors come in. A device that does not count bits can be told by its
-    /// packets alone.
+impl EndInput<'_> {
+    /// Whether it is not known if it receives errors. Of a device that does not count symbol errors, packets
+    /// suffice.
     fn is_hidden(&self) -> bool {
         let counts = self.port.totals.total(Counter::SymbolErrors).is_some();
-        let unknown = counts && self.port.judged == Judgement::Unknown;
-        self.away || self.port.missed >= MISSED || unknown
+        let unknown = counts && self.port.level == BitErrorLevel::Unknown;
+        self.away || self.port.missed >= MAX_MISSED || unknown
     }
 }
 
-impl LinkState {
+impl LinkTracker {
     /// A link that is seen for the first time.
     pub fn new(at: Moment) -> Self {
-        LinkState {
-            life: Life::default(),
-            standing: Standing::new(at),
+        LinkTracker {
+            history: LinkHistory::default(),
+            verdict: VerdictHysteresis::new(at),
             recoveries: [None; 2],
-            lately_recovered: Recent::default(),
+            recent_recoveries: RecentSum::default(),
             period: 0,
             guilty: [false; 2],
             retrained: false,
             repair: None,
-            had: None,
+            best_rate: None,
             allowed: None,
         }
     }
 
-    /// Takes down how often both ends say that it retrained by itself. The same event counts at both
-    /// ends, read at different moments: the end that has seen more of them counts.
-    pub fn recovered(&mut self, totals: [Option<u32>; 2], at: Moment) {
+    /// Records how often both ends counted that it retrained by itself. The same event counts at both ends,
+    /// read at different moments: the end that counted more decides.
+    pub fn update_recoveries(&mut self, totals: [Option<u32>; 2], at: Moment) {
         let period = (at.0 / PERIOD.as_nanos() as u64) as u16;
-        let gone = period.wrapping_sub(self.period);
-        if gone > 0 {
-            self.lately_recovered.turn(gone);
+        let periods = period.wrapping_sub(self.period);
+        if periods > 0 {
+            self.recent_recoveries.advance(periods);
             self.period = period;
         }
         let since = |(first, now): (&mut Option<u32>, Option<u32>)| {
@@ -161,137 +159,139 @@ impl LinkState {
             Some(now.wrapping_sub(*first.get_or_insert(now)))
         };
         let times = self.recoveries.iter_mut().zip(totals).filter_map(since).max().unwrap_or(0);
-        let before = self.life.outages().recoveries;
-        self.lately_recovered.add(times.saturating_sub(before) as f32);
-        self.life.recovered(times);
+        let before = self.history.outages().recoveries;
+        self.recent_recoveries.add(times.saturating_sub(before) as f32);
+        self.history.set_recoveries(times);
     }
 
-    /// It trained anew.
-    pub fn trained(&mut self) {
-        self.retrained |= self.standing.verdict().0 == Verdict::Bad;
+    /// It retrained.
+    pub fn on_trained(&mut self) {
+        self.retrained |= self.verdict.verdict().0 == Verdict::Bad;
     }
 
-    /// Takes down what it runs at, for a loss of lanes or of speed to show. Once a port is allowed
-    /// something else, another rate is wanted: what it had before says nothing then. Nor does it after
-    /// maintenance, in which a slower cable may have been plugged in on purpose.
-    fn note_run(&mut self, look: &LinkLook<'_>) {
-        if look.maintenance {
-            self.had = None;
+    /// Records its highest rate, to detect a loss of lanes or of speed. The earlier rate no longer counts once a
+    /// port enables other widths or speeds, nor after maintenance, in which a slower cable may have been
+    /// plugged in on purpose.
+    fn record_rate(&mut self, input: &LinkInput<'_>) {
+        if input.maintenance {
+            self.best_rate = None;
             return;
         }
-        if look.allowed.is_some() && look.allowed != self.allowed {
-            (self.had, self.allowed) = (None, look.allowed);
+        if input.allowed.is_some() && input.allowed != self.allowed {
+            (self.best_rate, self.allowed) = (None, input.allowed);
         }
-        let Some((run, best)) = look.run().zip(look.best()) else { return };
-        // Until it trains again it may run at what it is not allowed any more.
-        let is_allowed = run.0 <= best.0 && run.1 <= best.1;
-        let is_more = self.had.is_none_or(|had| rate(run) > rate(had));
-        if self.is_settled(look.at) && is_allowed && is_more {
-            self.had = Some(run);
+        let Some((rate, best)) = input.rate().zip(input.best()) else { return };
+        // Until it retrains it may have a rate that is no longer enabled.
+        let is_allowed = rate.0 <= best.0 && rate.1 <= best.1;
+        let is_more = self.best_rate.is_none_or(|before| bandwidth(rate) > bandwidth(before));
+        if self.is_settled(input.at) && is_allowed && is_more {
+            self.best_rate = Some(rate);
         }
     }
 
-    /// Whether it has been up for so long that its rate is final: until then it may still train.
+    /// Whether its rate is final: until [`TRAINING`] has passed it may still train.
     fn is_settled(&self, at: Moment) -> bool {
-        let (up, since) = self.life.up();
+        let (up, since) = self.history.up();
         up == Some(true) && at.since(since) >= TRAINING
     }
 
-    /// What it should or could run at, where that is more than it does.
-    pub fn reference(&self, look: &LinkLook<'_>) -> Option<Reference> {
-        let run = look.run()?;
-        if !self.is_settled(look.at) {
+    /// The rate that it should or could have, where that is more than it has.
+    pub fn reference(&self, input: &LinkInput<'_>) -> Option<RateReference> {
+        let rate = bandwidth(input.rate()?);
+        if !self.is_settled(input.at) {
             return None;
         }
-        let past = self.had.filter(|had| rate(run) < rate(*had)).map(Reference::Past);
-        let could = || {
-            let best = look.best().filter(|best| rate(run) < rate(*best));
-            best.map(Reference::Capability)
-        };
-        past.or(look.expected).or_else(could)
+        let is_more = |other: &LinkRate| bandwidth(*other) > rate;
+        let past = self.best_rate.filter(is_more).map(RateReference::Past);
+        let capability = input.best().filter(is_more).map(RateReference::Capability);
+        past.or(input.expected).or(capability)
     }
 
-    /// Weighs what speaks for and against it, and settles its verdict.
-    pub fn judge(&mut self, look: &LinkLook<'_>) -> Reasons {
-        self.note_run(look);
-        let mut reasons = self.weigh(look);
-        if look.internal {
-            // No technician can replace it, and what its counters mean is not documented.
+    /// Collects the reasons, and updates the verdict.
+    pub fn evaluate(&mut self, input: &LinkInput<'_>) -> Reasons {
+        self.record_rate(input);
+        let mut reasons = self.reasons(input);
+        if input.internal {
+            // It cannot be replaced, and the meaning of its counters is not documented.
             reasons = Reasons::default();
             reasons.add(Reason::Internal, Verdict::Unknown);
-        } else if look.maintenance {
-            // Whatever is seen while somebody works on it says nothing about the cable.
-            reasons = reasons.at_most(Verdict::Unknown);
+        } else if input.maintenance {
+            // Errors and losses during maintenance are no evidence against the cable.
+            reasons = reasons.capped(Verdict::Unknown);
             reasons.add(Reason::Maintenance, Verdict::Unknown);
         }
         let mut hidden = false;
-        let judged = |end: &EndLook<'_>| !end.mute && !look.internal;
-        for (guilty, end) in self.guilty.iter_mut().zip(&look.ends).filter(|(_, end)| judged(end)) {
+        let counts = |end: &EndInput<'_>| !end.uncounted && !input.internal;
+        for (guilty, end) in self.guilty.iter_mut().zip(&input.ends).filter(|(_, end)| counts(end))
+        {
             let mut errors = Reasons::default();
-            weigh_errors(end, &mut errors);
+            add_errors(end, &mut errors);
             *guilty |= errors.verdict() >= Verdict::Watch;
             hidden |= *guilty && end.is_hidden();
         }
-        self.standing.follow(&reasons, hidden, look.at);
-        if self.standing.verdict().0 < Verdict::Watch {
+        self.verdict.update(&reasons, hidden, input.at);
+        if self.verdict.verdict().0 < Verdict::Watch {
             self.guilty = [false; 2];
         }
-        self.retrained &= self.standing.verdict().0 > Verdict::Unknown;
+        self.retrained &= self.verdict.verdict().0 > Verdict::Unknown;
         reasons
     }
 
-    fn weigh(&self, look: &LinkLook<'_>) -> Reasons {
+    fn reasons(&self, input: &LinkInput<'_>) -> Reasons {
         let mut reasons = Reasons::default();
-        self.weigh_life(look, &mut reasons);
-        let up = self.life.up().0;
-        if let Some((run, reference)) = look.run().zip(self.reference(look)) {
-            weigh_run(run, reference, look.expected == Some(reference), &mut reasons);
+        self.add_losses(input, &mut reasons);
+        let up = self.history.up().0;
+        if let Some((rate, reference)) = input.rate().zip(self.reference(input)) {
+            add_rate(rate, reference, input.expected == Some(reference), &mut reasons);
         }
-        for end in look.ends.iter().filter(|end| !end.mute) {
-            weigh_errors(end, &mut reasons);
-            let counting = end.port.totals.counting();
-            if JUDGED_BY.iter().any(|&counter| counting.is_stuck(counter)) {
+        for end in input.ends.iter().filter(|end| !end.uncounted) {
+            add_errors(end, &mut reasons);
+            let status = end.port.totals.status();
+            if DECISIVE.iter().any(|&counter| status.is_stuck(counter)) {
                 reasons.add(Reason::CounterSaturated, Verdict::Unknown);
             }
-            if FILLING.iter().any(|&counter| counting.is_stuck(counter)) {
-                let is_open = end.port.may_correct_too_much();
-                let weight = if is_open { Verdict::Unknown } else { Verdict::Ok };
+            if FILLING.iter().any(|&counter| status.is_stuck(counter)) {
+                let weight = if end.port.may_exceed_pre_fec_limit() {
+                    Verdict::Unknown
+                } else {
+                    Verdict::Ok
+                };
                 reasons.add(Reason::CounterSaturated, weight);
             }
-            let is_unjudged = end.port.judged == Judgement::Unknown;
-            // Without a valid count of symbol errors the bits cannot be judged; the other counters only
-            // add to what they say.
-            let is_unreadable = is_unjudged && counting.is_impossible(Counter::SymbolErrors);
-            if JUDGED_BY.iter().any(|&counter| counting.is_impossible(counter)) {
+            let is_unknown = end.port.level == BitErrorLevel::Unknown;
+            // Without a valid count of symbol errors the bit error ratio is unknown; the other counters only
+            // add evidence.
+            let is_unreadable = is_unknown && status.is_impossible(Counter::SymbolErrors);
+            if DECISIVE.iter().any(|&counter| status.is_impossible(counter)) {
                 let weight = if is_unreadable { Verdict::Unknown } else { Verdict::Ok };
                 reasons.add(Reason::ImpossibleValue, weight);
             }
-            if end.away || end.port.missed >= MISSED {
+            if end.away || end.port.missed >= MAX_MISSED {
                 reasons.add(Reason::Unanswered, Verdict::Unknown);
-            } else if is_unjudged && !is_unreadable && up == Some(true) {
+            } else if is_unknown && !is_unreadable && up == Some(true) {
                 reasons.add(Reason::TooShort, Verdict::Unknown);
             }
         }
         reasons
     }
 
-    /// Whether it is there, and how often it was not.
-    fn weigh_life(&self, look: &LinkLook<'_>, reasons: &mut Reasons) {
-        let away = look.ends.iter().any(|end| end.away);
-        let (up, since) = self.life.up();
-        if look.ends.iter().any(|end| end.disabled) {
+    /// Adds what its state and its losses are reasons for.
+    fn add_losses(&self, input: &LinkInput<'_>, reasons: &mut Reasons) {
+        let away = input.ends.iter().any(|end| end.away);
+        let (up, since) = self.history.up();
+        if input.ends.iter().any(|end| end.disabled) {
             reasons.add(Reason::Disabled, Verdict::Unknown);
         } else if up == Some(false) && !away {
-            // The cable does what it can where the lanes are trained.
-            let good = look.at.since(since) >= DOWN_FOR_GOOD && !look.trained;
-            reasons.add(Reason::Down, if good { Verdict::Bad } else { Verdict::Watch });
+            // Where the lanes are trained, the cable works.
+            let is_bad = input.at.since(since) >= DOWN_FOR_GOOD && !input.trained;
+            reasons.add(Reason::Down, if is_bad { Verdict::Bad } else { Verdict::Watch });
         } else if up.is_none() {
             reasons.add(Reason::Unanswered, Verdict::Unknown);
         }
-        let (often, by_node) = self.life.flaps_since(look.at, FLAPS.1);
-        let weight = if often >= FLAPS.0 {
+        let (flaps, by_node) = self.history.flaps_since(input.at, FLAPS.1);
+        let weight = if flaps >= FLAPS.0 {
             Some(if by_node { Verdict::Watch } else { Verdict::Bad })
-        } else if self.life.flaps_since(look.at, ONE_FLAP).0 > 0 {
+        } else if self.history.flaps_since(input.at, ONE_FLAP).0 > 0 {
             Some(Verdict::Watch)
         } else {
             None
@@ -300,24 +300,24 @@ impl LinkState {
             let reason = if by_node { Reason::NodeFlapping } else { Reason::Flapping };
             reasons.add(reason, weight);
         }
-        if self.lately_recovered.sum() >= RECOVERIES {
+        if self.recent_recoveries.sum() >= RECOVERIES {
             reasons.add(Reason::Recoveries, Verdict::Watch);
         }
     }
 
-    /// What to try first. While what speaks against it is not seen any more, but the verdict stands, it
-    /// is what it was.
-    pub fn repair(&mut self, reasons: &Reasons, look: &LinkLook<'_>) -> Option<Repair> {
-        let (verdict, _) = self.standing.verdict();
+    /// What to try first. It stays while the reasons are gone and the verdict is held.
+    pub fn repair(&mut self, reasons: &Reasons, input: &LinkInput<'_>) -> Option<Repair> {
+        let (verdict, _) = self.verdict.verdict();
         if verdict < Verdict::Watch || reasons.verdict() >= Verdict::Watch {
-            self.repair = self.remedy(reasons, look);
+            self.repair = self.choose_repair(reasons, input);
         }
         self.repair
     }
 
-    fn remedy(&self, reasons: &Reasons, look: &LinkLook<'_>) -> Option<Repair> {
-        let both = look.ends.iter().all(|end| end.port.judged as u8 >= Judgement::Raised as u8);
-        let (reason, _) = reasons.gravest()?;
+    fn choose_repair(&self, reasons: &Reasons, input: &LinkInput<'_>) -> Option<Repair> {
+        let is_raised = |end: &EndInput<'_>| end.port.level as u8 >= BitErrorLevel::Raised as u8;
+        let both = input.ends.iter().all(is_raised);
+        let (reason, _) = reasons.worst()?;
         match reason {
             Reason::BitErrors
             | Reason::PreFec
@@ -326,15 +326,15 @@ impl LinkState {
             | Reason::Width
                 if reasons.verdict() >= Verdict::Watch =>
             {
-                // Errors one way are a bad or loose transceiver, or dirt; both ways have the cable in
-                // common (Zhuo et al., SIGCOMM 2017).
+                // Errors in one direction are caused by a bad or loose transceiver, or dirt; errors in both by
+                // the cable, which they have in common (Zhuo et al., SIGCOMM 2017).
                 Some(match (both, self.retrained) {
                     (true, _) => Repair::SwapCable,
                     (false, false) => Repair::Reseat,
                     (false, true) => Repair::SwapTransceiver,
                 })
             }
-            Reason::Down if look.trained => None,
+            Reason::Down if input.trained => None,
             Reason::Flapping | Reason::Recoveries | Reason::Speed | Reason::Down => {
                 Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
             }
@@ -346,42 +346,44 @@ impl LinkState {
     }
 }
 
-/// Weighs a rate below a reference. A lane that is lost is a fault of this link; a slower speed may be
-/// all that its cable is made for. What both ends could do is no more than information, unless it is
-/// `expected`: devices that run at less by design list more.
-fn weigh_run(run: Run, reference: Reference, expected: bool, reasons: &mut Reasons) {
-    let (Reference::Past(more) | Reference::Peers(more) | Reference::Capability(more)) = reference;
-    if matches!(reference, Reference::Capability(_)) && !expected {
+/// Adds a rate below a reference. A lost lane is a fault of this link; a lower speed may be all that its cable
+/// supports. The capability of both ends is only information, unless it is `expected`: devices that have a
+/// lower rate by design report more.
+fn add_rate(rate: LinkRate, reference: RateReference, expected: bool, reasons: &mut Reasons) {
+    let (RateReference::Past(more) | RateReference::Peers(more) | RateReference::Capability(more)) =
+        reference;
+    if matches!(reference, RateReference::Capability(_)) && !expected {
         reasons.add(Reason::BelowCapability, Verdict::Ok);
         return;
     }
-    if run.0 < more.0 {
+    if rate.0 < more.0 {
         reasons.add(Reason::Width, Verdict::Bad);
     }
-    if run.1 < more.1 {
+    if rate.1 < more.1 {
         reasons.add(Reason::Speed, Verdict::Watch);
     }
 }
 
-fn weigh_errors(end: &EndLook<'_>, reasons: &mut Reasons) {
+/// Adds the errors that an end receives, and its part in a congestion.
+fn add_errors(end: &EndInput<'_>, reasons: &mut Reasons) {
     let port = end.port;
-    match port.judged {
-        Judgement::Over => reasons.add(Reason::BitErrors, Verdict::Bad),
-        Judgement::Raised => reasons.add(Reason::BitErrors, Verdict::Watch),
-        Judgement::Fine | Judgement::Unknown => {}
+    match port.level {
+        BitErrorLevel::Over => reasons.add(Reason::BitErrors, Verdict::Bad),
+        BitErrorLevel::Raised => reasons.add(Reason::BitErrors, Verdict::Watch),
+        BitErrorLevel::Fine | BitErrorLevel::Unknown => {}
     }
-    if port.mends_too_much() {
+    if port.exceeds_pre_fec_limit() {
         reasons.add(Reason::PreFec, Verdict::Watch);
     }
-    if port.spoils_too_much() {
-        // Losses that come with the load are the receiver's, who had no room.
-        let weight = if port.follows_load() { Verdict::Ok } else { Verdict::Watch };
+    if port.exceeds_packet_error_limit() {
+        // Errors that follow the load are losses of a receiver without room.
+        let weight = if port.errors_follow_load() { Verdict::Ok } else { Verdict::Watch };
         reasons.add(Reason::ReceiveErrors, weight);
     }
-    if port.lately(Lately::Integrity) >= INTEGRITY {
+    if port.recent(RecentCounter::LinkIntegrity) >= INTEGRITY {
         reasons.add(Reason::LinkIntegrity, Verdict::Watch);
     }
-    if port.lately(Lately::Marked) > 0.0 {
+    if port.recent(RecentCounter::RemotePhysicalErrors) > 0.0 {
         reasons.add(Reason::Marked, Verdict::Ok);
     }
     match end.role {

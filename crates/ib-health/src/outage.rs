@@ -1,9 +1,9 @@
-//! What a link went through: losses, how long they were, and what caused them.
+//! The losses of a link: how many, how long, and what caused them.
 //!
-//! A loss shows in several ways, and each may be missing: a sweep sees the link without its state
-//! Active; LinkDowned rises, at both ends if the link was lost, at one if the node at the other was
-//! reset, at none if the devices do not count; the kernel of this host reports it at once. All of them
-//! are one story per link, and one loss is counted once.
+//! A loss shows in several ways, each of which may be missing: a sweep reads a state that is not Active;
+//! LinkDowned rises, at both ends if the link was lost, at one if the node at the other was reset, at none if
+//! the devices do not count; the kernel of this host reports an event at once. A [`LinkHistory`] combines all
+//! of them, and counts one loss once.
 
 mod cause;
 mod downtime;
@@ -13,39 +13,39 @@ use std::time::Duration;
 
 use ib_mad::Moment;
 
-use cause::Cause;
-use downtime::Spells;
+use cause::LossCause;
+use downtime::{DownPeriod, DownPeriods};
 pub use downtime::{Downtime, Loss};
 
-/// The bounds of the histogram of outages, in seconds. What ends a job is how long it had to wait:
-/// the time-outs of NCCL and MPI are about 7 and 14 s with common settings.
+/// The bounds of the histogram of outages, in seconds. A job fails when it has to wait for too long: the
+/// timeouts of NCCL and MPI are about 7 and 14 s with common settings.
 pub const BOUNDS: [f64; 7] = [1.0, 5.0, 7.0, 14.0, 30.0, 60.0, 300.0];
 
-/// After a link is up again, this many sweeps may pass until both ends have been read: a host that
-/// comes back is asked after its next discovery.
-const PATIENCE: u8 = 4;
+/// Sweeps after a link is up again in which both ends are to be read: a host that comes back is queried after
+/// the next discovery.
+const MAX_SWEEPS: u8 = 4;
 
-/// How many of the latest losses are kept in full, for those who record them and may miss sweeps.
-const KEPT: usize = 16;
+/// How many of the latest losses are kept in full, for a recorder that may miss sweeps.
+const MAX_LOSSES: usize = 16;
 
-/// Why a link was down although nothing is wrong with it.
+/// Why a link was down without being at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedCause {
     /// A node at its end was rebooted or reset.
     Reboot,
-    /// The site announced it.
+    /// The site had announced maintenance.
     Maintenance,
 }
 
-impl Expected {
+impl ExpectedCause {
     /// All of them.
-    pub const ALL: [Expected; 2] = [Expected::Reboot, Expected::Maintenance];
+    pub const ALL: [ExpectedCause; 2] = [ExpectedCause::Reboot, ExpectedCause::Maintenance];
 
     /// As metrics write it.
     pub fn label(self) -> &'static str {
         match self {
-            Expected::Reboot => "reboot",
-            Expected::Maintenance => "maintenance",
+            ExpectedCause::Reboot => "reboot",
+            ExpectedCause::Maintenance => "maintenance",
         }
     }
 }
@@ -53,113 +53,114 @@ impl Expected {
 /// A link's outages so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outages {
-    /// Unexpected losses of the link; one that both ends count is one.
+    /// Unexpected losses of the link; one that both ends count counts once.
     pub flaps: u32,
     /// Expected losses, by cause.
-    pub expected: [u32; Expected::ALL.len()],
+    pub expected: [u32; ExpectedCause::ALL.len()],
     /// How long flaps kept it down.
     pub down: Downtime,
     /// How long expected losses kept it down.
     pub expected_down: Downtime,
-    /// How many flaps that were seen were at most so long as each bound, and longer than the one
-    /// before; the last place has the longer ones. The length is the middle of what is possible.
+    /// The flaps that were seen, by length: at most as long as each bound, and longer than the one before;
+    /// the last are longer than all bounds. The length is the middle of its bounds.
     pub lengths: [u16; BOUNDS.len() + 1],
     /// The sum of those lengths.
     pub lengths_sum: Duration,
-    /// Times that it retrained by itself (LinkErrorRecovery), at the end that counted more.
+    /// How often it retrained by itself (LinkErrorRecovery), at the end that counted more.
     pub recoveries: u32,
-    /// When it went down or came up last.
+    /// When it last went down or came up.
     pub last_change: Option<Moment>,
 }
 
 /// What a sweep knows of a link. Arrays are by end.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
-    /// When its state was asked for.
+pub struct LinkSample {
+    /// When its state was queried.
     pub at: Moment,
     /// Whether it carries traffic, if that is known.
     pub up: Option<bool>,
-    /// A port of it is Active again after a discovery found its cable without a link: the next discovery
-    /// shows whether it is the same cable.
+    /// One of its ports is Active again after a discovery found no link there: the next discovery shows
+    /// whether it is the same cable.
     pub returned: bool,
     /// When the counters were read.
     pub read: [Option<Moment>; 2],
-    /// The totals of LinkDowned, as far as they were read and are not saturated.
+    /// The totals of LinkDowned, where they were read and are not saturated.
     pub downed: [Option<u32>; 2],
     /// How often counters were reset.
     pub resets: [u32; 2],
-    /// The traffic counters show something: if the device resets, they fall.
+    /// The traffic counters are not zero: if the device resets, they fall.
     pub shows_traffic: [bool; 2],
-    /// The node is a switch. Switches count each LinkDowned; a ConnectX-7 with firmware 28.40 was seen
-    /// to leave the 64-bit counter at 0.
+    /// The node is a switch. Switches count each LinkDowned; a ConnectX-7 with firmware 28.40 was seen to
+    /// leave the 64-bit counter at 0.
     pub is_switch: [bool; 2],
-    /// The node does not answer or is gone.
+    /// The node does not respond or is gone.
     pub away: [bool; 2],
-    /// The site announced that this link would be down now.
+    /// The link is in a maintenance window.
     pub maintenance: bool,
 }
 
-/// Losses whose cause is not known yet.
+/// Losses that are not classified yet.
 #[derive(Clone, Debug, Default)]
-struct Pending {
-    spells: Spells,
+struct PendingLosses {
+    periods: DownPeriods,
     /// Sweeps since the link is up again.
     sweeps: u8,
     away: [bool; 2],
-    /// The node answered while the link was down, and its counters had not been reset until then.
+    /// The node responded while the link was down, and its counters had not been reset until then.
     stayed: [bool; 2],
     maintenance: bool,
 }
 
-/// Sweeps in a row that saw a port Active while the discovery knows of no link there.
+/// Consecutive sweeps that saw a port Active where the discovery found no link.
 #[derive(Clone, Copy, Debug)]
-struct Returned {
+struct ReturnedPort {
     first: Moment,
     last: Moment,
     sweeps: u8,
 }
 
-/// How many of the latest flaps are remembered with their times.
-const REMEMBERED: usize = 3;
+/// How many of the latest flaps are kept with their times.
+const RECENT_FLAPS: usize = 3;
 
 /// The state machine of one link.
 #[derive(Clone, Debug, Default)]
-pub struct Life {
+pub struct LinkHistory {
     up: Option<bool>,
-    /// It was up at least once: what never was up cannot be lost.
+    /// It was up at least once: a link that was never up cannot be lost.
     was_up: bool,
     /// Since when `up` is what it is.
     since: Moment,
-    /// The last moment at which it was known to be up.
+    /// The last time it was known to be up.
     last_up: Moment,
-    returned: Option<Returned>,
-    /// News from before this moment is outdated.
+    returned: Option<ReturnedPort>,
+    /// States and events from before this moment are outdated.
     as_of: Moment,
     outages: Outages,
-    /// LinkDowned as far as it is accounted for, and the resets seen until then.
+    /// LinkDowned as far as its losses are counted, and the resets seen until then.
     accounted: [Option<u32>; 2],
     resets: [u32; 2],
     /// When the counters were read last.
     read: [Moment; 2],
-    /// The traffic counters showed something then, so that a reset of the device shows.
+    /// The traffic counters were not zero then, so that a reset of the device is visible.
     shows_traffic: [bool; 2],
-    /// Losses that were settled without this end, which may have counted them and was not read since.
-    untold: [u32; 2],
-    /// Nodes that were away while nothing was known of the link, until both ends have been read.
+    /// Losses that were classified without this end, which was not read since then and may have counted
+    /// them.
+    unreported: [u32; 2],
+    /// Nodes that were away while the link's state was not known, until both ends have been read.
     was_away: [bool; 2],
     /// Few links are down at a time.
-    pending: Option<Box<Pending>>,
+    pending: Option<Box<PendingLosses>>,
     /// It came up since the latest sweep.
     came_up: bool,
-    /// In whole seconds: nanoseconds are not needed, and these are kept for each link.
-    flaps: [u32; REMEMBERED],
-    /// Of those, the ones that one end alone counted.
-    by_node: [bool; REMEMBERED],
+    /// When the latest flaps ended, in whole seconds to save memory.
+    flaps: [u32; RECENT_FLAPS],
+    /// Whether one end alone counted them.
+    by_node: [bool; RECENT_FLAPS],
     losses: Option<Arc<[Loss]>>,
 }
 
-impl Life {
-    /// What it went through so far.
+impl LinkHistory {
+    /// Its outages so far.
     pub fn outages(&self) -> &Outages {
         &self.outages
     }
@@ -174,137 +175,139 @@ impl Life {
         (self.up, self.since)
     }
 
-    /// Whether its port is Active again and a discovery will soon show that it is the same cable.
-    pub fn is_back(&self) -> bool {
-        self.returned.is_some_and(|returned| returned.sweeps <= PATIENCE)
+    /// Whether its port is Active again and the next discovery will soon show whether it is the same cable.
+    pub fn has_returned(&self) -> bool {
+        self.returned.is_some_and(|returned| returned.sweeps <= MAX_SWEEPS)
     }
 
-    /// How many of its latest three flaps are no older than this, and whether each of them was a
-    /// node's.
+    /// How many of its latest three flaps are no older than `within`, and whether all of them were caused by a
+    /// node.
     pub fn flaps_since(&self, now: Moment, within: Duration) -> (usize, bool) {
-        let known = REMEMBERED.min(self.outages.flaps as usize);
+        let known = RECENT_FLAPS.min(self.outages.flaps as usize);
         let now = u64::from(now.whole_seconds());
-        let young = |at: &u32| now.saturating_sub(u64::from(*at)) <= within.as_secs();
-        let count = self.flaps[..known].iter().filter(|at| young(at)).count();
+        let is_recent = |at: &u32| now.saturating_sub(u64::from(*at)) <= within.as_secs();
+        let count = self.flaps[..known].iter().filter(|at| is_recent(at)).count();
         (count, count > 0 && self.by_node[..count].iter().all(|by_node| *by_node))
     }
 
-    /// Takes down how often it retrained by itself.
-    pub fn recovered(&mut self, times: u32) {
+    /// Records how often it retrained by itself.
+    pub fn set_recoveries(&mut self, times: u32) {
         self.outages.recoveries = self.outages.recoveries.max(times);
     }
 
-    /// A port of it reported that it was lost, or is back.
-    pub fn hear(&mut self, up: bool, at: Moment) {
-        if at >= self.as_of {
-            if !up && self.up.is_none() {
-                // A link that was never seen and reports that it broke was up.
-                (self.up, self.was_up) = (Some(true), true);
-            }
-            self.returned = None;
-            self.turn(up, at, true);
-            self.as_of = at;
+    /// One of its ports reported that the link went down or came up. Returns whether it changed.
+    pub fn handle_event(&mut self, up: bool, at: Moment) -> bool {
+        if at < self.as_of {
+            return false;
         }
+        let was = self.up;
+        if !up && was.is_none() {
+            // A link that was never seen and reports its loss was up.
+            (self.up, self.was_up) = (Some(true), true);
+        }
+        self.returned = None;
+        self.set_state(up, at, true);
+        self.as_of = at;
+        was != self.up
     }
 
-    /// Takes in a sweep. Returns whether the link came up since the one before, or may have.
-    pub fn follow(&mut self, look: &Look) -> bool {
-        if look.at >= self.as_of {
-            self.follow_state(look);
+    /// Adds a sweep. Returns whether the link came up since the one before, or may have.
+    pub fn update(&mut self, sample: &LinkSample) -> bool {
+        if sample.at >= self.as_of {
+            self.update_state(sample);
         }
-        if look.up.is_none() {
-            self.was_away = [0, 1].map(|end| self.was_away[end] || look.away[end]);
+        if sample.up.is_none() {
+            self.was_away = [0, 1].map(|end| self.was_away[end] || sample.away[end]);
         }
         if self.up == Some(false) && !self.was_up {
-            // It is new, and waits for its subnet manager: what its ends count meanwhile is no loss.
-            self.account(look);
+            // It is new, and waits for its subnet manager: what its ends count until then is no loss.
+            self.mark_accounted(sample);
             return false;
         }
         let more = [0, 1].map(|end| {
-            let (was, now) = (self.accounted[end]?, look.downed[end]?);
-            Some(now.wrapping_sub(was).saturating_sub(self.untold[end]))
+            let (was, now) = (self.accounted[end]?, sample.downed[end]?);
+            Some(now.wrapping_sub(was).saturating_sub(self.unreported[end]))
         });
         let is_new = self.came_up && self.pending.is_none();
-        let is_news = !is_new && self.count(more, look);
-        for (read, now) in self.read.iter_mut().zip(look.read) {
+        let has_more_losses = !is_new && self.count_downed(more, sample);
+        for (read, now) in self.read.iter_mut().zip(sample.read) {
             *read = now.unwrap_or(*read);
         }
         if self.up == Some(false) {
-            // A node that is away while the link is down may come back with its counters at zero.
             let pending = self.pending.get_or_insert_default();
             pending.sweeps = 0;
             for end in 0..2 {
-                pending.away[end] |= look.away[end];
-                let same = look.read[end].is_some() && look.resets[end] == self.resets[end];
-                pending.stayed[end] |= same && !look.away[end];
+                pending.away[end] |= sample.away[end];
+                let same = sample.read[end].is_some() && sample.resets[end] == self.resets[end];
+                pending.stayed[end] |= same && !sample.away[end];
             }
-            pending.maintenance |= look.maintenance;
+            pending.maintenance |= sample.maintenance;
             self.came_up = false;
             return false;
         }
         let lost = !is_new && more.iter().flatten().any(|&more| more > 0);
-        // A reset shows a reboot only if the other end, too, shows what it counted meanwhile.
-        let half_told = [0, 1].into_iter().any(|end| {
-            let is_reset = more[end].is_some() && look.resets[end] != self.resets[end];
-            is_reset && self.accounted[1 - end].is_some() && look.downed[1 - end].is_none()
+        // A reset shows a reboot only once the other end, too, shows what it counted.
+        let is_incomplete = [0, 1].into_iter().any(|end| {
+            let is_reset = more[end].is_some() && sample.resets[end] != self.resets[end];
+            is_reset && self.accounted[1 - end].is_some() && sample.downed[1 - end].is_none()
         });
-        if lost || half_told || self.pending.is_some() {
+        if lost || is_incomplete || self.pending.is_some() {
             let pending = self.pending.get_or_insert_default();
             pending.sweeps += 1;
-            pending.maintenance |= look.maintenance;
+            pending.maintenance |= sample.maintenance;
             for (away, was) in pending.away.iter_mut().zip(self.was_away) {
                 *away |= was;
             }
-            // One end may have been read before the loss and the other after it, so an end that was
-            // silent or has counted nothing is read once more.
-            let told = more.iter().all(Option::is_some) && self.up == Some(true) && !is_news;
-            if pending.sweeps >= PATIENCE || (told && pending.sweeps >= 2) {
-                self.settle(more, look);
+            // One end may have been read before the loss and the other after it, so both are read twice.
+            let complete =
+                more.iter().all(Option::is_some) && self.up == Some(true) && !has_more_losses;
+            if pending.sweeps >= MAX_SWEEPS || (complete && pending.sweeps >= 2) {
+                self.classify(more, sample);
             }
         } else {
-            self.account(look);
+            self.mark_accounted(sample);
         }
         std::mem::take(&mut self.came_up) || lost
     }
 
-    fn follow_state(&mut self, look: &Look) {
-        let Some(up) = look.up else {
-            if look.returned && self.up == Some(false) {
-                let Returned { first, sweeps, .. } =
-                    self.returned.unwrap_or(Returned { first: look.at, last: look.at, sweeps: 0 });
+    fn update_state(&mut self, sample: &LinkSample) {
+        let at = sample.at;
+        let Some(up) = sample.up else {
+            if sample.returned && self.up == Some(false) {
+                let (first, sweeps) = self.returned.map_or((at, 0), |it| (it.first, it.sweeps));
                 let sweeps = sweeps.saturating_add(1);
-                self.returned = Some(Returned { first, last: look.at, sweeps });
+                self.returned = Some(ReturnedPort { first, last: at, sweeps });
             }
             return;
         };
-        // The discovery has found the cable again, so the link was up when its port was Active first. If
-        // it is lost before that, it was up all the same.
-        if let Some(Returned { first, last, .. }) = self.returned.take() {
-            self.turn(true, first, false);
+        // The discovery found the cable again, or the link is down again: either way it was up when its
+        // port was first Active.
+        if let Some(ReturnedPort { first, last, .. }) = self.returned.take() {
+            self.set_state(true, first, false);
             self.last_up = last;
         }
-        self.turn(up, look.at, false);
-        self.as_of = look.at;
+        self.set_state(up, at, false);
+        self.as_of = at;
     }
 
-    /// `exact`: it changed at this moment. Otherwise that was seen at this moment.
-    fn turn(&mut self, up: bool, at: Moment, exact: bool) {
+    /// Sets the link's state: it changed at this moment if `exact`, and was seen at it otherwise.
+    fn set_state(&mut self, up: bool, at: Moment, exact: bool) {
         let was = self.up.replace(up);
         match (was, up) {
             (Some(true), false) => {
                 let up_before = if exact { at } else { self.last_up };
-                self.pending.get_or_insert_default().spells.open(up_before, at);
+                self.pending.get_or_insert_default().periods.open(up_before, at);
             }
             (Some(false), true) => {
                 self.came_up = true;
                 if let Some(pending) = &mut self.pending {
-                    pending.spells.close(at, exact);
+                    pending.periods.close(at, exact);
                     pending.sweeps = 0;
                 }
             }
             (Some(false), false) => {
                 if let Some(pending) = &mut self.pending {
-                    pending.spells.see_down(at);
+                    pending.periods.extend(at);
                 }
             }
             (None, _) | (Some(true), true) => {}
@@ -322,66 +325,67 @@ impl Life {
         }
     }
 
-    /// Takes in what LinkDowned has grown by since it was accounted for. Returns whether that shows
-    /// losses that were not known.
-    fn count(&mut self, more: [Option<u32>; 2], look: &Look) -> bool {
+    /// Adds the losses that LinkDowned shows beyond those counted. Returns whether there are more than were
+    /// known.
+    fn count_downed(&mut self, more: [Option<u32>; 2], sample: &LinkSample) -> bool {
         let Some(counted) = more.into_iter().flatten().max() else { return false };
         if counted == 0 && self.pending.is_none() {
             return false;
         }
-        // The end that was read more recently before bounds it more closely.
+        // The end with the more recent previous reading bounds the time more closely.
         let read = (0..2).filter(|&end| more[end] == Some(counted));
-        let read = read.map(|end| (self.read[end], look.read[end].unwrap_or(look.at)));
-        let (before, at) = read.max().unwrap_or((look.at, look.at));
-        self.pending.get_or_insert_default().spells.count(counted, before, at)
+        let read = read.map(|end| (self.read[end], sample.read[end].unwrap_or(sample.at)));
+        let (before, at) = read.max().unwrap_or((sample.at, sample.at));
+        self.pending.get_or_insert_default().periods.count(counted, before, at)
     }
 
-    fn account(&mut self, look: &Look) {
-        if look.downed.iter().all(Option::is_some) {
+    /// The losses that LinkDowned shows until now are counted.
+    fn mark_accounted(&mut self, sample: &LinkSample) {
+        if sample.downed.iter().all(Option::is_some) {
             self.was_away = [false; 2];
         }
         for end in 0..2 {
-            if look.read[end].is_some() {
-                self.shows_traffic[end] = look.shows_traffic[end];
+            if sample.read[end].is_some() {
+                self.shows_traffic[end] = sample.shows_traffic[end];
             }
-            if look.downed[end].is_some() {
-                self.accounted[end] = look.downed[end];
-                self.resets[end] = look.resets[end];
-                self.untold[end] = 0;
+            if sample.downed[end].is_some() {
+                self.accounted[end] = sample.downed[end];
+                self.resets[end] = sample.resets[end];
+                self.unreported[end] = 0;
             }
         }
     }
 
-    /// Both ends have been read since the link is up again, or will not be: decides what caused its
-    /// losses.
-    fn settle(&mut self, more: [Option<u32>; 2], look: &Look) {
+    /// Decides what caused the pending losses: both ends have been read since the link is up again, or will not
+    /// be.
+    fn classify(&mut self, more: [Option<u32>; 2], sample: &LinkSample) {
         let Some(pending) = self.pending.take() else { return };
-        let cause = self.cause(&pending, more, look);
-        self.account(look);
-        let times = pending.spells.times();
-        for (untold, downed) in self.untold.iter_mut().zip(look.downed) {
+        let cause = self.cause(&pending, more, sample);
+        self.mark_accounted(sample);
+        let times = pending.periods.times();
+        for (unreported, downed) in self.unreported.iter_mut().zip(sample.downed) {
             if downed.is_none() {
-                *untold = untold.saturating_add(times);
+                *unreported = unreported.saturating_add(times);
             }
         }
-        let spells = pending.spells.into_over();
-        let (Some(first), Some(last)) = (spells.first(), spells.last()) else { return };
+        let periods = pending.periods.into_closed();
+        let (Some(first), Some(last)) = (periods.first(), periods.last()) else { return };
         if !last.was_seen() {
             self.outages.last_change = self.outages.last_change.max(Some(last.at));
         }
-        if let Cause::Expected(why) = cause {
+        if let LossCause::Expected(expected) = cause {
             // A node that boots may train its links more than once; that is one reboot.
-            self.outages.expected[why as usize] += 1;
+            self.outages.expected[expected as usize] += 1;
             let mut down = Downtime::default();
-            for spell in &spells {
-                down += spell.down;
+            for period in &periods {
+                down += period.down;
             }
             self.outages.expected_down += down;
-            let until = spells.iter().filter_map(|spell| spell.until).max();
-            self.keep(Loss {
+            let until = periods.iter().filter_map(|period| period.until).max();
+            self.push_loss(Loss {
                 number: 0,
                 times: 1,
-                expected: Some(why),
+                expected: Some(expected),
                 at: first.at,
                 until,
                 down,
@@ -389,31 +393,31 @@ impl Life {
             });
             return;
         }
-        for spell in spells {
-            let downtime::Spell { at, until, times, down } = spell;
+        for period in periods {
+            let DownPeriod { at, until, times, down } = period;
             self.outages.flaps = self.outages.flaps.saturating_add(times);
             self.outages.down += down;
-            if spell.was_seen() {
+            if period.was_seen() {
                 let length = down.middle();
                 let place = BOUNDS.partition_point(|bound| length.as_secs_f64() > *bound);
                 self.outages.lengths[place] = self.outages.lengths[place].saturating_add(1);
                 self.outages.lengths_sum = self.outages.lengths_sum.saturating_add(length);
             }
-            for _ in 0..times.min(REMEMBERED as u32) {
+            for _ in 0..times.min(RECENT_FLAPS as u32) {
                 self.flaps.rotate_right(1);
                 self.by_node.rotate_right(1);
                 self.flaps[0] = until.unwrap_or(at).whole_seconds();
-                self.by_node[0] = cause == Cause::Node;
+                self.by_node[0] = cause == LossCause::Node;
             }
             let flaps = self.outages.flaps;
-            self.keep(Loss { number: 0, times, expected: None, at, until, down, flaps });
+            self.push_loss(Loss { number: 0, times, expected: None, at, until, down, flaps });
         }
     }
 
-    fn keep(&mut self, loss: Loss) {
+    fn push_loss(&mut self, loss: Loss) {
         let known = self.losses.as_deref().unwrap_or_default();
         let number = known.last().map_or(0, |last| last.number).saturating_add(1);
-        let kept = known.iter().skip((known.len() + 1).saturating_sub(KEPT)).copied();
+        let kept = known.iter().skip((known.len() + 1).saturating_sub(MAX_LOSSES)).copied();
         self.losses = Some(kept.chain([Loss { number, ..loss }]).collect());
     }
 }

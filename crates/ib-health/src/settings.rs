@@ -1,4 +1,4 @@
-//! What a site may want otherwise: limits, and what it works on.
+//! Settings of a site: limits and maintenance windows.
 
 use std::time::SystemTime;
 
@@ -7,65 +7,65 @@ use ib_mad::{Guid, PortNumber};
 
 use super::bit_errors::LimitTable;
 
-/// How links are judged.
+/// How links are evaluated.
 #[derive(Clone, Debug, Default)]
 pub struct HealthSettings {
-    /// How many bits may be wrong.
+    /// Limits of bit error ratios.
     pub limits: LimitTable,
 }
 
-/// A node as people call it.
+/// A node by its GUID or name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeRef {
+pub enum NodeSelector {
     /// By its GUID.
     Guid(Guid),
     /// By its name.
     Name(String),
 }
 
-impl NodeRef {
-    /// A name, unless it is written like a GUID: `0x` and 16 digits.
+impl NodeSelector {
+    /// A name, unless it has the form of a GUID: `0x` and 16 digits.
     pub fn new(text: &str) -> Self {
         let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 16);
         match digits.and_then(|digits| digits.parse().ok()) {
-            Some(guid) => NodeRef::Guid(guid),
-            None => NodeRef::Name(text.to_owned()),
+            Some(guid) => NodeSelector::Guid(guid),
+            None => NodeSelector::Name(text.to_owned()),
         }
     }
 
-    fn is(&self, fabric: &Fabric, node: NodeIndex) -> bool {
+    fn matches(&self, fabric: &Fabric, node: NodeIndex) -> bool {
         let node = fabric.node(node);
         match self {
-            NodeRef::Guid(guid) => node.identity.guid == *guid,
-            NodeRef::Name(name) => node.has_name(name),
+            NodeSelector::Guid(guid) => node.identity.guid == *guid,
+            NodeSelector::Name(name) => node.has_name(name),
         }
     }
 }
 
-/// Something that is worked on: what goes down there is expected to.
+/// A maintenance window: links there are expected to go down.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Work {
+pub struct MaintenanceWindow {
     /// The node.
-    pub node: NodeRef,
-    /// One port of it, and the cable there; all of them, if none is named.
+    pub node: NodeSelector,
+    /// One of its ports, with the link there; `None` for all.
     pub port: Option<PortNumber>,
-    /// From when on; from always, if that is not said.
+    /// When it begins; `None` if it always has.
     pub from: Option<SystemTime>,
-    /// Until when; without end, if that is not said.
+    /// When it ends; `None` if it does not.
     pub until: Option<SystemTime>,
 }
 
-impl Work {
-    /// Whether it goes on at a time.
-    pub fn is_on(&self, at: SystemTime) -> bool {
+impl MaintenanceWindow {
+    /// Whether it is active at a time.
+    pub fn is_active(&self, at: SystemTime) -> bool {
         self.from.is_none_or(|from| from <= at) && self.until.is_none_or(|until| at < until)
     }
 
-    /// The ports that it concerns.
+    /// The ports that it covers.
     pub fn ports<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = PortIndex> + 'a {
         fabric
             .node_indexes()
-            .filter(|&node| self.node.is(fabric, node))
+            .filter(|&node| self.node.matches(fabric, node))
             .flat_map(|node| fabric.ports_of(node))
             .filter(|&port| self.port.is_none_or(|number| fabric.port(port).number == number))
     }
@@ -80,33 +80,34 @@ mod tests {
     use ib_mad::node::NodeKind;
 
     #[test]
-    fn work_concerns_a_node_or_one_of_its_ports_for_a_while() {
+    fn maintenance_covers_a_node_or_a_port_for_a_time() {
         let fabric =
             fabric(vec![found(1, NodeKind::Switch, 3), found(2, NodeKind::Ca, 1)], &[], None);
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let work = |node: &str, port| Work {
-            node: NodeRef::new(node),
+        let window = |node: &str, port| MaintenanceWindow {
+            node: NodeSelector::new(node),
             port,
             from: Some(at(10)),
             until: Some(at(20)),
         };
-        let ports =
-            |work: &Work| work.ports(&fabric).map(|port| fabric.end(port)).collect::<Vec<_>>();
-        assert_eq!(ports(&work("node 2", None)), [end(2, 1)]);
-        assert_eq!(ports(&work("0x0000000000000001", Some(2))), [end(1, 2)]);
-        assert_eq!(ports(&work("0x0000000000000001", None)).len(), 4);
-        assert_eq!(ports(&work("nobody", None)), []);
+        let ports = |window: &MaintenanceWindow| {
+            window.ports(&fabric).map(|port| fabric.end(port)).collect::<Vec<_>>()
+        };
+        assert_eq!(ports(&window("node 2", None)), [end(2, 1)]);
+        assert_eq!(ports(&window("0x0000000000000001", Some(2))), [end(1, 2)]);
+        assert_eq!(ports(&window("0x0000000000000001", None)).len(), 4);
+        assert_eq!(ports(&window("nobody", None)), []);
         // A name that two nodes share means both of them.
         let mut twins = [3, 4].map(|guid| found(guid, NodeKind::Ca, 1));
         for twin in &mut twins {
             twin.identity.description = "node 9".into();
         }
         let twins = self::fabric(twins.to_vec(), &[], None);
-        let of = |name: &str| work(name, None).ports(&twins).count();
-        assert_eq!(["node 9", "node 9#000003", "node 9#00"].map(of), [2, 1, 0]);
-        let work = work("node 2", None);
-        let on = [9, 10, 19, 20].map(|seconds| work.is_on(at(seconds)));
-        assert_eq!(on, [false, true, true, false]);
-        assert!(Work { from: None, until: None, ..work }.is_on(at(0)));
+        let count = |name: &str| window(name, None).ports(&twins).count();
+        assert_eq!(["node 9", "node 9#000003", "node 9#00"].map(count), [2, 1, 0]);
+        let window = window("node 2", None);
+        let active = [9, 10, 19, 20].map(|seconds| window.is_active(at(seconds)));
+        assert_eq!(active, [false, true, true, false]);
+        assert!(MaintenanceWindow { from: None, until: None, ..window }.is_active(at(0)));
     }
 }

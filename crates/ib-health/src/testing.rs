@@ -1,29 +1,23 @@
-//! Findings made by hand, on a small fabric.
+//! Assessments made by hand, on a small fabric: for tests of this and other crates.
+#![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "for tests only")]
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use crate::bit_errors::{BitErrors, Judgement};
-use crate::bit_errors::{Measured, Window};
-use crate::congestion::Wait;
-use crate::evidence::*;
-use crate::findings::Counting;
-use crate::findings::{Findings, LinkFindings, PortFindings};
-use crate::outage::{Downtime, Outages};
-use crate::{Reason, Verdict};
+use crate::Verdict;
+use crate::assessment::{Assessment, CounterStatus, LinkAssessment, PortAssessment};
+use crate::bit_errors::{BerWindow, BitErrorLevel, BitErrors, Measurement};
+use crate::outage::Outages;
 use ib_fabric::Fabric;
 use ib_fabric::assembly::DiscoveredFabric;
 use ib_fabric::names::NodeNameMap;
-use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, found};
 use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
 use ib_mad::Counter;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::PortStatus;
 use ib_mad::{Moment, Reading};
-use std::time::Duration;
 
 /// Switch `leaf`, with `host-a` on its port 1, `host-b` on its port 2, and nothing on its port 3.
 pub fn snapshot() -> Snapshot {
@@ -35,22 +29,23 @@ pub fn snapshot() -> Snapshot {
     let fabric = Fabric::assemble(found, &names, Moment(0), None);
     let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
     let ended = Moment::default() + Duration::from_secs(1000);
-    let mut snapshot = Snapshot { ended, ..Snapshot::blank(Arc::new(fabric), anchor) };
+    let began = ended.before(Duration::from_secs(4));
+    let mut snapshot = Snapshot { began, ended, ..Snapshot::blank(Arc::new(fabric), anchor) };
     snapshot.readings.fill(Some(Reading::empty(ended)));
     snapshot
 }
 
-/// Nothing found but that all links are fine, since 100 s after the beginning.
-pub fn fine(snapshot: &Snapshot) -> Findings {
-    Findings {
-        ports: vec![PortFindings::default(); snapshot.fabric.ports.len()],
+/// All links are ok since 100 s after the beginning.
+pub fn fine(snapshot: &Snapshot) -> Assessment {
+    Assessment {
+        ports: vec![PortAssessment::default(); snapshot.fabric.ports.len()],
         links: snapshot.fabric.links().map(of_link).collect(),
-        ..Findings::default()
+        ..Assessment::default()
     }
 }
 
-fn of_link(link: Link) -> LinkFindings {
-    LinkFindings {
+fn of_link(link: Link) -> LinkAssessment {
+    LinkAssessment {
         link,
         verdict: Verdict::Ok,
         since: Moment::default() + Duration::from_secs(100),
@@ -69,27 +64,29 @@ pub fn port(snapshot: &Snapshot, guid: u64, number: u8) -> PortIndex {
     snapshot.fabric.find(end(guid, number)).unwrap()
 }
 
-/// A counter that was full, and is so still or not.
-pub fn saturated(counter: Counter, stuck: bool) -> Counting {
-    let bit = 1 << counter as usize;
-    Counting { saturated: bit, stuck: if stuck { bit } else { 0 }, ..Counting::default() }
+/// A counter that was full, and still is if `stuck`.
+pub fn saturated(counter: Counter, stuck: bool) -> CounterStatus {
+    let mut status = CounterStatus::default();
+    status.saturated.insert(counter);
+    status.stuck.set(counter, stuck);
+    status
 }
 
-/// So many errors in 12 minutes at 4x EDR, which is over the limit.
+/// This many errors in 12 minutes at 4x EDR, which is over the limit.
 pub fn over(errors: u32) -> BitErrors {
-    let mut windows = [Measured::default(); Window::ALL.len()];
-    windows[Window::Short as usize] = Measured { errors, seconds: 720.0 };
+    let mut windows = [Measurement::default(); BerWindow::ALL.len()];
+    windows[BerWindow::Short as usize] = Measurement { errors, seconds: 720.0 };
     BitErrors {
-        judgement: Judgement::Over,
-        decided_by: Some(Window::Short),
+        level: BitErrorLevel::Over,
+        decided_by: Some(BerWindow::Short),
         windows,
-        bits_a_second: 1e11,
+        bits_per_second: 1e11,
         limit: 1e-12,
-        mended: None,
+        pre_fec: None,
     }
 }
 
-/// Counts of the reading of a port.
+/// Sets a counter of a port's reading.
 pub fn count(snapshot: &mut Snapshot, port: PortIndex, counter: Counter, value: u64) {
     snapshot.readings[port.0 as usize].as_mut().unwrap().set(counter, value);
 }

@@ -1,58 +1,57 @@
-//! Where packets were spoilt that come in marked bad.
+//! Where packets that are received marked bad were corrupted.
 //!
-//! A switch that finds a packet broken while it is already on its way out marks its end as bad (EBP),
-//! and every port that it comes through from there on counts PortRcvRemotePhysicalErrors. So the
-//! fault is on a link that leads into the switch before, or further up. Which way the packets took
-//! is not known without the forwarding tables: of several candidates the one with most errors is
-//! named.
+//! A switch that finds a packet broken while it is already forwarding it marks its end as bad (EBP), and every
+//! port that receives it from there on counts PortRcvRemotePhysicalErrors. So the fault is on a link that
+//! leads into the switch before, or further upstream. Which way packets took is not known without the
+//! forwarding tables: of several candidates the one with most errors is reported.
 
 use std::collections::HashMap;
 
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 
 /// What the search needs to know of ports.
-pub trait Errors {
-    /// How many local errors bits that came in there had in the latest minutes.
+pub trait PortErrors {
+    /// The packets of the latest minutes that were corrupted on the link into a port.
     fn local(&self, port: PortIndex) -> f32;
-    /// Whether packets came in there marked in that time.
+    /// Whether a port received packets that were marked bad in that time.
     fn has_marked(&self, port: PortIndex) -> bool;
 }
 
-/// So many switches further up it is looked at the most: fat trees of three levels have five between
+/// The maximum number of switches upstream that are searched: fat trees of three levels have five between
 /// two hosts.
-const MOST_HOPS: u8 = 8;
+const MAX_HOPS: u8 = 8;
 
-/// Searches of one sweep: each node is looked at once.
+/// The searches of one sweep, which visit each node once.
 #[derive(Debug, Default)]
-pub struct Upstream {
+pub struct UpstreamSearch {
     found: HashMap<NodeIndex, Option<PortIndex>>,
 }
 
-impl Upstream {
-    /// The port at which packets that come in at `port` marked were spoilt, as far as it can be
-    /// told: `None` if the node before it spoilt them itself, or tells nothing.
+impl UpstreamSearch {
+    /// The port at which the marked packets that `port` receives were corrupted: `None` if the node before
+    /// it corrupted them itself, or does not report errors.
     pub fn origin(
         &mut self,
         fabric: &Fabric,
-        errors: &impl Errors,
+        errors: &impl PortErrors,
         port: PortIndex,
     ) -> Option<PortIndex> {
-        self.search(fabric, errors, port, MOST_HOPS)
+        self.search(fabric, errors, port, MAX_HOPS)
     }
 
     fn search(
         &mut self,
         fabric: &Fabric,
-        errors: &impl Errors,
+        errors: &impl PortErrors,
         port: PortIndex,
         hops: u8,
     ) -> Option<PortIndex> {
         let hops = hops.checked_sub(1)?;
-        let way = fabric.port(port).peer.filter(|peer| peer.connected)?.port;
-        let node = fabric.port(way).node;
+        let sender = fabric.port(port).peer.filter(|peer| peer.connected)?.port;
+        let node = fabric.port(sender).node;
         match self.worst_behind(fabric, errors, node, hops) {
-            // No packet goes back the way it came: what is spoilt there goes elsewhere.
-            Some(found) if found == way => worst(fabric, errors, node, Some(way)),
+            // No packet returns the way it came: what is corrupted there goes elsewhere.
+            Some(found) if found == sender => worst(fabric, errors, node, Some(sender)),
             found => found,
         }
     }
@@ -60,7 +59,7 @@ impl Upstream {
     fn worst_behind(
         &mut self,
         fabric: &Fabric,
-        errors: &impl Errors,
+        errors: &impl PortErrors,
         node: NodeIndex,
         hops: u8,
     ) -> Option<PortIndex> {
@@ -70,7 +69,7 @@ impl Upstream {
         if !fabric.node(node).is_switch() {
             return None;
         }
-        // Ends a search that comes round in a circle.
+        // Ends a search that returns to this node.
         self.found.insert(node, None);
         let found = worst(fabric, errors, node, None).or_else(|| {
             fabric
@@ -84,16 +83,16 @@ impl Upstream {
     }
 }
 
-/// The port of a node at which most bits come in wrong.
+/// The port of a node with most local errors.
 fn worst(
     fabric: &Fabric,
-    errors: &impl Errors,
+    errors: &impl PortErrors,
     node: NodeIndex,
-    but: Option<PortIndex>,
+    except: Option<PortIndex>,
 ) -> Option<PortIndex> {
     fabric
         .ports_of(node)
-        .filter(|&port| Some(port) != but && errors.local(port) > 0.0)
+        .filter(|&port| Some(port) != except && errors.local(port) > 0.0)
         .max_by(|&a, &b| errors.local(a).total_cmp(&errors.local(b)))
 }
 
@@ -106,13 +105,13 @@ mod tests {
     use ib_fabric::topology::End;
     use ib_mad::node::NodeKind;
 
-    struct Told<'a> {
+    struct Reported<'a> {
         fabric: &'a Fabric,
         local: HashMap<End, f32>,
         marked: Vec<End>,
     }
 
-    impl Errors for Told<'_> {
+    impl PortErrors for Reported<'_> {
         fn local(&self, port: PortIndex) -> f32 {
             self.local.get(&self.fabric.end(port)).copied().unwrap_or_default()
         }
@@ -138,22 +137,22 @@ mod tests {
 
     fn origin(local: &[(End, f32)], marked: &[End], at: End) -> Option<End> {
         let fabric = row();
-        let told = Told {
+        let reported = Reported {
             fabric: &fabric,
             local: local.iter().copied().collect(),
             marked: marked.to_vec(),
         };
         let port = fabric.find(at).unwrap();
-        Upstream::default().origin(&fabric, &told, port).map(|port| fabric.end(port))
+        UpstreamSearch::default().origin(&fabric, &reported, port).map(|port| fabric.end(port))
     }
 
     #[test]
-    fn the_fault_is_at_the_switch_before_or_further_up() {
-        // Spoilt on the way from switch 1 to switch 2; host 13 gets them through switch 3.
+    fn origin_is_at_the_switch_before_or_upstream() {
+        // Corrupted on the way from switch 1 to switch 2; host 13 gets them through switch 3.
         let bad = (end(2, 2), 9.0);
         assert_eq!(origin(&[bad], &[end(13, 1), end(3, 3)], end(13, 1)), Some(end(2, 2)));
         assert_eq!(origin(&[bad], &[end(12, 1)], end(12, 1)), Some(end(2, 2)));
-        // The other direction of the cable by which they came is another matter.
+        // Errors of the other direction of that cable do not matter.
         assert_eq!(origin(&[bad, (end(3, 3), 70.0)], &[], end(2, 3)), None);
         assert_eq!(origin(&[bad, (end(2, 3), 70.0)], &[], end(3, 3)), Some(end(2, 2)));
         // The worst of several.
@@ -162,11 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_tells_is_not_known() {
+    fn origin_is_unknown_without_reported_errors() {
         assert_eq!(origin(&[], &[end(13, 1)], end(13, 1)), None);
-        // A host that sends marked packets has spoilt them itself.
+        // A host that sends marked packets corrupted them itself.
         assert_eq!(origin(&[], &[end(3, 1)], end(3, 1)), None);
-        // Switches 2 and 3 both say that it came from the other.
+        // Switches 2 and 3 each received them from the other.
         let round = [end(2, 3), end(3, 3)];
         assert_eq!(origin(&[], &round, end(13, 1)), None);
     }

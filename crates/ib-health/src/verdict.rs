@@ -1,27 +1,27 @@
-//! The verdict on a cable, and what it rests on.
+//! The verdict on a link, its reasons, and its hysteresis.
 
 use std::time::Duration;
 
 use ib_mad::Moment;
 
-/// What a cable comes to, from good to bad.
+/// The state of a link, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// It is sound, as far as can be measured.
+    /// Good, as far as can be measured.
     Ok,
     /// Not enough is known.
     Unknown,
-    /// Not as it should be, or not yet for sure.
+    /// Degraded, or not yet certain.
     Watch,
-    /// A technician has to see to it.
+    /// A technician has to repair it.
     Bad,
 }
 
 impl Verdict {
-    /// All of them, from good to bad; the place of each is its value in metrics.
+    /// All of them, from good to bad; the index of each is its value in metrics.
     pub const ALL: [Verdict; 4] = [Verdict::Ok, Verdict::Unknown, Verdict::Watch, Verdict::Bad];
 
-    /// One word for people.
+    /// As metrics and JSON write it.
     pub fn label(self) -> &'static str {
         match self {
             Verdict::Ok => "ok",
@@ -48,7 +48,7 @@ macro_rules! table {
                 match self { $($name::$row => $label),+ }
             }
 
-            /// In a sentence.
+            /// A sentence that explains it.
             pub fn help(self) -> &'static str {
                 match self { $($name::$row => $help),+ }
             }
@@ -95,81 +95,81 @@ table! {
     }
 }
 
-/// The reasons of one link, each with the verdict that it alone would bring.
+/// The reasons of one link's verdict, each with the verdict that it alone would cause: its weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reasons {
     weights: [Option<Verdict>; Reason::ALL.len()],
 }
 
 impl Reasons {
-    /// Adds one; of two weights the graver one counts.
+    /// Adds a reason; of two weights the worse one counts.
     pub fn add(&mut self, reason: Reason, weight: Verdict) {
         let slot = &mut self.weights[reason as usize];
         *slot = (*slot).max(Some(weight));
     }
 
-    /// The same, none weighing more than this.
+    /// The same reasons, with weights of at most this.
     #[must_use]
-    pub fn at_most(self, most: Verdict) -> Self {
-        Reasons { weights: self.weights.map(|weight| weight.map(|weight| weight.min(most))) }
+    pub fn capped(self, max: Verdict) -> Self {
+        Reasons { weights: self.weights.map(|weight| weight.map(|weight| weight.min(max))) }
     }
 
-    /// The weight of one, if it is there.
+    /// The weight of a reason, if it is present.
     pub fn weight(&self, reason: Reason) -> Option<Verdict> {
         self.weights[reason as usize]
     }
 
-    /// All that are there, in the table's order.
+    /// All that are present, in the table's order.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, Verdict)> + '_ {
         Reason::ALL.iter().filter_map(|&reason| Some((reason, self.weight(reason)?)))
     }
 
-    /// The gravest of them; fine without any.
+    /// The worst weight; `Ok` without any reason.
     pub fn verdict(&self) -> Verdict {
         self.weights.iter().flatten().copied().max().unwrap_or(Verdict::Ok)
     }
 
-    /// The one that weighs most, the first in the table among equals.
-    pub fn gravest(&self) -> Option<(Reason, Verdict)> {
+    /// The reason with the worst weight, the first in the table among equals.
+    pub fn worst(&self) -> Option<(Reason, Verdict)> {
         self.iter().reduce(|best, next| if next.1 > best.1 { next } else { best })
     }
 }
 
-/// For so long a link must be better than its verdict before that is lifted.
+/// How long a link must be better than its verdict before the verdict improves.
 pub const HOLD: Duration = Duration::from_secs(5 * 60);
 
-/// A link's verdict from sweep to sweep, which does not flutter: what is worse counts at once, and
-/// rests on enough evidence by itself; what is better has to last. A cable that was found bad by its
-/// errors is not better for not being known about.
+/// A link's verdict from sweep to sweep, with hysteresis: a worse one counts at once, for its reasons carry
+/// enough evidence by themselves; a better one has to last. A link that is bad by its errors is not better
+/// because they are no longer known.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing {
+pub struct VerdictHysteresis {
     verdict: Verdict,
     since: Moment,
     /// In whole seconds.
     better_since: Option<u32>,
 }
 
-impl Standing {
-    /// Of a link that is seen for the first time.
+impl VerdictHysteresis {
+    /// For a link that is seen for the first time.
     pub fn new(at: Moment) -> Self {
-        Standing { verdict: Verdict::Unknown, since: at, better_since: None }
+        VerdictHysteresis { verdict: Verdict::Unknown, since: at, better_since: None }
     }
 
-    /// The verdict, and since when it is that.
+    /// The verdict, and since when the link has it.
     pub fn verdict(&self) -> (Verdict, Moment) {
         (self.verdict, self.since)
     }
 
-    /// For how long it has been better by now.
-    fn has_been_better(&mut self, at: Moment) -> Duration {
+    /// How long the link has been better than its verdict.
+    fn better_for(&mut self, at: Moment) -> Duration {
         let now = at.whole_seconds();
         let since = *self.better_since.get_or_insert(now);
         Duration::from_secs(now.saturating_sub(since).into())
     }
 
-    /// Takes what speaks for and against the link now. While it is `hidden` whether it has the errors
-    /// that spoke against it, it is not better.
-    pub fn follow(&mut self, reasons: &Reasons, hidden: bool, at: Moment) {
+    /// Adds the reasons of a sweep. While it is `hidden` whether the link still has the errors of its
+    /// verdict, it is not better.
+    pub fn update(&mut self, reasons: &Reasons, hidden: bool, at: Moment) {
         let now = reasons.verdict();
         if now >= self.verdict || self.verdict < Verdict::Watch {
             self.better_since = None;
@@ -178,7 +178,7 @@ impl Standing {
             }
         } else if hidden {
             self.better_since = None;
-        } else if self.has_been_better(at) >= HOLD {
+        } else if self.better_for(at) >= HOLD {
             (self.verdict, self.since, self.better_since) = (now, at, None);
         }
     }
@@ -189,43 +189,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gravest_reason_makes_the_verdict() {
+    fn worst_reason_decides_the_verdict() {
         let mut reasons = Reasons::default();
-        assert_eq!((reasons.verdict(), reasons.gravest()), (Verdict::Ok, None));
+        assert_eq!((reasons.verdict(), reasons.worst()), (Verdict::Ok, None));
         reasons.add(Reason::Victim, Verdict::Ok);
         reasons.add(Reason::TooShort, Verdict::Unknown);
         reasons.add(Reason::Width, Verdict::Bad);
         reasons.add(Reason::Flapping, Verdict::Bad);
         reasons.add(Reason::Flapping, Verdict::Watch);
         assert_eq!(reasons.verdict(), Verdict::Bad);
-        assert_eq!(reasons.gravest(), Some((Reason::Flapping, Verdict::Bad)));
+        assert_eq!(reasons.worst(), Some((Reason::Flapping, Verdict::Bad)));
         assert_eq!(reasons.iter().count(), 4);
     }
 
-    /// Follows a list of weights of one reason, one a minute, and tells the verdicts.
+    /// The verdicts for a list of weights of one reason, one per minute.
     fn verdicts(reason: Reason, measured: bool, weights: &[Verdict]) -> Vec<Verdict> {
         let at = |minute: usize| Moment::default() + Duration::from_secs(60) * minute as u32;
-        let mut standing = Standing::new(at(0));
-        let follow = |(minute, weight): (usize, &Verdict)| {
+        let mut hysteresis = VerdictHysteresis::new(at(0));
+        let update = |(minute, weight): (usize, &Verdict)| {
             let mut reasons = Reasons::default();
             let reason = if *weight == Verdict::Unknown { Reason::TooShort } else { reason };
             reasons.add(reason, *weight);
-            standing.follow(&reasons, measured && *weight == Verdict::Unknown, at(minute));
-            standing.verdict().0
+            hysteresis.update(&reasons, measured && *weight == Verdict::Unknown, at(minute));
+            hysteresis.verdict().0
         };
-        weights.iter().enumerate().map(follow).collect()
+        weights.iter().enumerate().map(update).collect()
     }
 
     #[test]
-    fn what_is_worse_counts_at_once_and_what_is_better_has_to_last() {
+    fn worse_counts_at_once_and_better_has_to_last() {
         use Verdict::{Bad, Ok, Unknown, Watch};
         let weights = [Unknown, Ok, Watch, Bad, Watch, Ok, Bad, Ok, Ok, Ok, Ok, Ok, Ok, Unknown];
-        let told = [Unknown, Ok, Watch, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Ok, Unknown];
-        assert_eq!(verdicts(Reason::Flapping, false, &weights), told);
+        let expected =
+            [Unknown, Ok, Watch, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Ok, Unknown];
+        assert_eq!(verdicts(Reason::Flapping, false, &weights), expected);
     }
 
     #[test]
-    fn a_bad_cable_is_not_better_for_not_being_known_about() {
+    fn unknown_does_not_clear_a_bad_link() {
         use Verdict::{Bad, Ok, Unknown};
         let mut weights = vec![Bad];
         weights.extend([Unknown; 60]);
@@ -234,8 +235,8 @@ mod tests {
             verdicts(Reason::BitErrors, true, &weights)[60..],
             [Bad, Bad, Bad, Bad, Bad, Bad, Ok]
         );
-        // One that was down is another matter: it is up again, and that is known.
-        let told = verdicts(Reason::Down, false, &weights);
-        assert_eq!((told[5], told[6]), (Bad, Unknown));
+        // After Down it is known that the link is up again.
+        let down = verdicts(Reason::Down, false, &weights);
+        assert_eq!((down[5], down[6]), (Bad, Unknown));
     }
 }

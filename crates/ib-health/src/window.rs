@@ -1,11 +1,11 @@
-//! Sliding windows: how much something grew in the latest minutes, in a few bytes.
+//! Sliding windows: how much a counter grew in the latest minutes, in a few bytes.
 
 use std::time::Duration;
 
 use ib_mad::Moment;
 
-/// Time in hundredths of a second, as windows keep it: 32 bits go round once in 497 days, and only
-/// differences of hours are ever asked for.
+/// Time in hundredths of a second: 32 bits wrap once in 497 days, and only differences of hours are ever
+/// computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tick(u32);
 
@@ -26,23 +26,22 @@ impl Tick {
     }
 }
 
-/// How many points a window has.
+/// Points per window.
 const POINTS: usize = 6;
 
-/// A counter's values at a few moments in the past: what lies between the oldest and now is the
-/// window. Once it is full, that is at least its length, and at most a fifth more.
+/// A counter's values at a few moments in the past. The window is the time from the oldest one to now: once
+/// it is full, at least its nominal length, and at most a fifth more.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Window {
+pub struct SlidingWindow {
     points: [(Tick, u32); POINTS],
     newest: u8,
     len: u8,
 }
 
-impl Window {
-    /// Takes down what the counter shows, if it is time to.
-    pub fn note(&mut self, length: Duration, at: Tick, value: u32) {
-        // Sweeps come a little early or late: one that is early by a hundredth is no reason to wait
-        // for the next.
+impl SlidingWindow {
+    /// Records the counter's value, if a new point is due.
+    pub fn record(&mut self, length: Duration, at: Tick, value: u32) {
+        // Sweeps come a little early or late: one that is early by a hundredth of a second counts.
         let step = (length.as_millis() as u32 / 10) / (POINTS as u32 - 1);
         let due = self.len == 0 || at.is_after(self.newest().0, step - step / 10);
         if due {
@@ -62,13 +61,13 @@ impl Window {
         (0..usize::from(self.len)).map(move |nth| self.points[(first + nth) % POINTS])
     }
 
-    /// What the counter grew by until now, and in how many seconds; nothing before the first point.
+    /// By how much the counter grew until now, and in how many seconds; `None` before the first point.
     pub fn growth(&self, at: Tick, value: u32) -> Option<(u32, f32)> {
         let (since, before) = self.points().next()?;
         Some((value.wrapping_sub(before), at.seconds_since(since)))
     }
 
-    /// In how many of the intervals between its points, and since the last of them, it grew.
+    /// In how many of the intervals between its points, and since the last one, the counter grew.
     pub fn busy_intervals(&self, value: u32) -> usize {
         let values = self.points().map(|(_, value)| value);
         let next = self.points().skip(1).map(|(_, value)| value).chain([value]);
@@ -76,29 +75,29 @@ impl Window {
     }
 }
 
-/// How much something grew in this period and in the one before: between one and two periods, for
-/// what need not be known more exactly. Whole numbers are exact up to 2^24.
+/// A sum over the current period and the one before, so over one to two periods: for what need not be known
+/// more exactly. Whole numbers are exact up to 2^24.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Recent {
-    this: f32,
-    last: f32,
+pub struct RecentSum {
+    current: f32,
+    previous: f32,
 }
 
-impl Recent {
+impl RecentSum {
     /// Adds to it.
     pub fn add(&mut self, amount: f32) {
-        self.this += amount;
+        self.current += amount;
     }
 
-    /// So many periods have begun since.
-    pub fn turn(&mut self, periods: u16) {
-        self.last = if periods == 1 { self.this } else { 0.0 };
-        self.this = 0.0;
+    /// Starts the next period; `periods` have begun since the current one.
+    pub fn advance(&mut self, periods: u16) {
+        self.previous = if periods == 1 { self.current } else { 0.0 };
+        self.current = 0.0;
     }
 
-    /// What it comes to.
+    /// The sum.
     pub fn sum(&self) -> f32 {
-        self.this + self.last
+        self.current + self.previous
     }
 }
 
@@ -111,8 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_has_its_length_and_at_most_a_fifth_more() {
-        let mut window = Window::default();
+    fn full_window_spans_its_length_to_a_fifth_more() {
+        let mut window = SlidingWindow::default();
         assert_eq!(window.growth(tick(0.0), 0), None);
         let minutes = Duration::from_secs(720);
         for sweep in 0..500 {
@@ -124,43 +123,43 @@ mod tests {
                 assert!(sweep < 64 || seconds >= 720.0 * 0.89, "{seconds}");
                 assert!(sweep >= 48 || (seconds - sweep as f32 * 15.0).abs() < 0.1, "{seconds}");
             }
-            window.note(minutes, at, value);
+            window.record(minutes, at, value);
         }
     }
 
     #[test]
-    fn it_tells_a_burst_from_what_is_steady() {
-        let mut window = Window::default();
+    fn burst_grows_in_one_interval_only() {
+        let mut window = SlidingWindow::default();
         for sweep in 0..6 {
-            window.note(Duration::from_secs(75), tick(f64::from(sweep) * 15.0), 7);
+            window.record(Duration::from_secs(75), tick(f64::from(sweep) * 15.0), 7);
         }
         assert_eq!(window.busy_intervals(7), 0);
         assert_eq!(window.busy_intervals(1000), 1);
-        window.note(Duration::from_secs(75), tick(90.0), 1000);
+        window.record(Duration::from_secs(75), tick(90.0), 1000);
         assert_eq!(window.busy_intervals(1001), 2);
     }
 
     #[test]
-    fn the_clock_and_the_counter_may_go_round() {
+    fn clock_and_counter_may_wrap() {
         let near_end = Moment(u64::from(u32::MAX) * 10_000_000);
         let (before, after) = (Tick::from(near_end), Tick::from(near_end + Duration::from_secs(9)));
-        let mut window = Window::default();
-        window.note(Duration::from_secs(75), before, u32::MAX);
+        let mut window = SlidingWindow::default();
+        window.record(Duration::from_secs(75), before, u32::MAX);
         let (growth, seconds) = window.growth(after, 4).unwrap();
         assert_eq!(growth, 5);
         assert!((seconds - 9.0).abs() < 0.02);
     }
 
     #[test]
-    fn what_is_recent_is_of_two_periods() {
-        let mut recent = Recent::default();
+    fn recent_sum_covers_two_periods() {
+        let mut recent = RecentSum::default();
         recent.add(3.0);
-        recent.turn(1);
+        recent.advance(1);
         recent.add(4.0);
         assert!((recent.sum() - 7.0).abs() < 1e-6);
-        recent.turn(1);
+        recent.advance(1);
         assert!((recent.sum() - 4.0).abs() < 1e-6);
-        recent.turn(2);
+        recent.advance(2);
         assert!(recent.sum().abs() < 1e-6);
     }
 }

@@ -41,6 +41,7 @@ pub mod moment;
 pub mod node;
 pub mod p_key;
 pub mod pma;
+pub mod port_event;
 pub mod port_info;
 pub mod port_state;
 pub mod rate;

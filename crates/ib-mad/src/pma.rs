@@ -6,8 +6,9 @@ use super::class_port_info::{self, PmaCapabilities};
 use super::layout::{attribute, bits, byte, bytes};
 use super::m_key::MKey;
 use super::{Mad, Query};
+use crate::PortNumber;
 use crate::counter::{Attribute, Counter, CounterField, CounterKind, CounterRow, Needs, TABLE};
-use crate::{PortNumber, Reading};
+use crate::reading::{Raw, Reading};
 
 const fn query(attribute: u16, port_select: PortNumber) -> Query {
     Query { subnet: false, attribute, modifier: 0, port_select, clear: None, m_key: MKey::NONE }
@@ -121,7 +122,7 @@ impl AttributePlan {
     }
 
     /// Copies the counters of a response into a reading, and marks saturated fields.
-    pub fn read(&self, response: &Mad, reading: &mut Reading) {
+    pub fn read(&self, response: &Mad, reading: &mut Reading<Raw>) {
         for &(counter, field) in &self.counters {
             let value = field.read(response.data());
             reading.set(counter, value);

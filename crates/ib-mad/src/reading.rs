@@ -1,63 +1,120 @@
 //! What one port's counters said at one moment.
 
+use std::marker::PhantomData;
+
 use super::counter::{self, Counter};
 use super::moment::Moment;
 
-/// The raw values of a port's counters, each present or absent, and when they were read.
-///
-/// Absent is not zero: a counter that the device does not have, or did not answer for, has no value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
-    /// When the last of its answers came in.
-    pub at: Moment,
-    present: u64,
-    /// Counters that stand at their field's highest value and count no further.
-    stuck: u64,
-    /// Counters that are read less often, and were not due: their last totals stand.
-    kept: u64,
-    /// Counters that are read from another field from now on: their values do not continue the last.
-    rebased: u64,
-    values: [u64; counter::COUNT],
-}
+/// The values are as the device shows them: they stick at their field's highest value, and fall when
+/// somebody clears them or the device is reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raw {}
 
-// One bit a counter in `present`.
+/// The values are 64-bit totals since the port was first seen: they never fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Totals {}
+
+/// A set of counters, one bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterSet(u64);
+
+// One bit per counter.
 const _: () = assert!(counter::COUNT <= 64);
 
-impl Reading {
+impl CounterSet {
+    /// Whether a counter is in the set.
+    pub fn contains(self, counter: Counter) -> bool {
+        self.0 >> counter as usize & 1 == 1
+    }
+
+    /// Adds a counter, or removes it.
+    pub fn set(&mut self, counter: Counter, is_in: bool) {
+        self.0 = self.0 & !(1 << counter as usize) | u64::from(is_in) << counter as usize;
+    }
+
+    /// Adds a counter.
+    pub fn insert(&mut self, counter: Counter) {
+        self.set(counter, true);
+    }
+
+    /// How many counters are in the set.
+    pub fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// Whether no counter is in the set.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The counters that are in either set.
+    #[must_use]
+    pub fn union(self, other: CounterSet) -> CounterSet {
+        CounterSet(self.0 | other.0)
+    }
+}
+
+/// The values of a port's counters, each present or absent, and when they were read.
+///
+/// Absent is not zero: a counter that the device does not have, or did not answer for, has no value.
+///
+/// `V` says which values they are. Collectors make a `Reading<Raw>`, and only `ib-health` makes a
+/// `Reading<Totals>` of it ([`Reading::into_totals`]), so that neither is taken for the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading<V = Totals> {
+    /// When the last of its answers came in.
+    pub at: Moment,
+    /// Counters with a value.
+    present: CounterSet,
+    /// Counters whose field is full, so that they count no further.
+    stuck: CounterSet,
+    /// Counters that are read on a slower interval and were not due: their last totals stay valid.
+    not_due: CounterSet,
+    /// Counters that are read from another field from now on: their values do not continue the last ones.
+    rebased: CounterSet,
+    values: [u64; counter::COUNT],
+    kind: PhantomData<V>,
+}
+
+impl<V> Reading<V> {
     /// A reading without any value yet.
     pub fn empty(at: Moment) -> Self {
-        Reading { at, present: 0, stuck: 0, kept: 0, rebased: 0, values: [0; counter::COUNT] }
+        let values = [0; counter::COUNT];
+        let none = CounterSet::default();
+        let (present, stuck, not_due, rebased) = (none, none, none, none);
+        Reading { at, present, stuck, not_due, rebased, values, kind: PhantomData }
     }
 
-    /// The raw value, in the counter's own units (words for data), if it was read.
+    /// A counter's value in its own units (words of four bytes for data), if it is present.
     pub fn get(&self, counter: Counter) -> Option<u64> {
-        let index = counter as usize;
-        (self.present >> index & 1 == 1).then(|| self.values[index])
+        self.present.contains(counter).then(|| self.values[counter as usize])
     }
 
-    /// The sum of its link errors; what was not read adds nothing.
-    pub fn link_errors(&self) -> u64 {
-        counter::link_errors(|counter| self.get(counter).unwrap_or(0))
-    }
-
-    /// Takes down a raw value.
+    /// Sets a counter's value.
     pub fn set(&mut self, counter: Counter, value: u64) {
         self.values[counter as usize] = value;
-        self.present |= 1 << counter as usize;
+        self.present.insert(counter);
     }
 
-    /// Takes down that a counter's field is full: what it would have counted since is lost.
+    /// Whether no counter has a value.
+    pub fn is_empty(&self) -> bool {
+        self.present.is_empty()
+    }
+}
+
+impl Reading<Raw> {
+    /// Marks a counter whose field is full: what it would have counted since then is lost.
     pub fn set_stuck(&mut self, counter: Counter) {
-        self.stuck |= 1 << counter as usize;
+        self.stuck.insert(counter);
     }
 
     /// Whether a counter's field is full.
     pub fn is_stuck(&self, counter: Counter) -> bool {
-        self.stuck >> counter as usize & 1 == 1
+        self.stuck.contains(counter)
     }
 
-    /// Takes a counter's value over from another reading, and whether its field is full there.
-    pub fn copy(&mut self, counter: Counter, from: &Reading) {
+    /// Copies a counter's value, and whether its field is full, from another reading.
+    pub fn copy(&mut self, counter: Counter, from: &Self) {
         if let Some(value) = from.get(counter) {
             self.set(counter, value);
         }
@@ -66,38 +123,54 @@ impl Reading {
         }
     }
 
-    /// Removes a counter's value: absent, as if the counter had not been read.
+    /// Removes a counter's value: absent, as if it had not been read.
     pub fn remove(&mut self, counter: Counter) {
         self.values[counter as usize] = 0;
-        for mask in [&mut self.present, &mut self.stuck, &mut self.rebased] {
-            *mask &= !(1 << counter as usize);
+        for set in [&mut self.present, &mut self.stuck, &mut self.rebased] {
+            set.set(counter, false);
         }
     }
 
     /// Marks a counter that is read on a slower interval and was not due in this sweep.
-    pub fn keep(&mut self, counter: Counter) {
-        self.kept |= 1 << counter as usize;
+    pub fn set_not_due(&mut self, counter: Counter) {
+        self.not_due.insert(counter);
     }
 
-    /// Whether the last total of a counter stands, because the counter was not due.
-    pub fn is_kept(&self, counter: Counter) -> bool {
-        self.kept >> counter as usize & 1 == 1
+    /// Whether a counter was not due, so that its last total stays valid.
+    pub fn is_not_due(&self, counter: Counter) -> bool {
+        self.not_due.contains(counter)
     }
 
     /// Marks a counter that comes from another field than before: its growth is not the difference
-    /// to the last value.
-    pub fn rebase(&mut self, counter: Counter) {
-        self.rebased |= 1 << counter as usize;
+    /// to its last value.
+    pub fn set_rebased(&mut self, counter: Counter) {
+        self.rebased.insert(counter);
     }
 
     /// Whether a counter comes from another field than before.
     pub fn is_rebased(&self, counter: Counter) -> bool {
-        self.rebased >> counter as usize & 1 == 1
+        self.rebased.contains(counter)
     }
 
-    /// Whether nothing was read.
-    pub fn is_empty(&self) -> bool {
-        self.present == 0
+    /// Replaces each raw value by the counter's total; `None` leaves the counter absent.
+    pub fn into_totals(
+        self,
+        mut total: impl FnMut(&Self, Counter) -> Option<u64>,
+    ) -> Reading<Totals> {
+        let mut totals = Reading::empty(self.at);
+        for counter in Counter::all() {
+            if let Some(value) = total(&self, counter) {
+                totals.set(counter, value);
+            }
+        }
+        totals
+    }
+}
+
+impl Reading<Totals> {
+    /// The sum of the port's link errors; absent counters add nothing.
+    pub fn link_errors(&self) -> u64 {
+        counter::link_errors(|counter| self.get(counter).unwrap_or(0))
     }
 }
 
@@ -106,8 +179,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_read_is_absent_and_zero_is_a_value() {
-        let mut reading = Reading::empty(Moment(1));
+    fn absent_is_not_zero() {
+        let mut reading = Reading::<Raw>::empty(Moment(1));
         assert!(reading.is_empty());
         reading.set(Counter::LinkDowned, 0);
         assert_eq!(reading.get(Counter::LinkDowned), Some(0));

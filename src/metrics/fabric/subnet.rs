@@ -90,7 +90,7 @@ mod tests {
             SubnetManager { port, state, priority, act_count: u32::MAX }
         };
         snapshot.managers = answered.map(|answered| answered.iter().map(manager).collect());
-        let snapshot = Some(snapshot);
+        let snapshot = Some(snapshot.into());
         let observation = Observation { fabric: "f".into(), snapshot, ..Observation::default() };
         let text = text_of(vec![Arc::new(observation)].into());
         let ours = text.lines().filter(|line| line.starts_with("infiniband_subnet_manager"));

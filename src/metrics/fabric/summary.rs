@@ -134,7 +134,7 @@ mod tests {
         let mut observation = Observation {
             fabric: "f".into(),
             interval: Duration::from_secs(15),
-            snapshot: Some(snapshot),
+            snapshot: Some(snapshot.into()),
             assessment,
             ..Observation::default()
         };
@@ -169,7 +169,7 @@ mod tests {
     fn every_verdict_and_every_state_has_a_count() {
         let observation = swept(|it| {
             it.assessment.links[0].verdict = Verdict::Bad;
-            it.snapshot.as_mut().unwrap().silent[1] = true;
+            std::sync::Arc::make_mut(it.snapshot.as_mut().unwrap()).silent[1] = true;
         });
         let served = after(Duration::ZERO, &observation);
         let links =

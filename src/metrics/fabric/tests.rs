@@ -1,4 +1,4 @@
-//! The samples of assessment made by hand.
+//! The samples of assessments made by hand.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn samples(change: impl FnOnce(&Snapshot, &mut Assessment)) -> Vec<String> {
     change(&snapshot, &mut assessment);
     let observation = Observation {
         fabric: "f".into(),
-        snapshot: Some(snapshot),
+        snapshot: Some(snapshot.into()),
         assessment,
         ..Observation::default()
     };
@@ -225,8 +225,8 @@ fn non_finite_ratio_has_no_sample() {
 }
 
 #[test]
-fn fabric_that_was_not_judged_has_no_findings() {
-    let observation = Observation { snapshot: Some(snapshot()), ..Observation::default() };
+fn fabric_that_was_not_judged_has_no_assessment() {
+    let observation = Observation { snapshot: Some(snapshot().into()), ..Observation::default() };
     let parts = render(&[Arc::new(observation)]);
     let is_finding =
         |part: &Part<Block>| findings_families().any(|family| family.name == part.header.name);
@@ -238,7 +238,7 @@ fn families_are_rendered_once_and_in_order() {
     let snapshot = snapshot();
     let assessment = fine(&snapshot);
     let observation =
-        Observation { snapshot: Some(snapshot), assessment, ..Observation::default() };
+        Observation { snapshot: Some(snapshot.into()), assessment, ..Observation::default() };
     let parts = render(&[Arc::new(observation)]);
     assert!(
         parts.len() > 5 && parts.is_sorted_by(|a, b| position(&a.header) < position(&b.header))

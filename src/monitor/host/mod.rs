@@ -1,11 +1,10 @@
-//! The loop that watches the host's own devices: look, publish, rest; and look again at once when
-//! something is heard.
+//! The monitor of the host's own devices: read, publish, wait; and read again at once after an event.
 
+mod event_queue;
 mod ids;
-mod inbox;
 mod totals;
 
-pub use inbox::Teller;
+pub use event_queue::HostEventSender;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,55 +14,53 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config::HostSettings;
-use ib_health::totals::Memory;
+use event_queue::{HostEventQueue, PendingEvents};
+use fabric_observation::SharedState;
+use fabric_observation::host::{DroppedEvents, HostObservation, MissingDevices};
+use ib_health::totals::TotalsSeed;
 use ib_mad::Moment;
 use ib_mad::clock::Clock;
 use ib_mad::port_event::{PortEvent, PortEventKind};
+use ids::DeviceIds;
 use rdma_host::model::HostSnapshot;
 use rdma_host::reader::events::Listener;
 use rdma_host::reader::{DeviceFilter, HostReader};
+use totals::HostTotals;
 
-use super::PortNews;
-use fabric_observation::SharedState;
-use fabric_observation::host::{Absences, Dropped, HostObservation};
-use ids::Ids;
-use inbox::{Inbox, Waiting};
-use totals::{Fared, HostTotals};
+/// The least time between two readings, however many events there are: a flapping cable must not have the
+/// firmware read all counters all the time. Each event is counted all the same.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 
-/// However much is heard, there is so much rest between two looks: a flapping cable must not have the
-/// firmware asked for all counters all the time. What was heard is counted all the same.
-const LEAST_REST: Duration = Duration::from_secs(1);
-
-/// How often it is logged at most that events are dropped.
+/// The least time between two warnings that events were dropped.
 const DROPS_LOGGED: Duration = Duration::from_secs(60);
 
-/// Watches the host's own devices; see the module.
+/// The monitor of the host's own devices; see the module.
 pub struct HostMonitor {
     interval: Duration,
-    /// What to listen to devices by, if they are to be heard.
+    /// Where and which devices to receive events from, if any.
     listen: Option<(PathBuf, DeviceFilter)>,
     host: HostReader,
     clock: Clock,
-    board: Arc<watch::Sender<SharedState>>,
-    inbox: Inbox,
-    /// The judges of the fabrics, who are told what happens to links that end here.
-    judges: Vec<SyncSender<PortNews>>,
+    shared: Arc<watch::Sender<SharedState>>,
+    queue: HostEventQueue,
+    /// The monitors of fabrics, which get the events of links that end here.
+    fabrics: Vec<SyncSender<PortEvent>>,
     /// How many events they did not take.
-    untaken: u64,
-    /// What was dropped when that was last logged, and when.
-    drops_logged: Option<(Dropped, Moment)>,
-    ids: Ids,
+    dropped_by_fabrics: u64,
+    /// The drops that were last logged, and when.
+    drops_logged: Option<(DroppedEvents, Moment)>,
+    ids: DeviceIds,
     totals: HostTotals,
-    absences: Absences,
-    seen: HostObservation,
+    missing: MissingDevices,
+    observation: HostObservation,
 }
 
 impl HostMonitor {
-    /// One that publishes to a board.
+    /// One that publishes to a shared state.
     pub fn new(
         settings: &HostSettings,
         clock: Clock,
-        board: Arc<watch::Sender<SharedState>>,
+        shared: Arc<watch::Sender<SharedState>>,
     ) -> Self {
         let (sysfs, filter) = (settings.sysfs.clone(), settings.filter.clone());
         HostMonitor {
@@ -71,15 +68,15 @@ impl HostMonitor {
             listen: settings.events.then(|| (sysfs.clone(), filter.clone())),
             host: HostReader::new(sysfs, filter, settings.read, clock),
             clock,
-            board,
-            inbox: Inbox::default(),
-            judges: Vec::new(),
-            untaken: 0,
+            shared,
+            queue: HostEventQueue::default(),
+            fabrics: Vec::new(),
+            dropped_by_fabrics: 0,
             drops_logged: None,
-            ids: Ids::default(),
+            ids: DeviceIds::default(),
             totals: HostTotals::default(),
-            absences: Absences::new(settings.forget_after),
-            seen: HostObservation {
+            missing: MissingDevices::new(settings.forget_after),
+            observation: HostObservation {
                 interval: settings.interval,
                 rails: settings.rails.clone(),
                 ..HostObservation::default()
@@ -87,77 +84,79 @@ impl HostMonitor {
         }
     }
 
-    /// Where it takes news.
-    pub fn teller(&self) -> Teller {
-        self.inbox.teller()
+    /// Where it takes events, and its end.
+    pub fn event_sender(&self) -> HostEventSender {
+        self.queue.sender()
     }
 
-    /// Has the judge of a fabric told what ports tell of their links, too.
-    pub fn tell(&mut self, judge: SyncSender<PortNews>) {
-        self.judges.push(judge);
+    /// Adds the monitor of a fabric, which gets the events of links.
+    pub fn add_fabric(&mut self, fabric: SyncSender<PortEvent>) {
+        self.fabrics.push(fabric);
     }
 
-    /// Has totals go on where an earlier watch ended.
-    pub fn remember(&mut self, memory: Memory) {
-        self.totals.remember(memory);
+    /// Sets the totals of an earlier run, from which ports continue.
+    pub fn restore(&mut self, seed: TotalsSeed) {
+        self.totals.restore(seed);
     }
 
-    /// Watches until it is told to end.
+    /// Monitors until it is ended.
     pub fn run(mut self) {
-        // Before the first look, so that nothing happens between the two that neither tells.
+        // Before the first reading, so that no event between the two is lost.
         let _listener = self.listen.take().and_then(|(sysfs, filter)| {
-            let teller = self.teller();
+            let sender = self.event_sender();
             let wanted = move |device: &str| filter.matches(device);
-            let heard = move |heard| teller.heard(heard);
-            Listener::start(&sysfs, wanted, self.clock, heard)
+            let handle = move |event| sender.send(event);
+            Listener::start(&sysfs, wanted, self.clock, handle)
                 .inspect_err(|error| tracing::warn!(%error, "no events are heard"))
                 .ok()
         });
         let mut due = self.clock.now();
         loop {
             let began = self.clock.now();
-            self.look();
+            self.read();
             while due <= began {
                 due = due + self.interval;
             }
-            if !self.rest(due, began + LEAST_REST) {
+            if !self.wait(due, began + MIN_PAUSE) {
                 return;
             }
         }
     }
 
-    fn look(&mut self) {
-        let mut snapshot = self.host.read();
-        let ids = self.ids.of(&snapshot);
-        let Fared { counting, befores } = self.totals.take(&mut snapshot, &ids);
-        (self.seen.ids, self.seen.counting, self.seen.befores) = (ids, counting, befores);
-        self.seen.stats.see(&snapshot);
-        self.seen.missing = self.absences.follow(&snapshot);
-        self.seen.dropped = Dropped { by_host: self.inbox.dropped(), by_judges: self.untaken };
-        self.log_look(&snapshot);
+    fn read(&mut self) {
+        let snapshot = self.host.read();
+        let ids = self.ids.assign(&snapshot);
+        let seen = &mut self.observation;
+        seen.totals = self.totals.update(&snapshot, &ids);
+        seen.ids = ids;
+        seen.port_events.add_snapshot(&snapshot);
+        seen.missing = self.missing.update(&snapshot);
+        let (by_host, by_fabrics) = (self.queue.dropped(), self.dropped_by_fabrics);
+        seen.dropped = DroppedEvents { by_host, by_fabrics };
+        self.log_snapshot(&snapshot);
         self.log_drops();
-        self.seen.looks += 1;
-        self.seen.snapshot = Some(snapshot);
-        let seen = Arc::new(self.seen.clone());
-        self.board.send_modify(|board| board.host = Some(seen));
+        self.observation.reads += 1;
+        self.observation.snapshot = Some(snapshot);
+        let observation = Arc::new(self.observation.clone());
+        self.shared.send_modify(|shared| shared.host = Some(observation));
     }
 
-    /// Says why there is nothing to read: when it begins, and when the reason is another one.
-    fn log_look(&self, look: &HostSnapshot) {
-        let before = self.seen.snapshot.as_ref();
-        match (before.and_then(|before| before.problem.as_deref()), look.problem.as_deref()) {
+    /// Logs why no device can be read: at the first reading, and when the reason changes.
+    fn log_snapshot(&self, snapshot: &HostSnapshot) {
+        let before = self.observation.snapshot.as_ref();
+        match (before.and_then(|before| before.problem.as_deref()), snapshot.problem.as_deref()) {
             (before, Some(problem)) if before != Some(problem) => {
                 tracing::warn!(problem, "the host's devices cannot be listed");
             }
             (Some(_), None) => tracing::info!("the host's devices can be listed again"),
             _ => {}
         }
-        if before.is_some() || !look.devices.is_empty() || look.problem.is_some() {
+        if before.is_some() || !snapshot.devices.is_empty() || snapshot.problem.is_some() {
             return;
         }
-        if look.excluded > 0 {
+        if snapshot.excluded > 0 {
             tracing::warn!(
-                devices = look.excluded,
+                devices = snapshot.excluded,
                 "none of the devices of this host is read: --host.device-include or \
                  --host.device-exclude leaves all of them out"
             );
@@ -168,17 +167,18 @@ impl HostMonitor {
         }
     }
 
-    /// Says that events were dropped, now and then.
+    /// Logs that events were dropped, now and then.
     fn log_drops(&mut self) {
-        let (dropped, now) = (self.seen.dropped, self.clock.now());
-        let is_logged = self.drops_logged.map_or(dropped == Dropped::default(), |(logged, at)| {
-            logged == dropped || now.since(at) < DROPS_LOGGED
-        });
+        let (dropped, now) = (self.observation.dropped, self.clock.now());
+        let is_logged =
+            self.drops_logged.map_or(dropped == DroppedEvents::default(), |(logged, at)| {
+                logged == dropped || now.since(at) < DROPS_LOGGED
+            });
         if !is_logged {
-            let Dropped { by_host, by_judges } = dropped;
+            let DroppedEvents { by_host, by_fabrics } = dropped;
             tracing::warn!(
                 by_host,
-                by_judges,
+                by_judges = by_fabrics,
                 "devices tell of more than can be taken: events were dropped, and the states of ports are \
                  read instead"
             );
@@ -186,68 +186,63 @@ impl HostMonitor {
         }
     }
 
-    /// Waits until the next look is due, which what is heard makes `soon`; false if there is to be
-    /// none.
-    fn rest(&mut self, mut due: Moment, soon: Moment) -> bool {
+    /// Waits until the next reading is due, or until `soon` after an event; false if the monitor is to end.
+    fn wait(&mut self, mut due: Moment, soon: Moment) -> bool {
         loop {
-            let heard = self.inbox.take(due.since(self.clock.now()));
-            if heard.ended {
+            let pending = self.queue.take(due.since(self.clock.now()));
+            if pending.ended {
                 return false;
             }
-            if self.hear(heard) {
+            if self.handle(pending) {
                 due = due.min(soon);
             }
-            // However much comes in, there is a look when it is due.
+            // However many events arrive, the devices are read when that is due.
             if self.clock.now() >= due {
                 return true;
             }
         }
     }
 
-    /// Takes down what was heard, and tells whether to look soon.
-    fn hear(&mut self, heard: Waiting) -> bool {
-        let look_soon =
-            heard.devices_changed || heard.listening.is_some() || !heard.events.is_empty();
-        if heard.devices_changed || heard.netdevs_changed {
+    /// Handles events, and returns whether to read the devices soon.
+    fn handle(&mut self, pending: PendingEvents) -> bool {
+        let read_soon =
+            pending.devices_changed || pending.monitored.is_some() || !pending.events.is_empty();
+        if pending.devices_changed || pending.netdevs_changed {
             self.host.refresh(None);
         }
-        if let Some(devices) = heard.listening {
-            self.seen.heard = devices;
+        if let Some(devices) = pending.monitored {
+            self.observation.monitored = devices;
         }
-        for event in &heard.events {
-            log(event);
+        for event in pending.events {
+            log(&event);
             self.host.refresh(Some(&event.device));
-            self.seen.stats.hear(event);
-            self.tell_judges(event);
+            self.observation.port_events.add_event(&event);
+            if event.link_up().is_some() {
+                self.send_to_fabrics(event);
+            }
         }
-        look_soon
+        read_soon
     }
-}
 
-impl HostMonitor {
-    fn tell_judges(&mut self, event: &Event) {
-        let up = match event.kind {
-            PortEventKind::PortError => false,
-            PortEventKind::PortActive => true,
-            _ => return,
-        };
-        let devices = self.seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
-        let device = devices.into_iter().find(|device| *device.name == *event.device);
-        let guid = device.and_then(|device| device.info.guid);
-        let Some(end) = guid.zip(event.port) else { return };
-        let news = PortNews { end, up, at: event.at.moment };
-        for judge in &self.judges {
-            // One that has ended judges nothing any more.
-            if let Err(TrySendError::Full(_)) = judge.try_send(news) {
-                self.untaken += 1;
+    fn send_to_fabrics(&mut self, mut event: PortEvent) {
+        let devices = self.observation.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
+        let device = devices.into_iter().find(|device| device.name == event.device);
+        event.guid = device.and_then(|device| device.info.guid);
+        if event.end().is_none() {
+            return;
+        }
+        for fabric in &self.fabrics {
+            // A monitor that has ended needs no events.
+            if let Err(TrySendError::Full(_)) = fabric.try_send(event.clone()) {
+                self.dropped_by_fabrics += 1;
             }
         }
     }
 }
 
-/// A link that is lost or comes back is worth a line; tables of GIDs may change many times a second.
-fn log(event: &Event) {
-    let (device, port, kind) = (&event.device, event.port, event.kind.label());
+/// Logs an event. Those of links are logged as information; GID tables may change many times per second.
+fn log(event: &PortEvent) {
+    let (device, port, kind) = (&*event.device, event.port, event.kind.label());
     match event.kind {
         PortEventKind::PortError | PortEventKind::PortActive | PortEventKind::DeviceFatal => {
             tracing::info!(device, port, event = kind, "a device told");
@@ -266,17 +261,25 @@ mod tests {
     use crate::config::options::Options;
     use ib_mad::Guid;
     use ib_mad::moment::Anchor;
-    use rdma_host::reader::events::Heard;
+    use rdma_host::reader::events::HostEvent;
     use rdma_host::testing::{port, snapshot};
 
+    fn event(at: Anchor, device: &str, kind: PortEventKind) -> PortEvent {
+        PortEvent { at, device: device.into(), guid: None, port: Some(1), kind }
+    }
+
+    fn pending(event: PortEvent) -> PendingEvents {
+        PendingEvents { events: [event].into(), ..PendingEvents::default() }
+    }
+
     #[test]
-    fn what_a_port_tells_of_its_link_reaches_the_judges_of_fabrics() {
+    fn link_events_reach_the_fabric_monitors() {
         let settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
-        let (board, _seen) = watch::channel(SharedState::default());
-        let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(board));
-        let (tell, judge) = mpsc::sync_channel(2);
-        monitor.tell(tell);
-        monitor.seen.snapshot = Some(snapshot("mlx5_0", vec![port(1)]));
+        let (shared, _seen) = watch::channel(SharedState::default());
+        let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(shared));
+        let (sender, fabric) = mpsc::sync_channel(2);
+        monitor.add_fabric(sender);
+        monitor.observation.snapshot = Some(snapshot("mlx5_0", vec![port(1)]));
         let at = |millis| Anchor {
             moment: Moment::default() + Duration::from_millis(millis),
             wall: SystemTime::UNIX_EPOCH,
@@ -287,42 +290,36 @@ mod tests {
             (3, "nobody", PortEventKind::PortError),
             (4, "mlx5_0", PortEventKind::PortActive),
         ] {
-            let event = Event { at: at(millis), device: device.into(), port: Some(1), kind };
-            monitor.hear(Waiting { events: [event].into(), ..Waiting::default() });
+            monitor.handle(pending(event(at(millis), device, kind)));
         }
-        assert_eq!(monitor.untaken, 0);
-        let event = Event {
-            at: at(5),
-            device: "mlx5_0".into(),
-            port: Some(1),
-            kind: PortEventKind::PortError,
-        };
-        monitor.hear(Waiting { events: [event].into(), ..Waiting::default() });
-        assert_eq!(monitor.untaken, 1, "a judge that takes nothing holds nobody up");
-        let told: Vec<_> = judge.try_iter().map(|news| (news.end, news.up, news.at)).collect();
-        let end = (Guid(0xabc), 1);
-        assert_eq!(told, [(end, false, at(1).moment), (end, true, at(4).moment)]);
+        assert_eq!(monitor.dropped_by_fabrics, 0);
+        monitor.handle(pending(event(at(5), "mlx5_0", PortEventKind::PortError)));
+        assert_eq!(monitor.dropped_by_fabrics, 1, "a full channel does not block");
+        let received: Vec<_> =
+            fabric.try_iter().map(|it| (it.end(), it.link_up(), it.at.moment)).collect();
+        let end = Some((Guid(0xabc), 1));
+        let expected = [(end, Some(false), at(1).moment), (end, Some(true), at(4).moment)];
+        assert_eq!(received, expected);
     }
 
     #[test]
-    fn a_flood_of_events_is_bounded_and_what_was_dropped_is_told() {
+    fn event_flood_is_bounded_and_drops_are_published() {
         let sysfs = tempfile::tempdir().unwrap();
         let mut settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
         settings.sysfs = sysfs.path().to_owned();
-        let (board, seen) = watch::channel(SharedState::default());
-        let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(board));
-        let teller = monitor.teller();
+        let (shared, seen) = watch::channel(SharedState::default());
+        let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(shared));
+        let sender = monitor.event_sender();
         let at = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
-        let event =
-            Event { at, device: "mlx5_0".into(), port: Some(1), kind: PortEventKind::PortError };
-        for _ in 0..inbox::MOST_EVENTS + 5 {
-            assert!(teller.heard(Heard::Event(event.clone())), "it never waits");
+        let event = event(at, "mlx5_0", PortEventKind::PortError);
+        for _ in 0..event_queue::MAX_EVENTS + 5 {
+            assert!(sender.send(HostEvent::Port(event.clone())), "it never waits");
         }
-        monitor.look();
-        let dropped = Dropped { by_host: 5, by_judges: 0 };
+        monitor.read();
+        let dropped = DroppedEvents { by_host: 5, by_fabrics: 0 };
         assert_eq!(seen.borrow().host.as_ref().unwrap().dropped, dropped);
         assert_eq!(monitor.drops_logged.map(|(logged, _)| logged), Some(dropped));
-        teller.end();
-        assert!(!monitor.rest(Moment::NEVER, Moment::NEVER));
+        sender.end();
+        assert!(!monitor.wait(Moment::NEVER, Moment::NEVER));
     }
 }

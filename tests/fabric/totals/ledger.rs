@@ -101,7 +101,7 @@ impl Ledger {
         self.read_last.clear();
         for index in snapshot.fabric.port_indexes() {
             let port = self.ports[&snapshot.fabric.end(index)];
-            let counting = seen.assessment.ports[index.0 as usize].counting;
+            let counting = seen.assessment.ports[index.0 as usize].counters;
             let Some(reading) = snapshot.reading(index) else {
                 self.tally.missed += u64::from(self.countings.contains_key(&port));
                 continue;

@@ -351,7 +351,7 @@ fn of_counters() -> Vec<Case> {
             .then(|seen| {
                 let port = link(seen, "host-5[1]").ok_or("no link")?.link;
                 let of = |port: ib_fabric::PortIndex| &seen.assessment.ports[port.0 as usize];
-                let times = of(port.0).counting.impossible_readings + of(port.1).counting.impossible_readings;
+                let times = of(port.0).counters.impossible_readings + of(port.1).counters.impossible_readings;
                 ensure(times > 200, || format!("{times} impossible readings"))?;
                 all_fine_but(seen, &[])
             }),

@@ -202,7 +202,7 @@ impl Recorder {
         }
         if sweep.is_some() || !fabric.events.is_empty() {
             let began = Instant::now();
-            let sweep = sweep.map(|sweep| (sweep, &observation.assessment));
+            let sweep = sweep.map(|sweep| (&**sweep, &observation.assessment));
             match self.write(name, &fabric.events, sweep, fabric.clock.trusted_time()) {
                 Ok(()) => {
                     fabric.events.clear();

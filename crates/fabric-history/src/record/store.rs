@@ -357,7 +357,7 @@ fn write_befores(
     counters: &CounterIds,
 ) -> rusqlite::Result<()> {
     for (&port, found) in ids.ports.iter().zip(&assessment.ports) {
-        let Some(before) = &found.before else { continue };
+        let Some(before) = &found.reset_offsets else { continue };
         let last = befores.get(&port);
         if last.is_some_and(|last| Arc::ptr_eq(last, before)) {
             continue;

@@ -1,5 +1,5 @@
-//! Devices that were there and are gone: kept for a while, so that their absence is a value and not only
-//! the end of some series.
+//! Devices that disappeared: kept for a while, so that their absence is a value and not only the end of a
+//! series.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,52 +9,53 @@ use ib_mad::{Guid, Moment};
 use rdma_host::model::{Device, HostSnapshot};
 
 /// How many are kept. Devices of containers may have another name each time.
-const MOST: usize = 1024;
+const MAX_DEVICES: usize = 1024;
 
 /// A device that is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
-    /// What it was called.
+pub struct MissingDevice {
+    /// Its name.
     pub name: Arc<str>,
     /// The node GUID that it had, if that could be read.
     pub guid: Option<Guid>,
-    /// When a look found it gone.
+    /// When a reading found it gone.
     pub since: Moment,
 }
 
-/// Follows which devices there are.
+/// Tracks which devices have disappeared.
 #[derive(Debug)]
-pub struct Absences {
+pub struct MissingDevices {
     forget_after: Duration,
-    /// Those of the latest look.
-    here: BTreeMap<Arc<str>, Known>,
-    gone: BTreeMap<Arc<str>, Missing>,
+    /// Those of the latest reading.
+    present: BTreeMap<Arc<str>, DeviceIdentity>,
+    gone: BTreeMap<Arc<str>, MissingDevice>,
 }
 
-/// What is remembered of a device that is there.
+/// What identifies a device that is present.
 #[derive(Debug)]
-struct Known {
+struct DeviceIdentity {
     guid: Option<Guid>,
     instance: Option<u64>,
     is_virtual: bool,
 }
 
-impl Absences {
+impl MissingDevices {
+    /// One that has not seen any device yet.
     pub fn new(forget_after: Duration) -> Self {
-        Absences { forget_after, here: BTreeMap::new(), gone: BTreeMap::new() }
+        MissingDevices { forget_after, present: BTreeMap::new(), gone: BTreeMap::new() }
     }
 
-    /// Follows a look, and returns those that are gone, by name.
-    pub fn follow(&mut self, look: &HostSnapshot) -> Vec<Missing> {
-        // Who does not know which devices there are cannot say that one is gone.
-        if look.problem.is_none() {
-            self.welcome(look);
-            self.miss(look);
-            self.here = look.devices.iter().map(|device| self.known(device)).collect();
+    /// Adds a reading, and returns the missing devices, by name.
+    pub fn update(&mut self, snapshot: &HostSnapshot) -> Vec<MissingDevice> {
+        // Without a list of devices none is known to be gone.
+        if snapshot.problem.is_none() {
+            self.remove_returned(snapshot);
+            self.add_missing(snapshot);
+            self.present = snapshot.devices.iter().map(|device| self.identity(device)).collect();
         }
         let forget_after = self.forget_after;
-        self.gone.retain(|_, missing| look.ended.since(missing.since) < forget_after);
-        while self.gone.len() > MOST {
+        self.gone.retain(|_, missing| snapshot.ended.since(missing.since) < forget_after);
+        while self.gone.len() > MAX_DEVICES {
             let oldest = self.gone.values().min_by_key(|missing| missing.since);
             let Some(name) = oldest.map(|missing| Arc::clone(&missing.name)) else { break };
             self.gone.remove(&name);
@@ -62,9 +63,11 @@ impl Absences {
         self.gone.values().cloned().collect()
     }
 
-    /// Devices that are back, under their names or, as after a driver was loaded again, under others.
-    fn welcome(&mut self, look: &HostSnapshot) {
-        for device in look.devices.iter().filter(|device| !self.here.contains_key(&device.name)) {
+    /// Removes devices that are back, under their names or, as after a driver was loaded again, under others.
+    fn remove_returned(&mut self, snapshot: &HostSnapshot) {
+        for device in
+            snapshot.devices.iter().filter(|device| !self.present.contains_key(&device.name))
+        {
             let name = &device.name;
             self.gone.retain(|old, missing| {
                 let is_back = old == name || is_same(missing.guid, device.info.guid);
@@ -77,17 +80,17 @@ impl Absences {
         }
     }
 
-    /// Devices that were there at the look before.
-    fn miss(&mut self, look: &HostSnapshot) {
-        for (name, known) in &self.here {
-            let is_new = |device: &Device| !self.here.contains_key(&device.name);
+    /// Adds devices that were present in the reading before and are gone.
+    fn add_missing(&mut self, snapshot: &HostSnapshot) {
+        for (name, known) in &self.present {
+            let is_new = |device: &Device| !self.present.contains_key(&device.name);
             let is_it = |device: &Device| {
                 device.name == *name
                     || known.instance.is_some() && device.instance == known.instance
                     || is_new(device) && is_same(known.guid, device.info.guid)
             };
-            // A virtual function is handed to a guest or taken back as a matter of course.
-            if known.is_virtual || look.devices.iter().any(is_it) {
+            // Handing a virtual function to a guest, and back, is normal.
+            if known.is_virtual || snapshot.devices.iter().any(is_it) {
                 continue;
             }
             let guid = known.guid.map(tracing::field::display);
@@ -96,25 +99,26 @@ impl Absences {
                 guid,
                 "the device is gone: its driver was unloaded, or the device failed or was removed"
             );
-            let missing = Missing { name: Arc::clone(name), guid: known.guid, since: look.ended };
+            let missing =
+                MissingDevice { name: Arc::clone(name), guid: known.guid, since: snapshot.ended };
             self.gone.insert(Arc::clone(name), missing);
         }
     }
 
-    /// What is to be remembered of a device; what cannot be read at present is as it was.
-    fn known(&self, device: &Device) -> (Arc<str>, Known) {
-        let before = self.here.get(&device.name);
-        let known = Known {
+    /// What identifies a device; what cannot be read at present is as it was.
+    fn identity(&self, device: &Device) -> (Arc<str>, DeviceIdentity) {
+        let before = self.present.get(&device.name);
+        let identity = DeviceIdentity {
             guid: device.info.guid.or(before.and_then(|before| before.guid)),
             instance: device.instance.or(before.and_then(|before| before.instance)),
             is_virtual: device.info.is_virtual
                 || device.instance.is_none() && before.is_some_and(|before| before.is_virtual),
         };
-        (Arc::clone(&device.name), known)
+        (Arc::clone(&device.name), identity)
     }
 }
 
-/// Whether two GUIDs are one device's. Virtual functions to which nobody gave one have 0.
+/// Whether two GUIDs belong to one device. Virtual functions without one have 0.
 fn is_same(one: Option<Guid>, other: Option<Guid>) -> bool {
     one.is_some_and(|one| one != Guid(0)) && one == other
 }
@@ -123,75 +127,75 @@ fn is_same(one: Option<Guid>, other: Option<Guid>) -> bool {
 mod tests {
     use super::*;
     use rdma_host::model::DeviceInfo;
-    use rdma_host::testing::snapshot;
+    use rdma_host::testing;
 
     const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-    /// A look at some time at devices with these names, GUIDs and numbers.
-    fn look(hours: u64, devices: &[(&str, u64, u64)]) -> HostSnapshot {
-        let mut look = snapshot("", Vec::new());
-        let one = look.devices.remove(0);
-        look.devices.extend(devices.iter().map(|&(name, guid, instance)| {
+    /// A reading at some hour of devices with these names, GUIDs and numbers.
+    fn snapshot(hours: u64, devices: &[(&str, u64, u64)]) -> HostSnapshot {
+        let mut snapshot = testing::snapshot("", Vec::new());
+        let one = snapshot.devices.remove(0);
+        snapshot.devices.extend(devices.iter().map(|&(name, guid, instance)| {
             let info = Arc::new(DeviceInfo { guid: Some(Guid(guid)), ..DeviceInfo::default() });
             Device { name: name.into(), info, instance: Some(instance), ..one.clone() }
         }));
-        look.ended = Moment::default() + Duration::from_secs(hours * 3600);
-        look
+        snapshot.ended = Moment::default() + Duration::from_secs(hours * 3600);
+        snapshot
     }
 
-    fn names(missing: &[Missing]) -> Vec<&str> {
+    fn names(missing: &[MissingDevice]) -> Vec<&str> {
         missing.iter().map(|missing| &*missing.name).collect()
     }
 
     #[test]
-    fn a_device_that_goes_is_kept_until_it_is_back_or_forgotten() {
-        let mut absences = Absences::new(WEEK);
+    fn missing_device_is_kept_until_back_or_forgotten() {
+        let mut tracker = MissingDevices::new(WEEK);
         let all = [("mlx5_0", 7, 1), ("mlx5_1", 8, 2)];
-        assert_eq!(absences.follow(&look(0, &all)), []);
-        let gone = absences.follow(&look(1, &all[..1]));
+        assert_eq!(tracker.update(&snapshot(0, &all)), []);
+        let gone = tracker.update(&snapshot(1, &all[..1]));
         assert_eq!((names(&gone), gone[0].guid), (vec!["mlx5_1"], Some(Guid(8))));
-        assert_eq!(names(&absences.follow(&look(24, &all[..1]))), ["mlx5_1"]);
-        assert_eq!(absences.follow(&look(25, &all)), []);
-        assert_eq!(names(&absences.follow(&look(26, &all[..1]))), ["mlx5_1"]);
-        assert_eq!(names(&absences.follow(&look(26 + 167, &all[..1]))), ["mlx5_1"]);
-        assert_eq!(absences.follow(&look(26 + 168, &all[..1])), []);
-        assert_eq!(Absences::new(Duration::ZERO).follow(&look(0, &all)), []);
+        assert_eq!(names(&tracker.update(&snapshot(24, &all[..1]))), ["mlx5_1"]);
+        assert_eq!(tracker.update(&snapshot(25, &all)), []);
+        assert_eq!(names(&tracker.update(&snapshot(26, &all[..1]))), ["mlx5_1"]);
+        assert_eq!(names(&tracker.update(&snapshot(26 + 167, &all[..1]))), ["mlx5_1"]);
+        assert_eq!(tracker.update(&snapshot(26 + 168, &all[..1])), []);
+        assert_eq!(MissingDevices::new(Duration::ZERO).update(&snapshot(0, &all)), []);
     }
 
     #[test]
-    fn a_device_with_another_name_is_not_gone() {
-        let mut absences = Absences::new(WEEK);
-        absences.follow(&look(0, &[("mlx5_0", 7, 1), ("vf0", 0, 2)]));
-        assert_eq!(absences.follow(&look(1, &[("ib0", 7, 1), ("vf1", 0, 2)])), []);
-        // Loaded again, and renamed before the look; gone, and back under another name.
-        assert_eq!(names(&absences.follow(&look(2, &[("mlx5_0", 7, 3)]))), ["vf1"]);
-        assert_eq!(names(&absences.follow(&look(3, &[]))), ["mlx5_0", "vf1"]);
-        assert_eq!(names(&absences.follow(&look(4, &[("ib0", 7, 4)]))), ["vf1"]);
+    fn renamed_device_is_not_missing() {
+        let mut tracker = MissingDevices::new(WEEK);
+        tracker.update(&snapshot(0, &[("mlx5_0", 7, 1), ("vf0", 0, 2)]));
+        assert_eq!(tracker.update(&snapshot(1, &[("ib0", 7, 1), ("vf1", 0, 2)])), []);
+        // Loaded again, and renamed before the snapshot; gone, and back under another name.
+        assert_eq!(names(&tracker.update(&snapshot(2, &[("mlx5_0", 7, 3)]))), ["vf1"]);
+        assert_eq!(names(&tracker.update(&snapshot(3, &[]))), ["mlx5_0", "vf1"]);
+        assert_eq!(names(&tracker.update(&snapshot(4, &[("ib0", 7, 4)]))), ["vf1"]);
         // Two devices of soft RoCE on one interface share its address.
-        absences.follow(&look(5, &[("rxe0", 9, 5), ("rxe1", 9, 6)]));
-        assert_eq!(names(&absences.follow(&look(6, &[("rxe1", 9, 6)]))), ["ib0", "rxe0", "vf1"]);
+        tracker.update(&snapshot(5, &[("rxe0", 9, 5), ("rxe1", 9, 6)]));
+        assert_eq!(names(&tracker.update(&snapshot(6, &[("rxe1", 9, 6)]))), ["ib0", "rxe0", "vf1"]);
     }
 
     #[test]
-    fn what_is_handed_over_or_cannot_be_listed_is_not_gone() {
-        let mut absences = Absences::new(WEEK);
-        let mut first = look(0, &[("mlx5_0", 7, 1), ("mlx5_1", 8, 2)]);
+    fn virtual_or_unlisted_devices_are_not_missing() {
+        let mut tracker = MissingDevices::new(WEEK);
+        let mut first = snapshot(0, &[("mlx5_0", 7, 1), ("mlx5_1", 8, 2)]);
         let info = DeviceInfo { guid: Some(Guid(8)), is_virtual: true, ..DeviceInfo::default() };
         first.devices[1].info = Arc::new(info);
-        absences.follow(&first);
-        assert_eq!(absences.follow(&look(1, &[("mlx5_0", 7, 1)])), []);
-        let mut blind = look(2, &[]);
+        tracker.update(&first);
+        assert_eq!(tracker.update(&snapshot(1, &[("mlx5_0", 7, 1)])), []);
+        let mut blind = snapshot(2, &[]);
         blind.problem = Some("Permission denied".to_owned());
-        assert_eq!(absences.follow(&blind), []);
-        assert_eq!(names(&absences.follow(&look(3, &[]))), ["mlx5_0"]);
+        assert_eq!(tracker.update(&blind), []);
+        assert_eq!(names(&tracker.update(&snapshot(3, &[]))), ["mlx5_0"]);
     }
 
     #[test]
-    fn names_that_do_not_come_back_are_not_remembered_for_ever() {
-        let mut absences = Absences::new(WEEK);
-        for device in 0..2 * MOST as u64 {
-            absences.follow(&look(1, &[(&format!("vf{device}"), 0, device)]));
+    fn number_of_missing_devices_is_bounded() {
+        let mut tracker = MissingDevices::new(WEEK);
+        for device in 0..2 * MAX_DEVICES as u64 {
+            tracker.update(&snapshot(1, &[(&format!("vf{device}"), 0, device)]));
         }
-        assert_eq!(absences.gone.len(), MOST);
+        assert_eq!(tracker.gone.len(), MAX_DEVICES);
     }
 }

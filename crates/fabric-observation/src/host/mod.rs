@@ -1,70 +1,78 @@
-//! What is known of the host's own devices.
+//! The state of the host's own devices.
 
 mod missing;
-mod tally;
+mod port_events;
 
-pub use missing::{Absences, Missing};
-pub use tally::{Place, PortTally, Tally};
+pub use missing::{MissingDevice, MissingDevices};
+pub use port_events::{HostPortEvents, PortEventCounts, PortKey};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ib_health::findings::Counting;
-use ib_health::totals::Before;
-use ib_mad::Guid;
+use ib_health::assessment::{CounterStatus, ResetOffsets};
+use ib_mad::{Guid, Reading};
 use rdma_host::model::HostSnapshot;
 use rdma_host::model::Rails;
 
-/// Events of devices that nobody took, because too many waited already.
+/// Events that were dropped because too many waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// By this watch, while it read devices.
+pub struct DroppedEvents {
+    /// By the host's monitor, while it read devices.
     pub by_host: u64,
-    /// By the judges of fabrics, whose sweeps did not go on.
-    pub by_judges: u64,
+    /// By the monitors of fabrics, while they did not sweep.
+    pub by_fabrics: u64,
 }
 
-/// The state of the host's own devices, as it was last seen.
+/// The totals of a port of the host.
+#[derive(Clone, Debug)]
+pub struct HostPortTotals {
+    /// The totals of its counters.
+    pub reading: Reading,
+    /// Saturation, resets and impossible values of its counters.
+    pub counters: CounterStatus,
+    /// What counters had counted before their last reset, if one was ever reset.
+    pub reset_offsets: Option<Arc<ResetOffsets>>,
+}
+
+/// The state of the host's own devices at their latest reading.
 #[derive(Clone, Debug, Default)]
 pub struct HostObservation {
-    /// From one look to the next, as it is meant to be.
+    /// The configured time between two readings.
     pub interval: Duration,
-    /// The latest look; `None` before the first.
+    /// The latest reading, with raw counters; `None` before the first.
     pub snapshot: Option<HostSnapshot>,
-    /// How the counters of its ports fared: device by device, port by port as they stand there.
-    pub counting: Vec<Vec<Counting>>,
-    /// What its counters had counted before they fell last, in the same order.
-    pub befores: Vec<Vec<Option<Arc<Before>>>>,
-    /// What its devices are known by, in the same order: their GUIDs, or what takes the place of one.
+    /// The totals of its ports: by device and port, in the order of the snapshot.
+    pub totals: Vec<Vec<HostPortTotals>>,
+    /// The ids of its devices, in the same order: their GUIDs, or what replaces one.
     pub ids: Vec<Guid>,
-    /// How many looks there were.
-    pub looks: u64,
-    /// The devices that are gone, by name.
-    pub missing: Vec<Missing>,
+    /// How many readings there were.
+    pub reads: u64,
+    /// The devices that disappeared, by name.
+    pub missing: Vec<MissingDevice>,
     /// The events that were dropped.
-    pub dropped: Dropped,
-    /// What the ports went through.
-    pub tally: Tally,
-    /// The devices whose events are heard.
-    pub heard: BTreeSet<String>,
+    pub dropped: DroppedEvents,
+    /// The events and losses of its ports.
+    pub port_events: HostPortEvents,
+    /// The devices whose events are received.
+    pub monitored: BTreeSet<String>,
     /// Which port is in which fabric.
     pub rails: Rails,
 }
 
 impl HostObservation {
-    /// Whether the latest look could read a device. Where there is none, and none was there before, nothing
-    /// is wrong: not every host has one.
+    /// Whether the latest reading succeeded for a device. Without any device, and none that disappeared, it did:
+    /// not every host has one.
     pub fn success(&self) -> bool {
         self.snapshot.as_ref().is_some_and(|snapshot| {
-            let none_is_due = snapshot.devices.is_empty() && self.missing.is_empty();
-            none_is_due && snapshot.problem.is_none()
+            let none_expected = snapshot.devices.is_empty() && self.missing.is_empty();
+            none_expected && snapshot.problem.is_none()
                 || snapshot.devices.iter().any(|device| device.is_readable)
         })
     }
 
-    /// Why nothing could be read, where the reason is not a device's: sysfs is not where it should be, or
-    /// may not be read.
+    /// Why nothing could be read, where the reason is not a device's: sysfs is not where it should be, or must
+    /// not be read.
     pub fn problem(&self) -> Option<&str> {
         let problem = self.snapshot.as_ref()?.problem.as_deref()?;
         Some(problem).filter(|_| !self.success())

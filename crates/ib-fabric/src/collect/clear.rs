@@ -15,6 +15,7 @@ use std::collections::{HashSet, VecDeque};
 
 use ib_mad::clear::{CounterSelect, clear, clear_fec_counters};
 use ib_mad::counter::{Attribute, CounterField};
+use ib_mad::reading::Raw;
 use ib_mad::{Counter, Lid, Mad, Moment, pma};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
@@ -51,7 +52,7 @@ enum ClearStep {
 /// The query plan; see the [module](self).
 #[derive(Debug)]
 pub struct CounterClearing<'a> {
-    swept: &'a Snapshot,
+    swept: &'a Snapshot<Raw>,
     agents: &'a mut AgentCache,
     jobs: Vec<ClearJob>,
     queue: VecDeque<(usize, ClearStep)>,
@@ -63,7 +64,7 @@ pub struct CounterClearing<'a> {
 
 impl<'a> CounterClearing<'a> {
     /// A plan for the ports with nearly full counters in a sweep.
-    pub fn new(swept: &'a Snapshot, agents: &'a mut AgentCache) -> Self {
+    pub fn new(swept: &'a Snapshot<Raw>, agents: &'a mut AgentCache) -> Self {
         let mut jobs: Vec<(u64, ClearJob)> =
             swept.fabric.port_indexes().flat_map(|port| jobs_of(swept, agents, port)).collect();
         jobs.sort_by_key(|(fill, _)| Reverse(*fill));
@@ -138,7 +139,7 @@ impl<'a> CounterClearing<'a> {
 
 /// The jobs of a port, by attribute, with their fill levels.
 fn jobs_of(
-    swept: &Snapshot,
+    swept: &Snapshot<Raw>,
     agents: &AgentCache,
     port: PortIndex,
 ) -> impl Iterator<Item = (u64, ClearJob)> {
@@ -153,7 +154,7 @@ fn jobs_of(
 
 /// The job of a port and an attribute, and the fill level of its fullest counter in thousandths.
 fn job(
-    swept: &Snapshot,
+    swept: &Snapshot<Raw>,
     agent: End,
     port: PortIndex,
     attribute: Attribute,

@@ -10,8 +10,9 @@ use std::collections::HashMap;
 
 use crate::Fabric;
 use crate::topology::End;
+use ib_mad::Counter;
 use ib_mad::counter::CounterField;
-use ib_mad::{Counter, Reading};
+use ib_mad::reading::{Raw, Reading};
 
 /// The field that each counter of a port is taken from, kept from sweep to sweep.
 #[derive(Debug, Default)]
@@ -39,8 +40,8 @@ impl CounterSources {
         &mut self,
         port: End,
         counters: &[(Counter, CounterField)],
-        reading: &mut Reading,
-        classic: Option<&Reading>,
+        reading: &mut Reading<Raw>,
+        classic: Option<&Reading<Raw>>,
     ) {
         let before = self.by_port.get(&port).copied().unwrap_or_default();
         let mut source = before;
@@ -53,7 +54,7 @@ impl CounterSources {
                 Some(1..) => {
                     // It counts, and was cleared when it was 0.
                     if source.classic & bit != 0 {
-                        reading.rebase(counter);
+                        reading.set_rebased(counter);
                     }
                     source.classic &= !bit;
                     source.wide |= bit;
@@ -69,7 +70,7 @@ impl CounterSources {
                         source.wide &= !bit;
                         source.classic |= bit;
                         reading.copy(counter, classic);
-                        reading.rebase(counter);
+                        reading.set_rebased(counter);
                     }
                 }
                 wide => match classic {
@@ -129,7 +130,7 @@ mod tests {
         sources: &mut CounterSources,
         wide: Option<u64>,
         narrow: Option<u64>,
-    ) -> (Reading, Option<(u64, bool)>) {
+    ) -> (Reading<Raw>, Option<(u64, bool)>) {
         let mut reading = Reading::empty(Moment(0));
         if let Some(wide) = wide {
             reading.set(DOWNED, wide);
@@ -223,8 +224,8 @@ mod tests {
         let mut read = |wide, narrow| {
             let (mut reading, _) = selected(&mut sources, wide, narrow);
             (now, reading.at) = (now + SWEEP, now);
-            let growth = totals.take(&mut reading, RATE);
-            (reading.get(DOWNED), growth.of(DOWNED), growth.reset)
+            let (reading, growth) = totals.update(reading, RATE);
+            (reading.get(DOWNED), growth.get(DOWNED), growth.reset)
         };
         // The 64-bit field was cleared before we came.
         assert_eq!(read(Some(0), Some(100)), (Some(100), None, false));
@@ -301,7 +302,7 @@ mod tests {
                     (!step.lost.1).then_some(answers.1),
                 );
                 (now, reading.at) = (now + SWEEP, now);
-                totals.take(&mut reading, RATE);
+                let (reading, _) = totals.update(reading, RATE);
                 exact &= narrow < 255;
                 let Some(total) = reading.get(DOWNED) else { continue };
                 prop_assert!(total >= last, "fell from {last} to {total}");

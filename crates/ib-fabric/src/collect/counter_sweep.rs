@@ -12,7 +12,8 @@ use std::sync::Arc;
 use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{self, AttributePlan, PortSamplesControl};
-use ib_mad::{Lid, Mad, Moment, Reading, status};
+use ib_mad::reading::{Raw, Reading};
+use ib_mad::{Lid, Mad, Moment, status};
 use ib_umad::{Address, Request, RequestError};
 
 use super::agent_cache::{PmaCapabilityCache, Sampling, agent_of, has_wide_xmit_wait};
@@ -59,9 +60,9 @@ pub struct CounterSweep<'a> {
     queue: VecDeque<CounterQuery>,
     queried: Vec<CounterQuery>,
     began: Moment,
-    readings: Vec<Option<Reading>>,
+    readings: Vec<Option<Reading<Raw>>>,
     /// Classic fields of ports that have the same counters in 64 bits.
-    classic: HashMap<PortIndex, Reading>,
+    classic: HashMap<PortIndex, Reading<Raw>>,
     /// Whether error details are queried, by port index.
     detailed: Vec<bool>,
     failed: Vec<bool>,
@@ -72,7 +73,7 @@ pub struct CounterSweep<'a> {
 #[derive(Debug)]
 pub struct CounterResult {
     /// By port index; `None` if nothing was read.
-    pub readings: Vec<Option<Reading>>,
+    pub readings: Vec<Option<Reading<Raw>>>,
     /// Sampling ticks by node index, if known.
     pub ticks: Vec<Option<u8>>,
     /// Number of ports with missing responses.
@@ -342,7 +343,7 @@ impl<'a> CounterSweep<'a> {
                 let queried = ports.filter(|&port| self.detailed[port]);
                 let readings: Vec<_> =
                     queried.filter_map(|port| self.readings[port].as_ref()).collect();
-                let has = |reading: &&Reading| {
+                let has = |reading: &&Reading<Raw>| {
                     detail.counters.iter().any(|(counter, _)| reading.get(*counter).is_some())
                 };
                 if !readings.is_empty() {
@@ -367,7 +368,7 @@ impl<'a> CounterSweep<'a> {
                 let Some(reading) = slot else { continue };
                 if !self.detailed[index] {
                     for (counter, _) in &details {
-                        reading.keep(*counter);
+                        reading.set_not_due(*counter);
                     }
                 } else if details.iter().all(|(counter, _)| reading.get(*counter).is_some()) {
                     self.cache.record_details(end, self.began);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
+use ib_mad::reading::Raw;
 use ib_mad::{Guid, Mad, Moment};
 use ib_umad::query::QueryPlan;
 use ib_umad::{QueuePair, Request, RequestError};
@@ -87,7 +88,7 @@ pub struct Sweep<'a> {
 #[expect(clippy::struct_excessive_bools, reason = "independent findings")]
 pub struct SweepResult {
     /// The readings.
-    pub snapshot: Snapshot,
+    pub snapshot: Snapshot<Raw>,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
     /// Some port changed since the discovery, or an absent node is back.

@@ -4,6 +4,7 @@ use super::*;
 use ib_fabric::snapshot::Cleared;
 use ib_mad::method;
 use ib_mad::moment::Anchor;
+use ib_mad::reading::Raw;
 use ib_sim::scenario::Action;
 use ib_sim::wire::{Shared, look};
 use ib_umad::{Received, SendError, TransportError};
@@ -94,7 +95,7 @@ pub(super) fn port(fabric: &Fabric, node: &str, number: u8) -> PortIndex {
 
 fn cleared(
     transport: &mut RecordingTransport,
-    swept: &Snapshot,
+    swept: &Snapshot<Raw>,
     agents: &mut AgentCache,
 ) -> Vec<Cleared> {
     let mut clearing = CounterClearing::new(swept, agents);

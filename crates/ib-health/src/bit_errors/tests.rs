@@ -3,56 +3,56 @@
 use super::*;
 use ib_mad::rate::{Width, bytes_per_second};
 
-/// Watches a link for so long, swept each 15 s, with so many errors in each sweep.
-fn watched(minutes: u32, speed: Speed, errors: impl Fn(u32) -> u64) -> Vec<BitErrors> {
+/// The results for a link that is swept every 15 s, with this many errors in each sweep.
+fn results(minutes: u32, speed: Speed, errors: impl Fn(u32) -> u64) -> Vec<BitErrors> {
     let bits = bytes_per_second(Width::X4, speed) as f32 * 8.0;
-    let limit = LimitTable::default().of(speed, None).symbol;
-    let mut watch = Watch::default();
+    let limit = LimitTable::default().limits(speed, None).symbol;
+    let mut windows = BerWindows::default();
     (0..=minutes * 4)
         .map(|sweep| {
             let at = Moment::default() + Duration::from_secs(15) * sweep;
-            watch.follow(at, if sweep == 0 { 0 } else { errors(sweep) }, bits, limit)
+            windows.update(at, if sweep == 0 { 0 } else { errors(sweep) }, bits, limit)
         })
         .collect()
 }
 
-/// The first minute in which it was so.
-fn first(found: &[BitErrors], is: Judgement) -> Option<f32> {
-    found.iter().position(|found| found.judgement == is).map(|sweep| sweep as f32 / 4.0)
+/// The first minute with this level.
+fn first(found: &[BitErrors], is: BitErrorLevel) -> Option<f32> {
+    found.iter().position(|found| found.level == is).map(|sweep| sweep as f32 / 4.0)
 }
 
 #[test]
-fn a_silent_link_is_fine_as_soon_as_its_limit_would_have_shown() {
+fn error_free_link_is_fine_once_its_limit_is_measurable() {
     // (speed, minutes): 2.5 errors at the limit take 2.5 / (limit × rate).
     for (speed, sweeps) in [(Speed::Qdr, 5), (Speed::Edr, 17), (Speed::Hdr, 9), (Speed::Ndr, 42)] {
         let minutes = sweeps as f32 / 4.0;
-        let found = watched(130, speed, |_| 0);
-        assert_eq!(first(&found, Judgement::Fine), Some(minutes), "{speed:?}");
+        let found = results(130, speed, |_| 0);
+        assert_eq!(first(&found, BitErrorLevel::Fine), Some(minutes), "{speed:?}");
         let before = &found[..sweeps];
-        assert!(before.iter().all(|found| found.judgement == Judgement::Unknown));
-        assert!(before.iter().all(|found| found.ratio(Window::Short).is_none()));
+        assert!(before.iter().all(|found| found.level == BitErrorLevel::Unknown));
+        assert!(before.iter().all(|found| found.ratio(BerWindow::Short).is_none()));
         let last = found.last().unwrap();
-        assert_eq!(last.judgement, Judgement::Fine);
-        assert!(last.ratio(Window::Long).unwrap().abs() < 1e-30);
+        assert_eq!(last.level, BitErrorLevel::Fine);
+        assert!(last.ratio(BerWindow::Long).unwrap().abs() < 1e-30);
     }
 }
 
 #[test]
-fn the_worse_it_is_the_sooner_it_shows() {
+fn higher_error_ratio_is_detected_sooner() {
     // Errors a sweep at NDR: 6,000 are 1e-9; one in four sweeps is 4e-14, one in 12 1.4e-14.
     let per = |sweeps: u32| move |sweep: u32| u64::from(sweep.is_multiple_of(sweeps));
-    assert_eq!(first(&watched(130, Speed::Ndr, |_| 6_000), Judgement::Over), Some(0.75));
-    assert_eq!(first(&watched(130, Speed::Ndr, per(1)), Judgement::Over), Some(1.5));
-    let four = first(&watched(130, Speed::Ndr, per(4)), Judgement::Over).unwrap();
+    assert_eq!(first(&results(130, Speed::Ndr, |_| 6_000), BitErrorLevel::Over), Some(0.75));
+    assert_eq!(first(&results(130, Speed::Ndr, per(1)), BitErrorLevel::Over), Some(1.5));
+    let four = first(&results(130, Speed::Ndr, per(4)), BitErrorLevel::Over).unwrap();
     assert!((6.0..15.0).contains(&four), "{four}");
     // Barely over its limit: raised, for it cannot be told from one that is just below.
-    let barely = watched(300, Speed::Ndr, per(15));
-    assert_eq!(first(&barely, Judgement::Over), None);
-    assert!(first(&barely, Judgement::Raised).is_some());
+    let barely = results(300, Speed::Ndr, per(15));
+    assert_eq!(first(&barely, BitErrorLevel::Over), None);
+    assert!(first(&barely, BitErrorLevel::Raised).is_some());
 }
 
 #[test]
-fn a_burst_is_no_bad_cable() {
+fn single_burst_is_not_over_the_limit() {
     // Also if a sweep falls into it.
     for second in [0, 5_000] {
         let burst = |sweep| match sweep {
@@ -60,25 +60,25 @@ fn a_burst_is_no_bad_cable() {
             61 => second,
             _ => 0,
         };
-        assert_eq!(first(&watched(60, Speed::Edr, burst), Judgement::Over), None, "{second}");
+        assert_eq!(first(&results(60, Speed::Edr, burst), BitErrorLevel::Over), None, "{second}");
     }
 }
 
 #[test]
-fn a_ratio_is_what_was_counted_over_the_bits() {
-    let found = watched(130, Speed::Ndr, |_| 6_000);
-    let ratio = found.last().unwrap().ratio(Window::Short).unwrap();
+fn ratio_is_errors_per_bit() {
+    let found = results(130, Speed::Ndr, |_| 6_000);
+    let ratio = found.last().unwrap().ratio(BerWindow::Short).unwrap();
     assert!((ratio / 1e-9 - 1.0).abs() < 0.01, "{ratio}");
 }
 
 #[test]
-fn each_speed_has_a_limit_and_a_site_may_have_its_own() {
+fn every_speed_has_a_limit_and_a_site_may_override_it() {
     let usual = LimitTable::default();
     for speed in Speed::ALL {
         assert!(TABLE.iter().any(|row| row.speed == speed && row.fec.is_none()), "{speed:?}");
-        assert!(usual.of(speed, None).symbol <= 1e-12);
+        assert!(usual.limits(speed, None).symbol <= 1e-12);
     }
-    assert_eq!(usual.of(Speed::Edr, Some(Fec::LowLatency)).pre_fec, Some(1e-12));
+    assert_eq!(usual.limits(Speed::Edr, Some(Fec::LowLatency)).pre_fec, Some(1e-12));
     for (speed, fec, pre_fec) in [
         (Speed::Edr, Fec::MellanoxLowLatency, Some(1e-12)),
         (Speed::Edr, Fec::Adaptive, None),
@@ -91,18 +91,18 @@ fn each_speed_has_a_limit_and_a_site_may_have_its_own() {
         // None is published.
         (Speed::Ndr, Fec::ZeroLatency, None),
     ] {
-        assert_eq!(usual.of(speed, Some(fec)).pre_fec, pre_fec, "{speed:?} {fec:?}");
+        assert_eq!(usual.limits(speed, Some(fec)).pre_fec, pre_fec, "{speed:?} {fec:?}");
     }
     let own = row(Speed::Ndr, Some(Fec::ReedSolomon), 1e-13, None);
     let site = LimitTable::new(&[own]);
-    assert_eq!(site.of(Speed::Ndr, Some(Fec::ReedSolomon)), own.limits);
-    assert_eq!(site.of(Speed::Ndr, None), usual.of(Speed::Ndr, None));
+    assert_eq!(site.limits(Speed::Ndr, Some(Fec::ReedSolomon)), own.limits);
+    assert_eq!(site.limits(Speed::Ndr, None), usual.limits(Speed::Ndr, None));
 }
 
 /// A link with half of its limit's errors, spread by chance, is not called bad in a day. Chance may
 /// do it all the same (on 6 of 20,000 such days); the days looked at here are always the same.
 #[test]
-fn half_the_limit_is_not_bad() {
+fn half_the_limit_is_not_over_in_a_day() {
     for seed in 1..=64u64 {
         // 4e11 bits/s × 1e-14 × 15 s / 2 = 0.03 errors a sweep.
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -113,7 +113,7 @@ fn half_the_limit_is_not_bad() {
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
         let errors: Vec<u64> = (0..=5_760).map(|_| u64::from(chance() < 0.03)).collect();
-        let found = watched(1_440, Speed::Ndr, |sweep| errors[sweep as usize]);
-        assert_eq!(first(&found, Judgement::Over), None, "{seed}");
+        let found = results(1_440, Speed::Ndr, |sweep| errors[sweep as usize]);
+        assert_eq!(first(&found, BitErrorLevel::Over), None, "{seed}");
     }
 }

@@ -1,9 +1,8 @@
-//! Since when a region has been there.
+//! When a region began.
 //!
-//! A region is the one of an earlier sweep if its root is the same; else if it shares at least half of
-//! its ports with it, or of the earlier one's, and no other shares more. Ports are remembered by name,
-//! in the order of their names, which is the order in which a fabric has them: two lists are compared
-//! by going through both at once.
+//! A region is the same as one of an earlier sweep if its root is the same; otherwise if they share at least
+//! half of the ports of the smaller one, and no other shares more. Ports are kept by (GUID, port), in that
+//! order, which is the order of a fabric's ports: two lists are compared by a merge.
 
 use std::cmp::{Ordering, Reverse};
 use std::iter::Peekable;
@@ -13,13 +12,13 @@ use ib_fabric::topology::End;
 use ib_mad::Moment;
 
 use super::GRACE;
-use super::crowd::Crowd;
 use super::regions::Regions;
+use super::wait_graph::WaitGraph;
 use crate::window::Tick;
 
 /// A region of an earlier sweep.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct PastRegion {
     root: End,
     since: Moment,
     seen: Tick,
@@ -27,61 +26,62 @@ struct Known {
 
 /// A port that waited in an earlier sweep, and its region then.
 #[derive(Clone, Copy, Debug)]
-struct Past {
+struct PastPort {
     end: End,
     region: u32,
     seen: Tick,
 }
 
-/// See the module. What was not seen for [`GRACE`] is forgotten.
+/// The regions and ports of earlier sweeps. What was not seen for [`GRACE`] is removed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct History {
-    regions: Vec<Known>,
-    /// In the order of their names.
-    ports: Vec<Past>,
+pub(super) struct RegionHistory {
+    regions: Vec<PastRegion>,
+    /// Sorted by `end`.
+    ports: Vec<PastPort>,
 }
 
-impl History {
+impl RegionHistory {
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.regions.is_empty() && self.ports.is_empty()
     }
 
-    pub(super) fn nobody_waits(&mut self, at: Moment) {
+    /// No port waits in this sweep.
+    pub(super) fn on_idle(&mut self, at: Moment) {
         if !self.regions.iter().any(|known| is_fresh(known.seen, at)) {
-            *self = History::default();
+            *self = RegionHistory::default();
         }
     }
 
-    /// Says of each region since when it has been there, and remembers them all.
-    pub(super) fn date(
+    /// Sets when each region began, and keeps them all.
+    pub(super) fn update(
         &mut self,
         fabric: &Fabric,
-        crowd: &Crowd,
+        graph: &WaitGraph,
         regions: &mut Regions,
         at: Moment,
     ) {
-        self.forget(at);
+        self.remove_old(at);
         let seen = Tick::from(at);
-        let waiting = crowd.members.iter().zip(&regions.of).filter(|(member, _)| member.waits());
-        let now: Vec<Past> = waiting
-            .filter_map(|(member, region)| {
-                Some(Past { end: fabric.end(member.port), region: (*region)?, seen })
+        let waiting = graph.ports.iter().zip(&regions.of).filter(|(port, _)| port.waits());
+        let now: Vec<PastPort> = waiting
+            .filter_map(|(port, region)| {
+                Some(PastPort { end: fabric.end(port.port), region: (*region)?, seen })
             })
             .collect();
-        let roots: Vec<End> = regions.told.iter().map(|region| fabric.end(region.root)).collect();
-        let sizes: Vec<u32> = regions.told.iter().map(|region| region.ports).collect();
-        let same = self.same(&now, &roots, &sizes);
+        let roots: Vec<End> = regions.all.iter().map(|region| fabric.end(region.root)).collect();
+        let sizes: Vec<u32> = regions.all.iter().map(|region| region.ports).collect();
+        let same = self.matching(&now, &roots, &sizes);
 
-        // The regions of now stand first, in their order; then those that may come back.
+        // The current regions come first, in their order; then those that may come back.
         let mut place = vec![None; self.regions.len()];
         let mut known = Vec::with_capacity(roots.len());
-        for ((region, root), same) in regions.told.iter_mut().zip(roots).zip(same) {
+        for ((region, root), same) in regions.all.iter_mut().zip(roots).zip(same) {
             region.since = same.map_or(at, |earlier| self.regions[earlier as usize].since);
             if let Some(earlier) = same {
                 place[earlier as usize] = Some(known.len() as u32);
             }
-            known.push(Known { root, since: region.since, seen });
+            known.push(PastRegion { root, since: region.since, seen });
         }
         for (earlier, place) in self.regions.iter().zip(&mut place) {
             if place.is_none() {
@@ -90,20 +90,21 @@ impl History {
             }
         }
         let mut ports = Vec::with_capacity(now.len());
-        for (earlier, now) in both(&self.ports, &now) {
-            let moved = |past: &Past| Some(Past { region: place[past.region as usize]?, ..*past });
+        for (earlier, now) in merge(&self.ports, &now) {
+            let moved =
+                |past: &PastPort| Some(PastPort { region: place[past.region as usize]?, ..*past });
             ports.extend(now.copied().or_else(|| earlier.and_then(moved)));
         }
         (self.regions, self.ports) = (known, ports);
     }
 
-    fn forget(&mut self, at: Moment) {
+    fn remove_old(&mut self, at: Moment) {
         let fresh = |seen: Tick| is_fresh(seen, at);
         self.ports.retain(|past| fresh(past.seen));
         if self.regions.iter().all(|known| fresh(known.seen)) {
             return;
         }
-        // A region was seen when the last of its ports was, or later: none of those is left.
+        // A region was seen no earlier than its ports, so no port of a removed one is left.
         let mut left = 0;
         let mut places = Vec::with_capacity(self.regions.len());
         for known in &self.regions {
@@ -116,8 +117,8 @@ impl History {
         }
     }
 
-    /// Of each region of now, which of the earlier ones it is.
-    fn same(&self, now: &[Past], roots: &[End], sizes: &[u32]) -> Vec<Option<u32>> {
+    /// The earlier region of each current one, if it has one.
+    fn matching(&self, now: &[PastPort], roots: &[End], sizes: &[u32]) -> Vec<Option<u32>> {
         let mut same = vec![None; roots.len()];
         let mut taken = vec![false; self.regions.len()];
         let mut by_root: Vec<(End, u32)> =
@@ -134,7 +135,7 @@ impl History {
         }
         let mut earlier_sizes = vec![0; self.regions.len()];
         let mut pairs: Vec<(u32, u32)> = Vec::new();
-        for (earlier, now) in both(&self.ports, now) {
+        for (earlier, now) in merge(&self.ports, now) {
             let Some(earlier) = earlier else { continue };
             earlier_sizes[earlier.region as usize] += 1;
             if let Some(now) = now
@@ -164,13 +165,13 @@ fn is_fresh(seen: Tick, at: Moment) -> bool {
     Tick::from(at).seconds_since(seen) <= GRACE.as_secs_f32()
 }
 
-/// Goes through two lists of ports in the order of names; those of the same name together.
-fn both<'a>(
-    one: &'a [Past],
-    other: &'a [Past],
-) -> impl Iterator<Item = (Option<&'a Past>, Option<&'a Past>)> {
+/// Merges two sorted lists of ports; those of the same port together.
+fn merge<'a>(
+    one: &'a [PastPort],
+    other: &'a [PastPort],
+) -> impl Iterator<Item = (Option<&'a PastPort>, Option<&'a PastPort>)> {
     let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
-    let next = |list: &mut Peekable<std::slice::Iter<'a, Past>>, take: bool| {
+    let next = |list: &mut Peekable<std::slice::Iter<'a, PastPort>>, take: bool| {
         if take { list.next() } else { None }
     };
     std::iter::from_fn(move || {

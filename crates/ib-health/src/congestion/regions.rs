@@ -1,51 +1,52 @@
-//! Which waiting ports belong together.
+//! Regions of ports that wait for one another.
 
 use std::cmp::Reverse;
 
 use ib_mad::Moment;
 
-use super::crowd::{Crowd, Walk};
-use super::roots::Heads;
+use super::roots::Roots;
+use super::wait_graph::{Traversal, WaitGraph};
 use super::{Level, Region};
 
-/// The regions of a sweep, the largest first; when they began is not known yet.
+/// The regions of a sweep.
 pub(super) struct Regions {
-    pub(super) told: Vec<Region>,
-    /// By member, its region; `None` for one that has no part in any.
+    /// The largest first; when they began is not known yet.
+    pub(super) all: Vec<Region>,
+    /// By port of the graph, its region; `None` for one that belongs to none.
     pub(super) of: Vec<Option<u32>>,
 }
 
-/// Members are of one region if one waits for the other, in as many steps as it takes.
-pub(super) fn find(crowd: &Crowd, heads: &Heads) -> Regions {
-    let mut of: Vec<Option<u32>> = vec![None; crowd.members.len()];
-    let mut told: Vec<Region> = Vec::new();
-    let mut walk = Walk::new(crowd);
+/// Finds the regions: two ports belong to one region if one waits for the other, directly or indirectly.
+pub(super) fn find(graph: &WaitGraph, roots: &Roots) -> Regions {
+    let mut of: Vec<Option<u32>> = vec![None; graph.ports.len()];
+    let mut all: Vec<Region> = Vec::new();
+    let mut traversal = Traversal::new(graph);
     let mut queue = Vec::new();
-    for first in 0..crowd.members.len() as u32 {
-        if of[first as usize].is_some() || heads.of[first as usize].is_none() {
+    for first in 0..graph.ports.len() as u32 {
+        if of[first as usize].is_some() || roots.of[first as usize].is_none() {
             continue;
         }
-        let number = told.len() as u32;
-        let mut region = Tally::default();
+        let number = all.len() as u32;
+        let mut region = RegionBuilder::default();
         of[first as usize] = Some(number);
         queue.push(first);
-        while let Some(member) = queue.pop() {
-            region.add(crowd, heads, member);
-            let mut meet = |other: u32| {
+        while let Some(port) = queue.pop() {
+            region.add(graph, roots, port);
+            let mut visit = |other: u32| {
                 let place = &mut of[other as usize];
-                if place.is_none() && heads.of[other as usize].is_some() {
+                if place.is_none() && roots.of[other as usize].is_some() {
                     *place = Some(number);
                     queue.push(other);
                 }
             };
-            walk.back(member, &mut meet);
-            walk.on(member, &mut meet);
+            traversal.upstream(port, &mut visit);
+            traversal.downstream(port, &mut visit);
         }
-        told.extend(region.told(crowd));
+        all.extend(region.build(graph));
     }
-    let mut order: Vec<u32> = (0..told.len() as u32).collect();
+    let mut order: Vec<u32> = (0..all.len() as u32).collect();
     order.sort_by_key(|&number| {
-        let region = &told[number as usize];
+        let region = &all[number as usize];
         (Reverse(region.ports), region.root)
     });
     let mut place = vec![0; order.len()];
@@ -55,13 +56,13 @@ pub(super) fn find(crowd: &Crowd, heads: &Heads) -> Regions {
     for number in of.iter_mut().flatten() {
         *number = place[*number as usize];
     }
-    told.sort_by_key(|region| (Reverse(region.ports), region.root));
-    Regions { told, of }
+    all.sort_by_key(|region| (Reverse(region.ports), region.root));
+    Regions { all, of }
 }
 
-/// A region while its members are being met.
+/// A region while its ports are being visited.
 #[derive(Default)]
-struct Tally {
+struct RegionBuilder {
     ports: u32,
     roots: u32,
     share: f32,
@@ -69,26 +70,26 @@ struct Tally {
     root: Option<(u32, f32)>,
 }
 
-impl Tally {
-    fn add(&mut self, crowd: &Crowd, heads: &Heads, member: u32) {
-        let who = &crowd.members[member as usize];
-        self.ports += u32::from(who.waits());
-        self.share = self.share.max(who.share);
-        if heads.of[member as usize] == Some(member) {
+impl RegionBuilder {
+    fn add(&mut self, graph: &WaitGraph, roots: &Roots, port: u32) {
+        let waiting = &graph.ports[port as usize];
+        self.ports += u32::from(waiting.waits());
+        self.share = self.share.max(waiting.share);
+        if roots.of[port as usize] == Some(port) {
             self.roots += 1;
-            let weight = crowd.weight(member);
-            // Of equals the lower one, as everywhere.
+            let weight = graph.weight(port);
+            // Of equals the lower one, as in `roots`.
             let heavier =
-                |(root, most): (u32, f32)| weight.total_cmp(&most).then(root.cmp(&member)).is_gt();
+                |(root, most): (u32, f32)| weight.total_cmp(&most).then(root.cmp(&port)).is_gt();
             if self.root.is_none_or(heavier) {
-                self.root = Some((member, weight));
+                self.root = Some((port, weight));
             }
         }
     }
 
-    fn told(&self, crowd: &Crowd) -> Option<Region> {
+    fn build(&self, graph: &WaitGraph) -> Option<Region> {
         Some(Region {
-            root: crowd.members[self.root?.0 as usize].port,
+            root: graph.ports[self.root?.0 as usize].port,
             ports: self.ports,
             roots: self.roots,
             share: self.share,

@@ -1,4 +1,4 @@
-//! What a port's counters tell of its time: how much of it the port waited, and how much it sent.
+//! The shares of time that a port waited and that it sent, from its counters.
 
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 
@@ -7,17 +7,16 @@ use ib_mad::rate::{Speed, Width, bytes_per_second};
 pub struct Wait {
     /// Its share of the time between the two latest readings, 0 to 1.
     pub share: f32,
-    /// Whether the device tells how long its tick is; else one of 8 bytes at the link's rate was
-    /// assumed.
+    /// Whether the device reports the length of its tick; otherwise 8 bytes at the link's rate are assumed.
     pub tick_told: bool,
 }
 
-/// The tick of a device that does not tell: 8 bytes, as the newer ones have it. No figure for
-/// adapters was found.
-const USUAL_TICK: u8 = 7;
+/// The tick of a device that does not report it: 8 bytes, as newer devices have it. No figure for adapters was
+/// found.
+const DEFAULT_TICK: u8 = 7;
 
-/// The share of time that a port had something to send and no credit for it, from how much its
-/// PortXmitWait has grown in so many seconds; `None` if no time went by.
+/// The share of time that a port had data to send and no credit for it, from the growth of PortXmitWait in some
+/// seconds; `None` if no time has passed.
 ///
 /// A tick N (PortSamplesControl) is N + 1 bytes: at the port's own rate up to 7 (Quantum and newer),
 /// else at one lane's (31: Switch-IB, SwitchX and older; NVIDIA counts 32 bytes a lane there).
@@ -28,23 +27,23 @@ pub fn wait(
     speed: Speed,
     seconds: f64,
 ) -> Option<Wait> {
-    let bytes = f64::from(tick.unwrap_or(USUAL_TICK)) + 1.0;
-    let width = if tick.is_some_and(|tick| tick > USUAL_TICK) { Width::X1 } else { width };
+    let bytes = f64::from(tick.unwrap_or(DEFAULT_TICK)) + 1.0;
+    let width = if tick.is_some_and(|tick| tick > DEFAULT_TICK) { Width::X1 } else { width };
     let waited = ticks as f64 * bytes / bytes_per_second(width, speed) as f64;
-    Some(Wait { share: part(waited, seconds)?, tick_told: tick.is_some() })
+    Some(Wait { share: share(waited, seconds)?, tick_told: tick.is_some() })
 }
 
-/// How much of what its link carries a port sent, as a share of 0 to 1; `None` if no time went by.
+/// The share of its bandwidth that a port sent, 0 to 1; `None` if no time has passed.
 ///
-/// Up to QDR, and not for FDR10, two of ten bits are the line's (8b/10b), which the nominal rate
-/// counts; what the codes of faster links take is within what [`FULL`](super::FULL) leaves.
+/// Up to QDR, except for FDR10, two of ten bits are line code (8b/10b), which the nominal rate includes; the
+/// codes of faster links take less than [`FULL`](super::FULL) leaves.
 pub fn used(bytes: u64, width: Width, speed: Speed, seconds: f64) -> Option<f32> {
     let for_data = if speed <= Speed::Qdr { 0.8 } else { 1.0 };
-    part(bytes as f64 / (bytes_per_second(width, speed) as f64 * for_data), seconds)
+    share(bytes as f64 / (bytes_per_second(width, speed) as f64 * for_data), seconds)
 }
 
-fn part(some: f64, all: f64) -> Option<f32> {
-    (all > 0.0).then(|| (some / all).clamp(0.0, 1.0) as f32)
+fn share(part: f64, all: f64) -> Option<f32> {
+    (all > 0.0).then(|| (part / all).clamp(0.0, 1.0) as f32)
 }
 
 #[cfg(test)]
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_time() {
+    fn ticks_convert_to_time() {
         for (ticks, tick, width, speed, seconds, share) in [
             // 4x NDR: 50 GB/s, 6.25e9 ticks of 8 bytes a second.
             (6_250_000_000, Some(7), Width::X4, Speed::Ndr, 2.0, 0.5),
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn without_time_there_is_no_share() {
+    fn no_time_has_no_share() {
         for seconds in [0.0, -1.0, f64::NAN] {
             assert_eq!(wait(1, None, Width::X4, Speed::Hdr, seconds), None);
             assert_eq!(used(1, Width::X4, Speed::Hdr, seconds), None);
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_full_with_what_its_code_leaves() {
+    fn full_link_excludes_line_code() {
         for (bytes, speed, share) in [
             (4_000_000_000, Speed::Qdr, 1.0),
             (5_000_000_000, Speed::Fdr10, 1.0),

@@ -1,54 +1,43 @@
-//! Sentences from findings made by hand, and a small fabric for whoever else tells of findings.
-
-use std::sync::Arc;
-use std::time::SystemTime;
+//! Sentences from assessments made by hand.
 
 use super::*;
-use crate::bit_errors::{Measured, Window};
+use crate::Reason;
+use crate::bit_errors::BerWindow;
 use crate::congestion::Wait;
-use crate::findings::Counting;
-use crate::outage::{Downtime, Outages};
+use crate::outage::Downtime;
 use crate::testing::*;
-use crate::{Reason, Verdict};
-use ib_fabric::Fabric;
-use ib_fabric::assembly::DiscoveredFabric;
-use ib_fabric::names::NodeNameMap;
 use ib_fabric::snapshot::PortRead;
-use ib_fabric::testing::{end, found};
-use ib_fabric::topology::Link;
-use ib_mad::moment::Anchor;
-use ib_mad::node::NodeKind;
 use ib_mad::port_state::PortStatus;
-use ib_mad::{Moment, Reading};
 
-/// What is said for a reason of the link between `leaf` and `host-a`, once it is so.
-fn told(
+/// The sentence for a reason of the link between `leaf` and `host-a`, after a change.
+fn sentence(
     reason: Reason,
-    so: impl FnOnce(&mut Snapshot, &mut Findings, PortIndex, PortIndex),
+    change: impl FnOnce(&mut Snapshot, &mut Assessment, PortIndex, PortIndex),
 ) -> String {
     let mut snapshot = snapshot();
-    let mut findings = fine(&snapshot);
+    let mut assessment = fine(&snapshot);
     let (leaf, host) = (port(&snapshot, 1, 1), port(&snapshot, 2, 1));
-    so(&mut snapshot, &mut findings, leaf, host);
-    of(reason, &findings.links[0], &findings, &snapshot)
+    change(&mut snapshot, &mut assessment, leaf, host);
+    describe(reason, &assessment.links[0], &assessment, &snapshot)
 }
 
 #[test]
-fn bit_errors_are_told_of_the_direction_that_has_them() {
-    let told = told(Reason::BitErrors, |_, findings, leaf, _| {
-        findings.ports[leaf.0 as usize].bit_errors = over(432);
+fn bit_errors_name_the_receiving_port() {
+    let text = sentence(Reason::BitErrors, |_, assessment, leaf, _| {
+        assessment.ports[leaf.0 as usize].bit_errors = over(432);
     });
-    let ratio = over(432).ratio(Window::Short).map(|ratio| format!("bit error ratio {ratio:.1e}"));
+    let ratio =
+        over(432).ratio(BerWindow::Short).map(|ratio| format!("bit error ratio {ratio:.1e}"));
     for part in
         ["432 errors in 720 s", "into leaf port 1", "limit 1e-12", &ratio.unwrap_or_default()]
     {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(!told.contains("host-a"), "{told}");
+    assert!(!text.contains("host-a"), "{text}");
 }
 
 #[test]
-fn losses_are_told_with_how_often_and_how_long() {
+fn losses_have_count_and_duration() {
     for (flaps, down, says) in [
         (3, (44, 44), "went down 3 times, for 44 s in all"),
         (3, (15, 45), "went down 3 times, for 15 to 45 s in all"),
@@ -56,21 +45,21 @@ fn losses_are_told_with_how_often_and_how_long() {
         (1, (0, 0), "went down once"),
         (2, (90, 3_720), "went down twice, for 90 s to 1h 2m in all"),
     ] {
-        let told = told(Reason::Flapping, |_, findings, _, _| {
-            let outages = &mut findings.links[0].outages;
+        let text = sentence(Reason::Flapping, |_, assessment, _, _| {
+            let outages = &mut assessment.links[0].outages;
             let (least, most) = (Duration::from_secs(down.0), Duration::from_secs(down.1));
             (outages.flaps, outages.down) = (flaps, Downtime { least, most });
         });
-        assert_eq!(told, says);
+        assert_eq!(text, says);
     }
-    let told = told(Reason::NodeFlapping, |snapshot, _, leaf, _| {
+    let text = sentence(Reason::NodeFlapping, |snapshot, _, leaf, _| {
         count(snapshot, leaf, Counter::LinkDowned, 4);
     });
-    assert_eq!(told, "leaf port 1 counted 4 losses; host-a port 1 counted 0 losses");
+    assert_eq!(text, "leaf port 1 counted 4 losses; host-a port 1 counted 0 losses");
 }
 
 #[test]
-fn a_link_below_what_it_can_do() {
+fn slower_link_names_its_reference() {
     let at_1x = |snapshot: &mut Snapshot, port: PortIndex| {
         let mut status = *snapshot.status(port).unwrap();
         status.width = Width::widest(1);
@@ -78,38 +67,38 @@ fn a_link_below_what_it_can_do() {
     };
     let run = (Width::X4, Speed::Edr);
     for (reason, reference, says) in [
-        (Reason::Width, Reference::Past(run), "it ran at 4x EDR before"),
-        (Reason::Width, Reference::Peers(run), "links between such devices run at 4x EDR"),
-        (Reason::BelowCapability, Reference::Capability(run), "both ends can do 4x EDR"),
+        (Reason::Width, RateReference::Past(run), "it ran at 4x EDR before"),
+        (Reason::Width, RateReference::Peers(run), "links between such devices run at 4x EDR"),
+        (Reason::BelowCapability, RateReference::Capability(run), "both ends can do 4x EDR"),
     ] {
-        let told = told(reason, |snapshot, findings, leaf, host| {
+        let text = sentence(reason, |snapshot, assessment, leaf, host| {
             at_1x(snapshot, leaf);
             at_1x(snapshot, host);
-            findings.links[0].reference = Some(reference);
+            assessment.links[0].reference = Some(reference);
         });
-        assert_eq!(told, format!("runs at 1x EDR, and {says}"));
+        assert_eq!(text, format!("runs at 1x EDR, and {says}"));
     }
 }
 
 #[test]
-fn a_link_that_is_down_or_off() {
+fn down_disabled_and_unanswered_links() {
     let down = |snapshot: &mut Snapshot, port: PortIndex, physical_state| {
         let status = *snapshot.status(port).unwrap();
         snapshot.statuses[port.0 as usize] =
             PortRead::Ok(PortStatus { state: state::DOWN, physical_state, ..status });
     };
-    let gone = told(Reason::Down, |snapshot, findings, leaf, host| {
+    let gone = sentence(Reason::Down, |snapshot, assessment, leaf, host| {
         down(snapshot, leaf, physical::POLLING);
         down(snapshot, host, physical::POLLING);
-        findings.links[0].outages.last_change =
+        assessment.links[0].outages.last_change =
             Some(snapshot.ended.before(Duration::from_secs(30)));
     });
     assert_eq!(gone, "no link for 30 s: leaf port 1 is Down; host-a port 1 is Down");
-    let off = told(Reason::Disabled, |snapshot, _, leaf, _| {
+    let off = sentence(Reason::Disabled, |snapshot, _, leaf, _| {
         down(snapshot, leaf, physical::DISABLED);
     });
     assert_eq!(off, "leaf port 1 is switched off");
-    let silent = told(Reason::Unanswered, |snapshot, _, _, host| {
+    let silent = sentence(Reason::Unanswered, |snapshot, _, _, host| {
         let node = snapshot.fabric.port(host).node;
         snapshot.silent[node.0 as usize] = true;
     });
@@ -117,8 +106,8 @@ fn a_link_that_is_down_or_off() {
 }
 
 #[test]
-fn packets_that_are_broken_here_and_elsewhere() {
-    let here = told(Reason::ReceiveErrors, |snapshot, _, leaf, _| {
+fn corrupted_packets_here_and_upstream() {
+    let here = sentence(Reason::ReceiveErrors, |snapshot, _, leaf, _| {
         count(snapshot, leaf, Counter::RcvErrors, 10);
         count(snapshot, leaf, Counter::RcvRemotePhysicalErrors, 4);
     });
@@ -129,17 +118,17 @@ fn packets_that_are_broken_here_and_elsewhere() {
         (0, false, "packets come in broken"),
         (65_535, true, "100 packets came broken into leaf port 1"),
     ] {
-        let told = told(Reason::ReceiveErrors, |snapshot, findings, leaf, _| {
+        let text = sentence(Reason::ReceiveErrors, |snapshot, assessment, leaf, _| {
             count(snapshot, leaf, Counter::RcvErrors, 100);
             count(snapshot, leaf, Counter::RcvLocalPhysicalErrors, local);
-            let found = &mut findings.ports[leaf.0 as usize];
-            found.counting = saturated(Counter::RcvLocalPhysicalErrors, full);
+            let found = &mut assessment.ports[leaf.0 as usize];
+            found.counters = saturated(Counter::RcvLocalPhysicalErrors, full);
         });
-        assert_eq!(told, says, "{local}");
+        assert_eq!(text, says, "{local}");
     }
-    let elsewhere = told(Reason::Marked, |snapshot, findings, _, host| {
+    let elsewhere = sentence(Reason::Marked, |snapshot, assessment, _, host| {
         count(snapshot, host, Counter::RcvRemotePhysicalErrors, 4);
-        findings.links[0].upstream = Some(port(snapshot, 1, 2));
+        assessment.links[0].upstream = Some(port(snapshot, 1, 2));
     });
     assert_eq!(
         elsewhere,
@@ -148,23 +137,23 @@ fn packets_that_are_broken_here_and_elsewhere() {
 }
 
 #[test]
-fn who_waits_for_whom() {
+fn congestion_roots_and_victims() {
     let wait = Some(Wait { share: 0.25, tick_told: true });
-    let root = told(Reason::Congested, |_, findings, leaf, _| {
-        let leaf = &mut findings.ports[leaf.0 as usize];
+    let root = sentence(Reason::Congested, |_, assessment, leaf, _| {
+        let leaf = &mut assessment.ports[leaf.0 as usize];
         (leaf.wait, leaf.role) = (wait, Some(Role::Root));
     });
     assert_eq!(root, "leaf port 1 waits 25 % of the time for its receiver");
-    let victim = told(Reason::Victim, |snapshot, findings, _, host| {
+    let victim = sentence(Reason::Victim, |snapshot, assessment, _, host| {
         let of = port(snapshot, 1, 2);
-        let host = &mut findings.ports[host.0 as usize];
+        let host = &mut assessment.ports[host.0 as usize];
         (host.wait, host.role) = (wait, Some(Role::Victim { of }));
     });
     assert_eq!(victim, "host-a port 1 waits 25 % of the time because leaf port 2 does");
 }
 
 #[test]
-fn discards_of_a_port_without_a_link_are_no_packets_that_waited_too_long() {
+fn inactive_discards_are_not_congestion_drops() {
     use Counter::{XmitDiscards, XmitHoqLimitDiscards, XmitInactiveDiscards};
     let wait = Some(Wait { share: 0.25, tick_told: true });
     let waits = "leaf port 1 waits 25 % of the time";
@@ -186,14 +175,14 @@ fn discards_of_a_port_without_a_link_are_no_packets_that_waited_too_long() {
             ", dropped 5 packets so far (5 at the head of their queue)",
         ),
     ] {
-        let root = told(Reason::Congested, |snapshot, findings, leaf, _| {
+        let root = sentence(Reason::Congested, |snapshot, assessment, leaf, _| {
             for &(counter, value) in counts {
                 count(snapshot, leaf, counter, value);
             }
-            let leaf = &mut findings.ports[leaf.0 as usize];
+            let leaf = &mut assessment.ports[leaf.0 as usize];
             (leaf.wait, leaf.role) = (wait, Some(Role::Root));
             if full {
-                leaf.counting = saturated(XmitInactiveDiscards, true);
+                leaf.counters = saturated(XmitInactiveDiscards, true);
             }
         });
         assert_eq!(root, format!("{waits}{dropped} for its receiver"), "{counts:?}");
@@ -201,17 +190,18 @@ fn discards_of_a_port_without_a_link_are_no_packets_that_waited_too_long() {
 }
 
 #[test]
-fn what_is_not_known_and_why() {
-    let full = told(Reason::CounterSaturated, |_, findings, _, host| {
-        findings.ports[host.0 as usize].counting = saturated(Counter::SymbolErrors, true);
+fn unknown_reasons_say_why() {
+    let full = sentence(Reason::CounterSaturated, |_, assessment, _, host| {
+        assessment.ports[host.0 as usize].counters = saturated(Counter::SymbolErrors, true);
     });
     assert_eq!(full, "symbol_errors is full at host-a port 1");
     let stale = |reason| {
-        told(reason, |snapshot, findings, leaf, _| {
-            let found = &mut findings.ports[leaf.0 as usize];
-            found.counting = saturated(Counter::FecCorrectedSymbols, true);
+        sentence(reason, |snapshot, assessment, leaf, _| {
+            let found = &mut assessment.ports[leaf.0 as usize];
+            found.counters = saturated(Counter::FecCorrectedSymbols, true);
             let at = snapshot.ended.before(Duration::from_secs(600));
-            found.bit_errors.mended = Some(Mended { ratio: 2e-5, limit: 1e-5, at, stale: true });
+            found.bit_errors.pre_fec =
+                Some(PreFecBer { ratio: 2e-5, limit: 1e-5, at, stale: true });
         })
     };
     assert_eq!(
@@ -222,34 +212,34 @@ fn what_is_not_known_and_why() {
         stale(Reason::PreFec),
         "2.0e-5 of the bits into leaf port 1 are corrected, limit 1e-5, measured 10m ago; the counter has been full since then"
     );
-    let unmeasured = told(Reason::CounterSaturated, |_, findings, leaf, _| {
-        let found = &mut findings.ports[leaf.0 as usize];
-        found.counting = saturated(Counter::FecCorrectedSymbols, true);
+    let unmeasured = sentence(Reason::CounterSaturated, |_, assessment, leaf, _| {
+        let found = &mut assessment.ports[leaf.0 as usize];
+        found.counters = saturated(Counter::FecCorrectedSymbols, true);
     });
     assert_eq!(
         unmeasured,
         "fec_corrected_symbols is full at leaf port 1 (no ratio of corrected bits is known)"
     );
-    let impossible = told(Reason::ImpossibleValue, |_, findings, _, host| {
-        findings.ports[host.0 as usize].counting.impossible = 1 << Counter::RcvErrors as usize;
+    let impossible = sentence(Reason::ImpossibleValue, |_, assessment, _, host| {
+        assessment.ports[host.0 as usize].counters.impossible.insert(Counter::RcvErrors);
     });
     assert_eq!(impossible, "receive_errors at host-a port 1 shows an impossible value");
-    let short = told(Reason::TooShort, |_, findings, leaf, host| {
+    let short = sentence(Reason::TooShort, |_, assessment, leaf, host| {
         for (port, seconds) in [(leaf, 75.0), (host, 90.0)] {
-            let errors = &mut findings.ports[port.0 as usize].bit_errors;
-            (errors.limit, errors.bits_a_second) = (1e-14, 1e11);
-            errors.windows[Window::Long as usize].seconds = seconds;
+            let errors = &mut assessment.ports[port.0 as usize].bit_errors;
+            (errors.limit, errors.bits_per_second) = (1e-14, 1e11);
+            errors.windows[BerWindow::Long as usize].seconds = seconds;
         }
     });
     assert_eq!(short, "watched for 75 s; to tell takes 41m 40s");
-    let idle = told(Reason::TooShort, |_, _, _, _| {});
+    let idle = sentence(Reason::TooShort, |_, _, _, _| {});
     assert_eq!(idle, "it was not watched for long enough yet");
 }
 
 #[test]
-fn every_reason_has_a_sentence_even_without_numbers() {
+fn every_reason_has_a_sentence_without_numbers() {
     for &reason in Reason::ALL {
-        let told = told(reason, |_, _, _, _| {});
-        assert!(!told.is_empty() && !told.ends_with('.'), "{reason:?}: {told}");
+        let text = sentence(reason, |_, _, _, _| {});
+        assert!(!text.is_empty() && !text.ends_with('.'), "{reason:?}: {text}");
     }
 }

@@ -1,60 +1,72 @@
-//! What caused a link's losses: the link itself, a node at its end, or something announced.
+//! What caused a link's losses: the link itself, a node at its end, or something expected.
 //!
-//! A reboot is recognized by what it leaves behind: the device's counters fall. LinkDowned alone does
-//! not show it, for not each device counts: the 64-bit LinkDownedCounter of ConnectX-7 with firmware
-//! 28.40 was seen to stay at 0.
+//! A reboot is recognized by the reset of the device's counters. LinkDowned alone does not show it, for not
+//! every device counts: the 64-bit LinkDownedCounter of ConnectX-7 with firmware 28.40 was seen to stay
+//! at 0.
 
-use super::{Expected, Life, Look, Pending};
+use super::{ExpectedCause, LinkHistory, LinkSample, PendingLosses};
 
-/// What caused a loss.
+/// The cause of losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
-    /// The link: its cable, its transceivers.
+pub(super) enum LossCause {
+    /// The link: its cable or transceivers.
     Link,
     /// One end alone counted it, so the node at the other end took the link down.
     Node,
-    /// Nothing is wrong with it.
-    Expected(Expected),
+    /// The link is not at fault.
+    Expected(ExpectedCause),
 }
 
-impl Life {
+impl LinkHistory {
     /// The cause of losses during which LinkDowned grew by `more`.
-    pub(super) fn cause(&self, pending: &Pending, more: [Option<u32>; 2], look: &Look) -> Cause {
+    pub(super) fn cause(
+        &self,
+        pending: &PendingLosses,
+        more: [Option<u32>; 2],
+        sample: &LinkSample,
+    ) -> LossCause {
         if pending.maintenance {
-            return Cause::Expected(Expected::Maintenance);
+            return LossCause::Expected(ExpectedCause::Maintenance);
         }
-        if [0, 1].into_iter().any(|end| self.rebooted(end, pending, more, look)) {
-            return Cause::Expected(Expected::Reboot);
+        if [0, 1].into_iter().any(|end| self.rebooted(end, pending, more, sample)) {
+            return LossCause::Expected(ExpectedCause::Reboot);
         }
         // A LinkDowned that did not grow is evidence only where losses are counted.
-        let counts = |end: usize| look.is_switch[end] || look.downed[end] > Some(0);
+        let counts = |end: usize| sample.is_switch[end] || sample.downed[end] > Some(0);
         match more {
-            [Some(0), Some(1..)] if counts(0) => Cause::Node,
-            [Some(1..), Some(0)] if counts(1) => Cause::Node,
-            _ => Cause::Link,
+            [Some(0), Some(1..)] if counts(0) => LossCause::Node,
+            [Some(1..), Some(0)] if counts(1) => LossCause::Node,
+            _ => LossCause::Link,
         }
     }
 
-    fn rebooted(&self, end: usize, pending: &Pending, more: [Option<u32>; 2], look: &Look) -> bool {
+    fn rebooted(
+        &self,
+        end: usize,
+        pending: &PendingLosses,
+        more: [Option<u32>; 2],
+        sample: &LinkSample,
+    ) -> bool {
         let other = 1 - end;
-        let fell = |end: usize| look.resets[end] != self.resets[end];
+        let was_reset = |end: usize| sample.resets[end] != self.resets[end];
         let away = |end: usize| pending.away[end];
-        let nothing = more[end].is_none_or(|more| more == 0);
-        if fell(end) {
-            // A tool clears counters, too. It was one if those at the other end fell as well and both nodes
-            // were there all the time; or if this node answered while the link was down, with the counters
-            // it had before, and was never away. Of a node that was away it cannot be told.
-            let both = fell(other) && !away(other) && !away(end);
+        let counted_none = more[end].is_none_or(|more| more == 0);
+        if was_reset(end) {
+            // Tools clear counters, too. It was a tool if the counters at the other end were reset as well
+            // and both nodes always responded; or if this node always responded, and while the link was down
+            // still with the counters it had before. Of a node that was away it cannot be told.
+            let both = was_reset(other) && !away(other) && !away(end);
             let by_tool = both || (pending.stayed[end] && !away(end));
             // A node that trains its link while it boots may have counted that.
-            let boots = away(end) && !fell(other);
-            return !by_tool && (nothing || boots);
+            let boots = away(end) && !was_reset(other);
+            return !by_tool && (counted_none || boots);
         }
-        // Counters at zero cannot fall, and those of a node that does not answer yet are not known. Then
-        // it is a reboot if the node was away and the other end alone counted a loss. A node that was
-        // never read is not known to have been there.
-        let went_on = look.read[end].is_some() && self.shows_traffic[end];
+        // Counters at zero cannot fall, and those of a node that does not respond yet are not known. Then it
+        // is a reboot if the node was away and the other end alone counted a loss. Of a node that was never
+        // read it is not known whether it was there before.
+        let continued = sample.read[end].is_some() && self.shows_traffic[end];
         let was_read = self.accounted[end].is_some();
-        was_read && away(end) && nothing && !went_on && more[other].is_some_and(|more| more > 0)
+        let other_counted = more[other].is_some_and(|more| more > 0);
+        was_read && away(end) && counted_none && !continued && other_counted
     }
 }

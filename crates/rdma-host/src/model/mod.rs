@@ -2,14 +2,14 @@
 
 pub mod cm;
 pub mod ethernet;
-pub mod event;
 pub mod hw_counter;
 
 use std::sync::Arc;
 
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::rate::{Speed, Width};
-use ib_mad::{Guid, Lid, PortNumber, Reading};
+use ib_mad::reading::{Raw, Reading};
+use ib_mad::{Guid, Lid, PortNumber};
 
 /// All devices of a host, as one read found them. Immutable.
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ pub struct Port {
     /// The LID of its subnet manager.
     pub sm_lid: Option<Lid>,
     /// The counters of PortCounters and PortCountersExtended.
-    pub reading: Reading,
+    pub reading: Reading<Raw>,
     /// Its driver's own counters.
     pub hw: HwReading,
     /// The counters of the connection manager, if they are read.

@@ -119,7 +119,7 @@ impl Sweep<'_> {
             reasons.push(json!({"reason": label, "verdict": weight, "evidence": evidence}));
         }
         NewEvent {
-            at: self.snapshot.anchor.wall_of(self.snapshot.ended),
+            at: self.snapshot.anchor.wall_of(self.snapshot.ended.max(found.since)),
             kind: EventKind::Verdict,
             about: About::Link(id),
             place,

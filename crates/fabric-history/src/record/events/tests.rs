@@ -48,7 +48,7 @@ impl Simulation {
             links: fabric.links().map(link).collect(),
             regions: Vec::new(),
         };
-        let snapshot = Some(Snapshot::blank(fabric, anchor));
+        let snapshot = Some(Arc::new(Snapshot::blank(fabric, anchor)));
         let observation = Observation { snapshot, assessment, ..Observation::default() };
         let mut sim = Simulation { detector: EventDetector::default(), observation, sweep: 0 };
         sim.answer(true);
@@ -63,7 +63,7 @@ impl Simulation {
     }
 
     fn snapshot(&mut self) -> &mut Snapshot {
-        self.observation.snapshot.as_mut().unwrap()
+        Arc::make_mut(self.observation.snapshot.as_mut().unwrap())
     }
 
     fn link(&mut self) -> &mut LinkAssessment {

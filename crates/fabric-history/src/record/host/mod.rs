@@ -43,7 +43,7 @@ impl HostFabric {
         let look = host.snapshot.as_ref()?;
         // Whether a fabric contains a device is only known when all fabrics were swept.
         let swept: Option<Vec<&Snapshot>> =
-            fabrics.iter().map(|fabric| fabric.snapshot.as_ref()).collect();
+            fabrics.iter().map(|fabric| fabric.snapshot.as_deref()).collect();
         let swept = swept?;
         let is_in_fabric =
             |guid| swept.iter().any(|sweep| sweep.fabric.node_by_guid(guid).is_some());
@@ -55,13 +55,13 @@ impl HostFabric {
         if self.topology.fabric.nodes.is_empty() {
             return None;
         }
-        let snapshot = self.snapshot(look, &devices);
+        let snapshot = self.snapshot(host, look, &devices);
         let assessment = self.assessment(host, &devices);
-        let events = self.events.update(&host.tally, look, &snapshot);
+        let events = self.events.update(&host.port_events, look, &snapshot);
         let mut observation = Observation {
             fabric: HOST_FABRIC.to_owned(),
             interval: host.interval,
-            snapshot: Some(snapshot),
+            snapshot: Some(Arc::new(snapshot)),
             assessment,
             ..Observation::default()
         };
@@ -73,37 +73,43 @@ impl HostFabric {
         Some((observation, events))
     }
 
-    fn snapshot(&self, look: &HostSnapshot, devices: &[RecordedDevice<'_>]) -> Snapshot {
+    fn snapshot(
+        &self,
+        host: &HostObservation,
+        look: &HostSnapshot,
+        devices: &[RecordedDevice<'_>],
+    ) -> Snapshot {
         let fabric = &self.topology.fabric;
         let mut snapshot = Snapshot::blank(Arc::clone(fabric), look.anchor);
         (snapshot.began, snapshot.ended) = (look.began, look.ended);
         snapshot.statuses.fill(PortRead::Unknown);
-        for RecordedDevice { id, device, .. } in devices {
+        for RecordedDevice { index, id, device } in devices {
             let Some(node) = fabric.node_by_guid(*id) else { continue };
             snapshot.silent[node.0 as usize] = !device.is_readable;
-            for port in &device.ports {
+            let totals = host.totals.get(*index).into_iter().flatten();
+            for (port, totals) in device.ports.iter().zip(totals) {
                 let Some(index) = fabric.find((*id, port.number)) else { continue };
                 let index = index.0 as usize;
                 snapshot.statuses[index] =
                     topology::status(port).map_or(PortRead::Unknown, PortRead::Ok);
-                if !port.reading.is_empty() {
-                    snapshot.readings[index] = Some(port.reading.clone());
+                if !totals.reading.is_empty() {
+                    snapshot.readings[index] = Some(totals.reading.clone());
                 }
             }
         }
         snapshot
     }
 
-    /// Counter assessment by port; those of an absent port are its last ones.
+    /// Counter status by port; that of an absent port is its last one.
     fn assessment(&mut self, host: &HostObservation, devices: &[RecordedDevice<'_>]) -> Assessment {
         let fabric = &self.topology.fabric;
         self.assessment.retain(|end, _| fabric.find(*end).is_some());
         for RecordedDevice { index, id, device } in devices {
-            let counting = host.counting.get(*index).into_iter().flatten();
-            let befores = host.befores.get(*index).into_iter().flatten();
-            for ((port, counting), before) in device.ports.iter().zip(counting).zip(befores) {
+            let totals = host.totals.get(*index).into_iter().flatten();
+            for (port, totals) in device.ports.iter().zip(totals) {
                 let found = self.assessment.entry((*id, port.number)).or_default();
-                (found.counters, found.before) = (*counting, before.clone());
+                found.counters = totals.counters;
+                found.reset_offsets.clone_from(&totals.reset_offsets);
             }
         }
         let of = |port| self.assessment.get(&fabric.end(port)).cloned().unwrap_or_default();

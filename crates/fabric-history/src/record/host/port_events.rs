@@ -10,9 +10,9 @@ use fabric_observation::host::{HostPortEvents, PortEventCounts, PortKey};
 use ib_fabric::Snapshot;
 use ib_health::evidence;
 use ib_mad::Guid;
+use ib_mad::port_event::PortEventKind;
 use ib_mad::rate::{Speed, Width};
 use rdma_host::model::HostSnapshot;
-use rdma_host::model::event::EventKind as PortEventKind;
 
 use super::super::events::{active_rate, rate_change};
 

@@ -3,14 +3,16 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::event::About;
 use crate::record::events::EventDetector;
+use fabric_observation::host::HostPortTotals;
 use ib_fabric::testing::{fabric, found};
 use ib_health::assessment::CounterStatus;
 use ib_mad::Counter;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
+use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::port_state::state;
 use ib_mad::rate::Width;
-use rdma_host::model::event::{Event as PortEvent, EventKind as PortEventKind};
+use rdma_host::model::Port;
 use rdma_host::testing::{port, snapshot};
 
 fn moment(millis: u64) -> Moment {
@@ -50,7 +52,13 @@ impl Simulation {
         let millis = self.millis + after;
         let at = Anchor { moment: moment(millis), wall: wall(millis) };
         let port = (kind != PortEventKind::DeviceFatal).then_some(1);
-        self.seen.port_events.hear(&PortEvent { at, device: "mlx5_0".into(), port, kind });
+        self.seen.port_events.add_event(&PortEvent {
+            at,
+            device: "mlx5_0".into(),
+            guid: None,
+            port,
+            kind,
+        });
     }
 
     fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<NewEvent>)> {
@@ -68,12 +76,16 @@ impl Simulation {
             excluded: 0,
             problem: None,
         };
-        self.seen.port_events.see(&look);
+        self.seen.port_events.add_snapshot(&look);
         let devices = || self.next.iter();
         self.seen.ids = devices().map(|device| device.info.guid.unwrap_or_default()).collect();
-        let sizes = || devices().map(|device| device.ports.len());
-        self.seen.counting = sizes().map(|ports| vec![CounterStatus::default(); ports]).collect();
-        self.seen.befores = sizes().map(|ports| vec![None; ports]).collect();
+        let totals = |port: &Port| HostPortTotals {
+            reading: port.reading.clone().into_totals(|reading, counter| reading.get(counter)),
+            counters: CounterStatus::default(),
+            reset_offsets: None,
+        };
+        self.seen.totals =
+            devices().map(|device| device.ports.iter().map(totals).collect()).collect();
         self.seen.snapshot = Some(look);
         self.seen.reads += 1;
         self.devices.update(&self.seen, fabrics)
@@ -91,7 +103,7 @@ impl Simulation {
         self.events.iter().map(tell).collect()
     }
 
-    fn port(&mut self) -> &mut rdma_host::model::Port {
+    fn port(&mut self) -> &mut Port {
         &mut self.next[0].ports[0]
     }
 }
@@ -179,7 +191,7 @@ fn fabric_is_shared_while_devices_stay() {
     let mut sim = Simulation::new();
     let mut fabric_of = |change: &mut dyn FnMut(&mut Device)| {
         change(&mut sim.next[0]);
-        sim.observe(&[]).unwrap().0.snapshot.unwrap().fabric
+        Arc::clone(&sim.observe(&[]).unwrap().0.snapshot.unwrap().fabric)
     };
     let first = fabric_of(&mut |_| {});
     let same = fabric_of(&mut |device| device.ports[0].state = Some(state::DOWN));
@@ -200,15 +212,15 @@ fn totals_and_counter_findings_belong_to_their_ports() {
     let (seen, _) = sim.observe(&[]).unwrap();
     let reading = |seen: &Observation| seen.snapshot.as_ref().unwrap().readings[0].clone();
     assert_eq!(reading(&seen).unwrap().get(Counter::SymbolErrors), Some(7));
-    sim.seen.counting[0][0].resets = 1;
-    sim.seen.befores[0][0] = Some(Arc::new([5; _]));
+    sim.seen.totals[0][0].counters.resets = 1;
+    sim.seen.totals[0][0].reset_offsets = Some(Arc::new([5; _]));
     let (seen, _) = sim.devices.update(&sim.seen, &[]).unwrap();
     assert_eq!((seen.assessment.ports[0].counters.resets, seen.fabric.as_str()), (1, "host"));
     // Of one that is gone it is what it was: that is no reset.
     sim.next.clear();
     let (seen, _) = sim.observe(&[]).unwrap();
     let found = &seen.assessment.ports[0];
-    assert_eq!((found.counters.resets, found.before.as_ref().unwrap()[0]), (1, 5));
+    assert_eq!((found.counters.resets, found.reset_offsets.as_ref().unwrap()[0]), (1, 5));
     assert_eq!(reading(&seen), None);
 }
 
@@ -221,7 +233,7 @@ fn device_in_a_swept_fabric_is_not_recorded() {
     let of = |guid| {
         let fabric = Arc::new(fabric(vec![found(guid, NodeKind::Ca, 1)], &[], None));
         let anchor = Anchor { moment: moment(0), wall: wall(0) };
-        let snapshot = Some(Snapshot::blank(fabric, anchor));
+        let snapshot = Some(Arc::new(Snapshot::blank(fabric, anchor)));
         Arc::new(Observation { snapshot, ..Observation::default() })
     };
     assert!(sim.observe(&[of(0xabc)]).is_none());

@@ -14,7 +14,7 @@ fn story(sweeps: &[Sweep]) {
     let mut congestion = Congestion::default();
     for (minute, waits, regions) in sweeps {
         bench.waits = bench.say(waits);
-        let found = bench.follow(&mut congestion, minutes(*minute));
+        let found = bench.update(&mut congestion, minutes(*minute));
         let told: Vec<(String, Moment)> =
             found.regions.iter().map(|r| (name(&bench.fabric, r.root), r.since)).collect();
         let expected: Vec<(String, Moment)> =
@@ -31,12 +31,12 @@ const AT_1: &str = "s1:1=0.5 h2:1=0.3 h3:1=0.2 ";
 const AT_1_BY_2: &str = "s1:1=0.5 s1:2=0.6 h2:1=0.3 h3:1=0.2 ";
 
 #[test]
-fn a_region_lasts_while_its_root_does() {
+fn region_continues_with_the_same_root() {
     story(&[(1, AT_1, &[("s1:1", 1)]), (2, "s1:1=0.1", &[("s1:1", 1)]), (3, AT_1, &[("s1:1", 1)])]);
 }
 
 #[test]
-fn a_pause_between_bursts_does_not_end_it_and_a_longer_one_does() {
+fn region_survives_short_pause_not_long_one() {
     story(&[
         (1, AT_1, &[("s1:1", 1)]),
         (2, "", &[]),
@@ -50,7 +50,7 @@ fn a_pause_between_bursts_does_not_end_it_and_a_longer_one_does() {
 }
 
 #[test]
-fn it_is_forgotten_while_others_last() {
+fn old_region_is_removed_while_others_last() {
     let other = "s2:1=0.9 h6:1=0.4";
     let both = format!("{AT_1}{other}");
     story(&[
@@ -65,7 +65,7 @@ fn it_is_forgotten_while_others_last() {
 }
 
 #[test]
-fn it_is_the_same_with_another_root_if_its_ports_are() {
+fn region_with_same_ports_and_other_root_is_the_same() {
     story(&[
         (1, AT_1, &[("s1:1", 1)]),
         (2, AT_1_BY_2, &[("s1:2", 1)]),
@@ -76,7 +76,7 @@ fn it_is_the_same_with_another_root_if_its_ports_are() {
 }
 
 #[test]
-fn of_two_that_part_each_has_the_longer_past_that_it_can_have() {
+fn split_regions_keep_the_longest_history() {
     let joined = "s1:1=0.5 s2:1=0.6 h2:1=0.3 h3:1=0.2 s1:5=0.2 s9:2=0.2 h6:1=0.2";
     let apart = "s1:1=0.5 h2:1=0.3 h3:1=0.2 s2:1=0.6 h6:1=0.2";
     story(&[
@@ -89,33 +89,33 @@ fn of_two_that_part_each_has_the_longer_past_that_it_can_have() {
 }
 
 #[test]
-fn ports_are_known_by_their_names() {
+fn ports_are_matched_by_guid_and_number() {
     let mut congestion = Congestion::default();
     let mut bench = Bench::new(TREE);
     bench.waits = bench.say(AT_1);
-    bench.follow(&mut congestion, minutes(1));
+    bench.update(&mut congestion, minutes(1));
     // A host is gone and another one has come before it: all indexes are others.
     let mut moved = Bench::new(&TREE.replace("h2:1-s1:2", "h0:1-s1:2 h9:2-s1:9"));
     moved.waits = moved.say("s1:1=0.5 h3:1=0.2");
     let at = |bench: &Bench| bench.fabric.node_by_guid(Guid(SWITCHES + 1)).unwrap();
     assert_ne!(moved.find("s1:1"), bench.find("s1:1"), "{:?}", at(&moved));
-    let found = moved.follow(&mut congestion, minutes(2));
+    let found = moved.update(&mut congestion, minutes(2));
     assert_eq!(found.regions[0].since, minutes(1));
     assert_eq!(moved.roles(&found), "h3:1<s1:1 s1:1!SlowReceiver");
     // By its ports alone, and without those that are gone.
     moved.waits = moved.say("s1:3=0.7 h3:1=0.2 h4:1=0.4 s1:1=0.3");
-    let found = moved.follow(&mut congestion, minutes(3));
+    let found = moved.update(&mut congestion, minutes(3));
     assert_eq!(moved.regions(&found), "s1:3 4/2 0.7");
     assert_eq!(found.regions[0].since, minutes(1));
 }
 
 #[test]
-fn nothing_is_kept_of_what_is_long_over() {
+fn history_is_empty_after_grace() {
     let mut congestion = Congestion::default();
     let mut bench = Bench::new(TREE);
     bench.waits = bench.say(AT_1);
-    bench.follow(&mut congestion, minutes(1));
+    bench.update(&mut congestion, minutes(1));
     bench.waits = bench.say("");
-    bench.follow(&mut congestion, minutes(7));
+    bench.update(&mut congestion, minutes(7));
     assert!(congestion.history.is_empty());
 }

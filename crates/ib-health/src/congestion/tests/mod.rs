@@ -103,19 +103,19 @@ impl Bench {
         all
     }
 
-    fn follow(&self, congestion: &mut Congestion, at: Moment) -> Found {
+    fn update(&self, congestion: &mut Congestion, at: Moment) -> CongestionReport {
         let wait = |port: PortIndex| {
             self.waits[port.0 as usize].map(|share| Wait { share, tick_told: true })
         };
-        congestion.follow(&self.fabric, wait, |port| self.used[port.0 as usize], at)
+        congestion.update(&self.fabric, wait, |port| self.used[port.0 as usize], at)
     }
 
-    fn found(&self) -> Found {
-        self.follow(&mut Congestion::default(), Moment(7))
+    fn found(&self) -> CongestionReport {
+        self.update(&mut Congestion::default(), Moment(7))
     }
 
     /// As the tables write it: `h1:1<s1:1 s1:1!SlowReceiver`.
-    fn roles(&self, found: &Found) -> String {
+    fn roles(&self, found: &CongestionReport) -> String {
         let roles = found.roles.iter().map(|(port, role)| {
             let port_name = name(&self.fabric, *port);
             match role {
@@ -127,7 +127,7 @@ impl Bench {
     }
 
     /// As the tables write it: `s1:1 3/1 0.8`, ports and roots and the greatest share.
-    fn regions(&self, found: &Found) -> String {
+    fn regions(&self, found: &CongestionReport) -> String {
         let regions = found.regions.iter().map(|region| {
             let root = name(&self.fabric, region.root);
             format!("{root} {}/{} {}", region.ports, region.roots, region.share)

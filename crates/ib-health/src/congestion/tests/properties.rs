@@ -113,7 +113,7 @@ impl Bench {
     }
 }
 
-fn is_sound(bench: &Bench, found: &Found) -> Result<(), TestCaseError> {
+fn is_sound(bench: &Bench, found: &CongestionReport) -> Result<(), TestCaseError> {
     let waiting = bench.waiting();
     prop_assert!(found.roles.is_sorted_by(|a, b| a.0 < b.0), "one role each");
     let with_role: BTreeSet<PortIndex> = found.roles.iter().map(|(port, _)| *port).collect();
@@ -124,7 +124,7 @@ fn is_sound(bench: &Bench, found: &Found) -> Result<(), TestCaseError> {
             Role::Root => {
                 causes += 1;
                 let cause = found.cause(*port).unwrap();
-                prop_assert_eq!(cause == Cause::FullLink, bench.is_full(*port));
+                prop_assert_eq!(cause == RootCause::FullLink, bench.is_full(*port));
                 let of = Role::Victim { of: *port };
                 let blamed = found.roles.iter().any(|(_, role)| *role == of);
                 prop_assert!(waiting.contains(port) || blamed, "full, and nobody waits for it");
@@ -158,12 +158,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_waiting_port_has_a_role_and_a_region(bench in benches(true)) {
+    fn every_waiting_port_has_role_and_region(bench in benches(true)) {
         is_sound(&bench, &bench.found())?;
     }
 
     #[test]
-    fn without_full_links_all_is_as_the_rules_say(bench in benches(false)) {
+    fn roles_match_the_rules_without_full_links(bench in benches(false)) {
         let found = bench.found();
         is_sound(&bench, &found)?;
         let waiting = bench.waiting();
@@ -212,14 +212,14 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_came_before_changes_roles(
+    fn history_does_not_change_roles(
         benches in vec((benches(true), 0..400u64), 1..6),
     ) {
         let mut congestion = Congestion::default();
         let mut at = Moment(0);
         for (bench, seconds) in &benches {
             at = at + Duration::from_secs(*seconds);
-            let (found, fresh) = (bench.follow(&mut congestion, at), bench.found());
+            let (found, fresh) = (bench.update(&mut congestion, at), bench.found());
             is_sound(bench, &found)?;
             prop_assert_eq!(&found.roles, &fresh.roles);
             for region in &found.regions {

@@ -192,7 +192,7 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
-fn roots_victims_and_regions_are_where_they_belong() {
+fn roots_victims_and_regions_of_small_fabrics() {
     for (about, cables, waits, used, roles, regions) in ROWS {
         let mut bench = Bench::new(cables);
         (bench.waits, bench.used) = (bench.say(waits), bench.say(used));
@@ -203,7 +203,7 @@ fn roots_victims_and_regions_are_where_they_belong() {
 }
 
 #[test]
-fn a_root_three_switches_away_has_all_its_victims() {
+fn root_three_switches_away_has_all_victims() {
     // Eight leaves of 16 hosts, two to a pod, and over them aggregation and core switches.
     let leaf = |leaf: u64| {
         let host = move |host| format!("h{}:1-s{leaf}:{host}", leaf * 16 + host);
@@ -228,7 +228,7 @@ fn a_root_three_switches_away_has_all_its_victims() {
     assert_eq!(of_root.count(), victims);
     assert_eq!(
         (found.role(root), found.cause(root)),
-        (Some(Role::Root), Some(Cause::SlowReceiver))
+        (Some(Role::Root), Some(RootCause::SlowReceiver))
     );
     assert_eq!(found.role(bench.find("s0:2")), None);
     assert_eq!(found.cause(bench.find("h2:1")), None);
@@ -246,7 +246,7 @@ fn a_root_three_switches_away_has_all_its_victims() {
 }
 
 #[test]
-fn levels_are_those_of_monet() {
+fn levels_match_monet() {
     for (share, level) in [
         (0.0, Level::Negligible),
         (0.049, Level::Negligible),

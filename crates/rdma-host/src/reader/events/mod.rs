@@ -1,25 +1,19 @@
-//! What devices tell of themselves: a thread that listens.
+//! Events of this host's devices, received by a thread.
 //!
-//! Two sources. The kernel's uevents say that an RDMA device, its uverbs node or a netdev came or
-//! went. With the feature `verbs`, each device is held open for its asynchronous events: a port
-//! that lost its link says so at once and not at the next reading.
+//! There are two sources. The kernel's uevents report that an RDMA device, its uverbs node or a network interface
+//! came or went. With the feature `verbs`, each device is held open for its asynchronous events: a port reports
+//! at once that it lost its link, and not at the next reading.
 //!
-//! **Holding a device open has a price**: drivers that cannot disassociate (rxe, siw and other soft
-//! ones) make whoever removes the device wait in the kernel until the last holder lets go. So this
-//! thread lets go when the kernel says that the node goes, and it looks now and then in case it
-//! was not told.
+//! **Holding a device open has a price**: drivers that cannot disassociate (rxe, siw and other software
+//! devices) make the removal of the device wait in the kernel until its last holder closes it. So this thread
+//! closes a device when a uevent says that its node goes, and scans periodically in case there is no uevent.
 
-mod ear;
-mod kernel;
-mod roll;
+mod listener;
+mod registry;
+mod source;
 pub mod uevent;
-#[cfg(not(feature = "verbs"))]
-#[path = "unheard.rs"]
-mod verbs;
 #[cfg(feature = "verbs")]
 mod verbs;
-
-mod listen;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -32,32 +26,32 @@ use std::time::Duration;
 
 use rustix::event::EventfdFlags;
 
-use crate::model::event::Event;
 use ib_mad::clock::Clock;
+use ib_mad::port_event::PortEvent;
 
-/// What the listener heard.
+/// An event of this host's devices.
 #[derive(Clone, Debug)]
-pub enum Heard {
-    /// A device told of a port or of itself.
-    Event(Event),
-    /// An RDMA device or a uverbs node came, went or changed its name: look again now. One of these
-    /// may stand for many.
+pub enum HostEvent {
+    /// A device reported an event of a port or of itself.
+    Port(PortEvent),
+    /// An RDMA device or a uverbs node came, went or was renamed: read the devices now. One of these may stand
+    /// for many.
     DevicesChanged,
-    /// A network interface did. It may be anybody's, and where containers come and go they do so all
-    /// the time: look closely the next time.
+    /// A network interface came, went or was renamed. It may belong to no RDMA device, and where containers come
+    /// and go it happens all the time: list the interfaces at the next reading.
     NetdevsChanged,
-    /// These are the devices that are heard now: what another does, nobody tells.
-    Listening(BTreeSet<String>),
+    /// The devices whose events are received from now on.
+    Monitored(BTreeSet<String>),
 }
 
-/// How long dropping a [`Listener`] waits for its thread. It ends within a millisecond unless a
-/// sick device keeps it in a call; then it is left behind, and ends after that call.
-const MOST_FAREWELL: Duration = Duration::from_secs(1);
+/// How long dropping a [`Listener`] waits for its thread. The thread ends within a millisecond unless a device
+/// that hangs blocks it in a call; then it is detached, and ends after that call.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// `SYSFS_MAGIC` (kernel: include/uapi/linux/magic.h).
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
-/// A thread that listens, for as long as this lives.
+/// The thread that receives events, for as long as this lives.
 #[derive(Debug)]
 pub struct Listener {
     stop: Arc<OwnedFd>,
@@ -67,19 +61,18 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Begins to listen.
+    /// Starts the thread.
     ///
-    /// `sysfs` is where sysfs is mounted; below anything else (a tree for a test) no device is
-    /// opened, because libibverbs would open this host's. `wanted` says for a device's name
-    /// whether it may be opened. `heard` is called on the listener's thread and should return at
-    /// once; the thread ends when it returns false.
+    /// `sysfs` is where sysfs is mounted; below anything else (a tree for a test) no device is opened, because
+    /// libibverbs would open this host's. `wanted` returns whether a device may be opened, by its name.
+    /// `handle` is called on the thread and should return at once; the thread ends when it returns false.
     ///
-    /// That uevents or devices are not to be had is logged and not an error.
+    /// Uevents or devices that cannot be opened are logged, and are no error.
     pub fn start(
         sysfs: &Path,
         wanted: impl Fn(&str) -> bool + Send + 'static,
         clock: Clock,
-        heard: impl FnMut(Heard) -> bool + Send + 'static,
+        handle: impl FnMut(HostEvent) -> bool + Send + 'static,
     ) -> io::Result<Listener> {
         let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let stop = Arc::new(stop);
@@ -89,8 +82,8 @@ impl Listener {
         let thread = std::thread::Builder::new().name("events".to_owned()).spawn(move || {
             let _end = end;
             let below = sysfs.clone();
-            let wanted = move |device: &str| is_here(&below, device) && wanted(device);
-            listen::listen(&sysfs, wanted, clock, heard, &stopped);
+            let wanted = move |device: &str| exists(&below, device) && wanted(device);
+            listener::listen(&sysfs, wanted, clock, handle, &stopped);
         })?;
         Ok(Listener { stop, ended, thread: Some(thread) })
     }
@@ -98,11 +91,11 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // An eventfd's counter takes this unless it is full, and then it is readable anyway.
+        // This fails only if the eventfd's counter is full, and then it is readable anyway.
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
-        match self.ended.recv_timeout(MOST_FAREWELL) {
+        match self.ended.recv_timeout(SHUTDOWN_TIMEOUT) {
             Err(RecvTimeoutError::Timeout) => {
-                tracing::warn!(limit = ?MOST_FAREWELL, "a device does not answer: its listener is left behind");
+                tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "a device does not answer: its listener is left behind");
             }
             _ => {
                 if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
@@ -113,8 +106,8 @@ impl Drop for Listener {
     }
 }
 
-/// Whether this tree is the running kernel's and has this device.
-fn is_here(sysfs: &Path, device: &str) -> bool {
+/// Whether this tree is the running kernel's sysfs and has this device.
+fn exists(sysfs: &Path, device: &str) -> bool {
     let class: PathBuf = sysfs.join("class/infiniband");
     rustix::fs::statfs(&class).is_ok_and(|fs| u64::try_from(fs.f_type) == Ok(SYSFS_MAGIC))
         && !device.is_empty()

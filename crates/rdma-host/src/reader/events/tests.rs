@@ -13,25 +13,25 @@ fn start_and_stop(sysfs: &Path) -> Duration {
 }
 
 #[test]
-fn it_starts_and_stops_where_there_is_no_device() {
+fn listener_starts_and_stops_without_devices() {
     let empty = tempfile::tempdir().unwrap();
     for sysfs in [Path::new("/sys"), Path::new("/nowhere"), empty.path()] {
         let took = start_and_stop(sysfs);
-        assert!(took < MOST_FAREWELL, "{took:?}");
+        assert!(took < SHUTDOWN_TIMEOUT, "{took:?}");
     }
 }
 
 #[test]
-fn devices_of_a_tree_that_is_no_sysfs_are_not_wanted() {
+fn devices_outside_sysfs_are_not_opened() {
     let tree = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(tree.path().join("class/infiniband/mlx5_0")).unwrap();
     let verbs = tree.path().join("class/infiniband_verbs/uverbs0");
     std::fs::create_dir_all(&verbs).unwrap();
     std::fs::write(verbs.join("ibdev"), "mlx5_0\n").unwrap();
-    assert!(!is_here(tree.path(), "mlx5_0"));
+    assert!(!exists(tree.path(), "mlx5_0"));
 
-    let (asked, was_asked) = channel();
-    let wanted = move |device: &str| asked.send(device.to_owned()).is_ok();
+    let (sender, asked) = channel();
+    let wanted = move |device: &str| sender.send(device.to_owned()).is_ok();
     drop(Listener::start(tree.path(), wanted, Clock::start(), |_| true).unwrap());
-    assert!(was_asked.recv().is_err(), "the thread is gone and asked for nothing");
+    assert!(asked.recv().is_err(), "the thread has ended and asked for no device");
 }

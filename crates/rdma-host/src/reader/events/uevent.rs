@@ -1,25 +1,32 @@
-//! What the kernel says of devices that come and go: one datagram, taken apart.
+//! Kernel uevents: RDMA devices, their uverbs nodes and network interfaces that come and go.
 //!
-//! `ACTION@DEVPATH`, a NUL, then `KEY=VALUE` pairs with a NUL after each (kernel:
-//! lib/kobject_uevent.c, `kobject_uevent_env`). Anything else is nothing.
+//! A datagram is `ACTION@DEVPATH`, a NUL, then `KEY=VALUE` pairs with a NUL after each (kernel:
+//! lib/kobject_uevent.c, `kobject_uevent_env`). Anything else is ignored.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::netlink::{self, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 
 /// What a uevent means to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A uverbs node came, was renamed, or udev was told to look at it again.
+    /// A uverbs node came, was renamed, or udev was told to process it again.
     Node(String),
-    /// A uverbs node goes: whoever holds it open holds up the kernel.
+    /// A uverbs node goes: a process that holds it open blocks the kernel.
     NodeGone(String),
     /// An RDMA device goes.
     DeviceGone(String),
-    /// An RDMA device came or changed its name.
+    /// An RDMA device came or was renamed.
     Device,
-    /// A network interface came, went or changed its name.
+    /// A network interface came, went or was renamed.
     Netdev,
 }
 
-/// What this datagram means to us, if anything.
-pub fn change(datagram: &[u8]) -> Option<Change> {
+/// What a datagram means to us, if anything.
+pub fn parse(datagram: &[u8]) -> Option<Change> {
     let mut words = datagram.split(|&byte| byte == 0);
     let (action, path) = str::from_utf8(words.next()?).ok()?.split_once('@')?;
     let subsystem = words.find_map(|word| word.strip_prefix(b"SUBSYSTEM="))?;
@@ -28,10 +35,65 @@ pub fn change(datagram: &[u8]) -> Option<Change> {
         (b"infiniband_verbs", "remove") => Some(Change::NodeGone(name)),
         (b"infiniband_verbs", _) => Some(Change::Node(name)),
         (b"infiniband", "remove") => Some(Change::DeviceGone(name)),
-        // A device that stays tells nothing of a port this way; its events do.
+        // Other actions on a device do not concern its ports; its events do.
         (b"infiniband", "add" | "move") => Some(Change::Device),
         (b"net", "add" | "remove" | "move") => Some(Change::Netdev),
         _ => None,
+    }
+}
+
+/// The kernel's multicast group; udev sends its own datagrams to group 2.
+const KERNEL_GROUP: u32 = 1;
+/// A datagram has at most `UEVENT_BUFFER_SIZE` (2048) bytes of pairs and a path before them.
+const MAX_BYTES: usize = 8192;
+/// Datagrams read before other descriptors are served: a flood of them (a thousand containers that start)
+/// must not keep a device from being closed.
+const MAX_AT_ONCE: usize = 256;
+
+/// The netlink socket of uevents, which needs no privileges.
+pub(super) struct UeventSocket {
+    socket: OwnedFd,
+}
+
+impl UeventSocket {
+    pub fn open() -> io::Result<UeventSocket> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+            Some(netlink::KOBJECT_UEVENT),
+        )?;
+        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, KERNEL_GROUP))?;
+        Ok(UeventSocket { socket })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Reads the waiting datagrams. `Ok(true)` if the kernel had to drop some, so that anything may have
+    /// happened.
+    pub fn read(&self, mut each: impl FnMut(Change)) -> io::Result<bool> {
+        let mut datagram = [0; MAX_BYTES];
+        let mut dropped = false;
+        for _ in 0..MAX_AT_ONCE {
+            match rustix::net::recvfrom(&self.socket, &mut datagram, RecvFlags::DONTWAIT) {
+                Ok((length, _, sender)) => {
+                    // Any root process may send to the group; only the kernel has port 0.
+                    let is_from_kernel = sender
+                        .and_then(|sender| SocketAddrNetlink::try_from(sender).ok())
+                        .is_some_and(|sender| sender.pid() == 0);
+                    if is_from_kernel && let Some(change) = datagram.get(..length).and_then(parse) {
+                        each(change);
+                    }
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(Errno::NOBUFS) => dropped = true,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(dropped)
     }
 }
 
@@ -52,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_datagrams() {
+    fn kernel_datagrams_parse() {
         let name = |name: &str| name.to_owned();
         for (action, path, subsystem, expected) in [
             (
@@ -85,12 +147,12 @@ mod tests {
             ("add", "block/sda", "block", None),
         ] {
             let path = format!("{PCI}/{path}");
-            assert_eq!(change(&datagram(action, &path, subsystem)), expected, "{action} {path}");
+            assert_eq!(parse(&datagram(action, &path, subsystem)), expected, "{action} {path}");
         }
     }
 
     #[test]
-    fn what_is_no_uevent_means_nothing() {
+    fn other_datagrams_are_ignored() {
         for bytes in [
             &b""[..],
             b"\0",
@@ -103,20 +165,20 @@ mod tests {
             b"add@/x/uverbs0\0SUBSYSTEM=",
             b"libudev\0\xfe\xed\xca\xfe\0SUBSYSTEM=infiniband_verbs\0",
         ] {
-            assert_eq!(change(bytes), None, "{}", bytes.escape_ascii());
+            assert_eq!(parse(bytes), None, "{}", bytes.escape_ascii());
         }
         // The last NUL may be missing.
-        assert_eq!(change(b"add@/x/eth0\0SUBSYSTEM=net"), Some(Change::Netdev));
+        assert_eq!(parse(b"add@/x/eth0\0SUBSYSTEM=net"), Some(Change::Netdev));
     }
 
     proptest! {
         #[test]
-        fn no_bytes_panic_it(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = change(&bytes);
+        fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&bytes);
         }
 
         #[test]
-        fn nor_do_nearly_right_ones(
+        fn mutated_datagrams_do_not_panic(
             cut in 0usize..200,
             flip in 0usize..200,
             with in any::<u8>(),
@@ -126,7 +188,7 @@ mod tests {
                 *byte = with;
             }
             bytes.truncate(cut);
-            let _ = change(&bytes);
+            let _ = parse(&bytes);
         }
     }
 }

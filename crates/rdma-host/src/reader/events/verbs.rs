@@ -1,4 +1,4 @@
-//! The calls of libibverbs.
+//! Calls of libibverbs.
 #![expect(unsafe_code, reason = "libibverbs is a library of C")]
 
 use std::ffi::c_int;
@@ -17,15 +17,15 @@ use rdma_sys::{
 const _: () = assert!(size_of::<rdma_sys::ibv_event_type>() == size_of::<u32>());
 const _: () = assert!(size_of::<ibv_async_event>() == 16);
 
-/// libibverbs' devices, as they are now.
-pub(super) struct List(NonNull<*mut ibv_device>);
+/// The current devices of libibverbs.
+pub(super) struct DeviceList(NonNull<*mut ibv_device>);
 
-impl List {
-    /// Asks the kernel for the devices, and loads the providers of those that have one.
-    pub fn new() -> io::Result<List> {
+impl DeviceList {
+    /// Lists the kernel's devices, and loads the providers of those that have one.
+    pub fn new() -> io::Result<DeviceList> {
         // SAFETY: the count is optional.
         let list = unsafe { ibv_get_device_list(std::ptr::null_mut()) };
-        NonNull::new(list).map(List).ok_or_else(io::Error::last_os_error)
+        NonNull::new(list).map(DeviceList).ok_or_else(io::Error::last_os_error)
     }
 
     /// Opens the device behind this node (`uverbs0`); `None` if it is not among them.
@@ -55,7 +55,7 @@ impl List {
     }
 }
 
-impl Drop for List {
+impl Drop for DeviceList {
     fn drop(&mut self) {
         // SAFETY: the list came of ibv_get_device_list and is freed once.
         unsafe { ibv_free_device_list(self.0.as_ptr()) };
@@ -66,14 +66,13 @@ impl Drop for List {
 pub(super) struct Context(NonNull<ibv_context>);
 
 impl Context {
-    /// What becomes readable when the device told something.
+    /// The descriptor that is readable when there is an event.
     pub fn fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the context is open until it is dropped, and its descriptor with it.
         unsafe { BorrowedFd::borrow_raw((*self.0.as_ptr()).async_fd) }
     }
 
-    /// The code of the next event and the number of its port (which means something only for
-    /// events of ports).
+    /// The code of the next event and the number of its port (valid only for events of ports).
     pub fn next(&self) -> io::Result<(u32, c_int)> {
         let mut event = MaybeUninit::<ibv_async_event>::zeroed();
         // SAFETY: errno is the thread's own. libibverbs leaves it alone on a short read, and an old
@@ -87,7 +86,7 @@ impl Context {
         // SAFETY: both fields were zeroed and then written, and any bits make an integer. No
         // reference is made, neither to the enum nor to the event: what has not been checked is
         // never taken for one of its values. The port stands first in the union.
-        let told = unsafe {
+        let raw = unsafe {
             let code = (&raw const (*event).event_type).cast::<u32>().read();
             let port = (&raw const (*event).element).cast::<c_int>().read();
             (code, port)
@@ -95,7 +94,7 @@ impl Context {
         // SAFETY: the event as it came, acknowledged once; an event of a queue carries the queue
         // by which libibverbs finds its count of them.
         unsafe { ibv_ack_async_event(event) };
-        Ok(told)
+        Ok(raw)
     }
 }
 

@@ -1,0 +1,112 @@
+//! What the evaluation of a sweep returns: immutable, beside the snapshot of totals.
+
+use std::sync::Arc;
+
+use ib_fabric::PortIndex;
+use ib_fabric::topology::Link;
+use ib_mad::counter::COUNT;
+use ib_mad::reading::CounterSet;
+use ib_mad::{Counter, Moment};
+
+use super::bit_errors::BitErrors;
+use super::congestion::{Region, Role, RootCause, Wait};
+use super::outage::{Loss, Outages};
+use super::peers::RateReference;
+use super::verdict::{Reasons, Repair, Verdict};
+
+/// The assessment of a fabric; the indexes are those of the snapshot's fabric.
+#[derive(Clone, Debug, Default)]
+pub struct Assessment {
+    /// By port index.
+    pub ports: Vec<PortAssessment>,
+    /// In the order of [`Fabric::links`](ib_fabric::Fabric::links).
+    pub links: Vec<LinkAssessment>,
+    /// Where the fabric is congested, the largest region first.
+    pub regions: Vec<Region>,
+}
+
+/// The assessment of a port.
+#[derive(Clone, Debug, Default)]
+pub struct PortAssessment {
+    /// Saturation, resets and impossible values of its counters.
+    pub counters: CounterStatus,
+    /// What counters had counted before their last reset, if one was ever reset: a total less this is what
+    /// the device showed.
+    pub reset_offsets: Option<Arc<ResetOffsets>>,
+    /// The errors among the bits that it received.
+    pub bit_errors: BitErrors,
+    /// How long it had to wait before it could send.
+    pub wait: Option<Wait>,
+    /// Its part in a congestion.
+    pub role: Option<Role>,
+    /// Why it is a root of one, if it is.
+    pub cause: Option<RootCause>,
+}
+
+/// What counters had counted before their last reset, by counter.
+pub type ResetOffsets = [u64; COUNT];
+
+/// What limits the totals of a port's counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterStatus {
+    /// Counters whose field is full now, so that they count no further.
+    pub stuck: CounterSet,
+    /// Counters whose field was full at least once, so that their totals are lower bounds.
+    pub saturated: CounterSet,
+    /// Counters whose latest value was impossible, and is not used.
+    pub impossible: CounterSet,
+    /// How many impossible values there were, of all counters.
+    pub impossible_readings: u32,
+    /// How often counters fell: somebody cleared them, or the device was reset.
+    pub resets: u32,
+    /// When that was last seen.
+    pub last_reset: Option<Moment>,
+}
+
+impl CounterStatus {
+    /// Whether a counter's field is full now, and counts no further.
+    pub fn is_stuck(&self, counter: Counter) -> bool {
+        self.stuck.contains(counter)
+    }
+
+    /// Whether a counter's field was full at least once: its total is a lower bound since then.
+    pub fn was_saturated(&self, counter: Counter) -> bool {
+        self.saturated.contains(counter)
+    }
+
+    /// Whether a counter's latest value was impossible: what it counted since its latest accepted value is
+    /// not known.
+    pub fn is_impossible(&self, counter: Counter) -> bool {
+        self.impossible.contains(counter)
+    }
+
+    /// Whether any counter's field was full at least once.
+    pub fn was_any_saturated(&self) -> bool {
+        !self.saturated.is_empty()
+    }
+}
+
+/// The assessment of a link.
+#[derive(Clone, Debug)]
+pub struct LinkAssessment {
+    /// Its ends.
+    pub link: Link,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Since when it has this verdict.
+    pub since: Moment,
+    /// The reasons, each with its own weight.
+    pub reasons: Reasons,
+    /// What to try first.
+    pub repair: Option<Repair>,
+    /// Whether it carries traffic; `None` where that is not known.
+    pub up: Option<bool>,
+    /// Its losses so far, and how long they kept it down.
+    pub outages: Outages,
+    /// Its latest losses, oldest first, if it ever had one.
+    pub losses: Option<Arc<[Loss]>>,
+    /// Where packets that are received marked bad were corrupted: the receiving port of that link.
+    pub upstream: Option<PortIndex>,
+    /// The rate that it should or could have, where that is more than it has.
+    pub reference: Option<RateReference>,
+}

@@ -1,0 +1,274 @@
+//! Which ports can wait for which: the ports that take part in a congestion, and the switches between them.
+//!
+//! A port that leads into a switch may wait for each waiting port of that switch, except for those that lead
+//! back or up again. As pairs, these are thousands per switch. But all ports that lead into a switch have much
+//! the same ports to leave it by, so each switch is a *hub* with two short lists, of ports that lead in and
+//! ports that lead out: a traversal that has crossed a hub twice has seen all of it.
+
+use ib_fabric::levels::Levels;
+use ib_fabric::{Fabric, NodeIndex, PortIndex};
+
+use super::{FULL, RootCause};
+
+/// A port that waits, or is full and may make others wait.
+pub(super) struct WaitingPort {
+    pub(super) port: PortIndex,
+    /// The share of time that it waits; 0 if it is only full.
+    pub(super) share: f32,
+    /// The share of its bandwidth that it uses, if the link is full.
+    full: Option<f32>,
+    node: NodeIndex,
+    /// Where its cable leads.
+    far: Option<NodeIndex>,
+    far_is_switch: bool,
+    rises: bool,
+    falls: bool,
+    /// The hub that it leads into; `None` where a chain ends with it.
+    ahead: Option<u32>,
+    /// The hub that it leads out of; `None` where no port waits for it.
+    behind: Option<u32>,
+}
+
+impl WaitingPort {
+    pub(super) fn waits(&self) -> bool {
+        self.share > 0.0
+    }
+
+    /// Why it is a root, if it is one.
+    pub(super) fn cause(&self) -> RootCause {
+        match (self.full, self.far) {
+            (Some(_), _) => RootCause::FullLink,
+            (None, Some(_)) if !self.far_is_switch => RootCause::SlowReceiver,
+            _ => RootCause::Unknown,
+        }
+    }
+}
+
+/// See the module. Ports are numbered by their place in `ports`.
+pub(super) struct WaitGraph {
+    /// Those that wait, in the order of port indexes, and after them those that are only full.
+    pub(super) ports: Vec<WaitingPort>,
+    /// Ports that lead into the hubs.
+    into: HubSide,
+    /// By list of `into`, the shares of time that they wait.
+    most: Vec<MaxExcept>,
+    /// Ports that lead out of the hubs.
+    out: HubSide,
+}
+
+impl WaitGraph {
+    /// Builds the graph. `waiting` returns the share of time that a port waits, if it does; `used` the share of
+    /// its bandwidth that it uses.
+    pub(super) fn build(
+        fabric: &Fabric,
+        levels: &Levels,
+        waiting: impl Fn(PortIndex) -> Option<f32>,
+        used: impl Fn(PortIndex) -> Option<f32>,
+    ) -> WaitGraph {
+        let waiting_port = |port: PortIndex, share: f32, full: Option<f32>| {
+            let node = fabric.port(port).node;
+            let peer = fabric.port(port).peer.filter(|peer| peer.connected);
+            let far = peer.map(|peer| fabric.port(peer.port).node);
+            WaitingPort {
+                port,
+                share,
+                full,
+                node,
+                far,
+                far_is_switch: far.is_some_and(|far| fabric.node(far).is_switch()),
+                rises: far.is_some_and(|far| levels.rises(node, far)),
+                falls: far.is_some_and(|far| levels.rises(far, node)),
+                ahead: None,
+                behind: None,
+            }
+        };
+        let full = |port: PortIndex| used(port).filter(|used| *used >= FULL);
+        let mut ports: Vec<WaitingPort> = fabric
+            .port_indexes()
+            .filter_map(|port| Some(waiting_port(port, waiting(port)?, full(port))))
+            .collect();
+
+        let mut hub_of: Vec<Option<u32>> = vec![None; fabric.nodes.len()];
+        let mut hubs = Vec::new();
+        for port in &mut ports {
+            // A full link cannot carry more, whatever it waits for: the chain ends here.
+            if let Some(far) = port.far.filter(|_| port.far_is_switch && port.full.is_none()) {
+                port.ahead = Some(*hub_of[far.0 as usize].get_or_insert_with(|| {
+                    hubs.push(far);
+                    hubs.len() as u32 - 1
+                }));
+            }
+        }
+        for node in &hubs {
+            for port in fabric.ports_of(*node).filter(|port| fabric.port(*port).number != 0) {
+                if let Some(full) = full(port).filter(|_| waiting(port).is_none()) {
+                    ports.push(waiting_port(port, 0.0, Some(full)));
+                }
+            }
+        }
+        for port in &mut ports {
+            port.behind = hub_of[port.node.0 as usize];
+        }
+        let into = ports.iter().map(|port| (port.ahead, port.falls, Some(port.node)));
+        let out = ports.iter().map(|port| (port.behind, port.rises, port.far));
+        let (into, out) = (HubSide::new(hubs.len(), into), HubSide::new(hubs.len(), out));
+        let most = (0..hubs.len() * 2).map(|list| MaxExcept::new(&ports, &into, list)).collect();
+        WaitGraph { ports, into, most, out }
+    }
+
+    fn port(&self, port: u32) -> &WaitingPort {
+        &self.ports[port as usize]
+    }
+
+    /// Whether there is a port that it may wait for.
+    pub(super) fn leads_on(&self, port: u32) -> bool {
+        let port = self.port(port);
+        let lists = HubSide::lists(port.ahead, port.falls);
+        lists.into_iter().any(|list| self.out.except(list, Some(port.node)).next().is_some())
+    }
+
+    /// The weight of a root: the share of time that it waits. For one that is full, half of the share that
+    /// those before it wait, times how full it is: that it is full does not prove that they wait for it.
+    pub(super) fn weight(&self, port: u32) -> f32 {
+        let port = self.port(port);
+        let Some(full) = port.full else { return port.share };
+        let lists = HubSide::lists(port.behind, port.rises);
+        let most = lists.map(|list| self.most[list].except(port.far)).fold(0.0, f32::max);
+        port.share.max(most / 2.0 * full)
+    }
+}
+
+/// One side of all hubs. Each hub has two lists: ports that can reach all of the other side, and ports that
+/// cannot, for what came down does not go up again.
+struct HubSide {
+    /// Where each list begins in the two below, and the end of the last one.
+    begins: Vec<u32>,
+    ports: Vec<u32>,
+    /// The neighbour that each comes from or leads to: no packet returns there.
+    neighbours: Vec<Option<NodeIndex>>,
+}
+
+impl HubSide {
+    fn new(
+        hubs: usize,
+        entries: impl Iterator<Item = (Option<u32>, bool, Option<NodeIndex>)> + Clone,
+    ) -> HubSide {
+        let entries = entries.enumerate().filter_map(|(port, (hub, bound, neighbour))| {
+            Some((hub? as usize * 2 + usize::from(bound), port as u32, neighbour))
+        });
+        // A counting sort: first the size of each list, then where each begins.
+        let mut begins = vec![0; hubs * 2 + 1];
+        entries.clone().for_each(|(list, ..)| begins[list] += 1);
+        let mut all = 0;
+        for begin in &mut begins {
+            all += *begin;
+            *begin = all;
+        }
+        let mut ports = vec![0; all as usize];
+        let mut neighbours = vec![None; all as usize];
+        for (list, port, neighbour) in entries {
+            begins[list] -= 1;
+            ports[begins[list] as usize] = port;
+            neighbours[begins[list] as usize] = neighbour;
+        }
+        HubSide { begins, ports, neighbours }
+    }
+
+    /// The lists of a hub's one side that a port at its other side can reach.
+    fn lists(hub: Option<u32>, bound: bool) -> std::ops::Range<usize> {
+        hub.map_or(0..0, |hub| {
+            let first = hub as usize * 2;
+            first..first + if bound { 1 } else { 2 }
+        })
+    }
+
+    /// The ports of a list, except those of one neighbour.
+    fn except(&self, list: usize, neighbour: Option<NodeIndex>) -> impl Iterator<Item = u32> {
+        let range = self.begins[list] as usize..self.begins[list + 1] as usize;
+        let entries = self.ports[range.clone()].iter().zip(&self.neighbours[range]);
+        entries.filter(move |(_, of)| **of != neighbour).map(|(port, _)| *port)
+    }
+}
+
+/// The greatest share of a list, and the greatest of another neighbour: so that the greatest except for any one
+/// neighbour is known.
+struct MaxExcept {
+    share: f32,
+    of: Option<NodeIndex>,
+    others: f32,
+}
+
+impl MaxExcept {
+    fn new(ports: &[WaitingPort], side: &HubSide, list: usize) -> MaxExcept {
+        let mut most = MaxExcept { share: 0.0, of: None, others: 0.0 };
+        for port in side.except(list, None) {
+            let WaitingPort { share, node, .. } = ports[port as usize];
+            if most.of == Some(node) {
+                most.share = most.share.max(share);
+            } else if share > most.share {
+                most = MaxExcept { share, of: Some(node), others: most.share };
+            } else {
+                most.others = most.others.max(share);
+            }
+        }
+        most
+    }
+
+    fn except(&self, neighbour: Option<NodeIndex>) -> f32 {
+        if self.of == neighbour { self.others } else { self.share }
+    }
+}
+
+/// What a traversal has visited of a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visited {
+    Nothing,
+    AllExcept(Option<NodeIndex>),
+    All,
+}
+
+/// A traversal that visits each port once or twice, however many ways lead there.
+pub(super) struct Traversal<'a> {
+    graph: &'a WaitGraph,
+    into: Vec<Visited>,
+    out: Vec<Visited>,
+}
+
+impl<'a> Traversal<'a> {
+    pub(super) fn new(graph: &'a WaitGraph) -> Traversal<'a> {
+        let lists = graph.into.begins.len() - 1;
+        let nothing = vec![Visited::Nothing; lists];
+        Traversal { graph, into: nothing.clone(), out: nothing }
+    }
+
+    /// Visits the ports that may wait for this one and were not visited before.
+    pub(super) fn upstream(&mut self, port: u32, visit: impl FnMut(u32)) {
+        let port = self.graph.port(port);
+        let lists = HubSide::lists(port.behind, port.rises);
+        step(&self.graph.into, &mut self.into, lists, port.far, visit);
+    }
+
+    /// Visits the ports that this one may wait for and were not visited before.
+    pub(super) fn downstream(&mut self, port: u32, visit: impl FnMut(u32)) {
+        let port = self.graph.port(port);
+        let lists = HubSide::lists(port.ahead, port.falls);
+        step(&self.graph.out, &mut self.out, lists, Some(port.node), visit);
+    }
+}
+
+fn step(
+    side: &HubSide,
+    visited: &mut [Visited],
+    lists: std::ops::Range<usize>,
+    neighbour: Option<NodeIndex>,
+    mut visit: impl FnMut(u32),
+) {
+    for list in lists {
+        visited[list] = match visited[list] {
+            Visited::Nothing => Visited::AllExcept(neighbour),
+            Visited::AllExcept(other) if other != neighbour => Visited::All,
+            _ => continue,
+        };
+        side.except(list, neighbour).for_each(&mut visit);
+    }
+}

@@ -1,0 +1,439 @@
+//! The evaluation of one fabric: turns each sweep's snapshot into totals and an assessment.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ib_fabric::snapshot::PortRead;
+use ib_fabric::topology::{Link, LinkId};
+use ib_fabric::{Fabric, PortIndex, Snapshot};
+use ib_mad::moment::Anchor;
+use ib_mad::node::NodeKind;
+use ib_mad::port_event::PortEvent;
+use ib_mad::port_state::{physical, state};
+use ib_mad::reading::Raw;
+use ib_mad::{Counter, Moment};
+
+use super::assessment::{Assessment, LinkAssessment, PortAssessment};
+use super::bit_errors::BitErrors;
+use super::congestion::{self, Congestion};
+use super::link::{EndInput, LinkInput, LinkTracker};
+use super::outage::LinkSample;
+use super::peers::Peers;
+use super::plausible;
+use super::port::{Incoming, PortTracker, RecentCounter, TRAINING};
+use super::settings::{HealthSettings, MaintenanceWindow};
+use super::totals::{PortTotals, TotalsSeed};
+use super::upstream::{PortErrors, UpstreamSearch};
+
+/// What is kept of a fabric from sweep to sweep, and evaluates each sweep.
+#[derive(Debug)]
+pub struct LinkEvaluator {
+    settings: HealthSettings,
+    fabric: Arc<Fabric>,
+    /// By port index.
+    ports: Vec<PortTracker>,
+    /// In the order of the fabric's links.
+    links: Vec<(Link, LinkTracker)>,
+    /// Links that events changed since they were last assessed, by their place in `links`.
+    changed: Vec<usize>,
+    congestion: Congestion,
+    maintenance: Vec<MaintenanceWindow>,
+    /// Totals of an earlier run, of ports that were not seen yet.
+    seed: TotalsSeed,
+}
+
+impl LinkEvaluator {
+    /// One that has not seen anything yet.
+    pub fn new(settings: HealthSettings) -> Self {
+        LinkEvaluator {
+            settings,
+            fabric: Arc::default(),
+            ports: Vec::new(),
+            links: Vec::new(),
+            changed: Vec::new(),
+            congestion: Congestion::default(),
+            maintenance: Vec::new(),
+            seed: TotalsSeed::new(),
+        }
+    }
+
+    /// Sets the totals with which ports start that are first seen from now on.
+    pub fn restore(&mut self, seed: TotalsSeed) {
+        self.seed = seed;
+    }
+
+    /// Sets the maintenance windows.
+    pub fn set_maintenance(&mut self, windows: Vec<MaintenanceWindow>) {
+        self.maintenance = windows;
+    }
+
+    /// Evaluates a sweep: returns the snapshot with totals in place of its raw readings, and the assessment.
+    pub fn evaluate(&mut self, snapshot: Snapshot<Raw>) -> (Snapshot, Assessment) {
+        if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
+            self.move_to_fabric(&snapshot.fabric, snapshot.began);
+        }
+        self.changed.clear();
+        let fabric = Arc::clone(&self.fabric);
+        let mut assessment = Assessment {
+            ports: vec![PortAssessment::default(); fabric.ports.len()],
+            ..Assessment::default()
+        };
+        let (snapshot, used) = self.update_ports(snapshot, &mut assessment);
+        let found = self.congestion.update(
+            &fabric,
+            |port| assessment.ports[port.0 as usize].wait,
+            |port| used[port.0 as usize],
+            snapshot.ended,
+        );
+        for (port, role) in found.roles {
+            assessment.ports[port.0 as usize].role = Some(role);
+        }
+        for (port, cause) in found.causes {
+            assessment.ports[port.0 as usize].cause = Some(cause);
+        }
+        assessment.regions = found.regions;
+        self.evaluate_links(&snapshot, &mut assessment);
+        (snapshot, assessment)
+    }
+
+    /// Handles an event of a port. Returns whether it changes a link of this fabric, which
+    /// [`reassess`](Self::reassess) or the next sweep then assesses.
+    pub fn handle_event(&mut self, event: &PortEvent) -> bool {
+        let Some((end, up)) = event.end().zip(event.link_up()) else { return false };
+        let Some(port) = self.fabric.find(end) else { return false };
+        let is_its = |(link, _): &(Link, LinkTracker)| link.0 == port || link.1 == port;
+        let Some(place) = self.links.iter().position(is_its) else { return false };
+        let has_changed = self.links[place].1.history.handle_event(up, event.at.moment);
+        if has_changed && !self.changed.contains(&place) {
+            self.changed.push(place);
+        }
+        has_changed
+    }
+
+    /// Assesses the links that events changed since the last sweep, of which `snapshot` and `assessment`
+    /// are the result.
+    ///
+    /// Only the event is new. It has its own time, and no MAD gets through a link that is down, so the
+    /// states and counters of the sweep stay as they were read.
+    pub fn reassess(&mut self, snapshot: &Snapshot, assessment: &mut Assessment, at: Moment) {
+        let changed = std::mem::take(&mut self.changed);
+        if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
+            return;
+        }
+        let maintenance = self.ports_in_maintenance(&snapshot.anchor, at);
+        let mut links = std::mem::take(&mut self.links);
+        for place in changed {
+            let Some((link, tracker)) = links.get_mut(place) else { continue };
+            let input = self.input(snapshot, assessment, *link, &maintenance);
+            let input = LinkInput { at, trained: false, ..input };
+            let found = tracker.assess(*link, &input, tracker.history.up().0);
+            if let Some(assessed) = assessment.links.get_mut(place) {
+                *assessed = LinkAssessment { upstream: assessed.upstream, ..found };
+            }
+        }
+        self.links = links;
+    }
+
+    /// Moves what is kept to the indexes that ports and links have in another fabric.
+    fn move_to_fabric(&mut self, fabric: &Arc<Fabric>, at: Moment) {
+        // Most discoveries find what was there before: then a kilobyte per port stays where it is.
+        let same = fabric.has_same_layout(&self.fabric);
+        if same && fabric.links().eq(self.links.iter().map(|(link, _)| *link)) {
+            self.fabric = Arc::clone(fabric);
+            return;
+        }
+        let mut ports = std::mem::take(&mut self.ports);
+        if !same {
+            let new = vec![PortTracker::default(); fabric.ports.len()];
+            let old = std::mem::replace(&mut ports, new);
+            for (tracker, port) in ports.iter_mut().zip(fabric.port_indexes()) {
+                if let Some(persisted) = self.seed.remove(&fabric.end(port)) {
+                    tracker.totals = PortTotals::resume(&persisted);
+                }
+            }
+            if self.seed.is_empty() {
+                self.seed.shrink_to_fit();
+            }
+            for (index, tracker) in old.into_iter().enumerate() {
+                if let Some(new) = fabric.find(self.fabric.end(PortIndex(index as u32))) {
+                    ports[new.0 as usize] = tracker;
+                }
+            }
+        }
+        let mut known: HashMap<LinkId, LinkTracker> = (std::mem::take(&mut self.links).into_iter())
+            .filter_map(|(link, tracker)| Some((self.fabric.link_id(link.0)?, tracker)))
+            .collect();
+        let first = self.fabric.ports.is_empty();
+        let mut links = Vec::with_capacity(fabric.links().count());
+        links.extend(fabric.links().filter_map(|link| {
+            let tracker = known.remove(&fabric.link_id(link.0)?).unwrap_or_else(|| {
+                // Another cable: the errors on the one before are no evidence. Of two nodes with one GUID,
+                // the other one may have been found this time.
+                for port in [link.0, link.1] {
+                    let tracker = &mut ports[port.0 as usize];
+                    if !first && fabric.has_duplicate(fabric.end(port).0) {
+                        tracker.totals = PortTotals::default();
+                    }
+                    tracker.restart((!first).then(|| at + TRAINING));
+                }
+                LinkTracker::new(at)
+            });
+            Some((link, tracker))
+        }));
+        (self.ports, self.links) = (ports, links);
+        self.fabric = Arc::clone(fabric);
+    }
+
+    /// Updates the ports with a sweep's readings. Returns the totals, and the share of its bandwidth that
+    /// each port sent since the reading before.
+    fn update_ports(
+        &mut self,
+        snapshot: Snapshot<Raw>,
+        assessment: &mut Assessment,
+    ) -> (Snapshot, Vec<Option<f32>>) {
+        let fabric = Arc::clone(&self.fabric);
+        let mut used_by = vec![None; fabric.ports.len()];
+        let snapshot = snapshot.into_totals(|snapshot, port, reading| {
+            let index = port.0 as usize;
+            let tracker = &mut self.ports[index];
+            let found = &mut assessment.ports[index];
+            let totals = reading.map(|reading| {
+                let status = snapshot.status(port);
+                let incoming = incoming(&self.settings, snapshot, port);
+                let fastest = plausible::fastest(fabric.port(port).number, status);
+                let (totals, growth, bit_errors) = tracker.update(reading, incoming, fastest);
+                found.bit_errors = bit_errors;
+                let rate = status.and_then(|status| status.width.zip(status.speed));
+                if let Some((width, speed)) = rate.filter(|_| growth.seconds > 0.0) {
+                    let tick = snapshot.ticks[fabric.port(port).node.0 as usize];
+                    let wait = |ticks| congestion::wait(ticks, tick, width, speed, growth.seconds);
+                    let used = |words: u64| {
+                        congestion::used(words.saturating_mul(4), width, speed, growth.seconds)
+                    };
+                    found.wait = growth.timed(Counter::XmitWait).and_then(wait);
+                    used_by[index] = growth.timed(Counter::XmitData).and_then(used);
+                }
+                totals
+            });
+            if totals.is_none() {
+                tracker.miss();
+            }
+            found.counters = tracker.totals.status();
+            found.reset_offsets = tracker.totals.reset_offsets().cloned();
+            totals
+        });
+        // These count from zero from the next sweep on.
+        for cleared in &snapshot.cleared {
+            self.ports[cleared.port.0 as usize].totals.on_clear(cleared.counter, cleared.last);
+        }
+        (snapshot, used_by)
+    }
+
+    fn evaluate_links(&mut self, snapshot: &Snapshot, assessment: &mut Assessment) {
+        let maintenance = self.ports_in_maintenance(&snapshot.anchor, snapshot.ended);
+        let mut upstream = UpstreamSearch::default();
+        let mut links = std::mem::take(&mut self.links);
+        let peers = Peers::count(snapshot, links.iter().map(|(link, _)| *link));
+        assessment.links = Vec::with_capacity(links.len());
+        for (link, tracker) in &mut links {
+            let ends = [link.0, link.1];
+            let sample = self.sample(snapshot, *link, &maintenance);
+            if tracker.history.update(&sample) {
+                tracker.on_trained();
+                for port in ends {
+                    self.ports[port.0 as usize].restart(Some(snapshot.ended + TRAINING));
+                    assessment.ports[port.0 as usize].bit_errors = BitErrors::default();
+                }
+            }
+            let recoveries = ends.map(|port| total(snapshot, port, Counter::LinkErrorRecoveries));
+            tracker.update_recoveries(recoveries, snapshot.ended);
+            let input = LinkInput {
+                expected: peers.expected_rate(snapshot, *link),
+                ..self.input(snapshot, assessment, *link, &maintenance)
+            };
+            let up = match sample.up {
+                Some(_) => tracker.history.up().0,
+                // The last known state may be out of date.
+                None => tracker.history.has_returned().then_some(true),
+            };
+            let marked = ends.into_iter().find(|port| self.has_marked(*port));
+            assessment.links.push(LinkAssessment {
+                upstream: marked.and_then(|port| upstream.origin(&snapshot.fabric, &*self, port)),
+                ..tracker.assess(*link, &input, up)
+            });
+        }
+        self.links = links;
+    }
+
+    /// What a sweep knows of a link's losses.
+    fn sample(
+        &self,
+        snapshot: &Snapshot,
+        link: Link,
+        maintenance: &HashSet<PortIndex>,
+    ) -> LinkSample {
+        let fabric = &snapshot.fabric;
+        let ends = [link.0, link.1];
+        let totals = |port: PortIndex| &self.ports[port.0 as usize].totals;
+        // A full counter shows no more losses: neither that there were any, nor that there were none.
+        let downed = |port: PortIndex| {
+            total(snapshot, port, Counter::LinkDowned)
+                .filter(|_| !totals(port).status().is_stuck(Counter::LinkDowned))
+        };
+        let (up, returned) = is_up(snapshot, link);
+        LinkSample {
+            // States are queried before counters, in the same order in each sweep, so the time between two
+            // sweeps is that between two states of a port.
+            at: snapshot.began,
+            up,
+            returned,
+            read: ends.map(|port| snapshot.reading(port).map(|reading| reading.at)),
+            downed: ends.map(downed),
+            resets: ends.map(|port| totals(port).status().resets),
+            shows_traffic: ends.map(|port| totals(port).shows_traffic()),
+            is_switch: ends.map(|port| fabric.node_of(port).is_switch()),
+            away: ends.map(|port| !snapshot.is_up(fabric.port(port).node)),
+            maintenance: ends.iter().any(|port| maintenance.contains(port)),
+        }
+    }
+
+    /// What is known of a link at the end of a sweep, without its peers.
+    fn input(
+        &self,
+        snapshot: &Snapshot,
+        assessment: &Assessment,
+        link: Link,
+        maintenance: &HashSet<PortIndex>,
+    ) -> LinkInput<'_> {
+        let fabric = &snapshot.fabric;
+        let ends = [link.0, link.1];
+        let statuses = ends.map(|port| snapshot.status(port));
+        let end = |nth: usize| {
+            let port = ends[nth];
+            EndInput {
+                port: &self.ports[port.0 as usize],
+                role: assessment.ports[port.0 as usize].role,
+                away: !snapshot.is_up(fabric.port(port).node),
+                disabled: statuses[nth].is_some_and(|it| it.physical_state == physical::DISABLED),
+                uncounted: fabric.node_of(port).identity.kind == NodeKind::AggregationNode,
+            }
+        };
+        LinkInput {
+            ends: [end(0), end(1)],
+            at: snapshot.ended,
+            active: (
+                statuses.iter().flatten().find_map(|status| status.width),
+                statuses.iter().flatten().find_map(|status| status.speed),
+            ),
+            best: match statuses {
+                [Some(a), Some(b)] => a.best_enabled_with(b),
+                _ => (None, None),
+            },
+            allowed: match statuses {
+                [Some(a), Some(b)] => Some([a.allowed(), b.allowed()]),
+                _ => None,
+            },
+            expected: None,
+            trained: statuses.iter().any(Option::is_some)
+                && statuses.iter().flatten().all(|status| status.link_up()),
+            maintenance: ends.iter().any(|port| maintenance.contains(port)),
+            internal: fabric.is_internal(link),
+        }
+    }
+
+    /// The ports in a maintenance window that is active at a moment.
+    fn ports_in_maintenance(&self, anchor: &Anchor, at: Moment) -> HashSet<PortIndex> {
+        let now = anchor.wall_of(at);
+        let active = self.maintenance.iter().filter(|window| window.is_active(now));
+        active.flat_map(|window| window.ports(&self.fabric)).collect()
+    }
+
+    /// How many bytes are kept from sweep to sweep for each port and link, beside the totals.
+    pub fn state_bytes(&self) -> usize {
+        let port = size_of::<PortTracker>() - size_of::<PortTotals>();
+        self.ports.len() * port + self.links.len() * size_of::<(Link, LinkTracker)>()
+    }
+}
+
+impl LinkTracker {
+    /// Updates the verdict, and returns the assessment.
+    fn assess(&mut self, link: Link, input: &LinkInput<'_>, up: Option<bool>) -> LinkAssessment {
+        let reasons = self.evaluate(input);
+        let repair = self.repair(&reasons, input);
+        let (verdict, since) = self.verdict.verdict();
+        LinkAssessment {
+            link,
+            verdict,
+            since,
+            reasons,
+            repair,
+            up,
+            outages: *self.history.outages(),
+            losses: self.history.losses().cloned(),
+            upstream: None,
+            reference: self.reference(input),
+        }
+    }
+}
+
+impl PortErrors for LinkEvaluator {
+    fn local(&self, port: PortIndex) -> f32 {
+        self.ports[port.0 as usize].recent(RecentCounter::LocalPhysicalErrors)
+    }
+
+    fn has_marked(&self, port: PortIndex) -> bool {
+        self.ports[port.0 as usize].recent(RecentCounter::RemotePhysicalErrors) > 0.0
+    }
+}
+
+/// A total of a port, modulo 2^32.
+fn total(snapshot: &Snapshot, port: PortIndex, counter: Counter) -> Option<u32> {
+    Some(snapshot.reading(port)?.get(counter)? as u32)
+}
+
+/// What a port receives, if it has a link and its rate is known.
+fn incoming(
+    settings: &HealthSettings,
+    snapshot: &Snapshot<Raw>,
+    port: PortIndex,
+) -> Option<Incoming> {
+    let peer = snapshot.fabric.port(port).peer.filter(|peer| peer.connected)?.port;
+    // A sweep queries one end of each link; both have the same rate.
+    let status = [port, peer].into_iter().find_map(|port| {
+        let status = snapshot.status(port)?;
+        Some((status.rate()?, status.speed?))
+    });
+    let (rate, speed) = status?;
+    let fec = snapshot.fec[port.0 as usize].or(snapshot.fec[peer.0 as usize]);
+    let limits = settings.limits.limits(speed, fec);
+    Some(Incoming { bits_per_second: rate as f32 * 8.0, limits })
+}
+
+/// Whether a link carries traffic, and whether one of its ports is Active again although the discovery found no
+/// link there. What the sweep queried precedes what the discovery found.
+fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> (Option<bool>, bool) {
+    let connected = snapshot.fabric.port(a).peer.is_some_and(|peer| peer.connected);
+    let is_read = |port: PortIndex| {
+        matches!(snapshot.statuses[port.0 as usize], PortRead::Ok(_))
+            && snapshot.status(port).is_some()
+    };
+    let active = |port: PortIndex| {
+        let status = snapshot.status(port)?;
+        Some(status.link_up() && status.state >= state::ACTIVE)
+    };
+    let read = [a, b].into_iter().filter(|&port| is_read(port)).filter_map(active);
+    match read.reduce(|one, other| one && other) {
+        // The next discovery shows where its cable leads now.
+        Some(true) if !connected => (None, true),
+        Some(up) => (Some(up), false),
+        // Neither port was queried: then both must have been found Active, and respond.
+        None => match (active(a), active(b)) {
+            (Some(a), Some(b)) => (Some(a && b && connected), false),
+            (Some(false), None) | (None, Some(false)) => (Some(false), false),
+            _ => (None, false),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! The uverbs nodes of this host: which exist, which are held open, and which are to be retried.
+//!
+//! It does not wait and reads no clock: the listener asks when something is due.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::source::{AsyncEventSource, OpenDevice, OpenError, RawEvent};
+use ib_mad::Moment;
+use ib_mad::moment::Anchor;
+use ib_mad::port_event::{PortEvent, PortEventKind};
+
+/// The first pause before opening a device is retried; each one after is twice as long. udev sets the permissions
+/// of a new node shortly after the kernel's uevent, and much later on a host that boots.
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+/// How often opening a device is tried: the last time 51 s after the first.
+const MAX_TRIES: u32 = 11;
+/// The pause before a device whose events ended is opened again, if it still exists. One that is being removed
+/// is gone by then.
+const REOPEN_DELAY: Duration = Duration::from_secs(1);
+
+/// The state of a node.
+enum NodeState<S> {
+    Open(S),
+    Due(Moment),
+    /// It is not wanted, or was tried often enough.
+    Abandoned,
+}
+
+struct Node<S> {
+    device: Arc<str>,
+    tries: u32,
+    /// It was logged that its events are not received.
+    warned: bool,
+    state: NodeState<S>,
+}
+
+impl<S> Node<S> {
+    fn new(device: Arc<str>, wanted: bool, now: Moment) -> Self {
+        let state = if wanted { NodeState::Due(now) } else { NodeState::Abandoned };
+        Node { device, tries: 0, warned: false, state }
+    }
+}
+
+/// The nodes below `class/infiniband_verbs`, by their names (`uverbs0`).
+pub(super) struct DeviceRegistry<O: OpenDevice, W> {
+    class: PathBuf,
+    wanted: W,
+    opener: O,
+    nodes: BTreeMap<String, Node<O::Source>>,
+}
+
+impl<O: OpenDevice, W: Fn(&str) -> bool> DeviceRegistry<O, W> {
+    pub fn new(sysfs: &Path, wanted: W, opener: O) -> Self {
+        let class = sysfs.join("class/infiniband_verbs");
+        DeviceRegistry { class, wanted, opener, nodes: BTreeMap::new() }
+    }
+
+    /// Lists the nodes: those that are gone are closed, new ones are to be opened. Returns whether any came
+    /// or went.
+    pub fn rescan(&mut self, now: Moment) -> bool {
+        let there = match nodes_below(&self.class) {
+            Ok(there) => there,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            // Without a list everything stays as it is.
+            Err(error) => {
+                tracing::debug!(class = %self.class.display(), %error, "no list of uverbs nodes");
+                return false;
+            }
+        };
+        let before = self.nodes.len();
+        // A node of the same name with another device is another node.
+        self.nodes.retain(|name, node| there.get(name).is_some_and(|it| **it == *node.device));
+        let mut changed = self.nodes.len() != before;
+        for (name, device) in there {
+            if self.nodes.contains_key(&name) {
+                continue;
+            }
+            changed = true;
+            let wanted = (self.wanted)(&device);
+            self.nodes.insert(name, Node::new(device.into(), wanted, now));
+        }
+        changed
+    }
+
+    /// A node goes: closes it at once, for the kernel waits for that.
+    pub fn remove_node(&mut self, name: &str) {
+        self.nodes.remove(name);
+    }
+
+    /// As [`remove_node`](Self::remove_node), by the device's name.
+    pub fn remove_device(&mut self, device: &str) {
+        self.nodes.retain(|_, node| *node.device != *device);
+    }
+
+    /// There was a uevent of this node: whatever kept it from being opened may be gone.
+    pub fn retry(&mut self, name: &str, now: Moment) {
+        if let Some(node) = self.nodes.get_mut(name)
+            && !matches!(node.state, NodeState::Open(_))
+            && (self.wanted)(&node.device)
+        {
+            node.tries = 0;
+            node.state = NodeState::Due(now);
+        }
+    }
+
+    /// When the next node is to be opened.
+    pub fn next_due(&self) -> Option<Moment> {
+        let due = |node: &Node<_>| match node.state {
+            NodeState::Due(at) => Some(at),
+            _ => None,
+        };
+        self.nodes.values().filter_map(due).min()
+    }
+
+    /// Opens one node that is due, if any is. Only one, because each may take time, and others may have to be
+    /// closed meanwhile.
+    pub fn open_one(&mut self, now: Moment) {
+        let due = |node: &Node<_>| matches!(node.state, NodeState::Due(at) if at <= now);
+        let Some((name, node)) = self.nodes.iter_mut().find(|(_, node)| due(node)) else { return };
+        let device = &*node.device;
+        node.state = match self.opener.open(name) {
+            Ok(source) => {
+                tracing::debug!(device, "its events are heard");
+                NodeState::Open(source)
+            }
+            Err(OpenError::NotBuilt) => NodeState::Abandoned,
+            Err(error) => {
+                node.tries += 1;
+                if node.tries < MAX_TRIES {
+                    tracing::debug!(device, tries = node.tries, deaf = %error, "not heard yet");
+                    NodeState::Due(now + FIRST_RETRY * (1 << (node.tries - 1)))
+                } else {
+                    if !node.warned {
+                        tracing::warn!(device, deaf = %error, "the events of this device are not heard");
+                        node.warned = true;
+                    }
+                    NodeState::Abandoned
+                }
+            }
+        };
+    }
+
+    /// The open nodes and their descriptors, to be polled.
+    pub fn open(&self) -> impl Iterator<Item = (&str, BorrowedFd<'_>)> {
+        self.nodes.iter().filter_map(|(name, node)| match &node.state {
+            NodeState::Open(source) => Some((name.as_str(), source.fd())),
+            _ => None,
+        })
+    }
+
+    /// The devices of the open nodes.
+    pub fn open_devices(&self) -> impl Iterator<Item = &str> {
+        self.nodes.values().filter_map(|node| match &node.state {
+            NodeState::Open(_) => Some(&*node.device),
+            _ => None,
+        })
+    }
+
+    /// Reads one event of a node, and skips those of queues and QPs. `None` if there is none, or no more will
+    /// come, in which case the node is closed.
+    pub fn next_event(&mut self, name: &str, at: Anchor) -> Option<PortEvent> {
+        let node = self.nodes.get_mut(name)?;
+        loop {
+            let NodeState::Open(source) = &mut node.state else { return None };
+            match source.next_event() {
+                Ok(raw) => {
+                    if let Some(event) = port_event(&node.device, raw, at) {
+                        return Some(event);
+                    }
+                }
+                Err(error) if is_transient(&error) => return None,
+                Err(error) => {
+                    tracing::debug!(device = &*node.device, %error, "it says no more");
+                    node.on_closed(at.moment);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The events of a node have ended, although it may still exist.
+    pub fn on_closed(&mut self, name: &str, now: Moment) {
+        if let Some(node) = self.nodes.get_mut(name) {
+            node.on_closed(now);
+        }
+    }
+}
+
+impl<S> Node<S> {
+    /// Closes it. This counts as a try, so that a device whose events end again and again is not opened for ever.
+    fn on_closed(&mut self, now: Moment) {
+        if matches!(self.state, NodeState::Open(_)) {
+            self.tries += 1;
+            let again = self.tries < MAX_TRIES;
+            self.state =
+                if again { NodeState::Due(now + REOPEN_DELAY) } else { NodeState::Abandoned };
+        }
+    }
+}
+
+/// The event of a port or device, unless it concerns something else.
+fn port_event(device: &Arc<str>, raw: RawEvent, at: Anchor) -> Option<PortEvent> {
+    let kind = PortEventKind::from_code(raw.code)?;
+    let port = (kind != PortEventKind::DeviceFatal && raw.port != 0).then_some(raw.port);
+    Some(PortEvent { at, device: Arc::clone(device), guid: None, port, kind })
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// The nodes and their devices. A node whose device cannot be read is being removed: the kernel returns ENODEV as
+/// soon as its device is gone.
+fn nodes_below(class: &Path) -> io::Result<BTreeMap<String, String>> {
+    let mut nodes = BTreeMap::new();
+    for entry in std::fs::read_dir(class)? {
+        let entry = entry?;
+        if let (Ok(name), Ok(device)) =
+            (entry.file_name().into_string(), std::fs::read_to_string(entry.path().join("ibdev")))
+        {
+            nodes.insert(name, device.trim().to_owned());
+        }
+    }
+    Ok(nodes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The registry over a tree of files, with devices that a test opens and closes.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use super::*;
+
+/// How opening devices ends, which are open, and the events that they return.
+#[derive(Default)]
+struct Devices {
+    refuse: bool,
+    tried: usize,
+    open: BTreeMap<String, usize>,
+    events: VecDeque<io::Result<RawEvent>>,
+}
+
+struct Fake(Rc<RefCell<Devices>>);
+
+struct OpenFake(String, File, Rc<RefCell<Devices>>);
+
+impl OpenDevice for Fake {
+    type Source = OpenFake;
+
+    fn open(&mut self, node: &str) -> Result<OpenFake, OpenError> {
+        let mut devices = self.0.borrow_mut();
+        devices.tried += 1;
+        if devices.refuse {
+            return Err(OpenError::Refused(io::ErrorKind::PermissionDenied.into()));
+        }
+        *devices.open.entry(node.to_owned()).or_default() += 1;
+        let file = File::open("/dev/null").map_err(OpenError::Refused)?;
+        Ok(OpenFake(node.to_owned(), file, Rc::clone(&self.0)))
+    }
+}
+
+impl AsyncEventSource for OpenFake {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.1.as_fd()
+    }
+
+    fn next_event(&mut self) -> io::Result<RawEvent> {
+        let event = self.2.borrow_mut().events.pop_front();
+        event.unwrap_or(Err(io::ErrorKind::WouldBlock.into()))
+    }
+}
+
+impl Drop for OpenFake {
+    fn drop(&mut self) {
+        self.2.borrow_mut().open.remove(&self.0);
+    }
+}
+
+struct Host {
+    tree: tempfile::TempDir,
+    devices: Rc<RefCell<Devices>>,
+}
+
+impl Host {
+    fn with(nodes: &[(&str, &str)]) -> Host {
+        let host = Host { tree: tempfile::tempdir().unwrap(), devices: Rc::default() };
+        for (node, device) in nodes {
+            host.set(node, device);
+        }
+        host
+    }
+
+    fn set(&self, node: &str, device: &str) {
+        let node = self.node(node);
+        std::fs::create_dir_all(&node).unwrap();
+        std::fs::write(node.join("ibdev"), format!("{device}\n")).unwrap();
+    }
+
+    fn node(&self, node: &str) -> PathBuf {
+        self.tree.path().join("class/infiniband_verbs").join(node)
+    }
+
+    fn registry(&self) -> DeviceRegistry<Fake, impl Fn(&str) -> bool> {
+        let wanted = |device: &str| device != "excluded";
+        DeviceRegistry::new(self.tree.path(), wanted, Fake(Rc::clone(&self.devices)))
+    }
+
+    fn open(&self) -> Vec<String> {
+        self.devices.borrow().open.keys().cloned().collect()
+    }
+}
+
+#[test]
+fn wanted_devices_stay_open_until_removed() {
+    let host = Host::with(&[("uverbs0", "rxe0"), ("uverbs1", "excluded"), ("uverbs2", "rxe2")]);
+    let (mut registry, now) = (host.registry(), Moment(0));
+    assert!(registry.rescan(now));
+    registry.open_one(now);
+    registry.open_one(now);
+    assert_eq!(
+        (host.open(), registry.next_due()),
+        (vec!["uverbs0".to_owned(), "uverbs2".to_owned()], None)
+    );
+    assert!(!registry.rescan(now), "nothing new");
+
+    // The kernel removes the node from its class before it sends the uevent.
+    std::fs::remove_dir_all(host.node("uverbs0")).unwrap();
+    registry.remove_node("uverbs0");
+    assert_eq!(host.open(), ["uverbs2"]);
+    std::fs::remove_dir_all(host.node("uverbs2")).unwrap();
+    assert!(registry.rescan(now));
+    assert!(host.open().is_empty());
+
+    host.set("uverbs3", "rxe3");
+    registry.rescan(now);
+    registry.open_one(now);
+    assert_eq!(host.open(), ["uverbs3"]);
+    registry.remove_device("rxe3");
+    assert!(host.open().is_empty());
+}
+
+#[test]
+fn renamed_device_is_reopened() {
+    let host = Host::with(&[("uverbs0", "rxe0")]);
+    let mut registry = host.registry();
+    registry.rescan(Moment(0));
+    registry.open_one(Moment(0));
+    host.set("uverbs0", "rail0");
+    assert!(registry.rescan(Moment(1)));
+    registry.open_one(Moment(1));
+    assert_eq!(host.open(), ["uverbs0"]);
+}
+
+#[test]
+fn failed_open_is_retried_for_a_minute_and_on_uevent() {
+    let host = Host::with(&[("uverbs0", "rxe0")]);
+    host.devices.borrow_mut().refuse = true;
+    let (mut registry, mut now) = (host.registry(), Moment(0));
+    registry.rescan(now);
+    while let Some(due) = registry.next_due() {
+        now = due;
+        registry.open_one(now);
+    }
+    assert_eq!(host.devices.borrow().tried, MAX_TRIES as usize);
+    assert!((45..60).contains(&now.since(Moment(0)).as_secs()), "{now:?}");
+
+    host.devices.borrow_mut().refuse = false;
+    registry.retry("uverbs0", now);
+    registry.open_one(now);
+    assert_eq!(host.open(), ["uverbs0"]);
+}
+
+#[test]
+fn closed_device_is_reopened_a_limited_number_of_times() {
+    let host = Host::with(&[("uverbs0", "rxe0")]);
+    let (mut registry, mut now) = (host.registry(), Moment(0));
+    registry.rescan(now);
+    while let Some(due) = registry.next_due() {
+        now = due;
+        registry.open_one(now);
+        let mut devices = host.devices.borrow_mut();
+        // 0 is an event of a completion queue.
+        devices.events.extend([0, 10].map(|code| Ok(RawEvent { code, port: 1 })));
+        devices.events.push_back(Err(io::Error::from_raw_os_error(libc::EIO)));
+        drop(devices);
+        let at = Anchor { moment: now, wall: SystemTime::UNIX_EPOCH };
+        let event = registry.next_event("uverbs0", at).unwrap();
+        assert_eq!((&*event.device, event.port), ("rxe0", Some(1)));
+        assert_eq!((event.kind, event.at.moment), (PortEventKind::PortError, now));
+        assert!(registry.next_event("uverbs0", at).is_none());
+        assert!(host.open().is_empty());
+    }
+    assert_eq!(host.devices.borrow().tried, MAX_TRIES as usize);
+}

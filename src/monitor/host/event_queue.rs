@@ -1,0 +1,196 @@
+//! The events that wait while the host's monitor reads devices. Their number is bounded, for one device that hangs
+//! takes 2 s of each reading, and another one may report thousands of events in that time.
+//!
+//! Only port events are kept one by one; of all others the latest suffices.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ib_mad::port_event::{PortEvent, PortEventKind};
+use rdma_host::reader::events::HostEvent;
+
+/// The maximum number of waiting port events.
+pub(super) const MAX_EVENTS: usize = 2048;
+
+/// Beyond this number only events of links are accepted, so that changes of GID tables, of which there may be
+/// many per second, do not displace them.
+const MAX_OTHERS: usize = MAX_EVENTS / 2;
+
+/// The events that were not taken yet.
+#[derive(Debug, Default)]
+pub(super) struct PendingEvents {
+    /// Port events, in order.
+    pub events: VecDeque<PortEvent>,
+    /// RDMA devices came or went, or an event was dropped: read the devices now.
+    pub devices_changed: bool,
+    /// Network interfaces came or went.
+    pub netdevs_changed: bool,
+    /// The devices whose events are received, if they changed.
+    pub monitored: Option<BTreeSet<String>>,
+    /// The monitor is to end.
+    pub ended: bool,
+}
+
+impl PendingEvents {
+    fn is_empty(&self) -> bool {
+        self.events.is_empty()
+            && !self.devices_changed
+            && !self.netdevs_changed
+            && self.monitored.is_none()
+            && !self.ended
+    }
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    pending: PendingEvents,
+    dropped: u64,
+}
+
+/// The receiving end of the queue.
+#[derive(Debug, Default)]
+pub(super) struct HostEventQueue(Arc<(Mutex<Queue>, Condvar)>);
+
+/// The sending end of the queue.
+#[derive(Clone, Debug)]
+pub struct HostEventSender(Arc<(Mutex<Queue>, Condvar)>);
+
+impl HostEventQueue {
+    pub(super) fn sender(&self) -> HostEventSender {
+        HostEventSender(Arc::clone(&self.0))
+    }
+
+    /// Takes what is pending, or waits for the first event; nothing if none comes within the limit.
+    pub(super) fn take(&self, limit: Duration) -> PendingEvents {
+        let (queue, arrived) = &*self.0;
+        let until = Instant::now().checked_add(limit);
+        let mut queue = locked(queue);
+        while queue.pending.is_empty() {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let left = left.unwrap_or(limit);
+            if left.is_zero() {
+                break;
+            }
+            let woken = arrived.wait_timeout(queue, left);
+            (queue, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        // An end lasts.
+        let ended = queue.pending.ended;
+        std::mem::replace(&mut queue.pending, PendingEvents { ended, ..PendingEvents::default() })
+    }
+
+    /// How many events were dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        locked(&self.0.0).dropped
+    }
+}
+
+impl HostEventSender {
+    /// Sends an event, and never waits. Returns false if the monitor is to end.
+    pub fn send(&self, event: HostEvent) -> bool {
+        let mut queue = locked(&self.0.0);
+        match event {
+            HostEvent::Port(event) => queue.push(event),
+            HostEvent::DevicesChanged => queue.pending.devices_changed = true,
+            HostEvent::NetdevsChanged => queue.pending.netdevs_changed = true,
+            HostEvent::Monitored(devices) => queue.pending.monitored = Some(devices),
+        }
+        self.0.1.notify_one();
+        !queue.pending.ended
+    }
+
+    /// Ends the monitor.
+    pub fn end(&self) {
+        locked(&self.0.0).pending.ended = true;
+        self.0.1.notify_one();
+    }
+}
+
+impl Queue {
+    /// Adds an event. One that does not fit is dropped, and the devices are read at once: that reads the states of
+    /// all ports, so each is known, and a link that is still down counts as lost. Not counted is only a link
+    /// that was lost and came back before that reading, after more than a thousand other events of links.
+    fn push(&mut self, event: PortEvent) {
+        let is_of_link = matches!(
+            event.kind,
+            PortEventKind::PortError | PortEventKind::PortActive | PortEventKind::DeviceFatal
+        );
+        let most = if is_of_link { MAX_EVENTS } else { MAX_OTHERS };
+        if self.pending.events.len() < most {
+            self.pending.events.push_back(event);
+        } else {
+            self.dropped += 1;
+            self.pending.devices_changed = true;
+        }
+    }
+}
+
+fn locked(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use ib_mad::Moment;
+    use ib_mad::moment::Anchor;
+
+    fn event(kind: PortEventKind) -> HostEvent {
+        let at = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
+        let device = "mlx5_0".into();
+        HostEvent::Port(PortEvent { at, device, guid: None, port: Some(1), kind })
+    }
+
+    #[test]
+    fn event_flood_is_bounded_and_keeps_link_events() {
+        let queue = HostEventQueue::default();
+        let sender = queue.sender();
+        for _ in 0..100_000 {
+            assert!(sender.send(event(PortEventKind::GidChange)));
+        }
+        let link = [PortEventKind::PortError, PortEventKind::PortActive];
+        for kind in link {
+            assert!(sender.send(event(kind)));
+        }
+        let taken = queue.take(Duration::ZERO);
+        assert_eq!(taken.events.len(), MAX_OTHERS + 2);
+        let last: Vec<_> = taken.events.range(MAX_OTHERS..).map(|event| event.kind).collect();
+        assert_eq!(last, link);
+        assert!(taken.devices_changed, "a reading finds what was dropped");
+        assert_eq!(queue.dropped(), 100_000 - MAX_OTHERS as u64);
+        assert!(queue.take(Duration::ZERO).is_empty());
+        for _ in 0..100_000 {
+            sender.send(event(PortEventKind::PortError));
+        }
+        assert_eq!(queue.take(Duration::ZERO).events.len(), MAX_EVENTS);
+    }
+
+    #[test]
+    fn other_events_keep_only_the_latest() {
+        let queue = HostEventQueue::default();
+        let sender = queue.sender();
+        let devices = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        sender.send(HostEvent::Monitored(devices(&["mlx5_0"])));
+        sender.send(HostEvent::Monitored(devices(&["mlx5_0", "mlx5_1"])));
+        sender.send(HostEvent::NetdevsChanged);
+        let taken = queue.take(Duration::from_secs(60));
+        assert_eq!(taken.monitored, Some(devices(&["mlx5_0", "mlx5_1"])));
+        assert!(taken.netdevs_changed && !taken.devices_changed && !taken.ended);
+        sender.end();
+        assert!(!sender.send(HostEvent::DevicesChanged), "the monitor ends");
+        assert!(queue.take(Duration::from_secs(60)).ended);
+        assert!(queue.take(Duration::from_secs(60)).ended, "it lasts");
+    }
+
+    #[test]
+    fn waiting_receiver_is_woken() {
+        let queue = HostEventQueue::default();
+        let sender = queue.sender();
+        let other = std::thread::spawn(move || sender.send(HostEvent::DevicesChanged));
+        assert!(queue.take(Duration::from_secs(60)).devices_changed);
+        assert!(other.join().unwrap());
+    }
+}
