@@ -86,8 +86,8 @@ impl Sweep<'_> {
                 push(kind, text, loss.at, detail);
             }
         }
-        let ends = [found.link.0, found.link.1].into_iter();
-        let rate = ends.filter_map(|port| active_rate(snapshot, port)).next();
+        let mut ends = [found.link.0, found.link.1].into_iter();
+        let rate = ends.find_map(|port| active_rate(snapshot, port));
         if let Some(now) = rate
             && let Some(was) = last.rate.replace(now).filter(|was| *was != now)
         {
