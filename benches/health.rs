@@ -25,8 +25,8 @@ use ib_mad::pma::OptionalCounters;
 use ib_mad::reading::Raw;
 use ib_mad::{Counter, Moment};
 use ib_sim::scenario::{Overrides, Scenario};
-use ib_sim::wire::{SimWire, Time, share};
-use ib_sim::world::World;
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::MadTransport;
 use ib_umad::client::MadClient;
 use ib_umad::client::SendConfig;
@@ -75,12 +75,12 @@ impl Read {
     /// Discovers a simulated fabric and sweeps it; the first sweep learns what devices can do.
     fn new() -> Read {
         let scenario = Scenario::parse("health", SCENARIO).unwrap();
-        let story = scenario.story(&Overrides::default()).unwrap();
-        let seat = story.seats[0];
-        let time = Time::Virtual { began: SystemTime::UNIX_EPOCH };
-        let mut wire = SimWire::new(share(World::new(story)), seat, time);
+        let story = scenario.resolve(&Overrides::default()).unwrap();
+        let seat = story.local_ports[0];
+        let time = SimClock::Virtual { began: SystemTime::UNIX_EPOCH };
+        let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
         let mut client = MadClient::new(SendConfig::default());
-        let mut go = |walk: &mut dyn FnMut(&mut MadClient, &mut SimWire)| {
+        let mut go = |walk: &mut dyn FnMut(&mut MadClient, &mut SimTransport)| {
             let next = wire.now() + INTERVAL;
             walk(&mut client, &mut wire);
             wire.receive(next).unwrap();
@@ -157,7 +157,7 @@ impl Read {
     }
 }
 
-fn walk(walk: &mut impl QueryPlan, client: &mut MadClient, wire: &mut SimWire) {
+fn walk(walk: &mut impl QueryPlan, client: &mut MadClient, wire: &mut SimTransport) {
     run(walk, client, wire, &AtomicBool::new(false)).unwrap();
 }
 
@@ -269,7 +269,7 @@ fn main() {
     let slowest = all.iter().map(|cost| median(cost.times.clone())).fold(0.0, f64::max);
     let kept = all.iter().map(|cost| cost.kept).max().unwrap();
     let above = kept - fabric.ports.len() * size_of::<PortTotals>();
-    let told = all.iter().map(|cost| cost.told).max().unwrap();
+    let told = all.iter().map(|cost| cost.descriptions).max().unwrap();
     println!("\n  60,000 ports: {:.1} ms a sweep, wanted: at most 60", slowest * 1e3);
     println!("  kept a port, above its totals: {:.0} bytes, wanted: at most 400", a_port(above));
     println!("  by the types' own account: {:.0} bytes", a_port(all[0].state_bytes));

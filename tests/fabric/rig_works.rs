@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ib_mad::Guid;
 use ib_mad::node::NodeKind;
-use ib_sim::device::Model;
+use ib_sim::device::DeviceModel;
 use ib_sim::net::file::parse;
 use ib_sim::net::shapes::{BackToBack, DragonflyPlus};
 use ib_sim::net::write::write;
@@ -145,7 +145,7 @@ fn gist(net: &Net) -> Gist {
 
 #[test]
 fn ibsim_reads_a_net_as_we_do() {
-    let model = |name| Model::named(name).expect("a model");
+    let model = |name| DeviceModel::by_name(name).expect("a model");
     let pair = BackToBack { hca: model("connectx-5") };
     let dragonfly = DragonflyPlus {
         groups: 3,

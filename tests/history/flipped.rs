@@ -8,7 +8,7 @@ use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Port;
 use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{Reader, Recorder, Source};
-use ib_sim::chance::Chance;
+use ib_sim::rng::Rng;
 
 use crate::always;
 use crate::damaged::set_aside;
@@ -101,7 +101,7 @@ fn survives(
     assert!(set_aside(folder.path()) <= 1);
 }
 
-fn flip(file: &Path, first: u64, last: u64, chance: &mut Chance) -> (u64, u64) {
+fn flip(file: &Path, first: u64, last: u64, chance: &mut Rng) -> (u64, u64) {
     let mut bytes = std::fs::read(file).unwrap();
     let last = last.min(bytes.len() as u64);
     let at = first + chance.below(last - first);
@@ -141,7 +141,7 @@ fn written(
 fn flipped_bytes_are_found_or_harmless() {
     let seed = std::env::var("HISTORY_TEST_SEED").map_or(1, |seed| seed.parse().unwrap());
     println!("HISTORY_TEST_SEED={seed}");
-    let mut chance = Chance::new(seed);
+    let mut chance = Rng::new(seed);
     let (steady, folder) = (Arc::new(Steady::new()), tempfile::tempdir().unwrap());
     let [ended, killed] = written(&steady, folder.path());
     let of = |file: &Path| std::fs::metadata(file).unwrap().len();

@@ -9,7 +9,9 @@ use fabric_exporter::config::options::FabricOptions;
 use ib_mad::counter::TABLE;
 use ib_mad::node::NodeKind;
 use ib_sim::net::{Net, NodeId, PortId};
-use ib_sim::scenario::{Action, Manner, Overrides, Scenario, Step, Story, Way};
+use ib_sim::scenario::{
+    Action, AgentBehavior, MadDelivery, Overrides, ResolvedScenario, Scenario, TimedAction,
+};
 
 use super::counters::{Setting, of_metric};
 use super::diags::{Discovery, Kind};
@@ -245,18 +247,18 @@ pub struct InSimulator {
 }
 
 /// An idle net: no traffic, no events, and all programs on the same nodes as on ibsim.
-pub fn at_rest(net: &str) -> Story {
+pub fn at_rest(net: &str) -> ResolvedScenario {
     let hosts = topology::usable_hosts(net);
     let master = hosts.first().expect("a host with a cable on its first port");
     at_rest_from(topology::net(net), hosts.get(1).unwrap_or(master), master)
 }
 
 /// The same with these nodes for the programs, by their hosts' ids.
-pub fn at_rest_from(net: Net, seat: &str, master: &str) -> Story {
+pub fn at_rest_from(net: Net, seat: &str, master: &str) -> ResolvedScenario {
     // Rust's quotes are valid in YAML.
     let text = format!("traffic: {{pattern: none}}\nseat: {seat:?}\nmaster: {master:?}\n");
     let story = Scenario::parse("at rest", &text)
-        .and_then(|scenario| scenario.story_on(net, &Overrides::default()));
+        .and_then(|scenario| scenario.resolve_on(net, &Overrides::default()));
     story.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -272,7 +274,7 @@ impl Setting {
         let row = TABLE.iter().find(|row| row.metric == self.counter.metric);
         let row = row.unwrap_or_else(|| panic!("no row {}", self.counter.metric));
         let port = port_in(net, &self.node, self.port);
-        Action::Set { port, counter: row.counter, value: self.value }
+        Action::SetCounter { port, counter: row.counter, value: self.value }
     }
 }
 
@@ -282,7 +284,7 @@ fn node_in(net: &Net, node: &str) -> NodeId {
 }
 
 fn port_in(net: &Net, node: &str, port: u8) -> PortId {
-    let found = net.port_of(node_in(net, node), port);
+    let found = net.port_by_number(node_in(net, node), port);
     found.unwrap_or_else(|| panic!("no port {node}[{port}]"))
 }
 
@@ -296,16 +298,18 @@ impl InSimulator {
     pub fn with_counters(site: &Site, settings: &[Setting]) -> Self {
         let mut story = at_rest(&site.net);
         let loss = f64::from(site.loss_permille) / 1000.0;
-        story.way = Way { round_trip: story.way.round_trip + site.round_trip, loss, ..story.way };
+        story.way =
+            MadDelivery { round_trip: story.way.round_trip + site.round_trip, loss, ..story.way };
         // By the scenario: the first sweep may be over at moment 0, before a test can act.
         let set = settings.iter().map(|setting| setting.action(&story.net));
-        let set: Vec<Step> = set.map(|action| Step { at: Duration::ZERO, action }).collect();
-        story.steps.splice(0..0, set);
+        let set: Vec<TimedAction> =
+            set.map(|action| TimedAction { at: Duration::ZERO, action }).collect();
+        story.actions.splice(0..0, set);
         Self::of(story, site.flags)
     }
 
     /// A scenario, watched with these flags.
-    pub fn of(story: Story, flags: &[&str]) -> Self {
+    pub fn of(story: ResolvedScenario, flags: &[&str]) -> Self {
         let flags = Flags::parse_from([&["test"], flags].concat());
         let interval = flags.fabric.interval.map_or(Duration::from_secs(15), Duration::from);
         let net = &story.net;
@@ -335,19 +339,19 @@ impl InSimulator {
     }
 
     fn node_id(&self, node: &str) -> NodeId {
-        node_in(&self.simulated.story().net, node)
+        node_in(&self.simulated.resolve().net, node)
     }
 
     fn port_id(&self, node: &str, port: u8) -> PortId {
-        port_in(&self.simulated.story().net, node, port)
+        port_in(&self.simulated.resolve().net, node, port)
     }
 
     fn signal(&self, node: &str, port: u8, up: bool) {
-        self.simulated.act(Action::Signal { end: self.port_id(node, port), up });
+        self.simulated.act(Action::SetSignal { port: self.port_id(node, port), up });
     }
 
-    fn manner(&self, node: &str, manner: Manner) {
-        self.simulated.act(Action::Agents { node: self.node_id(node), manner });
+    fn manner(&self, node: &str, manner: AgentBehavior) {
+        self.simulated.act(Action::SetAgents { node: self.node_id(node), manner });
     }
 }
 
@@ -372,14 +376,14 @@ impl Ground for InSimulator {
     }
 
     fn peer(&self, node: &str, port: u8) -> (String, u8) {
-        let net = &self.simulated.story().net;
+        let net = &self.simulated.resolve().net;
         let peer = net.port(self.port_id(node, port)).cable.expect("a port with a cable");
         (net.node_of(peer).id.clone(), net.port(peer).number)
     }
 
     fn set(&self, settings: &[Setting]) {
         for setting in settings {
-            self.simulated.act(setting.action(&self.simulated.story().net));
+            self.simulated.act(setting.action(&self.simulated.resolve().net));
         }
     }
 
@@ -392,15 +396,15 @@ impl Ground for InSimulator {
     }
 
     fn silence(&self, node: &str) {
-        self.manner(node, Manner::Silent);
+        self.manner(node, AgentBehavior::Silent);
     }
 
     fn unsilence(&self, node: &str) {
-        self.manner(node, Manner::Well);
+        self.manner(node, AgentBehavior::Normal);
     }
 
     fn another_master(&mut self, host: &str) {
-        self.simulated.act(Action::Master { port: self.port_id(host, 1), readdresses: true });
+        self.simulated.act(Action::SetMaster { port: self.port_id(host, 1), reassign_lids: true });
     }
 }
 

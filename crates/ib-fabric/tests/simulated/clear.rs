@@ -6,13 +6,13 @@ use ib_mad::method;
 use ib_mad::moment::Anchor;
 use ib_mad::reading::Raw;
 use ib_sim::scenario::Action;
-use ib_sim::wire::{Shared, look};
+use ib_sim::transport::{SharedSimulation, lock};
 use ib_umad::{Received, SendError, TransportError};
 
 /// A transport to a simulated fabric that records requests, and can drop or change them.
 pub(super) struct RecordingTransport {
     transport: SimWire,
-    world: Shared,
+    world: SharedSimulation,
     sets: Vec<OutgoingMad>,
     /// Performance management Gets: LID and attribute.
     pub(super) queried: Vec<(Lid, u16)>,
@@ -35,14 +35,14 @@ impl RecordingTransport {
         RecordingTransport::on(transport, world)
     }
 
-    fn on(transport: SimWire, world: Shared) -> Self {
+    fn on(transport: SimWire, world: SharedSimulation) -> Self {
         let (sets, queried, lost) = (Vec::new(), Vec::new(), Vec::new());
         RecordingTransport { transport, world, sets, queried, lost, set_as: method::SET }
     }
 
     /// The value of a port's counter.
     pub(super) fn counted(&self, label: &str, counter: Counter) -> u64 {
-        let world = look(&self.world);
+        let world = lock(&self.world);
         let net = world.net();
         let port = net.port_ids().find(|&port| net.label(port) == label).unwrap();
         world.count(port, counter)
@@ -50,10 +50,10 @@ impl RecordingTransport {
 
     /// Sets a counter of a port.
     pub(super) fn count(&self, label: &str, counter: Counter, value: u64) {
-        let mut world = look(&self.world);
+        let mut world = lock(&self.world);
         let net = world.net();
         let port = net.port_ids().find(|&port| net.label(port) == label).unwrap();
-        world.act(self.transport.now(), Action::Set { port, counter, value });
+        world.apply(self.transport.now(), Action::SetCounter { port, counter, value });
     }
 }
 

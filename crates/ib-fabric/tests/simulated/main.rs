@@ -20,8 +20,8 @@ use ib_mad::fec::Fec;
 use ib_mad::pma::{DetailPolicy, OptionalCounters};
 use ib_mad::{Counter, Lid, Moment};
 use ib_sim::scenario::{Overrides, Scenario};
-use ib_sim::wire::{SimWire, Time, share};
-use ib_sim::world::World;
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::client::{MadClient, SendConfig};
 use ib_umad::query::{QueryPlan, run};
 use ib_umad::{MadTransport, OutgoingMad};
@@ -53,10 +53,10 @@ fn swept(
 #[test]
 fn simulated_fabric_reports_fec_modes_and_ticks() {
     let text = "{fabric: {fat-tree: {hosts: 8, radix: 8}}, traffic: {pattern: none}}";
-    let story = Scenario::parse("test", text).unwrap().story(&Overrides::default()).unwrap();
-    let seat = story.seats[0];
-    let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let mut transport = SimWire::new(share(World::new(story)), seat, time);
+    let story = Scenario::parse("test", text).unwrap().resolve(&Overrides::default()).unwrap();
+    let seat = story.local_ports[0];
+    let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
+    let mut transport = SimTransport::new(share(Simulation::new(story)), seat, time);
     let fabric = assembled(&mut transport);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::new(FEC));
     let snapshot = &swept.snapshot;
