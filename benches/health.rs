@@ -24,8 +24,8 @@ use ib_health::{Findings, HealthSettings, Judge};
 use ib_mad::pma::Extras;
 use ib_mad::{Counter, Moment};
 use ib_sim::scenario::{Overrides, Scenario};
-use ib_sim::wire::{SimWire, Time, share};
-use ib_sim::world::World;
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::Wire;
 use ib_umad::pace::Pace;
 use ib_umad::transactor::Transactor;
@@ -74,12 +74,12 @@ impl Read {
     /// Discovers a simulated fabric and sweeps it; the first sweep learns what devices can do.
     fn new() -> Read {
         let scenario = Scenario::parse("health", SCENARIO).unwrap();
-        let story = scenario.story(&Overrides::default()).unwrap();
-        let seat = story.seats[0];
-        let time = Time::Virtual { began: SystemTime::UNIX_EPOCH };
-        let mut wire = SimWire::new(share(World::new(story)), seat, time);
+        let story = scenario.resolve(&Overrides::default()).unwrap();
+        let seat = story.local_ports[0];
+        let time = SimClock::Virtual { began: SystemTime::UNIX_EPOCH };
+        let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
         let mut transactor = Transactor::new(Pace::default());
-        let mut go = |walk: &mut dyn FnMut(&mut Transactor, &mut SimWire)| {
+        let mut go = |walk: &mut dyn FnMut(&mut Transactor, &mut SimTransport)| {
             let next = wire.now() + INTERVAL;
             walk(&mut transactor, &mut wire);
             wire.receive(next).unwrap();
@@ -155,7 +155,7 @@ impl Read {
     }
 }
 
-fn walk(walk: &mut impl Walk, transactor: &mut Transactor, wire: &mut SimWire) {
+fn walk(walk: &mut impl Walk, transactor: &mut Transactor, wire: &mut SimTransport) {
     drive(walk, transactor, wire, &AtomicBool::new(false)).unwrap();
 }
 

@@ -25,8 +25,8 @@ use ib_health::{HealthSettings, Judge, Verdict};
 use ib_mad::Moment;
 use ib_mad::pma::Extras;
 use ib_sim::scenario::{Overrides, Scenario};
-use ib_sim::wire::{SimWire, Time, share};
-use ib_sim::world::World;
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::Wire;
 use ib_umad::pace::Pace;
 use ib_umad::transactor::Transactor;
@@ -50,10 +50,10 @@ const TIMES: usize = 15;
 /// Discovers a simulated fabric, sweeps it and judges what it shows.
 fn observed() -> Observation {
     let scenario = Scenario::parse("pages", SCENARIO).unwrap();
-    let story = scenario.story(&Overrides::default()).unwrap();
-    let seat = story.seats[0];
-    let time = Time::Virtual { began: SystemTime::now() };
-    let mut wire = SimWire::new(share(World::new(story)), seat, time);
+    let story = scenario.resolve(&Overrides::default()).unwrap();
+    let seat = story.local_ports[0];
+    let time = SimClock::Virtual { began: SystemTime::now() };
+    let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
     let mut transactor = Transactor::new(Pace::default());
     let stop = AtomicBool::new(false);
     let mut discovery = Discovery::new();

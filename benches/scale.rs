@@ -29,8 +29,8 @@ use ib_mad::Moment;
 use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
 use ib_sim::scenario::{Overrides, Scenario};
-use ib_sim::wire::{SimWire, Time, share};
-use ib_sim::world::World;
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::stats::Outcome;
 use ib_umad::{Parcel, Received, SendError, Wire, WireError};
 use measure::median;
@@ -112,7 +112,7 @@ impl Cost {
 
 /// A wire that takes the simulator's time.
 struct Timed {
-    wire: SimWire,
+    wire: SimTransport,
     nanos: Arc<AtomicU64>,
 }
 
@@ -180,11 +180,12 @@ fn measure(size: Size) -> Cost {
          way: {{round-trip: 0s, per-hop: 0s, jitter: 0s}}\n"
     );
     let scenario = Scenario::parse("scale", &scenario).unwrap();
-    let story = scenario.story(&Overrides::default()).unwrap();
-    let seat = story.seats[0];
-    let (time, world) = (Time::Real(Clock::start()), share(World::new(story)));
+    let story = scenario.resolve(&Overrides::default()).unwrap();
+    let seat = story.local_ports[0];
+    let (time, world) = (SimClock::Real(Clock::start()), share(Simulation::new(story)));
     let nanos = Arc::new(AtomicU64::new(0));
-    let open = || Timed { wire: SimWire::new(world.clone(), seat, time), nanos: nanos.clone() };
+    let open =
+        || Timed { wire: SimTransport::new(world.clone(), seat, time), nanos: nanos.clone() };
     let before = HEAP.current_usage();
     HEAP.reset_peak_usage();
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ib_mad::{LEN, Mad};
 use ib_sim::agents;
 use ib_sim::net::PortId;
-use ib_sim::world::World;
+use ib_sim::simulation::Simulation;
 
 use super::fabric::story;
 use super::input::Input;
@@ -15,7 +15,7 @@ use super::mad;
 const MOST: usize = 64;
 
 pub fn run(bytes: &[u8]) {
-    let mut world = World::new(story());
+    let mut world = Simulation::new(story());
     let mut input = Input::new(bytes);
     for _ in 0..MOST {
         if input.is_empty() {
@@ -28,8 +28,8 @@ pub fn run(bytes: &[u8]) {
         let request = mad::of(input.bytes(length.min(LEN)));
         let now = world.now() + later;
         world.advance(now);
-        let asked = agents::answer(&world, at, &request);
-        let obeyed = agents::obey(&mut world, at, &request);
+        let asked = agents::response(&world, at, &request);
+        let obeyed = agents::execute(&mut world, at, &request);
         assert_eq!(asked.is_some(), obeyed.is_some(), "silent to one, and not to the other");
         for answer in [asked, obeyed].into_iter().flatten() {
             is_an_answer(&request, &answer);

@@ -19,9 +19,9 @@ use ib_mad::p_key::PKey;
 use ib_mad::pma::Details;
 use ib_mad::{LEN, Mad};
 use ib_mad::{Lid, Moment};
-use ib_sim::scenario::{Overrides, Scenario, Story};
-use ib_sim::wire::{SimWire, Time, share};
-use ib_sim::world::World;
+use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::{Parcel, Received, SendError, Wire, WireError};
 use tokio::sync::watch;
 
@@ -43,8 +43,8 @@ const WATCHED: Duration = Duration::from_secs(50);
 const MOST_SENT: u64 = 1 << 20;
 
 thread_local! {
-    static STORY: Story = Scenario::parse("fuzzed", SCENARIO)
-        .and_then(|scenario| scenario.story(&Overrides::default()))
+    static STORY: ResolvedScenario = Scenario::parse("fuzzed", SCENARIO)
+        .and_then(|scenario| scenario.resolve(&Overrides::default()))
         .unwrap();
     static SETTINGS: FabricSettings =
         Settings::load(Options::default(), None).unwrap().fabrics.remove(0);
@@ -56,8 +56,8 @@ pub fn began() -> SystemTime {
 }
 
 /// A story of a small fabric, and the world in which it begins.
-pub fn story() -> Story {
-    STORY.with(Story::clone)
+pub fn story() -> ResolvedScenario {
+    STORY.with(ResolvedScenario::clone)
 }
 
 pub fn run(bytes: &[u8]) {
@@ -79,11 +79,11 @@ pub fn watch(script: &[u8]) -> Board {
         ..SETTINGS.with(FabricSettings::clone)
     };
     let story = story();
-    let seat = story.seats[0];
-    let time = Time::Virtual { began: began() };
+    let seat = story.local_ports[0];
+    let time = SimClock::Virtual { began: began() };
     let stop = Arc::new(AtomicBool::new(false));
     let wire = Hostile {
-        inner: SimWire::new(share(World::new(story)), seat, time),
+        inner: SimTransport::new(share(Simulation::new(story)), seat, time),
         until: Moment::default() + WATCHED,
         stop: Arc::clone(&stop),
         script,
@@ -101,7 +101,7 @@ pub fn watch(script: &[u8]) -> Board {
 
 /// A wire that does not leave answers as they are.
 struct Hostile<'a> {
-    inner: SimWire,
+    inner: SimTransport,
     until: Moment,
     stop: Arc<AtomicBool>,
     script: Input<'a>,

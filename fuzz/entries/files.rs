@@ -14,7 +14,7 @@ use ib_mad::Moment;
 use ib_mad::node::readable_description;
 use ib_sim::net::{Net, file, write};
 use ib_sim::scenario::{Overrides, Scenario};
-use ib_sim::world::World;
+use ib_sim::simulation::Simulation;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -89,15 +89,15 @@ pub fn scenario(bytes: &[u8]) {
         Ok(scenario) => scenario,
         Err(error) => return one_line(&error),
     };
-    if let Err(error) = scenario.shape(&overrides) {
+    if let Err(error) = scenario.source(&overrides) {
         one_line(&error);
     }
-    match scenario.story_on(story().net, &overrides) {
+    match scenario.resolve_on(story().net, &overrides) {
         Err(error) => one_line(&error),
         Ok(story) => {
-            assert!(story.steps.is_sorted_by_key(|step| step.at));
-            assert!(story.told.iter().all(|(_, words)| !words.contains('\n')));
-            let mut world = World::new(story);
+            assert!(story.actions.is_sorted_by_key(|step| step.at));
+            assert!(story.descriptions.iter().all(|(_, words)| !words.contains('\n')));
+            let mut world = Simulation::new(story);
             for second in [1, 3] {
                 world.advance(Moment::default() + Duration::from_secs(second));
             }

@@ -14,9 +14,9 @@ use crate::config::options::{
 };
 use ib_mad::clock::Clock;
 use ib_mad::node::NodeKind;
-use ib_sim::scenario::{Overrides, Scenario, Story};
-use ib_sim::wire::{SimWire, Time, share};
-use ib_sim::world::World;
+use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SimClock, SimTransport, share};
 use site_config::values::Bytes;
 
 use super::daemon::{Daemon, Watcher};
@@ -90,7 +90,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
     let scenario = scenario.map_err(|error| wrong(&error))?;
     let built_in = args.scenario.is_none() && overrides.fabric.is_none();
-    let story = scenario.story(&overrides).map_err(|error| {
+    let story = scenario.resolve(&overrides).map_err(|error| {
         let fewest = built_in.then(|| fewest_hosts(&scenario)).flatten();
         match fewest.filter(|fewest| overrides.hosts.is_some_and(|hosts| hosts < *fewest)) {
             Some(fewest) => {
@@ -119,7 +119,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         ..Options::default()
     };
     let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
-    split_planes(&mut settings, story.seats.len())?;
+    split_planes(&mut settings, story.local_ports.len())?;
     let about = scenario.about().to_owned();
     let daemon = Daemon::new(&settings)?.with_folder(folder.as_ref().map(TempDir::path));
     watch(daemon, story, &about, args.clock, ending)
@@ -142,7 +142,7 @@ fn recorded(history: HistoryOptions) -> (HistoryOptions, Option<TempDir>) {
 fn fewest_hosts(scenario: &Scenario) -> Option<u32> {
     let plays = |hosts: &u32| {
         let overrides = Overrides { hosts: Some(*hosts), ..Overrides::default() };
-        scenario.story(&overrides).is_ok()
+        scenario.resolve(&overrides).is_ok()
     };
     (1..=100).find(plays)
 }
@@ -166,23 +166,23 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
 
 fn watch(
     mut daemon: Daemon<'_>,
-    mut story: Story,
+    mut story: ResolvedScenario,
     about: &str,
     pace: u32,
     ending: Ending,
 ) -> Result<(), Fatal> {
-    let (seats, settings) = (story.seats.clone(), daemon.settings());
+    let (seats, settings) = (story.local_ports.clone(), daemon.settings());
     // The world takes the story, and its flows are too many to have them twice.
-    let (begin, told) = (beginning(&story, about), std::mem::take(&mut story.told));
+    let (begin, told) = (beginning(&story, about), std::mem::take(&mut story.descriptions));
     // The world's clock begins here: the story is at its beginning when the first answer is given.
-    let time = Time::Real(Clock::fast(pace));
-    let world = share(World::new(story));
+    let time = SimClock::Real(Clock::fast(pace));
+    let world = share(Simulation::new(story));
     let watchers = seats
         .iter()
         .enumerate()
         .map(|(slot, &seat)| {
             let (monitor, world) = (daemon.monitor(slot)?, world.clone());
-            let open = move || SimWire::new(world.clone(), seat, time);
+            let open = move || SimTransport::new(world.clone(), seat, time);
             Ok(Watcher {
                 thread: format!("sim-{slot}"),
                 watch: Box::new(move || monitor.run(open(), || Ok::<_, Infallible>(open()))),
@@ -200,7 +200,7 @@ fn watch(
 }
 
 /// What is watched.
-fn beginning(story: &Story, about: &str) -> String {
+fn beginning(story: &ResolvedScenario, about: &str) -> String {
     let is_switch = |kind| kind == NodeKind::Switch;
     let switches = story.net.nodes.iter().filter(|node| is_switch(node.kind)).count();
     let adapters = story.net.nodes.len() - switches;

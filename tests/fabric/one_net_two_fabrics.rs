@@ -6,7 +6,7 @@ use test_rig as rig;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ib_mad::rate::Width;
-use ib_sim::device::Model;
+use ib_sim::device::DeviceModel;
 use ib_sim::net::Net;
 use ib_sim::net::file::parse;
 use rig::counters::{MOVING, STILL, Setting, all_distinct};
@@ -98,7 +98,7 @@ fn is_found_out(name: &str) -> bool {
 /// - they count what error correction mends, on links that have it always;
 /// - they have no 12x, which ibsim supports everywhere, and so a third of the rate.
 fn only_what_a_known_device_can_do(differences: &[Difference], net: &Net, metrics: &Metrics) {
-    let known = |model: &Model| model.device_id != 0;
+    let known = |model: &DeviceModel| model.device_id != 0;
     let mut expected = BTreeSet::new();
     for (labels, _) in metrics.all("infiniband_port_state") {
         let node = net.nodes.iter().find(|node| node.guid.to_string() == labels["guid"]).unwrap();
@@ -209,11 +209,11 @@ fn are_the_same(text: &str) {
     let (sm_lid, sm_guid) = sminfo(&ibsim.ibsim);
     let story = pictured.simulated.story();
     let world = pictured.simulated.world();
-    assert_eq!(world.sm_lid(story.seats[0]).0, sm_lid);
-    assert_eq!(story.net.port(story.masters[0]).guid.0, sm_guid);
+    assert_eq!(world.sm_lid(story.local_ports[0]).0, sm_lid);
+    assert_eq!(story.net.port(story.sm_ports[0]).guid.0, sm_guid);
     for (&(guid, number), &lid) in &ibsim.found.lids {
         let node = picture.node_ids().find(|&id| picture.node(id).guid.0 == guid).unwrap();
-        let port = picture.port_of(node, number).unwrap();
+        let port = picture.port_by_number(node, number).unwrap();
         assert_eq!(world.port(port).lid.0, lid, "{}", picture.label(port));
     }
     drop(world);

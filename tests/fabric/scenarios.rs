@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ib_sim::scenario::file::ENTRIES;
+use ib_sim::scenario::ENTRIES;
 use ib_sim::scenario::{Overrides, Scenario};
 
 fn folder() -> PathBuf {
@@ -29,12 +29,13 @@ fn each_scenario_of_the_library_is_one() {
     for path in library {
         let scenario = Scenario::read(&path).unwrap_or_else(|error| panic!("{error}"));
         assert!(scenario.about().len() > 20, "{}: what is it about?", path.display());
-        let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
-        assert!(!story.told.is_empty(), "{}: nothing happens", path.display());
-        assert!(story.steps.is_sorted_by_key(|step| step.at), "{}", path.display());
+        let story =
+            scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!story.descriptions.is_empty(), "{}: nothing happens", path.display());
+        assert!(story.actions.is_sorted_by_key(|step| step.at), "{}", path.display());
         // An entry that is not at the beginning has at least one step at its time.
-        for (at, words) in &story.told {
-            assert!(story.steps.iter().any(|step| step.at == *at), "{}: {words}", path.display());
+        for (at, words) in &story.descriptions {
+            assert!(story.actions.iter().any(|step| step.at == *at), "{}: {words}", path.display());
         }
     }
 }
@@ -123,8 +124,9 @@ fn the_example_of_the_page_is_a_scenario() {
     assert!(!examples.is_empty());
     for example in examples {
         let scenario = Scenario::parse("docs/scenarios.md", example).unwrap();
-        let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
-        assert!(!story.told.is_empty());
+        let story =
+            scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!story.descriptions.is_empty());
     }
 }
 
@@ -133,9 +135,12 @@ fn the_page_tells_the_defaults() {
     let (said, usual) = ("the_defaults.yml", Scenario::parse("x", "").unwrap());
     let page = page();
     let text = page.split_once("```yml\n").unwrap().1.split_once("```").unwrap().0;
-    let said = Scenario::parse(said, text).unwrap().story(&Overrides::default()).unwrap();
-    let usual = usual.story(&Overrides::default()).unwrap();
-    assert_eq!((said.seed, said.way, &said.seats), (usual.seed, usual.way, &usual.seats));
-    assert_eq!((&said.masters, &said.steps), (&usual.masters, &usual.steps));
+    let said = Scenario::parse(said, text).unwrap().resolve(&Overrides::default()).unwrap();
+    let usual = usual.resolve(&Overrides::default()).unwrap();
+    assert_eq!(
+        (said.seed, said.way, &said.local_ports),
+        (usual.seed, usual.way, &usual.local_ports)
+    );
+    assert_eq!((&said.sm_ports, &said.actions), (&usual.sm_ports, &usual.actions));
     assert_eq!(said.net, usual.net);
 }

@@ -8,7 +8,7 @@ use fabric_history::file::tier::Tier;
 use fabric_history::model::Port;
 use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Reader, Recorder, Source};
-use ib_sim::chance::Chance;
+use ib_sim::rng::Rng;
 
 use crate::always;
 use crate::damaged::set_aside;
@@ -96,7 +96,7 @@ fn survives(
     assert!(set_aside(folder.path()) <= 1);
 }
 
-fn flip(file: &Path, first: u64, last: u64, chance: &mut Chance) -> (u64, u64) {
+fn flip(file: &Path, first: u64, last: u64, chance: &mut Rng) -> (u64, u64) {
     let mut bytes = std::fs::read(file).unwrap();
     let last = last.min(bytes.len() as u64);
     let at = first + chance.below(last - first);
@@ -136,7 +136,7 @@ fn written(
 fn bytes_that_flip_anywhere_are_found_or_do_no_harm() {
     let seed = std::env::var("HISTORY_TEST_SEED").map_or(1, |seed| seed.parse().unwrap());
     println!("HISTORY_TEST_SEED={seed}");
-    let mut chance = Chance::new(seed);
+    let mut chance = Rng::new(seed);
     let (steady, folder) = (Arc::new(Steady::new()), tempfile::tempdir().unwrap());
     let [ended, killed] = written(&steady, folder.path());
     let of = |file: &Path| std::fs::metadata(file).unwrap().len();

@@ -29,7 +29,7 @@ fn a_shared_name_means_all_of_its_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history");
     let scenario = Scenario::parse("test", "seat: h1\n").unwrap();
-    let story = scenario.story_on(file::parse(TOPOLOGY).unwrap(), &Overrides::default()).unwrap();
+    let story = scenario.resolve_on(file::parse(TOPOLOGY).unwrap(), &Overrides::default()).unwrap();
     let mut taped = Taped::of(Simulated::new(story), &path);
     taped.run_to(Duration::from_secs(60));
     drop(taped);

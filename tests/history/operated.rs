@@ -24,7 +24,7 @@ use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Reader, Source};
 use ib_health::totals::Memory;
 use ib_mad::Counter;
-use ib_sim::chance::Chance;
+use ib_sim::rng::Rng;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -150,7 +150,7 @@ impl Image {
 }
 
 /// What is new up to a byte, and what was there before behind it.
-fn torn(before: &[u8], after: &[u8], chance: &mut Chance) -> Vec<u8> {
+fn torn(before: &[u8], after: &[u8], chance: &mut Rng) -> Vec<u8> {
     let is_same = |(before, after): &(&[u8], &[u8])| before == after;
     let pages = before.chunks_exact(512).zip(after.chunks_exact(512)).take_while(is_same).count();
     let [rest, new] = [before, after].map(|bytes| bytes.get(pages * 512..).unwrap_or_default());
@@ -165,7 +165,7 @@ fn torn(before: &[u8], after: &[u8], chance: &mut Chance) -> Vec<u8> {
 }
 
 struct World {
-    chance: Chance,
+    chance: Rng,
     steady: Arc<Steady>,
     /// Ports of the steady fabric that are read.
     ports: u64,
@@ -188,7 +188,7 @@ impl World {
         let first = steady.sweep(1, 1);
         let ports = first.snapshot.unwrap().readings.iter().flatten().count() as u64;
         let mut world = World {
-            chance: Chance::new(seed),
+            chance: Rng::new(seed),
             steady,
             ports,
             herd: Herd::default(),

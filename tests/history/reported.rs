@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use ib_sim::net::{Net, NodeId, PortId};
-use ib_sim::scenario::{Action, Manner, Overrides, Scenario, Step};
+use ib_sim::scenario::{Action, AgentBehavior, Overrides, Scenario, TimedAction};
 use serde_json::Value;
 
 use crate::{SWEEP, Taped, minutes, wall};
@@ -29,35 +29,39 @@ enum Sign {
 
 /// What is to be found of a step, and where; nothing of what is no fault, or is over before anything
 /// can show.
-fn sign(step: &Step, all: &[Step], net: &Net) -> Option<(Sign, Vec<String>)> {
+fn sign(step: &TimedAction, all: &[TimedAction], net: &Net) -> Option<(Sign, Vec<String>)> {
     let both = |port: PortId| cable(net, step.at, all, port);
     let errors = &["symbol_errors", "fec_uncorrectable_blocks", "receive_errors"][..];
     Some(match &step.action {
-        Action::Signal { end, up: false } => {
-            (Sign::EventOrCount(&["link_down", "flap"], "link_downed"), both(*end))
+        Action::SetSignal { port, up: false } => {
+            (Sign::EventOrCount(&["link_down", "flap"], "link_downed"), both(*port))
         }
-        Action::Retrain { end } => (Sign::Count(&["link_error_recoveries"]), both(*end)),
-        Action::Corrupt { into, ratio } if *ratio > 1e-10 => (Sign::Count(errors), both(*into)),
-        Action::Limit { end, width, speed } if width.is_some() || speed.is_some() => {
-            (Sign::Event(&["rate"]), both(*end))
+        Action::Retrain { port } => (Sign::Count(&["link_error_recoveries"]), both(*port)),
+        Action::CorruptBits { port, ratio } if *ratio > 1e-10 => (Sign::Count(errors), both(*port)),
+        Action::LimitLink { port, width, speed } if width.is_some() || speed.is_some() => {
+            (Sign::Event(&["rate"]), both(*port))
         }
-        Action::Power { node, on: false } => (Sign::Event(&["node_gone"]), vec![name(net, *node)]),
-        Action::Power { node, on: true } => (Sign::Event(&["node_back"]), vec![name(net, *node)]),
-        Action::Agents { node, manner: Manner::Silent } => {
+        Action::SetPower { node, on: false } => {
             (Sign::Event(&["node_gone"]), vec![name(net, *node)])
         }
-        Action::Clear { ports } => {
+        Action::SetPower { node, on: true } => {
+            (Sign::Event(&["node_back"]), vec![name(net, *node)])
+        }
+        Action::SetAgents { node, behavior: AgentBehavior::Silent } => {
+            (Sign::Event(&["node_gone"]), vec![name(net, *node)])
+        }
+        Action::ClearCounters { ports } => {
             let nodes: BTreeSet<String> =
                 ports.iter().map(|port| net.node_of(*port).id.clone()).collect();
             (Sign::Event(&["counter_reset"]), nodes.into_iter().collect())
         }
-        Action::Set { port, .. } => {
+        Action::SetCounter { port, .. } => {
             (Sign::EventOrCount(&["counter_reset"], "symbol_errors"), vec![place(net, *port)])
         }
-        Action::Move { from, to } => {
+        Action::MoveCable { from, to } => {
             (Sign::Event(&["port_moved", "link_new"]), vec![place(net, *from), place(net, *to)])
         }
-        Action::Master { .. } => (Sign::Event(&["master_changed"]), vec!["default".into()]),
+        Action::SetMaster { .. } => (Sign::Event(&["master_changed"]), vec!["default".into()]),
         _ => return None,
     })
 }
@@ -73,12 +77,12 @@ fn place(net: &Net, port: PortId) -> String {
 }
 
 /// Both ends of the cable at a port, wherever it was plugged since the beginning.
-fn cable(net: &Net, at: Duration, all: &[Step], port: PortId) -> Vec<String> {
+fn cable(net: &Net, at: Duration, all: &[TimedAction], port: PortId) -> Vec<String> {
     let mut ends = vec![place(net, port)];
     ends.extend(net.port(port).cable.map(|peer| place(net, peer)));
     let moves = all.iter().filter(|step| step.at <= at);
     for step in moves {
-        if let Action::Move { from, to } = step.action {
+        if let Action::MoveCable { from, to } = step.action {
             ends.extend([place(net, from), place(net, to)]);
         }
     }
@@ -168,28 +172,28 @@ fn is_of(told: &str, place: &str) -> bool {
 }
 
 /// The places at which a step may have been felt: its own, and for a node all that it is cabled to.
-fn felt(step: &Step, all: &[Step], net: &Net) -> Vec<String> {
+fn felt(step: &TimedAction, all: &[TimedAction], net: &Net) -> Vec<String> {
     let around = |node: NodeId| {
         let mut names = vec![name(net, node)];
-        let plugs = net.plugs_of(node).filter_map(|port| net.port(port).cable);
+        let plugs = net.cable_ports(node).filter_map(|port| net.port(port).cable);
         names.extend(plugs.map(|peer| net.node_of(peer).id.clone()));
         names
     };
     match &step.action {
-        Action::Corrupt { into: end, .. }
-        | Action::Signal { end, .. }
-        | Action::Retrain { end }
-        | Action::Limit { end, .. }
-        | Action::Intake { port: end, .. }
-        | Action::Set { port: end, .. } => {
-            let mut places = cable(net, step.at, all, *end);
+        Action::CorruptBits { port, .. }
+        | Action::SetSignal { port, .. }
+        | Action::Retrain { port }
+        | Action::LimitLink { port, .. }
+        | Action::LimitIntake { port, .. }
+        | Action::SetCounter { port, .. } => {
+            let mut places = cable(net, step.at, all, *port);
             // A host whose only cable is pulled is gone.
-            let nodes = [Some(*end), net.port(*end).cable].into_iter().flatten();
+            let nodes = [Some(*port), net.port(*port).cable].into_iter().flatten();
             let hosts = nodes.map(|port| net.node_of(port)).filter(|node| node.is_host());
             places.extend(hosts.map(|node| node.id.clone()));
             places
         }
-        Action::Move { from, to } => {
+        Action::MoveCable { from, to } => {
             let ends = [Some(*from), Some(*to), net.port(*from).cable, net.port(*to).cable];
             let ends = || ends.into_iter().flatten();
             let hosts = ends().map(|port| net.node_of(port)).filter(|node| node.is_host());
@@ -197,31 +201,33 @@ fn felt(step: &Step, all: &[Step], net: &Net) -> Vec<String> {
             places.extend(ends().map(|port| place(net, port)));
             places
         }
-        Action::Power { node, .. } | Action::Agents { node, .. } => around(*node),
-        Action::Clear { ports } => ports.iter().map(|port| net.node_of(*port).id.clone()).collect(),
-        Action::Master { .. } => vec!["default".into()],
-        Action::Traffic { .. }
-        | Action::Way(_)
-        | Action::Protect { .. }
-        | Action::Membership { .. } => Vec::new(),
+        Action::SetPower { node, .. } | Action::SetAgents { node, .. } => around(*node),
+        Action::ClearCounters { ports } => {
+            ports.iter().map(|port| net.node_of(*port).id.clone()).collect()
+        }
+        Action::SetMaster { .. } => vec!["default".into()],
+        Action::SetTraffic { .. }
+        | Action::SetDelivery(_)
+        | Action::SetMKey { .. }
+        | Action::SetMembership { .. } => Vec::new(),
     }
 }
 
 fn holds(name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/scenarios/{name}.yml"));
     let scenario = Scenario::read(&path).unwrap();
-    let story = scenario.story(&Overrides::default()).unwrap();
+    let story = scenario.resolve(&Overrides::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::of(Simulated::of(&scenario), &file);
-    let end = story.steps.iter().map(|step| step.at).max().unwrap() + AFTER;
+    let end = story.actions.iter().map(|step| step.at).max().unwrap() + AFTER;
     taped.run_to(end);
     taped.recorder.end(wall(end));
     let read = Read::of(&file, end);
     let net = &story.net;
     let listed = || serde_json::to_string_pretty(&read.report["events"]).unwrap();
-    for step in story.steps.iter().filter(|step| !step.at.is_zero()) {
-        let Some((sign, places)) = sign(step, &story.steps, net) else { continue };
+    for step in story.actions.iter().filter(|step| !step.at.is_zero()) {
+        let Some((sign, places)) = sign(step, &story.actions, net) else { continue };
         let at = step.at;
         let is_there = match sign {
             Sign::Event(kinds) => read.has_event(kinds, &places, at),
@@ -236,16 +242,17 @@ fn holds(name: &str) {
         let is_congestion = kind.starts_with("congestion");
         // Where answers are lost, nobody can tell who is silent.
         let is_loss = kind.starts_with("node_") || kind.starts_with("reads_");
-        story.steps.iter().any(|step| {
+        story.actions.iter().any(|step| {
             let began = wall(step.at) <= at + Duration::from_millis(1);
-            let is_load = matches!(step.action, Action::Traffic { .. } | Action::Intake { .. });
+            let is_load =
+                matches!(step.action, Action::SetTraffic { .. } | Action::LimitIntake { .. });
             let loses = match step.action {
-                Action::Way(way) => way.loss > 0.0,
-                Action::Agents { manner, .. } => manner != Manner::Well,
+                Action::SetDelivery(delivery) => delivery.loss > 0.0,
+                Action::SetAgents { behavior, .. } => behavior != AgentBehavior::Normal,
                 _ => false,
             };
             began
-                && (felt(step, &story.steps, net).iter().any(|place| is_of(told, place))
+                && (felt(step, &story.actions, net).iter().any(|place| is_of(told, place))
                     || is_congestion && is_load
                     || is_loss && loses)
         })

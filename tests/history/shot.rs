@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fabric_history::Reader;
-use ib_sim::chance::Chance;
+use ib_sim::rng::Rng;
 
 use crate::steady::{Steady, Tape, check, settings};
 use crate::{events, wall};
@@ -109,7 +109,7 @@ impl Said {
 }
 
 /// Lets a recorder run until a random moment, kills it, and tells what it had said.
-fn shot(folder: &Path, way: Way, chance: &mut Chance) -> Said {
+fn shot(folder: &Path, way: Way, chance: &mut Rng) -> Said {
     let log = folder.join("said");
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -152,7 +152,7 @@ fn whole(folder: &Path) {
 fn lane(seed: u64) -> (u64, [u64; 3], u64) {
     let folder = tempfile::tempdir().unwrap();
     let steady = Steady::new();
-    let mut chance = Chance::new(seed);
+    let mut chance = Rng::new(seed);
     let (mut last, mut starts, mut unsaid, mut torn_off, mut ways) = (0, 0, 0, 0, [0; 3]);
     for _ in 0..TIMES {
         let way = WAYS[chance.below(3) as usize];
@@ -188,7 +188,7 @@ fn lane(seed: u64) -> (u64, [u64; 3], u64) {
 /// after each, and is never set aside.
 pub fn kills_beside(seed: u64, times: u64, beside: &mut dyn FnMut(&Path)) {
     let (folder, steady) = (tempfile::tempdir().unwrap(), Steady::new());
-    let (mut chance, mut last) = (Chance::new(seed), 0);
+    let (mut chance, mut last) = (Rng::new(seed), 0);
     for _ in 0..times {
         beside(folder.path());
         let way = [Way::On, Way::Again][chance.below(2) as usize];

@@ -9,7 +9,9 @@ use fabric_exporter::config::options::FabricOptions;
 use ib_mad::counter::TABLE;
 use ib_mad::node::NodeKind;
 use ib_sim::net::{Net, NodeId, PortId};
-use ib_sim::scenario::{Action, Manner, Overrides, Scenario, Step, Story, Way};
+use ib_sim::scenario::{
+    Action, AgentBehavior, MadDelivery, Overrides, ResolvedScenario, Scenario, TimedAction,
+};
 
 use super::counters::{Setting, of_metric};
 use super::diags::{Discovery, Kind};
@@ -245,18 +247,18 @@ pub struct InSimulator {
 }
 
 /// A net at rest: nothing flows, nothing happens, everybody sits where they do on ibsim.
-pub fn at_rest(net: &str) -> Story {
+pub fn at_rest(net: &str) -> ResolvedScenario {
     let hosts = topology::usable_hosts(net);
     let master = hosts.first().expect("a host with a cable on its first port");
     at_rest_from(topology::net(net), hosts.get(1).unwrap_or(master), master)
 }
 
 /// The same with these seats, by their hosts' ids.
-pub fn at_rest_from(net: Net, seat: &str, master: &str) -> Story {
+pub fn at_rest_from(net: Net, seat: &str, master: &str) -> ResolvedScenario {
     // Rust's quotes are YAML's.
     let text = format!("traffic: {{pattern: none}}\nseat: {seat:?}\nmaster: {master:?}\n");
     let story = Scenario::parse("at rest", &text)
-        .and_then(|scenario| scenario.story_on(net, &Overrides::default()));
+        .and_then(|scenario| scenario.resolve_on(net, &Overrides::default()));
     story.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -272,7 +274,7 @@ impl Setting {
         let row = TABLE.iter().find(|row| row.metric == self.counter.metric);
         let row = row.unwrap_or_else(|| panic!("no row {}", self.counter.metric));
         let port = port_in(net, &self.node, self.port);
-        Action::Set { port, counter: row.counter, value: self.value }
+        Action::SetCounter { port, counter: row.counter, value: self.value }
     }
 }
 
@@ -282,7 +284,7 @@ fn node_in(net: &Net, node: &str) -> NodeId {
 }
 
 fn port_in(net: &Net, node: &str, port: u8) -> PortId {
-    let found = net.port_of(node_in(net, node), port);
+    let found = net.port_by_number(node_in(net, node), port);
     found.unwrap_or_else(|| panic!("no port {node}[{port}]"))
 }
 
@@ -296,16 +298,21 @@ impl InSimulator {
     pub fn with_counters(site: &Site, settings: &[Setting]) -> Self {
         let mut story = at_rest(&site.net);
         let loss = f64::from(site.loss_permille) / 1000.0;
-        story.way = Way { round_trip: story.way.round_trip + site.round_trip, loss, ..story.way };
+        story.delivery = MadDelivery {
+            round_trip: story.delivery.round_trip + site.round_trip,
+            loss,
+            ..story.delivery
+        };
         // In the story: the first sweep may be over at moment 0, before a test can act.
         let set = settings.iter().map(|setting| setting.action(&story.net));
-        let set: Vec<Step> = set.map(|action| Step { at: Duration::ZERO, action }).collect();
-        story.steps.splice(0..0, set);
+        let set: Vec<TimedAction> =
+            set.map(|action| TimedAction { at: Duration::ZERO, action }).collect();
+        story.actions.splice(0..0, set);
         Self::of(story, site.flags)
     }
 
     /// A story, watched with these flags.
-    pub fn of(story: Story, flags: &[&str]) -> Self {
+    pub fn of(story: ResolvedScenario, flags: &[&str]) -> Self {
         let flags = Flags::parse_from([&["test"], flags].concat());
         let interval = flags.fabric.interval.map_or(Duration::from_secs(15), Duration::from);
         let net = &story.net;
@@ -343,11 +350,11 @@ impl InSimulator {
     }
 
     fn signal(&self, node: &str, port: u8, up: bool) {
-        self.simulated.act(Action::Signal { end: self.port_id(node, port), up });
+        self.simulated.act(Action::SetSignal { port: self.port_id(node, port), up });
     }
 
-    fn manner(&self, node: &str, manner: Manner) {
-        self.simulated.act(Action::Agents { node: self.node_id(node), manner });
+    fn set_agents(&self, node: &str, behavior: AgentBehavior) {
+        self.simulated.act(Action::SetAgents { node: self.node_id(node), behavior });
     }
 }
 
@@ -392,15 +399,15 @@ impl Ground for InSimulator {
     }
 
     fn silence(&self, node: &str) {
-        self.manner(node, Manner::Silent);
+        self.set_agents(node, AgentBehavior::Silent);
     }
 
     fn unsilence(&self, node: &str) {
-        self.manner(node, Manner::Well);
+        self.set_agents(node, AgentBehavior::Normal);
     }
 
     fn another_master(&mut self, host: &str) {
-        self.simulated.act(Action::Master { port: self.port_id(host, 1), readdresses: true });
+        self.simulated.act(Action::SetMaster { port: self.port_id(host, 1), reassign_lids: true });
     }
 }
 

@@ -19,9 +19,9 @@ use ib_mad::method;
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, Moment};
 use ib_sim::net::PortId;
-use ib_sim::scenario::{Action, Overrides, Scenario, Story};
-use ib_sim::wire::{Shared, SimWire, Time, look, share};
-use ib_sim::world::World;
+use ib_sim::scenario::{Action, Overrides, ResolvedScenario, Scenario};
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SharedSimulation, SimClock, SimTransport, lock, share};
 use ib_umad::{Parcel, Received, SendError, Wire, WireError};
 use tokio::sync::watch;
 
@@ -78,7 +78,7 @@ impl Gate {
 
 /// A wire on which time ends at a gate.
 struct Gated {
-    wire: SimWire,
+    wire: SimTransport,
     gate: Arc<Gate>,
     /// How many MADs that went out were no questions.
     sets: Arc<AtomicUsize>,
@@ -116,13 +116,13 @@ impl Wire for Gated {
 
 /// A running monitor over a simulated fabric.
 pub struct Simulated {
-    world: Shared,
+    world: SharedSimulation,
     seen: watch::Receiver<Board>,
     gate: Arc<Gate>,
     sets: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    story: Story,
+    story: ResolvedScenario,
     began: SystemTime,
 }
 
@@ -143,47 +143,48 @@ impl Simulated {
 
     /// A scenario that was read.
     pub fn of(scenario: &Scenario) -> Self {
-        Self::new(scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}")))
+        Self::new(scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}")))
     }
 
     /// A story, watched as `serve` would with these options besides.
-    pub fn new(story: Story) -> Self {
+    pub fn new(story: ResolvedScenario) -> Self {
         Self::with(story, FabricOptions { details: Some(true), ..FabricOptions::default() })
     }
 
     /// A story, watched with these settings.
-    pub fn with(story: Story, fabric: FabricOptions) -> Self {
+    pub fn with(story: ResolvedScenario, fabric: FabricOptions) -> Self {
         Self::set(story, Options { fabric, ..Options::default() })
     }
 
     /// A scenario written in a test, in which virtual time begins at this time of day.
     pub fn text_at(yaml: &str, began: SystemTime) -> Self {
         let scenario = Scenario::parse("test", yaml).unwrap_or_else(|error| panic!("{error}"));
-        let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        let story =
+            scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
         let fabric = FabricOptions { details: Some(true), ..FabricOptions::default() };
         Self::begun(story, Options { fabric, ..Options::default() }, began)
     }
 
     /// A story, watched with all of these settings.
-    pub fn set(story: Story, options: Options) -> Self {
+    pub fn set(story: ResolvedScenario, options: Options) -> Self {
         Self::begun(story, options, SystemTime::UNIX_EPOCH + BEGAN)
     }
 
     /// The same, in which virtual time begins at this time of day.
-    pub fn begun(story: Story, options: Options, began: SystemTime) -> Self {
+    pub fn begun(story: ResolvedScenario, options: Options, began: SystemTime) -> Self {
         let settings = Settings::load(options, None).unwrap().fabrics.remove(0);
-        let world = share(World::new(story.clone()));
+        let world = share(Simulation::new(story.clone()));
         let gate = Arc::new(Gate::default());
         let stop = Arc::new(AtomicBool::new(false));
         let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
         let (board, seen) = watch::channel(Board::from(vec![Arc::new(blank)]));
         let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
-        let time = Time::Virtual { began };
-        let (seat, of, at) = (story.seats[0], Arc::clone(&world), Arc::clone(&gate));
+        let time = SimClock::Virtual { began };
+        let (seat, of, at) = (story.local_ports[0], Arc::clone(&world), Arc::clone(&gate));
         let sets = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&sets);
         let open = move || Gated {
-            wire: SimWire::new(of.clone(), seat, time),
+            wire: SimTransport::new(of.clone(), seat, time),
             gate: at.clone(),
             sets: counted.clone(),
         };
@@ -238,19 +239,19 @@ impl Simulated {
     }
 
     /// The world as it is now, while its time stands still.
-    pub fn world(&self) -> MutexGuard<'_, World> {
-        let mut world = look(&self.world);
+    pub fn world(&self) -> MutexGuard<'_, Simulation> {
+        let mut world = lock(&self.world);
         world.advance(self.gate.until());
         world
     }
 
     /// Something happens now.
     pub fn act(&self, action: Action) {
-        look(&self.world).act(self.gate.until(), action);
+        lock(&self.world).apply(self.gate.until(), action);
     }
 
     /// What the scenario became.
-    pub fn story(&self) -> &Story {
+    pub fn story(&self) -> &ResolvedScenario {
         &self.story
     }
 

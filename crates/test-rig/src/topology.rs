@@ -1,25 +1,21 @@
 //! Fabrics as ibsim's net files: fat trees and the examples that ibsim ships.
 
 use ib_mad::node::NodeKind;
-use ib_sim::device::Model;
 use ib_sim::net::file::parse;
 use ib_sim::net::shapes::FatTree;
 use ib_sim::net::write::write;
 use ib_sim::net::{Net, Node};
 
 fn fat_tree(levels: u8, radix: u8, hosts: usize, (down, up): (u8, u8)) -> String {
-    let model = |name| Model::named(name).unwrap_or_else(|| panic!("no model {name}"));
     let shape = FatTree {
         levels,
         radix,
         hosts: u32::try_from(hosts).unwrap_or(u32::MAX),
         down: Some(down),
         up: Some(up),
-        ports: 1,
-        planes: 1,
-        aggregation_nodes: false,
-        switch: model("quantum"),
-        hca: model("connectx-6"),
+        switch: "quantum".into(),
+        hca: "connectx-6".into(),
+        ..FatTree::default()
     };
     write(&shape.build().unwrap_or_else(|e| panic!("{shape:?}: {e}")))
 }
@@ -75,7 +71,9 @@ pub fn usable_hosts(net_text: &str) -> Vec<String> {
     let net = net(net_text);
     net.node_ids()
         .filter(|node| net.node(*node).kind == NodeKind::Ca)
-        .filter(|node| net.port_of(*node, 1).is_some_and(|port| net.port(port).cable.is_some()))
+        .filter(|node| {
+            net.port_by_number(*node, 1).is_some_and(|port| net.port(port).cable.is_some())
+        })
         .map(|node| net.node(node).id.clone())
         .collect()
 }

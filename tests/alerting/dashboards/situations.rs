@@ -254,7 +254,8 @@ impl Served {
             "fabric: {{fat-tree: {{hosts: 16, radix: 8, down: 4, up: 4, switch: switchx, hca: connectx-3}}}}\n{timeline}\n"
         );
         let scenario = Scenario::parse("test", &yaml).unwrap_or_else(|error| panic!("{error}"));
-        let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        let story =
+            scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
         let options = FabricOptions {
             name: Some(name.into()),
             details: Some(true),

@@ -48,7 +48,7 @@ fn the_same_seed_is_the_same_story_however_often_one_looks() {
 fn a_day_is_over_soon() {
     let text = "{timeline: [bad-cable: {into: \"leaf-0-1[9]\", ratio: 1e-12}, \
                 flap: {at: 1h, link: host-3, down: [5ms, 3s], every: 1h, times: 20}]}";
-    let story = Scenario::parse("day", text).unwrap().story(&Overrides::default()).unwrap();
+    let story = Scenario::parse("day", text).unwrap().resolve(&Overrides::default()).unwrap();
     let options = FabricOptions {
         interval: Some("5m".parse().unwrap()),
         discovery_interval: Some("1h".parse().unwrap()),

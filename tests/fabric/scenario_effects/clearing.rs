@@ -19,13 +19,13 @@ const COUNTED: [(Counter, u64, bool); 3] = [
 
 fn watched(clear_saturated: Option<bool>) -> Run {
     let scenario = Scenario::parse("test", OLD_DEVICES).unwrap();
-    let story = scenario.story(&Overrides::default()).unwrap();
+    let story = scenario.resolve(&Overrides::default()).unwrap();
     let options = FabricOptions { clear_saturated, ..FabricOptions::default() };
     let run = Run::of(Simulated::with(story, options));
     run.at(5);
     let port = run.simulated.port("host-3[1]");
     for (counter, value, _) in COUNTED {
-        run.simulated.act(Action::Set { port, counter, value });
+        run.simulated.act(Action::SetCounter { port, counter, value });
     }
     run
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fabric_exporter::config::options::FabricOptions;
 use ib_mad::m_key::MKey;
 use ib_sim::net::{NodeId, PortId};
-use ib_sim::scenario::{Action, Overrides, Scenario, Story};
+use ib_sim::scenario::{Action, Overrides, ResolvedScenario, Scenario};
 
 use crate::scenario_effects::look::Run;
 use test_rig::Simulated;
@@ -15,9 +15,9 @@ use test_rig::Simulated;
 const HOUR: Duration = Duration::from_secs(3600);
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn story(text: &str) -> Story {
+fn story(text: &str) -> ResolvedScenario {
     let scenario = Scenario::parse("test", text).unwrap();
-    scenario.story(&Overrides::default()).unwrap()
+    scenario.resolve(&Overrides::default()).unwrap()
 }
 
 /// A tree of 24 hosts and 5 switches, watched with these keys; its steps come from the text.
@@ -117,7 +117,7 @@ fn each_node_is_asked_with_its_own_key_as_opensms_files_have_it() {
     // All ports of a switch go by the GUID of its port 0.
     let guid_of = |id: PortId| {
         let is_host = net.node_of(id).is_host();
-        let zero = net.port_of(net.port(id).node, 0).filter(|_| !is_host);
+        let zero = net.port_by_number(net.port(id).node, 0).filter(|_| !is_host);
         net.port(zero.unwrap_or(id)).guid
     };
     for id in net.port_ids() {
@@ -134,7 +134,7 @@ fn each_node_is_asked_with_its_own_key_as_opensms_files_have_it() {
     let options = FabricOptions { m_key_file: Some(keys), ..FabricOptions::default() };
     let run = Simulated::with(story, options);
     for node in nodes {
-        run.act(Action::Protect { nodes: vec![node], m_key: MKey(key(node)), level: 3 });
+        run.act(Action::SetMKey { nodes: vec![node], m_key: MKey(key(node)), level: 3 });
     }
     run.run_to(10 * MINUTE);
     assert_eq!(told(&run, "infiniband_nodes_seen"), 29.0);
@@ -171,7 +171,7 @@ fn a_key_that_changes_while_we_watch_costs_less_than_an_smp_a_second() {
         let (found, ports) =
             (told(&run, "infiniband_nodes_seen"), told(&run, "infiniband_ports_seen"));
         assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
-        run.act(Action::Protect { nodes, m_key: MKey(0x1234), level: 2 });
+        run.act(Action::SetMKey { nodes, m_key: MKey(0x1234), level: 2 });
         run.run_to(2 * MINUTE + HOUR / 2);
         assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
         let refused = refused(&run);
@@ -203,7 +203,7 @@ fn many_hosts_that_refuse_are_asked_less_than_once_a_second_and_found_when_they_
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     let refused = refused(&run);
     assert!(refused < 1800, "{refused} SMPs to ports that refuse in half an hour");
-    run.act(Action::Protect { nodes: hosts, m_key: MKey::NONE, level: 0 });
+    run.act(Action::SetMKey { nodes: hosts, m_key: MKey::NONE, level: 0 });
     run.run_for(11 * MINUTE);
     assert_eq!(told(&run, "infiniband_nodes_seen"), switches + 160.0);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
@@ -235,8 +235,8 @@ pub fn limited_members(run: &Run) {
     // The subnet manager's host is a full member, and our own host answers itself.
     assert_eq!(up("ca"), 2);
     // As the subnet manager's administrator is told to do: our own port becomes a full member.
-    let seat = run.story().net.port(run.story().seats[0]).node;
-    run.act(Action::Membership { nodes: vec![seat], full: true });
+    let seat = run.story().net.port(run.story().local_ports[0]).node;
+    run.act(Action::SetMembership { nodes: vec![seat], full: true });
     run.run_for(MINUTE);
     assert_eq!(told(run, "infiniband_partition_suspected"), 0.0);
     assert_eq!(told(run, "infiniband_nodes_failed"), 0.0);

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ib_mad::counter::{Kind, Row, TABLE};
-use ib_sim::load::{Flow, Routed};
+use ib_sim::load::{Flow, RoutedFlows};
 use ib_sim::net::{Net, PortId};
-use ib_sim::scenario::{Action, Story};
+use ib_sim::scenario::{Action, ResolvedScenario};
 
 use test_rig::{Metrics, Simulated};
 
@@ -38,7 +38,7 @@ impl Run {
         Run { simulated }
     }
 
-    pub fn story(&self) -> &Story {
+    pub fn story(&self) -> &ResolvedScenario {
         self.simulated.story()
     }
 
@@ -56,7 +56,7 @@ impl Run {
     pub fn ports_of(&self, node: &str) -> Vec<String> {
         let net = self.net();
         let id = net.node_ids().find(|id| net.node(*id).id == node).unwrap();
-        net.plugs_of(id)
+        net.cable_ports(id)
             .filter(|port| net.port(*port).cable.is_some())
             .map(|port| net.label(port))
             .collect()
@@ -71,9 +71,9 @@ impl Run {
     /// The ways of everything that flows when all links are up, port by port.
     pub fn ways(&self) -> Vec<Vec<PortId>> {
         let flows: Vec<Flow> =
-            self.story().steps.iter().flat_map(|step| flows(&step.action)).collect();
+            self.story().actions.iter().flat_map(|step| flows(&step.action)).collect();
         let links: Vec<_> = self.net().ports.iter().map(|port| port.cable).collect();
-        let routed = Routed::new(self.net(), &links, &flows);
+        let routed = RoutedFlows::new(self.net(), &links, &flows);
         routed.routes().ways().map(<[PortId]>::to_vec).collect()
     }
 
@@ -96,7 +96,7 @@ impl Run {
 }
 
 pub fn flows(action: &Action) -> Vec<Flow> {
-    if let Action::Traffic { flows, .. } = action { flows.clone() } else { Vec::new() }
+    if let Action::SetTraffic { flows, .. } = action { flows.clone() } else { Vec::new() }
 }
 
 impl Look {

@@ -48,7 +48,7 @@ fn are(managers: &[&str], changes: f64) -> (Vec<String>, f64) {
 
 fn power(run: &Run, host: &str, on: bool) {
     let node = run.net().port(run.simulated.port(host)).node;
-    run.simulated.act(Action::Power { node, on });
+    run.simulated.act(Action::SetPower { node, on });
 }
 
 fn heard_any(look: &Look) -> Option<f64> {
@@ -87,7 +87,7 @@ fn a_master_whose_host_is_gone_leaves_the_one_that_stands_by() {
     assert_eq!(heard_any(&run.at(120)), Some(1.0));
     // It takes over.
     let port = run.simulated.port("host-1[1]");
-    run.simulated.act(Action::Master { port, readdresses: false });
+    run.simulated.act(Action::SetMaster { port, reassign_lids: false });
     assert_eq!(at(&run, 140), are(&["host-1[1] master"], 2.0));
     power(&run, "host-2[1]", true);
     assert_eq!(at(&run, 170), are(&["host-1[1] master", "host-2[1] standby"], 2.0));
@@ -97,13 +97,13 @@ fn a_master_whose_host_is_gone_leaves_the_one_that_stands_by() {
 fn where_the_only_manager_is_gone_there_is_none_and_its_return_is_no_change() {
     let run = Run::of(Simulated::text("master: host-1\ntraffic: {pattern: none}\ntimeline: []"));
     assert_eq!(at(&run, 20), are(&["host-1[1] master"], 0.0));
-    let end = run.simulated.port("host-1[1]");
+    let port = run.simulated.port("host-1[1]");
     for (from, gone, back) in [
-        (20, Action::Signal { end, up: false }, Action::Signal { end, up: true }),
+        (20, Action::SetSignal { port, up: false }, Action::SetSignal { port, up: true }),
         (
             100,
-            Action::Power { node: run.net().port(end).node, on: false },
-            Action::Power { node: run.net().port(end).node, on: true },
+            Action::SetPower { node: run.net().port(end).node, on: false },
+            Action::SetPower { node: run.net().port(end).node, on: true },
         ),
     ] {
         run.simulated.act(gone);

@@ -61,7 +61,7 @@ impl Play {
     fn new(fabric: usize, seed: u32) -> Play {
         let text = format!("fabric: {}\nseed: {seed}\ntraffic: {{load: 1%}}\n", FABRICS[fabric]);
         let scenario = Scenario::parse("totals", &text).unwrap();
-        let story = scenario.story(&Overrides::default()).unwrap();
+        let story = scenario.resolve(&Overrides::default()).unwrap();
         let options = FabricOptions {
             details: Some(true),
             fec: Some(true),

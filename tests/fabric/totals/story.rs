@@ -7,7 +7,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::rate::{Speed, Width};
 use ib_sim::load::Flow;
 use ib_sim::net::{Net, NodeId, PortId};
-use ib_sim::scenario::{Action, Manner, Story, Way};
+use ib_sim::scenario::{Action, AgentBehavior, MadDelivery, ResolvedScenario};
 use proptest::prelude::*;
 
 use crate::totals::ledger::Tally;
@@ -31,7 +31,7 @@ const KINDS: u8 = 25;
 /// for good tells little.
 pub struct Unrest {
     net: Net,
-    way: Way,
+    way: MadDelivery,
     /// Where the exporter and the subnet manager sit. Their nodes stay: without the one nobody asks,
     /// without the other nobody that trained anew is given a LID.
     seats: Vec<PortId>,
@@ -46,14 +46,14 @@ pub struct Unrest {
 }
 
 impl Unrest {
-    pub fn new(story: &Story) -> Unrest {
+    pub fn new(story: &ResolvedScenario) -> Unrest {
         let net = story.net.clone();
         let is_host =
             |port: &PortId| net.node_of(*port).kind == NodeKind::Ca && net.port(*port).number > 0;
         Unrest {
             hosts: net.port_ids().filter(is_host).collect(),
-            way: story.way,
-            seats: story.seats.iter().chain(&story.masters).copied().collect(),
+            way: story.delivery,
+            seats: story.local_ports.iter().chain(&story.sm_ports).copied().collect(),
             ends: Vec::new(),
             flowing: [false; 3],
             reshaped: false,
@@ -76,7 +76,7 @@ impl Unrest {
         for (share, seeds) in turn {
             self.event(share, seeds, &mut actions);
             // Nor does anything else happen in the turn.
-            if matches!(actions.last(), Some((_, Action::Master { .. }))) {
+            if matches!(actions.last(), Some((_, Action::SetMaster { .. }))) {
                 break;
             }
         }
@@ -90,10 +90,10 @@ impl Unrest {
             *left = 1;
         }
         for name in ["0", "1", "2", "across"] {
-            self.ends.push((1, Action::Traffic { name: name.into(), flows: Vec::new() }));
+            self.ends.push((1, Action::SetTraffic { name: name.into(), flows: Vec::new() }));
         }
         for end in self.net.port_ids() {
-            self.ends.push((1, Action::Corrupt { into: end, ratio: 0.0 }));
+            self.ends.push((1, Action::CorruptBits { port: end, ratio: 0.0 }));
         }
     }
 
@@ -121,7 +121,7 @@ impl Unrest {
         let port = PortId(a % self.net.ports.len() as u32);
         let node = NodeId(a % self.net.nodes.len() as u32);
         let ports_of = |node: NodeId| -> Vec<PortId> {
-            self.net.plugs_of(node).chain(self.net.port_of(node, 0)).collect()
+            self.net.cable_ports(node).chain(self.net.port_by_number(node, 0)).collect()
         };
         let when = (share, b);
         match kind {
@@ -137,88 +137,90 @@ impl Unrest {
                 let name = b as usize % 3;
                 self.flowing[name] = !self.flowing[name];
                 let flows = if self.flowing[name] { flows } else { Vec::new() };
-                actions.push((share, Action::Traffic { name: name.to_string(), flows }));
+                actions.push((share, Action::SetTraffic { name: name.to_string(), flows }));
                 self.tally.traffics += 1;
             }
             3..=5 => {
                 let ratio = 10f64.powf(-9.0 - 4.0 * strength);
-                let end = Action::Corrupt { into: port, ratio: 0.0 };
-                let begin = Action::Corrupt { into: port, ratio };
+                let end = Action::CorruptBits { port: port, ratio: 0.0 };
+                let begin = Action::CorruptBits { port: port, ratio };
                 self.for_a_while(when, actions, (begin, end));
                 self.tally.bad_cables += 1;
             }
             6 | 7 => {
-                let [down, up] = [false, true].map(|up| Action::Signal { end: port, up });
+                let [down, up] = [false, true].map(|up| Action::SetSignal { port: port, up });
                 self.for_a_while(when, actions, (down, up));
                 self.tally.flaps += u64::from(b % 4 == 0);
                 self.tally.unplugs += u64::from(b % 4 != 0);
             }
             8 => {
-                actions.extend(vec![(share, Action::Retrain { end: port }); 1 + b as usize % 3]);
+                actions.extend(vec![(share, Action::Retrain { port: port }); 1 + b as usize % 3]);
                 self.tally.retrains += 1;
             }
             9 => {
                 let width = [None, Some(Width::X1)][b as usize % 2];
                 let speed = [None, Some(Speed::Sdr), Some(Speed::Qdr)][b as usize / 2 % 3];
-                let end = Action::Limit { end: port, width: None, speed: None };
-                let begin = Action::Limit { end: port, width, speed };
+                let end = Action::LimitLink { port: port, width: None, speed: None };
+                let begin = Action::LimitLink { port: port, width, speed };
                 self.for_a_while(when, actions, (begin, end));
                 self.tally.degrades += 1;
             }
             10..=12 => self.reboot(node, when, actions),
             13 | 14 => {
-                actions.push((share, Action::Clear { ports: vec![port] }));
+                actions.push((share, Action::ClearCounters { ports: vec![port] }));
                 self.tally.clears_of_a_port += 1;
             }
             24 => {
                 // As tools do that clear errors and leave the traffic, or the other way round.
                 let counters = Counter::all().skip(b as usize % 12).step_by(1 + a as usize % 5);
-                let clear = |counter| (share, Action::Set { port, counter, value: 0 });
+                let clear = |counter| (share, Action::SetCounter { port, counter, value: 0 });
                 actions.extend(counters.map(clear));
                 self.tally.clears_of_some += 1;
             }
             15 => {
-                actions.push((share, Action::Clear { ports: ports_of(node) }));
+                actions.push((share, Action::ClearCounters { ports: ports_of(node) }));
                 self.tally.clears_of_a_node += 1;
             }
             16 => {
-                actions.push((share, Action::Clear { ports: self.net.port_ids().collect() }));
+                actions
+                    .push((share, Action::ClearCounters { ports: self.net.port_ids().collect() }));
                 self.tally.clears_of_all += 1;
             }
             17 => {
-                let clear = Action::Clear { ports: ports_of(node) };
+                let clear = Action::ClearCounters { ports: ports_of(node) };
                 actions.push((share, clear.clone()));
                 actions.push((share + (1.0 - share) / 2.0, clear));
                 self.tally.clears_repeated += 1;
             }
             18 | 19 => {
-                if self.seats.iter().any(|seat| self.net.port(*seat).node == node) {
+                if self.local_ports.iter().any(|seat| self.net.port(*seat).node == node) {
                     return;
                 }
-                let manner = [
-                    Manner::Silent,
-                    Manner::Lossy(strength),
-                    Manner::Busy(strength),
-                    Manner::Late(Duration::from_millis(200).mul_f64(strength)),
+                let behavior = [
+                    AgentBehavior::Silent,
+                    AgentBehavior::Lossy(strength),
+                    AgentBehavior::Busy(strength),
+                    AgentBehavior::Delayed(Duration::from_millis(200).mul_f64(strength)),
                 ][b as usize / 4 % 4];
-                let end = Action::Agents { node, manner: Manner::Well };
-                self.for_a_while(when, actions, (Action::Agents { node, manner }, end));
+                let end = Action::SetAgents { node, behavior: AgentBehavior::Normal };
+                self.for_a_while(when, actions, (Action::SetAgents { node, behavior }, end));
                 self.tally.silences += 1;
             }
             20 => {
-                let begin = Action::Way(Way { loss: 0.3 * strength, ..self.way });
-                self.for_a_while(when, actions, (begin, Action::Way(self.way)));
+                let begin = Action::SetDelivery(MadDelivery { loss: 0.3 * strength, ..self.way });
+                self.for_a_while(when, actions, (begin, Action::SetDelivery(self.way)));
                 self.tally.losses += 1;
             }
             21 => {
                 let to = PortId(b % self.net.ports.len() as u32);
-                actions.push((share, Action::Move { from: port, to }));
+                actions.push((share, Action::MoveCable { from: port, to }));
                 self.reshaped = true;
                 self.tally.moves += 1;
             }
             22 => {
                 let port = self.host(a);
-                let [slow, sound] = [strength, 1.0].map(|share| Action::Intake { port, share });
+                let [slow, sound] =
+                    [strength, 1.0].map(|fraction| Action::LimitIntake { port, fraction });
                 self.for_a_while(when, actions, (slow, sound));
                 self.tally.slow_hosts += 1;
             }
@@ -228,18 +230,18 @@ impl Unrest {
                 if !self.ends.is_empty() || !actions.is_empty() || self.reshaped {
                     return;
                 }
-                let port = self.seats[self.seats.len() - 1];
-                actions.push((share, Action::Master { port, readdresses: true }));
+                let port = self.local_ports[self.local_ports.len() - 1];
+                actions.push((share, Action::SetMaster { port, reassign_lids: true }));
                 self.tally.readdressings += 1;
             }
         }
     }
 
     fn reboot(&mut self, node: NodeId, when: (f64, u32), actions: &mut Vec<(f64, Action)>) {
-        if self.seats.iter().any(|seat| self.net.port(*seat).node == node) {
+        if self.local_ports.iter().any(|seat| self.net.port(*seat).node == node) {
             return;
         }
-        let [off, on] = [false, true].map(|on| Action::Power { node, on });
+        let [off, on] = [false, true].map(|on| Action::SetPower { node, on });
         self.for_a_while(when, actions, (off, on));
         if self.net.node(node).kind == NodeKind::Switch {
             self.tally.reboots_of_switches += 1;

@@ -3,7 +3,7 @@
 use ib_mad::counter::COUNT;
 use ib_mad::{Counter, Moment};
 use ib_sim::net::{Net, PortId};
-use ib_sim::world::World;
+use ib_sim::simulation::Simulation;
 
 use crate::totals::ledger::Tally;
 
@@ -38,14 +38,14 @@ impl Truth {
     }
 
     /// Takes down what the ports show now.
-    pub fn note(&mut self, world: &World) {
+    pub fn note(&mut self, world: &Simulation) {
         let shown: Vec<Values> = world.net().port_ids().map(|port| shown_by(world, port)).collect();
         let counted = shown.iter().zip(&self.lost).map(|(shown, lost)| sum(shown, lost)).collect();
         self.stops.push(Stop { at: world.now(), shown, counted });
     }
 
     /// Takes down what fell since a moment in which nothing else passed.
-    pub fn acted(&mut self, before: &Stop, world: &World, tally: &mut Tally) {
+    pub fn acted(&mut self, before: &Stop, world: &Simulation, tally: &mut Tally) {
         for (index, before) in before.shown.iter().enumerate() {
             let now = shown_by(world, PortId(index as u32));
             let fell = before.iter().zip(&now).map(|(before, now)| before.saturating_sub(*now));
@@ -81,11 +81,11 @@ fn sum(a: &Values, b: &Values) -> Values {
 
 /// The blocks and the symbols that error correction mended are one count in the world: at the ratios of
 /// a link that works, a block with two wrong symbols is rare.
-fn shown_by(world: &World, port: PortId) -> Values {
+fn shown_by(world: &Simulation, port: PortId) -> Values {
     let mut values = [0; COUNT];
     for counter in Counter::all() {
         values[counter as usize] = match counter {
-            Counter::FecCorrectedBlocks | Counter::FecCorrectedSymbols => world.mended(port),
+            Counter::FecCorrectedBlocks | Counter::FecCorrectedSymbols => world.fec_corrected(port),
             counter => world.count(port, counter),
         };
     }

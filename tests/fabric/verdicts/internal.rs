@@ -62,7 +62,7 @@ timeline:
 fn internal_links_of_a_multi_plane_switch_are_not_judged() {
     let net = file::parse(TOPOLOGY).unwrap();
     let scenario = Scenario::parse("test", STORY).unwrap();
-    let simulated = Simulated::new(scenario.story_on(net, &Overrides::default()).unwrap());
+    let simulated = Simulated::new(scenario.resolve_on(net, &Overrides::default()).unwrap());
     simulated.run_to(Duration::from_secs(900));
     let observation = simulated.observation();
     let fabric = &observation.snapshot.as_ref().unwrap().fabric;

@@ -14,7 +14,7 @@ use test_rig::{Metrics, Simulated};
 /// A scenario, swept at this interval.
 fn swept(timeline: &str, interval: u64) -> Simulated {
     let scenario = Scenario::parse("test", timeline).unwrap_or_else(|error| panic!("{error}"));
-    let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    let story = scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     let interval = Some(format!("{interval}s").parse().unwrap());
     let fabric = FabricOptions { interval, ..FabricOptions::default() };
     Simulated::set(story, Options { fabric, ..Options::default() })

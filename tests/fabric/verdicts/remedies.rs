@@ -75,7 +75,7 @@ fn what_is_worked_on_may_go_down() {
         },
         ..Options::default()
     };
-    let simulated = Simulated::set(story.story(&Overrides::default()).unwrap(), options);
+    let simulated = Simulated::set(story.resolve(&Overrides::default()).unwrap(), options);
     let at = |minutes: u32| {
         simulated.run_to(minutes * MINUTE + Duration::from_secs(5));
         let observation = simulated.observation();

@@ -19,7 +19,7 @@ fn watched(story: &str) -> Simulated {
         health: HealthOptions { limits: Some(vec![limit]), ..HealthOptions::default() },
         ..Options::default()
     };
-    Simulated::set(story.story(&Overrides::default()).unwrap(), options)
+    Simulated::set(story.resolve(&Overrides::default()).unwrap(), options)
 }
 
 #[test]

@@ -7,7 +7,7 @@ use fabric_observation::Observation;
 use ib_fabric::{Fabric, PortIndex};
 use ib_health::{LinkFindings, Verdict};
 use ib_mad::rate::Width;
-use ib_sim::scenario::{Overrides, Scenario, Story};
+use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
 
 use crate::verdicts::cases::Case;
 use test_rig::Simulated;
@@ -48,9 +48,9 @@ pub fn told(found: &LinkFindings) -> String {
 
 /// A story in which ports are allowed all widths that their devices have, as real ones are: 2x is one of
 /// them from HDR on. (ibsim knows no 2x, so built nets do without.)
-fn story(text: &str) -> Story {
+fn story(text: &str) -> ResolvedScenario {
     let scenario = Scenario::parse("test", text).unwrap();
-    let mut story = scenario.story(&Overrides::default()).unwrap();
+    let mut story = scenario.resolve(&Overrides::default()).unwrap();
     let net = &story.net;
     let devices: Vec<u8> =
         net.port_ids().map(|port| net.node_of(port).model.widths & Width::X2.code()).collect();

@@ -6,14 +6,14 @@ use crate::{PortIndex, Snapshot};
 use ib_mad::method;
 use ib_mad::moment::Anchor;
 use ib_sim::scenario::{Action, Overrides, Scenario};
-use ib_sim::wire::{Shared, SimWire, Time, look, share};
-use ib_sim::world::World;
+use ib_sim::simulation::Simulation;
+use ib_sim::transport::{SharedSimulation, SimClock, SimTransport, lock, share};
 use ib_umad::{Received, SendError, WireError};
 
 /// A wire to a simulated fabric that takes down what is set, and may spoil it.
 pub(super) struct Watched {
-    wire: SimWire,
-    world: Shared,
+    wire: SimTransport,
+    world: SharedSimulation,
     sets: Vec<Parcel>,
     /// The performance management that was asked for, attribute by attribute.
     pub(super) asked: Vec<(Lid, u16)>,
@@ -29,22 +29,22 @@ impl Watched {
         let tree = format!("{{hosts: 8, radix: 8, switch: {switch}, hca: {hca}}}");
         let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
         let scenario = Scenario::parse("test", &text).unwrap();
-        let story = scenario.story(&Overrides::default()).unwrap();
-        let seat = story.seats[0];
-        let world = share(World::new(story));
-        let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-        let wire = SimWire::new(Arc::clone(&world), seat, time);
+        let story = scenario.resolve(&Overrides::default()).unwrap();
+        let seat = story.local_ports[0];
+        let world = share(Simulation::new(story));
+        let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
+        let wire = SimTransport::new(Arc::clone(&world), seat, time);
         Watched::on(wire, world)
     }
 
-    fn on(wire: SimWire, world: Shared) -> Self {
+    fn on(wire: SimTransport, world: SharedSimulation) -> Self {
         let (sets, asked, lost) = (Vec::new(), Vec::new(), Vec::new());
         Watched { wire, world, sets, asked, lost, set_as: method::SET }
     }
 
     /// What a port has counted.
     pub(super) fn counted(&self, label: &str, counter: Counter) -> u64 {
-        let world = look(&self.world);
+        let world = lock(&self.world);
         let net = world.net();
         let port = net.port_ids().find(|&port| net.label(port) == label).unwrap();
         world.count(port, counter)
@@ -52,10 +52,10 @@ impl Watched {
 
     /// Sets a counter as something that happens there does, by the port's label.
     pub(super) fn count(&self, label: &str, counter: Counter, value: u64) {
-        let mut world = look(&self.world);
+        let mut world = lock(&self.world);
         let net = world.net();
         let port = net.port_ids().find(|&port| net.label(port) == label).unwrap();
-        world.act(self.wire.now(), Action::Set { port, counter, value });
+        world.apply(self.wire.now(), Action::SetCounter { port, counter, value });
     }
 }
 
@@ -263,10 +263,10 @@ fn what_is_refused_or_not_answered_is_not_told_as_cleared_and_not_tried_until_a_
 fn so_many_ports_at_a_time_are_cleared_the_fullest_first() {
     let tree = "{hosts: 96, radix: 16, switch: infiniscale-4, hca: connectx-3}";
     let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
-    let story = Scenario::parse("test", &text).unwrap().story(&Overrides::default()).unwrap();
-    let (seat, world) = (story.seats[0], share(World::new(story)));
-    let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let wire = SimWire::new(Arc::clone(&world), seat, time);
+    let story = Scenario::parse("test", &text).unwrap().resolve(&Overrides::default()).unwrap();
+    let (seat, world) = (story.local_ports[0], share(Simulation::new(story)));
+    let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
+    let wire = SimTransport::new(Arc::clone(&world), seat, time);
     let mut wire = Watched::on(wire, world);
     for host in 0..96 {
         wire.count(&format!("host-{host}[1]"), Counter::SymbolErrors, 50_000 + 100 * host);

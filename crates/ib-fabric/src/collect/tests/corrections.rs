@@ -226,13 +226,13 @@ fn an_agent_that_says_nothing_to_what_it_does_not_have_is_asked_three_times_and_
 #[test]
 fn the_simulated_fabric_tells_its_corrections_and_its_ticks() {
     use ib_sim::scenario::{Overrides, Scenario};
-    use ib_sim::wire::{SimWire, Time, share};
-    use ib_sim::world::World;
+    use ib_sim::simulation::Simulation;
+    use ib_sim::transport::{SimClock, SimTransport, share};
     let text = "{fabric: {fat-tree: {hosts: 8, radix: 8}}, traffic: {pattern: none}}";
-    let story = Scenario::parse("test", text).unwrap().story(&Overrides::default()).unwrap();
-    let seat = story.seats[0];
-    let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let mut wire = SimWire::new(share(World::new(story)), seat, time);
+    let story = Scenario::parse("test", text).unwrap().resolve(&Overrides::default()).unwrap();
+    let seat = story.local_ports[0];
+    let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
+    let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
     let fabric = assembled(&mut wire);
     let swept = swept(&mut wire, &fabric, &mut Agents::new(FEC));
     let snapshot = &swept.snapshot;

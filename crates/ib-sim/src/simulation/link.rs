@@ -1,4 +1,4 @@
-//! Links: what two ports agree on when they train, and what they are worth then.
+//! The state of ports, and the training of links.
 
 use crate::net::{Port, PortId};
 use ib_mad::port_state::{physical, state};
@@ -6,36 +6,36 @@ use ib_mad::rate;
 use ib_mad::rate::{Speed, SpeedSet, Width};
 use ib_mad::{Lid, Moment};
 
-use super::counts::Counts;
+use super::counts::PortCounts;
 
-/// A port as it is now.
+/// The present state of a port.
 #[derive(Clone, Debug)]
 pub struct PortState {
-    /// The other end of its cable.
+    /// The peer of its cable.
     pub cable: Option<PortId>,
-    /// The cable carries a signal.
+    /// Whether the cable carries a signal.
     pub signal: bool,
     /// PortState, as `fabric::status::state` numbers it.
     pub state: u8,
-    /// What the link runs at, while there is one.
+    /// The width and speed of the link, while there is one.
     pub trained: Option<(Width, Speed)>,
-    /// When it last trained; `None` for one that was there from the beginning.
+    /// When it last trained; `None` for a link from the start.
     pub trained_at: Option<Moment>,
-    /// The link trains no wider and no faster than this.
+    /// The limits of its width and speed.
     pub limit: (Option<Width>, Option<Speed>),
-    /// The bit error ratio of what comes in.
+    /// The bit error ratio of the received bits.
     pub bit_errors: f64,
-    /// The share of its link's rate that an adapter takes in.
+    /// The fraction of its link's rate that an adapter takes in.
     pub intake: f64,
-    /// Its LID; a switch has one, on port 0.
+    /// Its LID; that of a switch is on port 0.
     pub lid: Lid,
-    /// What it counted.
-    pub counts: Counts,
+    /// Its counters.
+    pub counts: PortCounts,
 }
 
 impl PortState {
-    /// A port as it was built, before its link trains.
-    pub fn new(built: &Port, counts: Counts) -> Self {
+    /// A port as built, before its link trains.
+    pub fn new(built: &Port, counts: PortCounts) -> Self {
         PortState {
             cable: built.cable,
             signal: true,
@@ -50,13 +50,13 @@ impl PortState {
         }
     }
 
-    /// PortPhysicalState. A switch's own port never trains, and is up.
+    /// PortPhysicalState. A switch's port 0 never trains, and is up.
     pub fn physical_state(&self) -> u8 {
         if self.state == state::DOWN { physical::POLLING } else { physical::LINK_UP }
     }
 
-    /// What its link carries, in bytes a second each way.
-    pub fn bytes_a_second(&self) -> u64 {
+    /// The rate of its link, in bytes a second each way.
+    pub fn bytes_per_second(&self) -> u64 {
         self.trained.map_or(0, |(width, speed)| rate::bytes_per_second(width, speed))
     }
 
@@ -66,17 +66,17 @@ impl PortState {
     }
 }
 
-/// What two ports train at: the widest and fastest that both have enabled, within the limits.
-/// `None` where they have nothing in common.
+/// The width and speed that two ports train at: the highest that both have enabled, within the
+/// limits. `None` if they have none in common.
 pub fn train(
     (a, a_now): (&Port, &PortState),
     (b, b_now): (&Port, &PortState),
 ) -> Option<(Width, Speed)> {
     let limits = [a_now.limit, b_now.limit];
-    let most_lanes = limits.iter().filter_map(|limit| limit.0).min();
-    let most_speed = limits.iter().filter_map(|limit| limit.1).min();
-    let within_width = |mask: u8| most_lanes.map_or(mask, |most| most.up_to() & mask);
-    let within_speed = |speeds: SpeedSet| most_speed.map_or(speeds, |most| speeds.up_to(most));
+    let max_width = limits.iter().filter_map(|limit| limit.0).min();
+    let max_speed = limits.iter().filter_map(|limit| limit.1).min();
+    let within_width = |mask: u8| max_width.map_or(mask, |max| max.up_to() & mask);
+    let within_speed = |speeds: SpeedSet| max_speed.map_or(speeds, |max| speeds.up_to(max));
     let width = Width::widest(within_width(a.widths & b.widths))?;
     let speed = within_speed(a.speeds.common(b.speeds)).fastest()?;
     Some((width, speed))

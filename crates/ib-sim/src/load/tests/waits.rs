@@ -1,6 +1,6 @@
 use super::*;
 
-/// Hosts 0 to 3 and 4 to 7 at switches 8 and 9, whose ports 5 are joined.
+/// Hosts 0 to 3 and 4 to 7 at switches 8 and 9, with a cable between their ports 5.
 fn bench() -> Bench {
     Bench::dumbbell(4, 1)
 }
@@ -16,7 +16,7 @@ fn check_waiting(bench: &Bench, loads: &[PortLoad], expected: &[(&str, f64)]) {
 }
 
 #[test]
-fn nobody_waits_where_there_is_room() {
+fn no_port_waits_without_a_bottleneck() {
     let bench = bench();
     for flows in [
         &[][..],
@@ -33,14 +33,14 @@ fn nobody_waits_where_there_is_room() {
 }
 
 #[test]
-fn a_full_link_is_shared_fairly() {
+fn full_link_is_shared_fairly() {
     let bench = bench();
-    // (offered, what they get)
+    // (offered, carried)
     for (offered, carried) in [
         ([0.5, 0.5, 0.5, 0.0], [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 0.0]),
         ([1.0, 1.0, 1.0, 1.0], [0.25; 4]),
         ([0.6, 0.6, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0]),
-        // More than an adapter's port can send is not asked of anybody.
+        // An adapter does not send more than its link carries.
         ([f64::INFINITY, 1.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0]),
     ] {
         let flows: Vec<_> = (0..4).map(|host| (host, host + 4, offered[host as usize])).collect();
@@ -53,22 +53,22 @@ fn a_full_link_is_shared_fairly() {
 }
 
 #[test]
-fn a_full_link_is_busy_and_its_feeders_wait() {
+fn feeders_of_a_full_link_wait() {
     let bench = bench();
     let loads = bench.load_of(&[(0, 4, 0.75), (1, 5, 0.75), (2, 3, 0.5), (6, 0, 0.5)]);
-    // A third of what wants to pass is held up.
+    // A third of the traffic is held up.
     check_waiting(&bench, &loads, &[("n0[1]", 1.0 / 3.0), ("n1[1]", 1.0 / 3.0)]);
     assert!(loads.iter().all(|load| load.hoq_discards <= 0.0));
 }
 
 #[test]
-fn a_slow_receiver_is_the_root_of_a_tree() {
+fn slow_receiver_is_the_root_of_a_tree() {
     let mut bench = bench();
     let slow = bench.at((4, 1));
     bench.intake[slow] = 0.2 * SPEED;
     let loads = bench.load_of(&[(0, 4, 0.4), (1, 4, 0.4), (5, 4, 0.0), (2, 6, 0.1)]);
-    // The port before it sends a fifth of the time, and waits for the rest. Host 2 suffers for it:
-    // 1 part in 9 of the traffic between the switches is its own.
+    // The port before it sends a fifth of the time, and waits for the rest. Host 2 is a victim: a
+    // ninth of the traffic between the switches is its own.
     let between = 0.8 * 8.0 / 9.0;
     let expected = [
         ("n0[1]", between),
@@ -80,9 +80,9 @@ fn a_slow_receiver_is_the_root_of_a_tree() {
     check_waiting(&bench, &loads, &expected);
     close(loads[slow].rcv_bytes, 0.2 * SPEED);
     let victim = loads[bench.at((6, 1))].rcv_bytes / SPEED;
-    // Three quarters of what wants to go in does not: by so much everybody on the way gives way.
+    // Three quarters of the demand are not taken in: all flows on the path are slowed by as much.
     assert!((victim - 0.1 * (1.0 - 0.75 * 8.0 / 9.0)).abs() < 1e-4, "{victim}");
-    // Most packets are thrown away where the wait is longest, and few of all.
+    // Most packets are discarded where the wait is longest, and few of all.
     let root = &loads[bench.at((9, 1))];
     let near = &loads[bench.at((8, 5))];
     assert!(root.hoq_discards > 5.0 * near.hoq_discards && near.hoq_discards > 0.0);
@@ -92,7 +92,7 @@ fn a_slow_receiver_is_the_root_of_a_tree() {
 }
 
 #[test]
-fn a_receiver_slows_its_senders_by_as_much_as_it_is_slow() {
+fn slow_receiver_slows_its_senders() {
     let mut bench = bench();
     let slow = bench.at((4, 1));
     let root = bench.at((9, 1));
@@ -111,14 +111,14 @@ fn a_receiver_slows_its_senders_by_as_much_as_it_is_slow() {
         close(loads[slow].rcv_bytes, carried * SPEED);
         assert!((loads[root].waiting - waiting).abs() < 1e-9, "{}", loads[root].waiting);
         assert_eq!(loads[root].hoq_discards > 0.0, waiting > 0.5);
-        // Its sender waits as long, but for the time in which it sends what is discarded.
+        // Its sender waits as long, without the time in which it sends packets that are discarded.
         let sender = loads[bench.at((0, 1))].waiting;
         assert!(sender <= waiting + 1e-9 && sender > waiting - 1e-3, "{sender}");
     }
 }
 
 #[test]
-fn many_senders_to_a_slow_receiver_wait_no_longer_than_its_root() {
+fn senders_wait_no_longer_than_the_root() {
     let mut bench = bench();
     let slow = bench.at((4, 1));
     bench.intake[slow] = 0.5 * SPEED;
@@ -133,7 +133,7 @@ fn many_senders_to_a_slow_receiver_wait_no_longer_than_its_root() {
 }
 
 #[test]
-fn two_hosts_with_no_switch_between_discard_nothing() {
+fn hosts_without_a_switch_discard_nothing() {
     let mut bench = Bench::new(&[(NodeKind::Ca, 1), (NodeKind::Ca, 1)], &[((0, 1), (1, 1))]);
     let slow = bench.at((1, 1));
     bench.intake[slow] = 0.1 * SPEED;
@@ -143,7 +143,7 @@ fn two_hosts_with_no_switch_between_discard_nothing() {
 }
 
 #[test]
-fn a_narrow_link_holds_up_what_feeds_it() {
+fn feeders_of_a_narrow_link_wait() {
     let mut bench = bench();
     for end in [(8, 5), (9, 5)] {
         let port = bench.at(end);
@@ -156,11 +156,12 @@ fn a_narrow_link_holds_up_what_feeds_it() {
 }
 
 #[test]
-fn victims_of_a_worse_tree_relieve_a_link() {
+fn slowed_victims_relieve_a_link() {
     let mut bench = bench();
     let slow = bench.at((4, 1));
     bench.intake[slow] = 0.0;
-    // The cable between is asked for 1.1; but all of it stands behind what host 4 does not take.
+    // The demand at the cable between is 1.1, but all of it is slowed by what host 4 does not take
+    // in.
     let loads = bench.load_of(&[(0, 4, 0.8), (1, 5, 0.3)]);
     assert!(loads[bench.at((8, 5))].xmit_bytes < 0.5 * SPEED);
     assert!(loads[bench.at((8, 5))].waiting > 0.5);
@@ -168,7 +169,7 @@ fn victims_of_a_worse_tree_relieve_a_link() {
 }
 
 #[test]
-fn nonsense_is_nothing() {
+fn invalid_conditions_are_no_load() {
     let mut bench = bench();
     let (a, b) = (bench.at((4, 1)), bench.at((5, 1)));
     bench.intake[a] = f64::NAN;
@@ -180,13 +181,13 @@ fn nonsense_is_nothing() {
     flows.push(Flow { to: PortId(u32::MAX), ..flows[0] });
     flows.push(Flow { from: PortId(u32::MAX), ..flows[0] });
     let loads = bench.load(&flows);
-    // Half of what comes by the same cable is for host 5, which takes nothing in.
+    // Half of the traffic of the cable is for host 5, which takes nothing in.
     close(loads[a].rcv_bytes, 0.05 * SPEED);
     close(loads[a].rcv_packets, 0.05 * SPEED);
     close(loads[a].xmit_bytes, 0.0);
     close(loads[b].rcv_bytes, 0.0);
     close(loads[bench.at((9, 2))].waiting, 1.0);
-    // Slices that are too short: no capacity, no other trouble.
+    // Slices that are too short: without capacity.
     let empty = Conditions { capacity: &[], intake: &[], bit_errors: &[], ..bench.conditions() };
     assert!(load(&empty, &flows).iter().all(|load| load.xmit_bytes <= 0.0));
 }

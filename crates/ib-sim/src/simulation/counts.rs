@@ -1,5 +1,5 @@
-//! What a port counts: the exact totals that a perfect device would have. What a real one tells of
-//! them, in fields of 4 to 64 bits that stick, is its agent's business.
+//! The counters of a port: the exact totals of a perfect device. The agents cut them to fields of 4
+//! to 64 bits that saturate.
 
 use crate::load::PortLoad;
 use ib_mad::Moment;
@@ -8,48 +8,49 @@ use ib_mad::rate::{Speed, Width, bytes_per_second};
 
 /// The counters of one port.
 ///
-/// Traffic moves them all the time, so what it adds is not written down but worked out when
-/// somebody looks: a port of 100,000 costs nothing while nothing changes.
+/// What traffic adds is not stored but computed when a counter is read: a port of 100,000 costs
+/// nothing while nothing changes.
 #[derive(Clone, Debug)]
-pub struct Counts {
+pub struct PortCounts {
     totals: [u64; COUNT],
-    /// From when on the load below has not been added yet.
+    /// The start of the load that is not added yet.
     since: Moment,
     load: PortLoad,
-    /// Ticks of PortXmitWait a second of waiting.
+    /// Ticks of PortXmitWait for a second of waiting.
     ticks: f64,
-    /// Symbols that forward error correction mended; no IBTA counter of the table.
-    mended: u64,
-    mended_a_second: f64,
+    /// Symbols that forward error correction corrected.
+    fec_corrected: u64,
+    fec_corrected_per_second: f64,
 }
 
-impl Counts {
+impl PortCounts {
     /// All at zero.
     pub fn new(since: Moment) -> Self {
-        Counts {
+        PortCounts {
             totals: [0; COUNT],
             since,
             load: PortLoad::default(),
             ticks: 0.0,
-            mended: 0,
-            mended_a_second: 0.0,
+            fec_corrected: 0,
+            fec_corrected_per_second: 0.0,
         }
     }
 
     /// A counter's value, in its own units (words of four bytes for data).
     pub fn get(&self, counter: Counter, now: Moment) -> u64 {
-        if is_corrected(counter) {
-            return self.mended(now);
+        if is_fec_corrected(counter) {
+            return self.fec_corrected(now);
         }
         let total = self.totals[counter as usize];
-        let a_second = self.a_second(counter);
-        if a_second == 0.0 {
+        let rate = self.rate(counter);
+        if rate == 0.0 {
             return total;
         }
-        total.saturating_add(whole(a_second * now.since(self.since).as_secs_f64()))
+        total.saturating_add(truncate(rate * now.since(self.since).as_secs_f64()))
     }
 
-    fn a_second(&self, counter: Counter) -> f64 {
+    /// What the load adds to a counter, per second.
+    fn rate(&self, counter: Counter) -> f64 {
         let load = &self.load;
         match counter {
             Counter::XmitData => load.xmit_bytes / 4.0,
@@ -61,32 +62,32 @@ impl Counts {
         }
     }
 
-    /// What goes on at the port now.
+    /// The present load of the port.
     pub fn load(&self) -> &PortLoad {
         &self.load
     }
 
-    /// Symbols that forward error correction mended.
-    pub fn mended(&self, now: Moment) -> u64 {
+    /// Symbols that forward error correction corrected.
+    pub fn fec_corrected(&self, now: Moment) -> u64 {
         let since = now.since(self.since).as_secs_f64();
-        self.mended.saturating_add(whole(self.mended_a_second * since))
+        self.fec_corrected.saturating_add(truncate(self.fec_corrected_per_second * since))
     }
 
-    /// From now on this goes on at the port.
-    pub fn carry(&mut self, now: Moment, load: PortLoad, ticks: f64) {
-        self.settle(now);
+    /// Sets the load from now on.
+    pub fn set_load(&mut self, now: Moment, load: PortLoad, ticks: f64) {
+        self.accrue(now);
         (self.load, self.ticks) = (load, ticks);
     }
 
-    /// From now on forward error correction mends so many symbols a second.
-    pub fn mend(&mut self, now: Moment, a_second: f64) {
-        self.settle(now);
-        self.mended_a_second = a_second;
+    /// Sets the rate of corrected symbols from now on, per second.
+    pub fn set_fec_rate(&mut self, now: Moment, per_second: f64) {
+        self.accrue(now);
+        self.fec_corrected_per_second = per_second;
     }
 
-    /// Adds what has gone on so far.
-    fn settle(&mut self, now: Moment) {
-        self.mended = self.mended(now);
+    /// Adds the load so far.
+    fn accrue(&mut self, now: Moment) {
+        self.fec_corrected = self.fec_corrected(now);
         if self.load != PortLoad::default() {
             for counter in Counter::all() {
                 self.totals[counter as usize] = self.get(counter, now);
@@ -95,46 +96,46 @@ impl Counts {
         self.since = now;
     }
 
-    /// Counts so many more of something.
+    /// Adds to a counter.
     pub fn add(&mut self, counter: Counter, count: u64) {
         let total = &mut self.totals[counter as usize];
         *total = total.saturating_add(count);
     }
 
-    /// Sets a counter, as a tool or a test does.
+    /// Sets a counter.
     pub fn set(&mut self, now: Moment, counter: Counter, value: u64) {
-        self.settle(now);
-        if is_corrected(counter) {
-            self.mended = value;
+        self.accrue(now);
+        if is_fec_corrected(counter) {
+            self.fec_corrected = value;
         } else {
             self.totals[counter as usize] = value;
         }
     }
 
-    /// Sets all to zero, as another tool or a reset does; what goes on goes on.
+    /// Sets all counters to zero; the load goes on.
     pub fn clear(&mut self, now: Moment) {
         self.totals = [0; COUNT];
-        self.mended = 0;
+        self.fec_corrected = 0;
         self.since = now;
     }
 }
 
-/// Whether a counter is what error correction corrected, in blocks or symbols: at the ratios of a link
-/// that works these are the same.
-fn is_corrected(counter: Counter) -> bool {
+/// Whether a counter is of corrected blocks or symbols. At the error ratios of a working link these
+/// are the same.
+fn is_fec_corrected(counter: Counter) -> bool {
     matches!(counter, Counter::FecCorrectedBlocks | Counter::FecCorrectedSymbols)
 }
 
-/// What of an amount is counted: a packet that is half sent is not.
-#[expect(clippy::cast_sign_loss, reason = "no load and no time is below zero")]
-fn whole(amount: f64) -> u64 {
+/// An amount as a count: a packet that is sent in part does not count.
+#[expect(clippy::cast_sign_loss, reason = "loads and times are not negative")]
+fn truncate(amount: f64) -> u64 {
     amount as u64
 }
 
-/// How many ticks of PortXmitWait a second of waiting is worth on a link. A tick N is N + 1 bytes:
-/// of the port's own rate where it is 7 (Quantum and newer), of one lane's where it is 31 (Switch-IB
+/// The ticks of PortXmitWait for a second of waiting on a link. A tick N is N + 1 bytes: at the
+/// port's rate where it is 7 (Quantum and newer), at the rate of one lane where it is 31 (Switch-IB
 /// and older).
-pub fn ticks_a_second(link: Option<(Width, Speed)>, tick: u8) -> f64 {
+pub fn ticks_per_second(link: Option<(Width, Speed)>, tick: u8) -> f64 {
     let Some((width, speed)) = link else { return 0.0 };
     let width = if tick > 7 { Width::X1 } else { width };
     bytes_per_second(width, speed) as f64 / (f64::from(tick) + 1.0)
@@ -149,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn traffic_counts_by_itself_and_others_by_hand() {
-        let mut counts = Counts::new(at(0));
+    fn load_advances_traffic_counters_only() {
+        let mut counts = PortCounts::new(at(0));
         let load =
             PortLoad { xmit_bytes: 4000.0, xmit_packets: 2.5, waiting: 0.5, ..PortLoad::default() };
-        counts.carry(at(10), load, 100.0);
+        counts.set_load(at(10), load, 100.0);
         counts.add(Counter::SymbolErrors, 3);
         for (counter, after, value) in [
             (Counter::XmitData, 10, 0),
@@ -166,29 +167,29 @@ mod tests {
         ] {
             assert_eq!(counts.get(counter, at(after)), value, "{counter:?} at {after}");
         }
-        counts.carry(at(14), PortLoad::default(), 0.0);
+        counts.set_load(at(14), PortLoad::default(), 0.0);
         assert_eq!(counts.get(Counter::XmitData, at(99)), 4000);
         counts.clear(at(100));
         assert_eq!(counts.get(Counter::XmitData, at(101)), 0);
     }
 
     #[test]
-    fn a_tick_is_the_port_s_or_a_lane_s() {
+    fn tick_is_of_the_port_or_of_a_lane() {
         for (link, tick, ticks) in [
             (Some((Width::X4, Speed::Ndr)), 7, 6.25e9),
             (Some((Width::X2, Speed::Ndr)), 7, 3.125e9),
             (Some((Width::X4, Speed::Edr)), 31, 97_656_250.0),
             (None, 7, 0.0),
         ] {
-            let told = ticks_a_second(link, tick);
-            assert!((told - ticks).abs() < 1.0, "{link:?} {tick}: {told}");
+            let found = ticks_per_second(link, tick);
+            assert!((found - ticks).abs() < 1.0, "{link:?} {tick}: {found}");
         }
     }
 
     #[test]
-    fn what_is_set_goes_on_from_there() {
-        let mut counts = Counts::new(at(0));
-        counts.carry(at(0), PortLoad { rcv_packets: 1.0, ..PortLoad::default() }, 0.0);
+    fn set_counter_advances_and_saturates() {
+        let mut counts = PortCounts::new(at(0));
+        counts.set_load(at(0), PortLoad { rcv_packets: 1.0, ..PortLoad::default() }, 0.0);
         counts.set(at(5), Counter::RcvPkts, 100);
         assert_eq!(counts.get(Counter::RcvPkts, at(8)), 103);
         assert_eq!(counts.get(Counter::UnicastRcvPkts, at(8)), 8, "not set");

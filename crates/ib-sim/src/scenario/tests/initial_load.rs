@@ -1,20 +1,20 @@
-//! What flows from the beginning makes nobody wait, so that who waits later does so for a reason.
+//! Traffic from the start makes no port wait, so that a later wait has a cause.
 
 use std::path::{Path, PathBuf};
 
 use super::super::traffic::link_rate;
-use super::super::{Action, Overrides, Scenario, Story};
-use crate::load::{Conditions, PortLoad, Routed};
+use super::super::{Action, Overrides, ResolvedScenario, Scenario};
+use crate::load::{Conditions, PortLoad, RoutedFlows};
 use crate::net::PortId;
 
-/// The ports' loads by the traffic of the beginning, with what these actions add to it.
+/// The load of all ports by the initial traffic and these actions.
 struct Loads<'a> {
-    story: &'a Story,
+    story: &'a ResolvedScenario,
     loads: Vec<PortLoad>,
 }
 
 impl<'a> Loads<'a> {
-    fn new(story: &'a Story, actions: &[&Action]) -> Loads<'a> {
+    fn new(story: &'a ResolvedScenario, actions: &[&Action]) -> Loads<'a> {
         let net = &story.net;
         let links: Vec<Option<PortId>> = net.ports.iter().map(|port| port.cable).collect();
         let capacity: Vec<f64> = net.port_ids().map(|port| link_rate(net, port)).collect();
@@ -22,15 +22,15 @@ impl<'a> Loads<'a> {
         let mut bit_errors = vec![0.0; net.ports.len()];
         for action in actions {
             match **action {
-                Action::Intake { port, share } => {
-                    intake[port.0 as usize] = share * link_rate(net, port);
+                Action::LimitIntake { port, fraction } => {
+                    intake[port.0 as usize] = fraction * link_rate(net, port);
                 }
-                Action::Corrupt { into, ratio } => bit_errors[into.0 as usize] = ratio,
+                Action::CorruptBits { port, ratio } => bit_errors[port.0 as usize] = ratio,
                 ref other => panic!("{other:?}"),
             }
         }
-        let flows = story.steps.iter().find_map(|step| match &step.action {
-            Action::Traffic { name, flows } if name == "traffic" => Some(&flows[..]),
+        let flows = story.actions.iter().find_map(|step| match &step.action {
+            Action::SetTraffic { name, flows } if name == "traffic" => Some(&flows[..]),
             _ => None,
         });
         let conditions = Conditions {
@@ -40,7 +40,7 @@ impl<'a> Loads<'a> {
             intake: &intake,
             bit_errors: &bit_errors,
         };
-        let loads = Routed::new(net, &links, flows.unwrap_or_default()).load(&conditions);
+        let loads = RoutedFlows::new(net, &links, flows.unwrap_or_default()).load(&conditions);
         Loads { story, loads }
     }
 
@@ -56,8 +56,8 @@ impl<'a> Loads<'a> {
     }
 }
 
-fn told(text: &str) -> Story {
-    Scenario::parse("x.yml", text).unwrap().story(&Overrides::default()).unwrap()
+fn resolved(text: &str) -> ResolvedScenario {
+    Scenario::parse("x.yml", text).unwrap().resolve(&Overrides::default()).unwrap()
 }
 
 fn library() -> PathBuf {
@@ -65,7 +65,7 @@ fn library() -> PathBuf {
 }
 
 #[test]
-fn nobody_waits_when_nothing_is_said_of_traffic() {
+fn default_traffic_causes_no_waits() {
     for fabric in [
         "fat-tree: {}",
         "fat-tree: {hosts: 100}",
@@ -75,7 +75,7 @@ fn nobody_waits_when_nothing_is_said_of_traffic() {
         "dragonfly-plus: {}",
         "back-to-back: {}",
     ] {
-        let story = told(&format!("fabric: {{{fabric}}}"));
+        let story = resolved(&format!("fabric: {{{fabric}}}"));
         let loads = Loads::new(&story, &[]);
         assert!(loads.loads.iter().any(|load| load.xmit_packets > 0.0), "{fabric}");
         assert_eq!(loads.waiting(), [""; 0], "{fabric}");
@@ -83,20 +83,20 @@ fn nobody_waits_when_nothing_is_said_of_traffic() {
 }
 
 #[test]
-fn nobody_waits_when_a_scenario_of_the_library_begins() {
+fn scenarios_of_the_library_start_without_waits() {
     let files = std::fs::read_dir(library()).unwrap().map(|file| file.unwrap().path());
     for path in files.filter(|path| !path.ends_with("congestion.yml")) {
-        let story = Scenario::read(&path).unwrap().story(&Overrides::default()).unwrap();
+        let story = Scenario::read(&path).unwrap().resolve(&Overrides::default()).unwrap();
         assert_eq!(Loads::new(&story, &[]).waiting(), [""; 0], "{}", path.display());
     }
 }
 
 #[test]
-fn the_bad_cables_packets_are_for_the_host_that_the_file_names() {
+fn bad_cable_affects_the_host_that_the_file_names() {
     let scenario = Scenario::read(&library().join("bad-cable.yml")).unwrap();
-    let story = scenario.story(&Overrides::default()).unwrap();
-    let is_bad = |action: &&Action| matches!(action, Action::Corrupt { .. });
-    let bad = story.steps.iter().map(|step| &step.action).find(is_bad).unwrap();
+    let story = scenario.resolve(&Overrides::default()).unwrap();
+    let is_bad = |action: &&Action| matches!(action, Action::CorruptBits { .. });
+    let bad = story.actions.iter().map(|step| &step.action).find(is_bad).unwrap();
     let loads = Loads::new(&story, &[bad]);
     let marked = loads.loads.iter().filter(|load| load.rcv_remote_physical_errors > 0.0).count();
     assert!(loads.at("host-8[1]").rcv_remote_physical_errors > 0.0);
@@ -104,22 +104,22 @@ fn the_bad_cables_packets_are_for_the_host_that_the_file_names() {
 }
 
 #[test]
-fn what_the_demo_says_in_its_comments_is_so() {
-    let story = Scenario::demo().unwrap().story(&Overrides::default()).unwrap();
+fn comments_of_the_demo_are_true() {
+    let story = Scenario::demo().unwrap().resolve(&Overrides::default()).unwrap();
     assert_eq!(Loads::new(&story, &[]).waiting(), [""; 0]);
     let the = |is: fn(&Action) -> bool| {
-        story.steps.iter().map(|step| &step.action).find(|action| is(action)).unwrap()
+        story.actions.iter().map(|step| &step.action).find(|action| is(action)).unwrap()
     };
-    // The bad cable: two packets a second, and one host that they are for.
-    let corrupt = the(|action| matches!(action, Action::Corrupt { .. }));
+    // The bad cable: two packets a second, for one host.
+    let corrupt = the(|action| matches!(action, Action::CorruptBits { .. }));
     let loads = Loads::new(&story, &[corrupt]);
     let (hit, marked) = (loads.at("leaf-0-1[10]"), loads.at("host-12[1]"));
     assert!((1.9..2.1).contains(&hit.rcv_errors), "{hit:?}");
     assert!((1.9..2.1).contains(&marked.rcv_remote_physical_errors), "{marked:?}");
-    let Action::Corrupt { into, ratio } = *corrupt else { panic!("a bad cable") };
-    assert!((ratio * 8.0 * link_rate(&story.net, into) - 8.0).abs() < 1e-6, "symbols a second");
+    let Action::CorruptBits { port, ratio } = *corrupt else { panic!("a bad cable") };
+    assert!((ratio * 8.0 * link_rate(&story.net, port) - 8.0).abs() < 1e-6, "symbols a second");
     // The slow receiver: the root, the host that sends to it, and one that does not.
-    let loads = Loads::new(&story, &[the(|action| matches!(action, Action::Intake { .. }))]);
+    let loads = Loads::new(&story, &[the(|action| matches!(action, Action::LimitIntake { .. }))]);
     let waits = |label| loads.at(label).waiting;
     assert!(waits("leaf-0-3[2]") > waits("host-10[1]"));
     assert!(waits("host-10[1]") > 0.0 && waits("host-16[1]") > 0.0);
