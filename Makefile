@@ -10,11 +10,11 @@ GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 PYTHON := python3 python3-venv
 # What looks at the pages.
 BROWSER := chromium chromium-driver
-# What the cargo feature `verbs`, on by default, is built with.
+# Build dependencies of the cargo feature `verbs`, on by default.
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
-# What units and packages are made and tried with; most of it is what the guest's Debian is made of.
+# For `make packages`: rpmbuild, and the packages that the guest's Debian is made of.
 PACKERS := e2fsprogs ibverbs-providers init-system-helpers iproute2 kmod mawk rpm systemd udev
-# Pinned: a newer release may hold an older tree to new rules.
+# Pinned: a newer release may reject an older tree.
 CARGO_DENY := 0.20.2
 CARGO_FUZZ := 0.13.2
 # How long each fuzz target runs, and which: all, unless some are named.
@@ -31,7 +31,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint advisories bench fuzz docs build install deb rpm deps tools clean
+.PHONY: help demo test lint policy packages advisories bench fuzz docs build dist install deb rpm deps cargo-deb clean
 # cargo runs its own jobs; under `make -j` these would only queue for its lock, and for apt's.
 .NOTPARALLEL:
 
@@ -41,30 +41,40 @@ help: ## this list
 	@echo "All that compiles but demo needs Debian's $(VERBS);"
 	@echo "test, bench and deps install them."
 
-# There are no devices in it, so it does without the libraries for them. It has a directory of its
-# own, lest `make install` take it for the whole program.
+# The demo has no devices, so it is built without libibverbs. It has a target directory of its own, so
+# that `make install` never installs it.
 demo: ## watch a simulated fabric in which a cable goes bad (no InfiniBand needed)
-	cargo build $(LOCKED) --release --no-default-features --target-dir $(TARGET)/demo
-	@$(TARGET)/demo/release/fabric-exporter demo $(DEMO)
+	cargo build $(LOCKED) --profile demo --no-default-features --target-dir $(TARGET)/demo
+	@$(TARGET)/demo/demo/fabric-exporter demo $(DEMO)
 
-test: deps lint ## install what is missing and run every check and test
-	cargo test $(LOCKED) --no-default-features --lib host
-	cargo test $(LOCKED) --no-run
-	scripts/run-tests $(LOCKED)
+# Four tests at a time on two cores: a third of them waits for another program. `packages` has its own target.
+test: deps ## install what is missing and run every test
+	cargo test $(LOCKED) --workspace --no-fail-fast -- --test-threads=4
 
-lint: tools ## formatting, clippy, documentation, dependencies
+lint: ## formatting, clippy, documentation
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
+		|| rustup component add rustfmt clippy
 	cargo fmt --check
 	rustfmt --check --edition 2024 fuzz/targets/*.rs
-	cargo clippy $(LOCKED) --all-targets -- -D warnings
+	cargo clippy $(LOCKED) --workspace --all-targets --test packages -- -D warnings
 	cargo clippy $(LOCKED) --no-default-features -- -D warnings
-	@# As it is built with optimization: rustc finds out some constants otherwise then (E0391), unless it is incremental.
+	@# As built with optimization: rustc then evaluates some constants in another order (E0391), unless it is incremental.
 	CARGO_INCREMENTAL=0 cargo rustc $(LOCKED) --lib --no-default-features --profile check -- -C opt-level=3
-	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --workspace --no-deps --quiet
+
+policy: ## licenses, sources and versions of the dependencies (builds cargo-deny)
+	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)
 	cargo deny $(LOCKED) check bans licenses sources
+
+packages: deps ## build and test the Debian package and the RPM (builds cargo-deb)
+	@scripts/install-packages $(PACKERS)
+	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare-debian
+	@$(MAKE) --no-print-directory cargo-deb
+	cargo test $(LOCKED) --test packages
 
 # Apart from lint for two reasons: the advisory database comes from a git host that closed networks
 # do not reach, and its verdict on a commit changes with the day, not with the commit.
-advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
+advisories: policy ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
 bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, under load, the pages and the rules
@@ -84,12 +94,11 @@ fuzz: ## run each fuzz target for a minute (SECONDS=60, FUZZ="some targets"; SEC
 	@cargo fuzz --version 2>/dev/null | grep -qF "$(CARGO_FUZZ)" || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)
 	@CARGO_TARGET_DIR=$(TARGET) scripts/fuzz $(SECONDS) $(FUZZ)
 
-docs: ## write anew what is made from the code: man pages, completions, docs/metrics.md and other tables, examples, pictures, the API's description, alerts/compat, deploy/kubernetes
+docs: ## regenerate man pages, completions, docs/metrics.md and other tables, examples, pictures, the OpenAPI description, alerts/compat, deploy/kubernetes
 	UPDATE_DOCS=1 cargo test $(LOCKED) --lib openapi
-	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
-	UPDATE_DOCS=1 cargo test $(LOCKED) --test pages pictures
-	UPDATE_DOCS=1 cargo test $(LOCKED) --test compat files_are_made
-	UPDATE_DOCS=1 cargo test $(LOCKED) --test doctor the_example
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test web docs:: pages::pictures
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test alerting alerts:: files_are_made
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test host the_example
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test deploy manifests_are_made
 
 build: ## release build
@@ -100,25 +109,24 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	@if command -v cargo >/dev/null; then $(MAKE) --no-print-directory build; fi
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
-deb: tools build ## a Debian package, below target/debian
-	cargo deb $(LOCKED) --no-build
+dist: ## the optimized build that packages have, in target/dist
+	cargo build $(LOCKED) --profile dist
 
-rpm: build ## an RPM, below target/rpm
+deb: cargo-deb dist ## a Debian package, below target/debian
+	cargo deb $(LOCKED) --profile dist --no-build
+
+rpm: dist ## an RPM, below target/rpm
 	rpmbuild -bb --define "_topdir $(abspath $(TARGET))/rpm" --define "tree $(CURDIR)" \
-		--define "binary $(abspath $(TARGET))/release/fabric-exporter" \
+		--define "binary $(abspath $(TARGET))/dist/fabric-exporter" \
 		--define "release_version $(VERSION)" deploy/rpm/fabric-exporter.spec
 
 deps: ## install the Debian packages the tests need, and fetch the kernel they boot
-	@scripts/install-packages $(STRANGERS) $(GUEST) $(BROWSER) $(PYTHON) $(VERBS) $(PACKERS)
+	@scripts/install-packages $(STRANGERS) $(GUEST) $(BROWSER) $(PYTHON) $(VERBS)
 	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
-	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare-debian
 
-tools:
-	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
-		|| rustup component add rustfmt clippy
-	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)
-	@# Unoptimised, and without what needs liblzma: a third of the time.
+cargo-deb:
+	@# Unoptimized, and without what needs liblzma: a third of the time.
 	@cargo deb --version >/dev/null 2>&1 \
 		|| cargo install --locked --debug --no-default-features --features gzip cargo-deb@$(CARGO_DEB)
 

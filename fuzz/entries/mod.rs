@@ -1,7 +1,7 @@
 //! What is fuzzed: one entry for each kind of bytes that come from outside.
 //!
 //! An entry takes any bytes and must not panic; what else it holds them to, it asserts. They are the
-//! bodies of the targets of `cargo fuzz` (fuzz/targets), and tests/fuzz_corpus.rs runs each over its
+//! bodies of the targets of `cargo fuzz` (fuzz/targets), and tests/fabric/fuzz_corpus.rs runs each over its
 //! kept corpus without a fuzzer. So they are deterministic: what they found once they find again.
 
 // An entry says by panicking what it found.

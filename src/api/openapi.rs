@@ -1,7 +1,7 @@
 //! The description of the API (OpenAPI 3.1), made from the types that are served: openapi.json, which `make
 //! docs` writes. The types' schemas are made by tests alone, so the program carries a text and no more.
 //!
-//! That it is one, and that real answers are as it says, is tested in tests/openapi.rs.
+//! That it is one, and that real answers are as it says, is tested in tests/web/openapi.rs.
 
 use std::collections::BTreeSet;
 

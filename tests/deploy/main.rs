@@ -15,5 +15,3 @@ mod objects;
 mod pods;
 mod prometheus;
 mod schemas;
-
-use test_rig as rig;

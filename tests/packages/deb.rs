@@ -31,7 +31,7 @@ static BUILT: LazyLock<Built> = LazyLock::new(|| {
         cargo.args(["deb", "--no-build", "--locked", "--offline", "--fast", "--profile", profile]);
         cargo.args(["--deb-version", version, "--output"]).arg(&file);
         let told = tool(&mut cargo);
-        assert!(file.exists(), "cargo deb (make tools installs it): {told}");
+        assert!(file.exists(), "cargo deb (make packages installs it): {told}");
         file
     });
     Built { _dir: dir, files }

@@ -1,12 +1,11 @@
 //! MADs through the kernel's umad: between two devices of soft RoCE on one cable, the exporter's own
-//! transport at one and an agent that shares no code with it at the other (`tests/rig/umad_peer`).
+//! transport at one and an agent that shares no code with it at the other (`crates/test-rig/umad_peer`).
 //!
 //! They have each other's GIDs of link-local form, which need no address and no route. IPv4 ones
 //! would not do: the kernel gives an answer to whoever asked only if its GRH has the asker's GID, and
 //! where an IPv4 header stands in place of that the two never compare equal (`rcv_has_same_gid` of
 //! drivers/infiniband/core/mad.c, Linux 6.1).
 
-use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -104,10 +103,18 @@ impl Drop for Peers {
 fn bring_umad_peer() {
     static IN_GUEST: OnceLock<()> = OnceLock::new();
     IN_GUEST.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target itself");
+        let target = test_rig::paths::target();
         let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--example", "umad-peer", "--target-dir"])
-            .arg(target)
+            .args([
+                "build",
+                "--quiet",
+                "--package",
+                "test-rig",
+                "--example",
+                "umad-peer",
+                "--target-dir",
+            ])
+            .arg(&target)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status();
         assert!(built.expect("cargo").success(), "umad-peer does not build");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::child::{self, Running};
 use super::exporter;
-use super::{free_port, require, wait_until};
+use super::{Metrics, free_port, require, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -150,6 +150,12 @@ impl Prometheus {
         self.running.signal("HUP");
         let rules = || self.ask("rules", &[])["groups"].as_array().unwrap().len();
         wait_until(LIMIT, "Prometheus to forget its rules", || (rules() == 0).then_some(()));
+    }
+
+    /// Its metrics about itself.
+    pub fn own_metrics(&self) -> Metrics {
+        let answer = exporter::get(&self.agent, &self.address, "/metrics", &[]);
+        Metrics::parse(answer.unwrap_or_else(|error| panic!("Prometheus: {error}")).text())
     }
 
     /// What it has logged so far.

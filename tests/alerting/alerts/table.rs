@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use test_rig::rules::{Alert, path, text};
 
 const PAGE: &str = "docs/alerts.md";
-const BEGIN: &str = "<!-- made by tests/alerts: begin -->\n";
-const END: &str = "<!-- made by tests/alerts: end -->\n";
+const BEGIN: &str = "<!-- made by tests/alerting/alerts: begin -->\n";
+const END: &str = "<!-- made by tests/alerting/alerts: end -->\n";
 
 /// A summary without its templates: `{{ $labels.node }}` is *node*, and of what depends on a label the
 /// first is told.

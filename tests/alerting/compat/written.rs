@@ -13,7 +13,7 @@ fn needs(exporter: &Exporter) -> &'static str {
 pub fn rules(exporter: &Exporter) -> String {
     let mut text = format!(
         "# The metrics of {} by their names, for dashboards that ask for them.\n\
-         # Made from tests/compat/table.rs by `make docs`; docs/compatibility.md says what differs, and what it costs.\n",
+         # Made from tests/alerting/compat/table.rs by `make docs`; docs/compatibility.md says what differs, and what it costs.\n",
         exporter.title
     );
     if !needs(exporter).is_empty() {
@@ -48,7 +48,7 @@ fn push_rule(text: &mut String, rule: &Rule) {
 const INTRODUCTION: &str = "\
 # Other exporters' names
 
-Made from `tests/compat/table.rs` by `make docs`; a test fails while the two differ.
+Made from `tests/alerting/compat/table.rs` by `make docs`; a test fails while the two differ.
 
 Dashboards, and alerts, that a site has for another exporter go on with this one: recording rules in
 `alerts/compat/` give its metrics their names and labels, made from ours. They are for going over

@@ -4,9 +4,6 @@ use std::time::Duration;
 
 use test_rig::Exporter;
 
-/// So many times as fast as ours goes the time in these fabrics, and in everything that watches them.
-pub const PACE: u32 = 10;
-
 /// When trouble begins in a fabric, by its own clock.
 pub const ONSET: Duration = Duration::from_secs(120);
 
@@ -123,8 +120,8 @@ pub const SCENES: [Scene; 13] = [
 ];
 
 impl Scene {
-    /// An exporter that watches it at the default intervals, by its clock.
-    pub fn watch(&self) -> Exporter {
+    /// An exporter that watches it at the default intervals, with its clock accelerated by `pace`.
+    pub fn watch(&self, pace: u32) -> Exporter {
         let [switch, hca] = self.devices;
         let scenario = format!(
             "fabric: {{fat-tree: {{hosts: 16, radix: 8, down: 4, up: 4, switch: {switch}, hca: {hca}}}}}\n{}\n",
@@ -139,7 +136,7 @@ impl Scene {
             "--fabric.details".into(),
         ];
         if !self.flags.iter().any(|flag| flag.starts_with("--clock")) {
-            flags.push(format!("--clock={PACE}"));
+            flags.push(format!("--clock={pace}"));
         }
         flags.extend(self.flags.iter().map(|&flag| flag.to_owned()));
         if !self.flags.iter().any(|flag| flag.starts_with("--history.file")) {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::verdicts::cases::Case;
 use crate::verdicts::watch::Outcome;
 
-const BEGIN: &str = "<!-- made by tests/verdicts: begin -->\n";
-const END: &str = "<!-- made by tests/verdicts: end -->\n";
+const BEGIN: &str = "<!-- made by tests/fabric/verdicts: begin -->\n";
+const END: &str = "<!-- made by tests/fabric/verdicts: end -->\n";
 
 fn after(found: Option<Duration>) -> String {
     match found.map(|found| found.as_secs()) {

@@ -1,4 +1,4 @@
-// Is answers.json's document one of OpenAPI 3.1, and are its answers as that says? Run by tests/openapi.rs.
+// Is answers.json's document one of OpenAPI 3.1, and are its answers as that says? Run by tests/web/openapi.rs.
 import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import Ajv from "ajv/dist/2020.js";
