@@ -1,4 +1,4 @@
-//! Somebody who is asked by HTTP, an exporter or a Prometheus: the address, and what opens its door.
+//! HTTP client of exporters and Prometheus servers: the address and the credentials.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,25 +6,32 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use clap::Args;
 use rustls::crypto::ring;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
-/// What opens the door of who is asked.
-#[derive(Clone, Debug, Default)]
+/// Credentials for a server.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "named as the flags")]
 pub struct Access {
-    /// Headers that go with each question.
+    /// Headers of each request.
+    #[arg(skip)]
     pub headers: Vec<(String, String)>,
-    /// A file with the CAs that are trusted, instead of the system's.
+    /// PEM file with the CAs that are trusted where an https:// address is asked [default: the system's]
+    #[arg(long = "source.ca-file", value_name = "FILE", global = true)]
     pub ca_file: Option<PathBuf>,
-    /// A file with the certificate that is shown.
+    /// PEM file with the certificate that is shown to who is asked
+    #[arg(long = "source.cert-file", value_name = "FILE", global = true)]
     pub cert_file: Option<PathBuf>,
-    /// A file with its key.
+    /// PEM file with the key of that certificate
+    #[arg(long = "source.key-file", value_name = "FILE", global = true)]
     pub key_file: Option<PathBuf>,
-    /// A file with the password of the user that stands in the address.
+    /// File with the password of the user that stands in the address, as in https://USER@HOST:10315
+    #[arg(long = "source.password-file", value_name = "FILE", global = true)]
     pub password_file: Option<PathBuf>,
 }
 
-/// Somebody at an address.
+/// A server.
 #[derive(Clone, Debug)]
 pub struct Remote {
     base: String,
@@ -33,8 +40,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Reads an address such as `http://user@host:9090/prefix`, and the files that open its door. An answer
-    /// takes `limit` at most, and until somebody is there at all `connect`.
+    /// Parses an address such as `http://user@host:9090/prefix`, and reads the files of the credentials. A
+    /// connection takes `connect` at most, and a request `limit`.
     pub fn new(
         url: &str,
         access: &Access,
@@ -62,7 +69,7 @@ impl Remote {
             .http_status_as_error(false)
             .timeout_connect(Some(connect))
             .timeout_global(Some(limit))
-            // Who is asked is within; proxies lead outside.
+            // Servers are on the site's network, not behind a proxy.
             .proxy(None)
             .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")));
         if scheme == "https" {
@@ -71,25 +78,25 @@ impl Remote {
         Ok(Remote { base, headers, agent: config.build().into() })
     }
 
-    /// Its address, without what is secret.
+    /// Its address, without the password.
     pub fn name(&self) -> &str {
         &self.base
     }
 
-    /// A question for a path below its address.
+    /// A GET of a path below its address.
     pub fn get(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
         let request = self.agent.get(format!("{}{path}", self.base));
         self.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
     }
 
-    /// The same, with what is asked in a form.
+    /// A POST to a path below its address.
     pub fn post(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithBody> {
         let request = self.agent.post(format!("{}{path}", self.base));
         self.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
     }
 }
 
-/// The header of a basic login, if there is a user.
+/// The header of basic authentication, if there is a user.
 fn login(
     user: Option<&str>,
     password_file: Option<&Path>,
@@ -102,15 +109,15 @@ fn login(
                     .into(),
             );
         }
-        (Some(user), None) => decoded(user),
+        (Some(user), None) => decode(user),
         (Some(user), Some(_)) if user.contains(':') => {
             return Err("--source.password-file: the address has a password, too".into());
         }
         (Some(user), Some(file)) => {
-            let user = decoded(user);
+            let user = decode(user);
             let password =
                 String::from_utf8_lossy(&read(file, "--source.password-file")?).into_owned();
-            // An editor ends the line.
+            // Editors end the last line.
             format!("{user}:{}", password.trim_end_matches(['\r', '\n']))
         }
     };
@@ -118,17 +125,9 @@ fn login(
     Ok(Some(("Authorization".into(), format!("Basic {}", BASE64_STANDARD.encode(user)))))
 }
 
-/// What an address says, with `%20` and the like as what they stand for.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let digits = behind.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let byte = digits.filter(|_| *first == b'%').and_then(|it| u8::from_str_radix(it, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = behind.get(2..).filter(|_| byte.is_some()).unwrap_or(behind);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Decodes `%20` and the like.
+fn decode(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 fn read(file: &Path, flag: &str) -> Result<Vec<u8>, String> {
@@ -138,7 +137,7 @@ fn read(file: &Path, flag: &str) -> Result<Vec<u8>, String> {
 fn tls(access: &Access) -> Result<TlsConfig, String> {
     let mut config = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
-        // There is one alone in the program; which, rustls would have to be told for the whole of it.
+        // The program has no process-wide provider.
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
     if let Some(file) = &access.ca_file {
         config =

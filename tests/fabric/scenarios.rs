@@ -138,8 +138,8 @@ fn the_page_tells_the_defaults() {
     let said = Scenario::parse(said, text).unwrap().resolve(&Overrides::default()).unwrap();
     let usual = usual.resolve(&Overrides::default()).unwrap();
     assert_eq!(
-        (said.seed, said.way, &said.local_ports),
-        (usual.seed, usual.way, &usual.local_ports)
+        (said.seed, said.delivery, &said.local_ports),
+        (usual.seed, usual.delivery, &usual.local_ports)
     );
     assert_eq!((&said.sm_ports, &said.actions), (&usual.sm_ports, &usual.actions));
     assert_eq!(said.net, usual.net);

@@ -109,7 +109,7 @@ fn ports(source: &dyn Source, what: &str, called: &str) -> Result<Vec<model::Por
 
 /// A line for a terminal: names come from the fabric, and must not move anybody's cursor.
 fn tame(text: &str) -> String {
-    text.chars().map(super::links::tame).collect()
+    super::printable(text)
 }
 
 /// Values as JSON, for programs.

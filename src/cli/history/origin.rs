@@ -8,7 +8,7 @@ use crate::history_sources::Api;
 use crate::history_sources::prometheus::Prometheus;
 use fabric_history::{Reader, Source};
 
-use crate::cli::access::AccessArgs;
+use crate::remote::Access;
 
 use super::{Exit, Fatal, unreadable};
 
@@ -30,7 +30,7 @@ pub struct OriginArgs {
     #[arg(long = "source.header", value_name = "NAME: VALUE", global = true, value_parser = header)]
     header: Vec<(String, String)>,
     #[command(flatten)]
-    access: AccessArgs,
+    access: Access,
 }
 
 /// Who has the file.
@@ -65,9 +65,8 @@ impl OriginArgs {
                 Ok(File::Here(Reader::open(file).map_err(|error| unreadable(error.into()))?))
             }
             (None, Some(url)) => {
-                let access = self.access.with(Vec::new());
-                let api =
-                    Api::new(url, &access).map_err(|error| usage(format!("--url: {error}")))?;
+                let api = Api::new(url, &self.access)
+                    .map_err(|error| usage(format!("--url: {error}")))?;
                 Ok(File::There(api))
             }
             // What is wrong is said as for the others.
@@ -90,13 +89,13 @@ impl OriginArgs {
                 Ok(Box::new(reader))
             }
             (None, Some(url), None) => {
-                let access = self.access.with(Vec::new());
-                let api =
-                    Api::new(&url, &access).map_err(|error| usage(format!("--url: {error}")))?;
+                let api = Api::new(&url, &self.access)
+                    .map_err(|error| usage(format!("--url: {error}")))?;
                 Ok(Box::new(api))
             }
             (None, None, Some(url)) => {
-                let source = Prometheus::new(&url, &self.access.with(self.header))
+                let access = Access { headers: self.header, ..self.access };
+                let source = Prometheus::new(&url, &access)
                     .map_err(|error| usage(format!("--source: {error}")))?;
                 Ok(Box::new(source))
             }

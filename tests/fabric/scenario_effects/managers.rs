@@ -102,8 +102,8 @@ fn where_the_only_manager_is_gone_there_is_none_and_its_return_is_no_change() {
         (20, Action::SetSignal { port, up: false }, Action::SetSignal { port, up: true }),
         (
             100,
-            Action::SetPower { node: run.net().port(end).node, on: false },
-            Action::SetPower { node: run.net().port(end).node, on: true },
+            Action::SetPower { node: run.net().port(port).node, on: false },
+            Action::SetPower { node: run.net().port(port).node, on: true },
         ),
     ] {
         run.simulated.act(gone);

@@ -31,10 +31,10 @@ const KINDS: u8 = 25;
 /// for good tells little.
 pub struct Unrest {
     net: Net,
-    way: MadDelivery,
+    delivery: MadDelivery,
     /// Where the exporter and the subnet manager sit. Their nodes stay: without the one nobody asks,
     /// without the other nobody that trained anew is given a LID.
-    seats: Vec<PortId>,
+    local_ports: Vec<PortId>,
     hosts: Vec<PortId>,
     /// In how many turns something ends.
     ends: Vec<(u32, Action)>,
@@ -52,8 +52,8 @@ impl Unrest {
             |port: &PortId| net.node_of(*port).kind == NodeKind::Ca && net.port(*port).number > 0;
         Unrest {
             hosts: net.port_ids().filter(is_host).collect(),
-            way: story.delivery,
-            seats: story.local_ports.iter().chain(&story.sm_ports).copied().collect(),
+            delivery: story.delivery,
+            local_ports: story.local_ports.iter().chain(&story.sm_ports).copied().collect(),
             ends: Vec::new(),
             flowing: [false; 3],
             reshaped: false,
@@ -193,7 +193,7 @@ impl Unrest {
                 self.tally.clears_repeated += 1;
             }
             18 | 19 => {
-                if self.local_ports.iter().any(|seat| self.net.port(*seat).node == node) {
+                if self.local_ports.iter().any(|port| self.net.port(*port).node == node) {
                     return;
                 }
                 let behavior = [
@@ -207,8 +207,8 @@ impl Unrest {
                 self.tally.silences += 1;
             }
             20 => {
-                let begin = Action::SetDelivery(MadDelivery { loss: 0.3 * strength, ..self.way });
-                self.for_a_while(when, actions, (begin, Action::SetDelivery(self.way)));
+                let begin = Action::SetDelivery(MadDelivery { loss: 0.3 * strength, ..self.delivery });
+                self.for_a_while(when, actions, (begin, Action::SetDelivery(self.delivery)));
                 self.tally.losses += 1;
             }
             21 => {
@@ -238,7 +238,7 @@ impl Unrest {
     }
 
     fn reboot(&mut self, node: NodeId, when: (f64, u32), actions: &mut Vec<(f64, Action)>) {
-        if self.local_ports.iter().any(|seat| self.net.port(*seat).node == node) {
+        if self.local_ports.iter().any(|port| self.net.port(*port).node == node) {
             return;
         }
         let [off, on] = [false, true].map(|on| Action::SetPower { node, on });

@@ -1,4 +1,4 @@
-//! What the settings make of the process's needs, once all is open.
+//! The files and devices that the process needs after its start, by its settings.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,7 @@ use crate::config::Settings;
 use crate::sandbox::confine::Needs;
 use exporter_web::config::Sources;
 
-/// What `libibverbs`, which looks for its drivers when the first device is there, reads besides
-/// devices and sysfs.
+/// What `libibverbs` reads besides devices and sysfs: it loads its drivers when the first device appears.
 const LIBRARIES: [&str; 8] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
@@ -19,15 +18,15 @@ const LIBRARIES: [&str; 8] = [
     "/usr/lib64",
 ];
 
-/// For times of day, and for SQLite's and the hash tables' seeds.
+/// Time zones, and the seeds of SQLite and hash tables.
 const ALWAYS: [&str; 3] = ["/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom"];
 
-/// What a program with these settings goes on to need, with these files of its web config, and with this
-/// folder that goes with it.
-pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) -> Needs {
+/// The needs of a process with these settings, these files of its web config, and a temporary folder that it
+/// removes at its end.
+pub fn needs(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path>) -> Needs {
     let mut read: Vec<PathBuf> = ALWAYS.map(PathBuf::from).into();
     read.push(settings.procfs.clone());
-    // What is read again, and may have been replaced by then.
+    // Files that are reloaded, and may have been replaced by then.
     let files = settings.fabrics.iter().flat_map(|fabric| {
         [&fabric.node_name_map, &fabric.m_key_file, &fabric.maintenance_file].into_iter().flatten()
     });
@@ -38,8 +37,8 @@ pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) ->
     let events = settings.host.as_ref().is_some_and(|host| host.events);
     read.push(settings.sysfs.clone());
     if events || !settings.fabrics.is_empty() {
-        // Not /dev/infiniband alone: it goes with its last device, and the one that comes back with a
-        // driver is another folder. Which devices a user may open is up to /dev itself.
+        // Not only /dev/infiniband: it disappears with its last device, and returns with a driver as another
+        // folder. The permissions in /dev decide which devices the process may open.
         devices.push("/dev".into());
     }
     if events {
@@ -47,21 +46,21 @@ pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) ->
     }
     let history = settings.history.iter();
     let write = history.flat_map(|history| folders_of(&history.file)).collect();
-    let empty = goes.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
+    let empty = temporary.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
     Needs { read, files, write, empty, devices }
 }
 
-/// The folders of those folders on the way to a file that are links, as in `certs/current/server.pem`: such
-/// a one may lead to its neighbour tomorrow.
+/// The folders that contain a symbolic link to a folder in a file's path, such as `certs` in
+/// `certs/current/server.pem`: the link may lead to a neighbor later.
 fn folders_of_links(file: &Path) -> Vec<PathBuf> {
     let Ok(file) = std::path::absolute(file) else { return Vec::new() };
     let links = file.ancestors().skip(1).filter(|folder| folder.is_symlink());
-    // Not / and the likes of /var, for the sake of /var/run: that would be half of the host.
+    // Not / and /var (for /var/run): that would be half of the host.
     let holders = links.filter_map(Path::parent).filter(|holder| holder.components().count() > 2);
     holders.map(Path::to_owned).collect()
 }
 
-/// The folder of a file: where it is named, and where it really is.
+/// The folder of a file as named, and its real one.
 fn folders_of(file: &Path) -> Vec<PathBuf> {
     let folder = |file: &Path| match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -76,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_is_a_link_may_lead_to_its_neighbour() {
+    fn parent_of_a_linked_folder_is_needed() {
         let dir = tempfile::tempdir().unwrap();
         let certs = dir.path().join("certs");
         std::fs::create_dir_all(certs.join("1")).unwrap();
