@@ -17,7 +17,8 @@ pub struct Access {
     /// Headers of each request.
     #[arg(skip)]
     pub headers: Vec<(String, String)>,
-    /// PEM file with the CAs that are trusted where an https:// address is asked [default: the system's]
+    /// PEM file with the CAs that are trusted where an https:// address is asked [default: the
+    /// system's]
     #[arg(long = "source.ca-file", value_name = "FILE", global = true)]
     pub ca_file: Option<PathBuf>,
     /// PEM file with the certificate that is shown to who is asked
@@ -40,8 +41,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Parses an address such as `http://user@host:9090/prefix`, and reads the files of the credentials. A
-    /// connection takes `connect` at most, and a request `limit`.
+    /// Parses an address such as `http://user@host:9090/prefix`, and reads the files of the
+    /// credentials. A connection takes `connect` at most, and a request `limit`.
     pub fn new(
         url: &str,
         access: &Access,

@@ -113,8 +113,8 @@ pub struct CheckedFile {
     pub warnings: Vec<String>,
 }
 
-/// Checks all files that the settings name, also those that no collector needs: site files, the web config
-/// file and the history's path. Each has a time limit: a file system may hang.
+/// Checks all files that the settings name, also those that no collector needs: site files, the web
+/// config file and the history's path. Each has a time limit: a file system may hang.
 pub fn check_files(settings: &Settings) -> Vec<CheckedFile> {
     let site = settings.site_files.iter().map(|(kind, path)| {
         let kind = *kind;

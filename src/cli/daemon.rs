@@ -38,8 +38,8 @@ use ib_umad::pulse::Pulse;
 use super::shutdown::{ExitGuard, ShutdownSignals};
 use super::{Exit, Fatal, sandbox_needs};
 
-/// How long the end waits for monitors. They need a second at most, except with a device that hangs, or
-/// a simulated fabric of thousands of hosts in which much happens at once.
+/// How long the end waits for monitors. They need a second at most, except with a device that
+/// hangs, or a simulated fabric of thousands of hosts in which much happens at once.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long the end waits for responses that are being sent. Most need a millisecond.
@@ -139,8 +139,8 @@ impl<'a> Daemon<'a> {
         Ok(Some(Worker { thread: "history".into(), run, wake: None }))
     }
 
-    /// The monitor of the host's own devices. It also sends the events of their links to the monitors of
-    /// fabrics.
+    /// The monitor of the host's own devices. It also sends the events of their links to the
+    /// monitors of fabrics.
     pub fn host(
         &mut self,
         host: &HostSettings,
@@ -163,8 +163,8 @@ impl<'a> Daemon<'a> {
         }
     }
 
-    /// Runs until a signal, or until a thread ends unexpectedly. `announce` gets the addresses, such as
-    /// `http://127.0.0.1:10315`, once the server listens.
+    /// Runs until a signal, or until a thread ends unexpectedly. `announce` gets the addresses,
+    /// such as `http://127.0.0.1:10315`, once the server listens.
     pub fn run(
         mut self,
         mut workers: Vec<Worker>,
@@ -184,8 +184,8 @@ impl<'a> Daemon<'a> {
             ));
         }
         workers.extend(self.recorder()?);
-        // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are small; a
-        // second thread is for requests that wait behind those of a fabric.
+        // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are
+        // small; a second thread is for requests that wait behind those of a fabric.
         let sweeps = !self.settings.fabrics.is_empty();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(if sweeps { 2 } else { 1 })
@@ -355,18 +355,18 @@ fn site(settings: &Settings, latest: &Latest, process: &Process) -> Site {
     Site::new(latest.clone(), process.clone(), &settings.telemetry_path).with_history(history)
 }
 
-/// Lowers the priority of this thread, which serves or renders, below that of sweeps: sweeps have to be on
-/// time, whatever the number of requests. A nice value of 15 is 36 of the usual weight of 1,024 (the
-/// kernel's sched_prio_to_weight): two such threads take 7 % of a processor that a sweep needs, too. 10
-/// would be 18 %, and with 19 (1.5 % each) a scrape on a busy host would be late. Without sweeps the
-/// priority stays: a compute host is busy for days, and has to be scraped, too.
+/// Lowers the priority of this thread, which serves or renders, below that of sweeps: sweeps have
+/// to be on time, whatever the number of requests. A nice value of 15 is 36 of the usual weight of
+/// 1,024 (the kernel's sched_prio_to_weight): two such threads take 7 % of a processor that a sweep
+/// needs, too. 10 would be 18 %, and with 19 (1.5 % each) a scrape on a busy host would be late.
+/// Without sweeps the priority stays: a compute host is busy for days, and has to be scraped, too.
 fn lower_priority() {
     // Linux changes this thread only; where that is not allowed all threads are equal.
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
-/// Renders each published state, off the server's threads. The newest state is always next; one that is
-/// replaced while another is rendered is skipped.
+/// Renders each published state, off the server's threads. The newest state is always next; one
+/// that is replaced while another is rendered is skipped.
 async fn render(mut seen: watch::Receiver<Board>, latest: watch::Sender<Arc<Exposition>>) {
     while seen.changed().await.is_ok() {
         let board = seen.borrow_and_update().clone();
@@ -378,9 +378,9 @@ async fn render(mut seen: watch::Receiver<Board>, latest: watch::Sender<Arc<Expo
     }
 }
 
-/// Raises the soft limit of descriptors to the hard limit. A device of this host takes eight with its
-/// interface and its events, and a host may have hundreds of virtual functions. The usual 1,024 are for
-/// programs that use select().
+/// Raises the soft limit of descriptors to the hard limit. A device of this host takes eight with
+/// its interface and its events, and a host may have hundreds of virtual functions. The usual 1,024
+/// are for programs that use select().
 fn raise_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -52,8 +52,8 @@ pub struct DemoArgs {
     /// Let the story unfold so many times as fast; rates stay as they are
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     speedup: f64,
-    /// Let the simulated clock run so many times as fast as ours: the story, the counters, the sweeps
-    /// and what is made of them; times in metrics run ahead with it
+    /// Let the simulated clock run so many times as fast as ours: the story, the counters, the
+    /// sweeps and what is made of them; times in metrics run ahead with it
     #[arg(long, value_name = "X", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     clock: u32,
     #[command(flatten)]
@@ -125,8 +125,9 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     run_daemon(daemon, resolved, &about, args.clock, signals)
 }
 
-/// The history of a demo: pages show more with one. Without a file of the user's it is in a temporary folder,
-/// which is removed when the second value is dropped. If there can be no such folder, there is no history.
+/// The history of a demo: pages show more with one. Without a file of the user's it is in a
+/// temporary folder, which is removed when the second value is dropped. If there can be no such
+/// folder, there is no history.
 fn with_history(history: HistoryOptions) -> (HistoryOptions, Option<TempDir>) {
     if history.file.is_some() {
         return (history, None);

@@ -114,7 +114,8 @@ fn mark(level: Level) -> &'static str {
     }
 }
 
-/// After a wider name the finding is in the next line, so that one long name does not widen the column.
+/// After a wider name the finding is in the next line, so that one long name does not widen the
+/// column.
 const MAX_NAME_WIDTH: usize = 28;
 
 /// The findings as text: a paragraph for each subject, and what to do first.

@@ -72,8 +72,8 @@ impl Fatal {
     }
 }
 
-/// A text without what would move a terminal's cursor or change the direction of the text: names come from
-/// devices and from the network.
+/// A text without what would move a terminal's cursor or change the direction of the text: names
+/// come from devices and from the network.
 fn printable(text: &str) -> String {
     text.chars().map(printable_char).collect()
 }

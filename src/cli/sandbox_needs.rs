@@ -6,7 +6,8 @@ use crate::config::Settings;
 use crate::sandbox::confine::Needs;
 use exporter_web::config::Sources;
 
-/// What `libibverbs` reads besides devices and sysfs: it loads its drivers when the first device appears.
+/// What `libibverbs` reads besides devices and sysfs: it loads its drivers when the first device
+/// appears.
 const LIBRARIES: [&str; 8] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
@@ -21,8 +22,8 @@ const LIBRARIES: [&str; 8] = [
 /// Time zones, and the seeds of SQLite and hash tables.
 const ALWAYS: [&str; 3] = ["/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom"];
 
-/// The needs of a process with these settings, these files of its web config, and a temporary folder that it
-/// removes at its end.
+/// The needs of a process with these settings, these files of its web config, and a temporary
+/// folder that it removes at its end.
 pub fn needs(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path>) -> Needs {
     let mut read: Vec<PathBuf> = ALWAYS.map(PathBuf::from).into();
     read.push(settings.procfs.clone());
@@ -37,8 +38,8 @@ pub fn needs(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path
     let events = settings.host.as_ref().is_some_and(|host| host.events);
     read.push(settings.sysfs.clone());
     if events || !settings.fabrics.is_empty() {
-        // Not only /dev/infiniband: it disappears with its last device, and returns with a driver as another
-        // folder. The permissions in /dev decide which devices the process may open.
+        // Not only /dev/infiniband: it disappears with its last device, and returns with a driver
+        // as another folder. The permissions in /dev decide which devices the process may open.
         devices.push("/dev".into());
     }
     if events {

@@ -5,8 +5,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::{Exit, Fatal};
 
-/// Handlers of SIGTERM and SIGINT. Until they are installed the signals end the program at once; from
-/// then on it has time to clean up.
+/// Handlers of SIGTERM and SIGINT. Until they are installed the signals end the program at once;
+/// from then on it has time to clean up.
 #[derive(Debug)]
 pub struct ShutdownSignals {
     terminate: Signal,
@@ -17,7 +17,8 @@ impl ShutdownSignals {
     /// Installs the handlers. A signal before the first [`recv`](Self::recv) is kept.
     pub fn install() -> Result<Self, Fatal> {
         let failed = |error| Fatal::new(Exit::Failed, format!("SIGTERM, SIGINT: {error}"));
-        // They are for the whole process: any later runtime receives them. This one starts no thread.
+        // They are for the whole process: any later runtime receives them. This one starts no
+        // thread.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
         let runtime = runtime.map_err(failed)?;
         let _within = runtime.enter();

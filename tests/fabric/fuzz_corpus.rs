@@ -1,5 +1,5 @@
-//! What fuzzing has found of interest is looked at again, without a fuzzer: each kept input goes through
-//! the entry that it was kept for, which must not panic, and its assertions hold.
+//! What fuzzing has found of interest is looked at again, without a fuzzer: each kept input goes
+//! through the entry that it was kept for, which must not panic, and its assertions hold.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../fuzz/entries/mod.rs"]

@@ -101,7 +101,8 @@ fn a_prometheus_scrapes_it() {
     let sum = prometheus.number("sum(infiniband_port_symbol_errors_total)");
     assert_eq!(sum, Some(f64::from(expected)));
     assert_eq!(prometheus.number("sum(up)"), Some(1.0));
-    // What the metrics are and what they are called came over, too: the negotiated format is OpenMetrics.
+    // What the metrics are and what they are called came over, too: the negotiated format is
+    // OpenMetrics.
     let name = "infiniband_port_symbol_errors";
     let metadata = prometheus.ask("metadata", &[("metric", name)]);
     assert_eq!(metadata[name][0]["type"], "counter", "{metadata}");
@@ -531,8 +532,8 @@ fn strangers_read_the_simulator_as_they_read_ibsim() {
         // Which looks at each MAD of the capture, too: nothing but Get and its answers.
         assert!(exporter.stop().success());
         let mads = assert_capture_dissected(&exporter);
-        // The ten hosts are asked for the narrow counters, too: an HCA may leave 64-bit ones at 0. A switch
-        // that keeps its errors in 64 bits is not.
+        // The ten hosts are asked for the narrow counters, too: an HCA may leave 64-bit ones at 0.
+        // A switch that keeps its errors in 64 bits is not.
         let errors = values(&mads, "portcounters.symbolerrorcounter");
         assert_eq!(errors, (100..110).collect());
         assert_eq!(values(&mads, "nodeinfo.nodeguid").len(), 15);

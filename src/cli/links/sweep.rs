@@ -65,8 +65,8 @@ pub fn sweep(settings: &Settings, duration: Duration) -> Result<Vec<Arc<Observat
     swept
 }
 
-/// The settings of a fabric for a single run. Counters are not cleared: their values would be lost with this
-/// process, and be missing in the totals of a running exporter.
+/// The settings of a fabric for a single run. Counters are not cleared: their values would be lost
+/// with this process, and be missing in the totals of a running exporter.
 fn for_single_run(fabric: &FabricSettings, duration: Duration) -> FabricSettings {
     let interval = fabric.interval.min(longest_interval(duration));
     FabricSettings { interval, clear_saturated: false, ..fabric.clone() }

@@ -53,8 +53,8 @@ pub fn write(
     Ok(())
 }
 
-/// Narrows the widest column, one character at a time, until all fit or none can be narrower. The verdict
-/// column keeps its width.
+/// Narrows the widest column, one character at a time, until all fit or none can be narrower. The
+/// verdict column keeps its width.
 fn fit(widths: &mut [usize], most: usize) {
     let gaps = GAP.len() * widths.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > most {
@@ -136,8 +136,8 @@ fn counts(link: &Link) -> String {
     counts.join("; ")
 }
 
-/// A saturated counter has a `+`. Corrected symbols are normal and many on links with four-level signals: only
-/// `--json` has them.
+/// A saturated counter has a `+`. Corrected symbols are normal and many on links with four-level
+/// signals: only `--json` has them.
 fn counts_of(end: &End) -> String {
     let counters = end.counters.iter().filter(|(name, _)| !name.starts_with("fec_corrected_"));
     let counts = counters.map(|(name, count)| {
