@@ -13,23 +13,23 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
-use ib_fabric::collect::agents::Agents;
+use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
-use ib_fabric::names::NodeNames;
+use ib_fabric::names::NodeNameMap;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_health::congestion::wait;
 use ib_health::totals::PortTotals;
 use ib_health::{Findings, HealthSettings, Judge};
-use ib_mad::pma::Extras;
+use ib_mad::pma::OptionalCounters;
 use ib_mad::{Counter, Moment};
 use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
-use ib_umad::Wire;
-use ib_umad::pace::Pace;
-use ib_umad::transactor::Transactor;
-use ib_umad::walk::{Walk, drive};
+use ib_umad::MadTransport;
+use ib_umad::client::SendConfig;
+use ib_umad::client::MadClient;
+use ib_umad::query::{QueryPlan, run};
 use measure::{median, pin};
 use peak_alloc::PeakAlloc;
 
@@ -78,22 +78,22 @@ impl Read {
         let seat = story.local_ports[0];
         let time = SimClock::Virtual { began: SystemTime::UNIX_EPOCH };
         let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
-        let mut transactor = Transactor::new(Pace::default());
-        let mut go = |walk: &mut dyn FnMut(&mut Transactor, &mut SimTransport)| {
+        let mut client = MadClient::new(SendConfig::default());
+        let mut go = |walk: &mut dyn FnMut(&mut MadClient, &mut SimTransport)| {
             let next = wire.now() + INTERVAL;
-            walk(&mut transactor, &mut wire);
+            walk(&mut client, &mut wire);
             wire.receive(next).unwrap();
         };
         let mut discovery = Discovery::new();
-        go(&mut |transactor, wire| walk(&mut discovery, transactor, wire));
+        go(&mut |client, wire| walk(&mut discovery, client, wire));
         let fabric =
-            Arc::new(discovery.finish().assemble(&NodeNames::default(), Moment::default(), None));
-        let mut agents = Agents::new(Extras { fec: true, ..Extras::default() });
+            Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
+        let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
         let mut sweeps = Vec::new();
         for _ in 0..3 {
-            go(&mut |transactor, wire| {
+            go(&mut |client, wire| {
                 let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
-                walk(&mut sweep, transactor, wire);
+                walk(&mut sweep, client, wire);
                 sweeps.push(sweep.finish().snapshot);
             });
         }
@@ -155,8 +155,8 @@ impl Read {
     }
 }
 
-fn walk(walk: &mut impl Walk, transactor: &mut Transactor, wire: &mut SimTransport) {
-    drive(walk, transactor, wire, &AtomicBool::new(false)).unwrap();
+fn walk(walk: &mut impl QueryPlan, client: &mut MadClient, wire: &mut SimTransport) {
+    drive(walk, client, wire, &AtomicBool::new(false)).unwrap();
 }
 
 /// Errors that a port has counted after so many sweeps.

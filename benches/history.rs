@@ -27,7 +27,7 @@ use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Reader, Recorder, Source};
 use fabric_observation::{Observation, Recording};
 use ib_fabric::Snapshot;
-use ib_mad::counter::Kind;
+use ib_mad::counter::CounterKind;
 use ib_mad::{Counter, Moment};
 use measure::{median, pin};
 use peak_alloc::PeakAlloc;
@@ -83,19 +83,19 @@ fn go_on(snapshot: &mut Snapshot, noise: &mut Noise) {
             let Some(total) = reading.get(counter) else { continue };
             let more = match (counter.row().kind, counter) {
                 // Up to 50 GB/s for 15 s, in words of four bytes, and packets of some KB.
-                (Kind::Traffic, Counter::XmitData | Counter::RcvData) if is_busy => {
+                (CounterKind::Traffic, Counter::XmitData | Counter::RcvData) if is_busy => {
                     noise.below(187_500_000_000)
                 }
-                (Kind::Traffic, Counter::MulticastXmitPkts | Counter::MulticastRcvPkts)
+                (CounterKind::Traffic, Counter::MulticastXmitPkts | Counter::MulticastRcvPkts)
                     if is_busy =>
                 {
                     noise.below(100)
                 }
-                (Kind::Traffic, _) if is_busy => noise.below(200_000_000),
+                (CounterKind::Traffic, _) if is_busy => noise.below(200_000_000),
                 (_, Counter::XmitWait | Counter::FecCorrectedBlocks) if is_busy => {
                     noise.below(1 << 20)
                 }
-                (Kind::Error, Counter::SymbolErrors) if is_bad => 1 + noise.below(50),
+                (CounterKind::Error, Counter::SymbolErrors) if is_bad => 1 + noise.below(50),
                 _ => 0,
             };
             reading.set(counter, total + more);

@@ -17,20 +17,20 @@ use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::server::Site;
 use fabric_observation::Observation;
-use ib_fabric::collect::agents::Agents;
+use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
-use ib_fabric::names::NodeNames;
+use ib_fabric::names::NodeNameMap;
 use ib_health::{HealthSettings, Judge, Verdict};
 use ib_mad::Moment;
-use ib_mad::pma::Extras;
+use ib_mad::pma::OptionalCounters;
 use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
-use ib_umad::Wire;
-use ib_umad::pace::Pace;
-use ib_umad::transactor::Transactor;
-use ib_umad::walk::drive;
+use ib_umad::MadTransport;
+use ib_umad::client::SendConfig;
+use ib_umad::client::MadClient;
+use ib_umad::query::run;
 use measure::median;
 
 /// The tree of 10,000 hosts of the scale benchmark, with a bad cable.
@@ -54,19 +54,19 @@ fn observed() -> Observation {
     let seat = story.local_ports[0];
     let time = SimClock::Virtual { began: SystemTime::now() };
     let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
-    let mut transactor = Transactor::new(Pace::default());
+    let mut client = MadClient::new(SendConfig::default());
     let stop = AtomicBool::new(false);
     let mut discovery = Discovery::new();
-    drive(&mut discovery, &mut transactor, &mut wire, &stop).unwrap();
+    drive(&mut discovery, &mut client, &mut wire, &stop).unwrap();
     let fabric =
-        Arc::new(discovery.finish().assemble(&NodeNames::default(), Moment::default(), None));
-    let mut agents = Agents::new(Extras { fec: true, ..Extras::default() });
+        Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
+    let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
     let mut judge = Judge::new(HealthSettings::default());
     let mut observation = Observation { fabric: "default".into(), ..Observation::default() };
     for _ in 0..3 {
         let next = wire.now() + INTERVAL;
         let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
-        drive(&mut sweep, &mut transactor, &mut wire, &stop).unwrap();
+        drive(&mut sweep, &mut client, &mut wire, &stop).unwrap();
         let mut snapshot = sweep.finish().snapshot;
         observation.findings = judge.judge(&mut snapshot);
         observation.snapshot = Some(snapshot);

@@ -31,8 +31,8 @@ use ib_mad::moment::Anchor;
 use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
-use ib_umad::stats::Outcome;
-use ib_umad::{Parcel, Received, SendError, Wire, WireError};
+use ib_umad::stats::MadOutcome;
+use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 use measure::median;
 use peak_alloc::PeakAlloc;
 use tokio::sync::watch;
@@ -129,7 +129,7 @@ impl Timed {
     }
 }
 
-impl Wire for Timed {
+impl MadTransport for Timed {
     fn now(&self) -> Moment {
         self.wire.now()
     }
@@ -138,14 +138,14 @@ impl Wire for Timed {
         self.wire.anchor()
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+    fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         let began = Instant::now();
         let sent = self.wire.send(parcel);
         self.took(began);
         sent
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         let began = Instant::now();
         let received = self.wire.receive(until)?;
         // A wait in vain is the rest between two sweeps.
@@ -213,7 +213,7 @@ fn measure(size: Size) -> Cost {
         let took = render.elapsed().as_secs_f64();
         std::hint::black_box(&served);
         let Some(snapshot) = &last.snapshot else { continue };
-        let answered = last.mads.total(Outcome::Answered);
+        let answered = last.mads.total(MadOutcome::Answered);
         let now = (cpu_nanos(), nanos.load(Ordering::Relaxed), answered, last.tally.sweeps);
         if begin.is_some() {
             sweeps.push(snapshot.ended.since(snapshot.began).as_secs_f64());

@@ -40,7 +40,7 @@ pub fn run(bytes: &[u8]) {
 fn is_an_answer(request: &Mad, answer: &Mad) {
     assert_eq!(answer.method(), ib_mad::method::GET_RESPONSE);
     assert_eq!(
-        (answer.class(), answer.transaction(), answer.attribute(), answer.modifier()),
-        (request.class(), request.transaction(), request.attribute(), request.modifier())
+        (answer.class(), answer.transaction_id(), answer.attribute(), answer.modifier()),
+        (request.class(), request.transaction_id(), request.attribute(), request.modifier())
     );
 }

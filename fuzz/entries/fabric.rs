@@ -13,16 +13,16 @@ use fabric_exporter::config::options::Options;
 use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::{Board, Observation};
-use ib_mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
+use ib_mad::class_port_info::{PmaCapabilities, ClassPortInfo, Redirect};
 use ib_mad::moment::Anchor;
 use ib_mad::p_key::PKey;
-use ib_mad::pma::Details;
+use ib_mad::pma::DetailPolicy;
 use ib_mad::{LEN, Mad};
 use ib_mad::{Lid, Moment};
 use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
-use ib_umad::{Parcel, Received, SendError, Wire, WireError};
+use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 use tokio::sync::watch;
 
 use super::exposition;
@@ -70,9 +70,9 @@ pub fn watch(script: &[u8]) -> Board {
     let flags = script.u8();
     let settings = FabricSettings {
         details: if flags & 1 != 0 {
-            Details::EachSweep
+            DetailPolicy::EachSweep
         } else {
-            Details::Every(Duration::from_secs(30))
+            DetailPolicy::Every(Duration::from_secs(30))
         },
         fec: flags & 2 == 0,
         clear_saturated: flags & 4 != 0,
@@ -115,12 +115,12 @@ struct Hostile<'a> {
 }
 
 impl Hostile<'_> {
-    fn gone<T>() -> Result<T, WireError> {
-        Err(WireError { device: "fuzzed".into(), problem: "it went".into() })
+    fn gone<T>() -> Result<T, TransportError> {
+        Err(TransportError { device: "fuzzed".into(), problem: "it went".into() })
     }
 
     /// What becomes of an answer; `None` where it is lost.
-    fn change(&mut self, from: Lid, mut mad: Mad) -> Result<Option<Received>, WireError> {
+    fn change(&mut self, from: Lid, mut mad: Mad) -> Result<Option<Received>, TransportError> {
         if self.left_alone > 0 || self.script.is_empty() {
             self.left_alone = self.left_alone.saturating_sub(1);
             return Ok(Some(Received::Mad { from, mad }));
@@ -154,8 +154,8 @@ impl Hostile<'_> {
             }
             11 => return Ok(Some(Received::Malformed { bytes: usize::from(script.u16()) })),
             12 => {
-                let transaction = mad.transaction().wrapping_sub(u32::from(little));
-                return Ok(Some(Received::Expired { transaction }));
+                let transaction = mad.transaction_id().wrapping_sub(u32::from(little));
+                return Ok(Some(Received::Expired { transaction_id: transaction }));
             }
             13 => mad.set_status(script.u16()),
             14 => {
@@ -168,7 +168,7 @@ impl Hostile<'_> {
                 };
                 mad.set_status(2);
                 mad.put_be(16, 2, u64::from(ClassPortInfo::ID));
-                ClassPortInfo::of(Capabilities::default(), 0).with_redirect(&to).encode(&mut mad);
+                ClassPortInfo::new(PmaCapabilities::default(), 0).with_redirect(&to).encode(&mut mad);
             }
             _ => match little {
                 0..=3 => self.refused = script.u8(),
@@ -192,7 +192,7 @@ impl Drop for Hostile<'_> {
     }
 }
 
-impl Wire for Hostile<'_> {
+impl MadTransport for Hostile<'_> {
     fn now(&self) -> Moment {
         self.inner.now()
     }
@@ -201,7 +201,7 @@ impl Wire for Hostile<'_> {
         self.inner.anchor()
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+    fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         self.sent += 1;
         assert!(self.sent < MOST_SENT, "it never ends");
         if self.refused > 0 {
@@ -215,7 +215,7 @@ impl Wire for Hostile<'_> {
         self.inner.send(parcel)
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         if let Some(besides) = self.besides.pop_front() {
             return Ok(Some(besides));
         }

@@ -9,7 +9,7 @@ use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{Options, WebOptions};
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::Board;
-use ib_fabric::names::NodeNames;
+use ib_fabric::names::NodeNameMap;
 use ib_mad::Moment;
 use ib_mad::node::readable_description;
 use ib_sim::net::{Net, file, write};
@@ -42,7 +42,7 @@ pub fn names(bytes: &[u8]) {
     let description = readable_description(bytes);
     assert!(!description.contains(char::is_control), "{description:?}");
     let Ok(text) = str::from_utf8(bytes) else { return };
-    match NodeNames::parse(text) {
+    match NodeNameMap::parse(text) {
         Ok(names) => assert!(names.len() <= text.lines().count()),
         Err(errors) => {
             for error in &errors {

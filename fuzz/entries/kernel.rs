@@ -1,7 +1,7 @@
 //! What the kernel hands over in a buffer: uevents, a driver's strings, and datagrams with their
 //! header.
 
-use ib_umad::umad::{Header, decode};
+use ib_umad::umad::{HeaderFormat, decode};
 use rdma_host::model::ethernet;
 use rdma_host::reader::ethtool::strings;
 use rdma_host::reader::events::uevent;
@@ -15,7 +15,7 @@ pub fn run(bytes: &[u8]) {
             }
         }
     }
-    for header in [Header::Long, Header::Short] {
+    for header in [HeaderFormat::Long, HeaderFormat::Short] {
         let _ = decode(bytes, header);
     }
 }

@@ -12,7 +12,7 @@ use ib_fabric::{PortIndex, Snapshot};
 use ib_health::bit_errors::Window;
 use ib_health::{Findings, LinkFindings, PortFindings, Verdict, bit_errors, evidence};
 use ib_mad::Moment;
-use ib_mad::counter::{Kind, TABLE};
+use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
 
@@ -179,7 +179,7 @@ impl<'a> Of<'a> {
         let findings = self.findings.ports.get(port.0 as usize).unwrap_or(&nothing);
         let errors = TABLE
             .iter()
-            .filter(|row| matches!(row.kind, Kind::Error | Kind::Link) || row.counter.is_discard());
+            .filter(|row| matches!(row.kind, CounterKind::Error | CounterKind::Link) || row.counter.is_discard());
         let counted = errors.filter_map(|row| {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Word::Borrowed(row.metric), count))

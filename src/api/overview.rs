@@ -12,7 +12,7 @@ use ib_health::congestion::{Cause, Region as Waiting};
 use ib_health::{Reason, Verdict};
 use ib_mad::Guid;
 use ib_mad::port_state;
-use ib_umad::stats::Outcome;
+use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort};
 
 use super::links::{Of, all, time};
@@ -94,11 +94,11 @@ fn sweep(observation: &Observation, of: Of<'_>) -> Sweep {
     let failing = Collector::ALL.into_iter().filter(|collector| !tally.success(*collector));
     let discovered = tally.discovery.as_ref();
     let sent = [
-        Outcome::Answered,
-        Outcome::Busy,
-        Outcome::Redirected,
-        Outcome::Refused,
-        Outcome::TimedOut,
+        MadOutcome::Answered,
+        MadOutcome::Busy,
+        MadOutcome::Redirected,
+        MadOutcome::Refused,
+        MadOutcome::TimedOut,
     ];
     let master = tally.mastership.master().and_then(|end| snapshot.fabric.find(end));
     Sweep {
@@ -112,7 +112,7 @@ fn sweep(observation: &Observation, of: Of<'_>) -> Sweep {
         discovered_at: discovered.and_then(|(anchor, ended)| time(anchor, *ended)),
         discovery_gaps: tally.discovery_gaps,
         mads_sent: sent.into_iter().map(|outcome| mads.total(outcome)).sum(),
-        mads_timed_out: mads.total(Outcome::TimedOut),
+        mads_timed_out: mads.total(MadOutcome::TimedOut),
         master: master.map(|port| name(of, port)),
     }
 }

@@ -102,7 +102,7 @@ pub fn ports_of(of: Of<'_>, node: NodeIndex) -> Vec<Port> {
     let judged: Vec<&LinkFindings> = (of.findings.links.iter())
         .filter(|judged| at_node(judged.link.0) || at_node(judged.link.1))
         .collect();
-    let watched = fabric.ports_of(node).filter(|index| fabric.is_watched(*index));
+    let watched = fabric.ports_of(node).filter(|index| fabric.is_monitored(*index));
     let told = watched.map(|index| {
         let is_its = |judged: &&&LinkFindings| judged.link.0 == index || judged.link.1 == index;
         port(of, index, judged.iter().find(is_its).copied())

@@ -7,7 +7,7 @@ use fabric_observation::{Board, Observation};
 use ib_fabric::topology::{End, LinkId};
 use ib_fabric::{NodeIndex, PortIndex, Snapshot, unique};
 use ib_mad::label;
-use ib_mad::label::natural;
+use ib_mad::label::natural_key;
 use ib_mad::{Guid, Lid, PortNumber};
 
 use super::model::search::{Hit, Search};
@@ -188,7 +188,7 @@ impl Found<'_> {
     fn order(&self, other: &Self) -> std::cmp::Ordering {
         let fabrics = || self.observation.fabric.cmp(&other.observation.fabric);
         (self.fit.cmp(&other.fit))
-            .then_with(|| natural(self.name()).cmp(&natural(other.name())))
+            .then_with(|| natural_key(self.name()).cmp(&natural_key(other.name())))
             .then_with(fabrics)
             .then_with(|| self.end().cmp(&other.end()))
     }

@@ -10,7 +10,7 @@ use ib_fabric::topology::Link as Cable;
 use ib_fabric::{Fabric, NodeIndex};
 use ib_health::congestion::Role;
 use ib_health::{Verdict, evidence};
-use ib_mad::label::{Piece, natural};
+use ib_mad::label::{NaturalPart, natural_key};
 use ib_mad::node::NodeKind;
 
 use super::links::Of;
@@ -89,7 +89,7 @@ struct Wiring<'a> {
 impl<'a> Wiring<'a> {
     fn of(of: Of<'a>) -> Self {
         let fabric = &*of.snapshot.fabric;
-        let levels = Levels::of(fabric);
+        let levels = Levels::compute(fabric);
         let switches: Vec<NodeIndex> =
             fabric.node_indexes().filter(|index| fabric.node(*index).is_switch()).collect();
         let places: HashMap<NodeIndex, usize> =
@@ -130,9 +130,9 @@ impl<'a> Wiring<'a> {
     /// The lowest level first, those of a group together, by name among them: numbers in it count.
     fn sort(&mut self) {
         let fabric = &self.of.snapshot.fabric;
-        let name = |place: usize| natural(&fabric.node(self.switches[place]).name);
+        let name = |place: usize| natural_key(&fabric.node(self.switches[place]).name);
         // A group stands where the first of its members does.
-        let mut first: HashMap<(Option<u8>, usize), Vec<Piece<'_>>> = HashMap::new();
+        let mut first: HashMap<(Option<u8>, usize), Vec<NaturalPart<'_>>> = HashMap::new();
         for place in 0..self.switches.len() {
             let key = (self.levels[place], self.groups[place]);
             let name = name(place);

@@ -15,7 +15,7 @@ use site_config::file::{PATIENCE, within};
 
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::{Exit, Fatal};
 
@@ -98,7 +98,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
         0 => Ok(()),
         mistakes => {
             let problem =
-                format!("{} in the files; the lines above have each", count(mistakes, "mistake"));
+                format!("{} in the files; the lines above have each", plural(mistakes, "mistake"));
             Err(Fatal::new(Exit::Usage, problem))
         }
     }
@@ -161,14 +161,14 @@ fn site_file(kind: SiteFileKind, path: &Path) -> Checked {
     let lines = |error: ConfigError| error.lines().to_vec();
     let (has, warnings) = match kind {
         SiteFileKind::NodeNameMap => {
-            (count(names_in(path).map_err(lines)?.len(), "name"), Vec::new())
+            (plural(names_in(path).map_err(lines)?.len(), "name"), Vec::new())
         }
         SiteFileKind::MKey => {
             let file = m_keys_in(path).map_err(lines)?;
-            (count(file.keys.len(), "entry"), file.warnings)
+            (plural(file.keys.len(), "entry"), file.warnings)
         }
         SiteFileKind::Maintenance => {
-            (count(work_in(path).map_err(lines)?.len(), "entry"), Vec::new())
+            (plural(work_in(path).map_err(lines)?.len(), "entry"), Vec::new())
         }
     };
     Ok((format!("{} {}: {has}", kind.name(), path.display()), warnings))

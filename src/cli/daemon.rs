@@ -33,7 +33,7 @@ use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{Board, Observation, Recording};
 use ib_mad::clock::Clock;
 use ib_umad::capture::Capture;
-use ib_umad::pulse::Pulse;
+use ib_umad::heartbeat::Heartbeat;
 
 use super::shutdown::{ExitGuard, ShutdownSignals};
 use super::{Exit, Fatal, sandbox_needs};
@@ -68,7 +68,7 @@ pub struct Daemon<'a> {
     seen: watch::Receiver<Board>,
     stop: Arc<AtomicBool>,
     /// Those of the fabrics' monitors.
-    pulses: Vec<Pulse>,
+    pulses: Vec<Heartbeat>,
     recorder: Option<Recorder>,
     temporary: Option<&'a Path>,
 }

@@ -177,7 +177,7 @@ fn run_daemon(
     let begin = beginning(&scenario, about);
     let descriptions = std::mem::take(&mut scenario.descriptions);
     // The scenario starts with this clock.
-    let clock = SimClock::Real(Clock::fast(speed));
+    let clock = SimClock::Real(Clock::accelerated(speed));
     let simulation = share(Simulation::new(scenario));
     let workers = local_ports
         .iter()

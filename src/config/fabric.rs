@@ -6,9 +6,9 @@ use std::time::Duration;
 use ib_health::HealthSettings;
 use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
-use ib_mad::pma::Details;
-use ib_umad::pace::Pace;
-use ib_umad::transactor::MOST_IN_FLIGHT;
+use ib_mad::pma::DetailPolicy;
+use ib_umad::client::SendConfig;
+use ib_umad::client::MAX_IN_FLIGHT;
 
 use super::options::FabricOptions;
 use site_config::mistakes::{Wrong, too_short, wrong};
@@ -42,13 +42,13 @@ pub struct FabricSettings {
     /// named.
     pub p_key: Option<PKey>,
     /// When the causes of errors and discards are read, too.
-    pub details: Details,
+    pub details: DetailPolicy,
     /// Whether what error correction had to mend is read, too.
     pub fec: bool,
     /// Whether narrow counters are set to zero before they are full.
     pub clear_saturated: bool,
     /// How hard the fabric may be asked.
-    pub pace: Pace,
+    pub pace: SendConfig,
     /// Where to write each MAD to, and how many bytes at the most.
     pub capture: Option<(PathBuf, u64)>,
     /// How its links are judged.
@@ -84,7 +84,7 @@ impl FabricOptions {
         for (key, window) in self.windows() {
             // A port's own queue takes 128 sends by default (ib_mad's send_queue_size); half of
             // what transaction ids can name is more than any fabric wants.
-            let most = MOST_IN_FLIGHT / 2;
+            let most = MAX_IN_FLIGHT / 2;
             if let Some(window) = window.filter(|it| !(1..=most).contains(&usize::from(*it))) {
                 found.push(wrong(key, format!("{window} is not between 1 and {most}")));
             }
@@ -102,10 +102,10 @@ impl FabricOptions {
     }
 
     pub(super) fn settings(self) -> FabricSettings {
-        let usual = Pace::default();
+        let usual = SendConfig::default();
         let seconds =
             |value: Option<Span>, usual| value.map_or(Duration::from_secs(usual), Duration::from);
-        let pace = Pace {
+        let pace = SendConfig {
             smp_window: self.smp_window.unwrap_or(usual.smp_window),
             gmp_window: self.gmp_window.unwrap_or(usual.gmp_window),
             smp_lid_window: self.smp_lid_window.unwrap_or(usual.smp_lid_window),
@@ -114,9 +114,9 @@ impl FabricOptions {
             retries: self.retries.unwrap_or(usual.retries),
         };
         let details = match (self.details.unwrap_or(false), seconds(self.details_interval, 120)) {
-            (true, _) => Details::EachSweep,
-            (false, Duration::ZERO) => Details::Never,
-            (false, interval) => Details::Every(interval),
+            (true, _) => DetailPolicy::EachSweep,
+            (false, Duration::ZERO) => DetailPolicy::Never,
+            (false, interval) => DetailPolicy::Every(interval),
         };
         FabricSettings {
             name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),

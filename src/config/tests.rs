@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use clap::Parser;
 use ib_mad::rate::Speed;
-use ib_umad::pace::Pace;
+use ib_umad::client::SendConfig;
 
 #[derive(Parser)]
 struct Flags {
@@ -26,25 +26,25 @@ fn nothing_set_is_the_defaults() {
     assert_eq!(settings.telemetry_path, "/metrics");
     let [fabric] = &settings.fabrics[..] else { panic!("one fabric") };
     assert_eq!((fabric.name.as_str(), fabric.interval), ("default", Duration::from_secs(15)));
-    assert_eq!(fabric.pace, Pace::default());
+    assert_eq!(fabric.pace, SendConfig::default());
     assert!(fabric.capture.is_none());
 }
 
 #[test]
 fn causes_are_read_each_sweep_or_at_an_interval_or_not() {
-    use ib_mad::pma::Details;
+    use ib_mad::pma::DetailPolicy;
     for (flags, details) in [
-        (&[][..], Details::Every(Duration::from_secs(120))),
-        (&["--fabric.details-interval=10m"], Details::Every(Duration::from_secs(600))),
-        (&["--fabric.details-interval=0"], Details::Never),
-        (&["--fabric.details"], Details::EachSweep),
-        (&["--fabric.details", "--fabric.details-interval=0"], Details::EachSweep),
-        (&["--fabric.details=false"], Details::Every(Duration::from_secs(120))),
+        (&[][..], DetailPolicy::Every(Duration::from_secs(120))),
+        (&["--fabric.details-interval=10m"], DetailPolicy::Every(Duration::from_secs(600))),
+        (&["--fabric.details-interval=0"], DetailPolicy::Never),
+        (&["--fabric.details"], DetailPolicy::EachSweep),
+        (&["--fabric.details", "--fabric.details-interval=0"], DetailPolicy::EachSweep),
+        (&["--fabric.details=false"], DetailPolicy::Every(Duration::from_secs(120))),
     ] {
         assert_eq!(merged(flags, "{}").unwrap().fabrics[0].details, details, "{flags:?}");
     }
     let from_file = merged(&[], "fabric: {details-interval: 5m}").unwrap();
-    assert_eq!(from_file.fabrics[0].details, Details::Every(Duration::from_secs(300)));
+    assert_eq!(from_file.fabrics[0].details, DetailPolicy::Every(Duration::from_secs(300)));
 }
 
 #[test]

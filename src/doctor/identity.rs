@@ -27,7 +27,7 @@ fn guids(what: &str, fabric: &Fabric) -> Finding {
         let known = fabric.node_by_guid(it).map_or("", |node| &*fabric.node(node).name);
         format!("{it}, also of {known}")
     };
-    let told = all.iter().map(|it| format!("{} ({})", it.place(fabric), one(it.guid)));
+    let told = all.iter().map(|it| format!("{} ({})", it.location(fabric), one(it.guid)));
     let found = format!("left out, for their GUID is another node's: {}", list(told.collect()));
     Finding::warn(SUBJECT, what, found)
         .wanted("a NodeGUID of its own for each node: a subnet manager cannot tell them apart either")
@@ -46,7 +46,7 @@ fn names(what: &str, fabric: &Fabric) -> Finding {
     }
     let told = shared
         .iter()
-        .map(|(name, times)| format!("{} called {name:?}", label::count(*times, "node")));
+        .map(|(name, times)| format!("{} called {name:?}", label::plural(*times, "node")));
     let found = format!("{}; each has digits of its GUID appended", list(told.collect()));
     Finding::note(SUBJECT, what, found)
         .wanted("names that say where a node is")
@@ -66,8 +66,8 @@ fn list(mut all: Vec<String>) -> String {
 mod tests {
     use super::super::finding::Level;
     use super::*;
-    use ib_fabric::assembly::FoundFabric;
-    use ib_fabric::names::NodeNames;
+    use ib_fabric::assembly::DiscoveredFabric;
+    use ib_fabric::names::NodeNameMap;
     use ib_fabric::testing::{end, found};
     use ib_fabric::topology::DuplicateGuid;
     use ib_mad::{Guid, Moment};
@@ -76,8 +76,8 @@ mod tests {
     fn shared_names_and_guids_are_listed() {
         let mut nodes = vec![found(1, NodeKind::Switch, 2)];
         let whole = |nodes, duplicates| {
-            let found = FoundFabric { nodes, duplicates, ..FoundFabric::default() };
-            Fabric::assemble(found, &NodeNames::default(), Moment(0), None)
+            let found = DiscoveredFabric { nodes, duplicates, ..DiscoveredFabric::default() };
+            Fabric::assemble(found, &NodeNameMap::default(), Moment(0), None)
         };
         let levels = |fabric: &Fabric| [0, 1].map(|nth| check("f", fabric)[nth].level);
         assert_eq!(levels(&whole(nodes.clone(), Vec::new())), [Level::Ok; 2]);

@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use crate::config::FabricSettings;
 use crate::monitor::{m_keys_in, names_in};
-use ib_fabric::collect::home::{Home, HomeWalk, Manager, Neighbor};
-use ib_fabric::subnet::ManagerState;
+use ib_fabric::collect::local_port::{LocalPortQuery, LocalPortReport, MasterSm, NeighborReport};
+use ib_fabric::subnet::SmState;
 use ib_mad::clock::Clock;
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::rate::Width;
-use ib_umad::pace::Pace;
-use ib_umad::transactor::Transactor;
+use ib_umad::client::SendConfig;
+use ib_umad::client::MadClient;
 use ib_umad::umad::{DeviceError, Umad};
-use ib_umad::walk;
-use ib_umad::{Failure, Wire as _};
+use ib_umad::query;
+use ib_umad::{RequestError, MadTransport as _};
 use rdma_host::model::{Device, Port};
 
 use super::finding::{Finding, Level, Subject};
@@ -28,7 +28,7 @@ use super::standby;
 
 const SUBJECT: Subject = Subject::SubnetManager;
 
-/// Each question is asked twice, and the last two at once: with the transactor's own 100 ms for each,
+/// Each question is asked twice, and the last two at once: with the client's own 100 ms for each,
 /// a manager that is silent costs 1.2 s.
 const PACE: (Duration, u8) = (Duration::from_millis(500), 1);
 
@@ -134,10 +134,10 @@ fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
     let keys = fabric.m_key_file.as_ref().and_then(|path| Some(m_keys_in(path).ok()?.keys));
     let keys = keys.unwrap_or_default();
     let has_keys = !keys.is_empty();
-    let mut home = HomeWalk::with_keys(keys.clone(), wire.port_guid());
-    let mut transactor =
-        Transactor::new(Pace { timeout: PACE.0, retries: PACE.1, ..Pace::default() });
-    if let Err(error) = walk::drive(&mut home, &mut transactor, &mut wire, &AtomicBool::new(false))
+    let mut home = LocalPortQuery::with_keys(keys.clone(), wire.port_guid());
+    let mut client =
+        MadClient::new(SendConfig { timeout: PACE.0, retries: PACE.1, ..SendConfig::default() });
+    if let Err(error) = query::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false))
     {
         let found = format!("the device went while it was asked: {error}");
         return vec![Finding::bad(SUBJECT, what, found).mend("dmesg | tail")];
@@ -150,7 +150,7 @@ fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
         // A map that cannot be read has a finding of its own.
         let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
         let names = names.unwrap_or_default();
-        findings.extend(standby::look(&what, (&names, &keys), &mut transactor, &mut wire));
+        findings.extend(standby::look(&what, (&names, &keys), &mut client, &mut wire));
     }
     findings
 }
@@ -166,10 +166,10 @@ fn m_key_remedy(has_keys: bool) -> &'static str {
 }
 
 /// Whether an M_Key keeps the fabric from answering.
-fn of_neighbor(what: &str, neighbor: Neighbor, has_keys: bool) -> Option<Finding> {
+fn of_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Option<Finding> {
     let level = neighbor.m_key_protect;
     match neighbor.heard {
-        Err(failure) if failure.is_silence() => {
+        Err(failure) if failure.is_no_response() => {
             let protected = match level {
                 0 | 1 => String::new(),
                 _ => format!("; our own port has M_Key protection level {level}"),
@@ -211,11 +211,11 @@ fn closed(host: &Host, what: String, error: &DeviceError) -> Finding {
     }
 }
 
-fn told(host: &Host, what: String, home: Home, has_keys: bool) -> Vec<Finding> {
+fn told(host: &Host, what: String, home: LocalPortReport, has_keys: bool) -> Vec<Finding> {
     let port = match home.port {
         Ok(port) => port,
         // An M_Key also makes the port refuse its own host; a removed device could not be sent to.
-        Err(Failure::TimedOut) => {
+        Err(RequestError::TimedOut) => {
             let found = "our own port does not answer subnet management: likely an M_Key protects it \
                          (level 2 or 3), or the adapter's firmware hangs";
             let remedy = m_key_remedy(has_keys);
@@ -237,20 +237,20 @@ fn told(host: &Host, what: String, home: Home, has_keys: bool) -> Vec<Finding> {
     findings
 }
 
-fn of_manager(host: &Host, what: String, manager: Option<Manager>) -> Finding {
-    let Some(Manager { lid, told, node }) = manager else {
+fn of_manager(host: &Host, what: String, manager: Option<MasterSm>) -> Finding {
+    let Some(MasterSm { lid, info: told, node }) = manager else {
         return Finding::bad(SUBJECT, what, "our own port knows no subnet manager")
             .wanted("a master in this subnet")
             .mend(remedy(host, &OPENSM));
     };
     let at = if node.is_empty() { format!("LID {lid}") } else { format!("LID {lid} ({node})") };
     match told {
-        Ok((Some(ManagerState::Master), priority)) => {
+        Ok((Some(SmState::Master), priority)) => {
             let found = format!("the master at {at} answers, priority {priority}");
             Finding::ok(SUBJECT, what, found)
         }
         Ok((state, _)) => {
-            let state = state.map_or("of no known state", ManagerState::label);
+            let state = state.map_or("of no known state", SmState::label);
             let found = format!("the subnet manager at {at} says to be {state}");
             let wanted = "the master where our port has it; a hand-over passes through this";
             Finding::warn(SUBJECT, what, found).wanted(wanted).mend("look again in a minute")
@@ -296,12 +296,12 @@ mod tests {
         for (m_key_protect, heard, has_keys, told) in [
             (0, Ok(()), false, None),
             (2, Ok(()), true, Some((Level::Ok, "level 2, and the neighbor answers", ""))),
-            (0, Err(Failure::TimedOut), false, Some((Level::Bad, "likely an M_Key", "give the"))),
-            (3, Err(Failure::TimedOut), false, Some((Level::Bad, "level 3: likely", "give the"))),
-            (2, Err(Failure::TimedOut), true, Some((Level::Bad, "level 2: likely", "is refused"))),
-            (0, Err(Failure::Status(0x0c)), false, None),
+            (0, Err(RequestError::TimedOut), false, Some((Level::Bad, "likely an M_Key", "give the"))),
+            (3, Err(RequestError::TimedOut), false, Some((Level::Bad, "level 3: likely", "give the"))),
+            (2, Err(RequestError::TimedOut), true, Some((Level::Bad, "level 2: likely", "is refused"))),
+            (0, Err(RequestError::Status(0x0c)), false, None),
         ] {
-            let finding = of_neighbor("fabric", Neighbor { m_key_protect, heard }, has_keys);
+            let finding = of_neighbor("fabric", NeighborReport { m_key_protect, heard }, has_keys);
             assert_eq!(finding.is_some(), told.is_some(), "{finding:?}");
             if let (Some(finding), Some((level, says, mend))) = (finding, told) {
                 assert_eq!((finding.level, &*finding.what), (level, "fabric: M_Key"));
@@ -322,12 +322,12 @@ mod tests {
         let procfs = tempfile::tempdir().unwrap();
         let host = host(procfs.path());
         for (failure, has_keys, says, remedy) in [
-            (Failure::TimedOut, false, "likely an M_Key", "--fabric.m-key-file, or set m_key_pro"),
-            (Failure::TimedOut, true, "likely an M_Key", "compare the key in --fabric.m-key-file"),
-            (Failure::Unsent, false, "could not be sent", "name another port"),
-            (Failure::Status(0x0c), false, "status 0x000c", "name another port"),
+            (RequestError::TimedOut, false, "likely an M_Key", "--fabric.m-key-file, or set m_key_pro"),
+            (RequestError::TimedOut, true, "likely an M_Key", "compare the key in --fabric.m-key-file"),
+            (RequestError::Unsent, false, "could not be sent", "name another port"),
+            (RequestError::Status(0x0c), false, "status 0x000c", "name another port"),
         ] {
-            let home = Home { port: Err(failure), neighbor: None, manager: None };
+            let home = LocalPortReport { port: Err(failure), neighbor: None, manager: None };
             let findings = told(&host, "fabric".into(), home, has_keys);
             let [finding] = &*findings else { panic!("{findings:?}") };
             assert_eq!(finding.level, Level::Bad);
@@ -341,12 +341,12 @@ mod tests {
         let procfs = tempfile::tempdir().unwrap();
         let host = host(procfs.path());
         for (told, level, says) in [
-            (Ok((Some(ManagerState::Master), 14)), Level::Ok, "answers, priority 14"),
-            (Ok((Some(ManagerState::Standby), 0)), Level::Warn, "says to be standby"),
+            (Ok((Some(SmState::Master), 14)), Level::Ok, "answers, priority 14"),
+            (Ok((Some(SmState::Standby), 0)), Level::Warn, "says to be standby"),
             (Ok((None, 0)), Level::Warn, "of no known state"),
-            (Err(Failure::TimedOut), Level::Bad, "does not answer: no answer"),
+            (Err(RequestError::TimedOut), Level::Bad, "does not answer: no answer"),
         ] {
-            let manager = Manager { lid: Lid(7), told, node: "head-1".into() };
+            let manager = MasterSm { lid: Lid(7), told, node: "head-1".into() };
             let finding = of_manager(&host, "fabric".into(), Some(manager));
             assert_eq!(finding.level, level, "{finding:?}");
             assert!(finding.found.contains("LID 7 (head-1)"), "{finding:?}");

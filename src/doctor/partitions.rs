@@ -52,7 +52,7 @@ fn chosen_for<'a>(host: &'a Host, fabric: &FabricSettings) -> Option<(&'a str, u
 /// Whether the port can ask with the key of `--fabric.pkey`.
 fn of_chosen(what: String, told: &str, wanted: PKey, keys: &[(u16, u16)]) -> Finding {
     let table = keys.iter().filter_map(|(index, key)| Some((*index, PKey::new(*key)?)));
-    match wanted.place_in(table) {
+    match wanted.find_in(table) {
         Some((_, key)) if key.is_full() => {
             let found = format!("{told}: full member of the partition of --fabric.pkey {wanted}");
             Finding::ok(SUBJECT, what, found)

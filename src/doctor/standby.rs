@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use ib_fabric::Fabric;
 use ib_fabric::collect::discovery::Discovery;
-use ib_fabric::collect::subnet::SubnetSweep;
-use ib_fabric::names::NodeNames;
-use ib_fabric::subnet::{ManagerState, SubnetManager};
+use ib_fabric::collect::sm_sweep::SmSweep;
+use ib_fabric::names::NodeNameMap;
+use ib_fabric::subnet::{SmState, SubnetManager};
 use ib_mad::Mad;
 use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
-use ib_umad::transactor::Transactor;
-use ib_umad::walk;
-use ib_umad::walk::{Broken, Walk};
-use ib_umad::{Failure, Lane, Request, Wire};
+use ib_umad::client::MadClient;
+use ib_umad::query;
+use ib_umad::query::{RunError, QueryPlan};
+use ib_umad::{RequestError, QueuePair, Request, MadTransport};
 
 use super::finding::{Finding, Subject};
 use super::identity;
@@ -32,12 +32,12 @@ struct Hurried<W> {
     late: bool,
 }
 
-impl<W: Walk> Walk for Hurried<W> {
-    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+impl<W: QueryPlan> QueryPlan for Hurried<W> {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
         if self.late { None } else { self.walk.next(lane) }
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         self.late |= at > self.until;
         self.walk.finished(tag, outcome, at);
     }
@@ -46,12 +46,12 @@ impl<W: Walk> Walk for Hurried<W> {
 /// Looks for them; nothing where the device went meanwhile, of which others tell.
 pub(super) fn look(
     what: &str,
-    site: (&NodeNames, &MKeys),
-    transactor: &mut Transactor,
-    wire: &mut impl Wire,
+    site: (&NodeNameMap, &MKeys),
+    client: &mut MadClient,
+    wire: &mut impl MadTransport,
 ) -> Vec<Finding> {
     let standbys = format!("{what}: standbys");
-    match managers(site, transactor, wire) {
+    match managers(site, client, wire) {
         Ok(Some((managers, fabric))) => {
             let mut findings = vec![told(&standbys, Some(&managers))];
             findings.extend(identity::check(what, &fabric));
@@ -67,22 +67,22 @@ type Managers = Vec<(SubnetManager, String)>;
 
 /// The managers and the fabric; `None` if the fabric is too large to be walked through.
 fn managers(
-    (names, keys): (&NodeNames, &MKeys),
-    transactor: &mut Transactor,
-    wire: &mut impl Wire,
-) -> Result<Option<(Managers, Fabric)>, Broken> {
+    (names, keys): (&NodeNameMap, &MKeys),
+    client: &mut MadClient,
+    wire: &mut impl MadTransport,
+) -> Result<Option<(Managers, Fabric)>, RunError> {
     let stop = AtomicBool::new(false);
     let until = wire.now() + MOST;
     let keys = Arc::new(keys.clone());
     let discovery = Discovery::new().with_keys(Arc::clone(&keys), wire.port_guid());
     let mut walk = Hurried { walk: discovery, until, late: false };
-    walk::drive(&mut walk, transactor, wire, &stop)?;
+    query::run(&mut walk, client, wire, &stop)?;
     if walk.late {
         return Ok(None);
     }
     let fabric: Fabric = walk.walk.finish().assemble(names, wire.now(), None);
-    let mut sweep = SubnetSweep::new(&fabric).with_keys(keys);
-    walk::drive(&mut sweep, transactor, wire, &stop)?;
+    let mut sweep = SmSweep::new(&fabric).with_keys(keys);
+    query::run(&mut sweep, client, wire, &stop)?;
     let heard = sweep.finish().into_iter();
     let managers = heard.map(|it| (it, fabric.node_of(it.port).name.clone())).collect();
     Ok(Some((managers, fabric)))
@@ -96,11 +96,11 @@ fn told(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {
         return Finding::note(subject, what, found)
             .mend("a running exporter tells: infiniband_subnet_managers");
     };
-    let of = |state: ManagerState| {
+    let of = |state: SmState| {
         let those = managers.iter().filter(move |(manager, _)| manager.state == state);
         those.map(|(it, node)| format!("{node} (priority {})", it.priority)).collect::<Vec<_>>()
     };
-    let (masters, standbys) = (of(ManagerState::Master), of(ManagerState::Standby));
+    let (masters, standbys) = (of(SmState::Master), of(SmState::Standby));
     if masters.len() > 1 {
         let found = format!("{} masters: {}", masters.len(), masters.join(", "));
         return Finding::bad(subject, what, found)
@@ -124,12 +124,12 @@ mod tests {
     #[test]
     fn each_set_of_managers_has_its_level() {
         let manager = |state, node: &str| {
-            let manager = SubnetManager { port: PortIndex(0), state, priority: 4, activity: 1 };
+            let manager = SubnetManager { port: PortIndex(0), state, priority: 4, act_count: 1 };
             (manager, node.to_owned())
         };
-        let master = manager(ManagerState::Master, "head-1");
-        let other = manager(ManagerState::Master, "head-2");
-        let standby = manager(ManagerState::Standby, "head-3");
+        let master = manager(SmState::Master, "head-1");
+        let other = manager(SmState::Master, "head-2");
+        let standby = manager(SmState::Standby, "head-3");
         for (managers, level, says) in [
             (None, Level::Note, "not looked for"),
             (Some(vec![master.clone()]), Level::Note, "no standby"),

@@ -10,7 +10,7 @@ use fabric_observation::host::HostObservation;
 use fabric_observation::{Board, Collector, Observation, Recording, Trouble};
 use ib_fabric::change;
 use ib_mad::Class;
-use ib_umad::stats::{Outcome, ROUND_TRIP_BOUNDS};
+use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
 
 use super::Format;
 use super::family::{Family, Head, Kind, push_label};
@@ -205,7 +205,7 @@ families! {
         => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.partition_suspected));
     "infiniband_fabric_changes" Counter ["fabric", "kind"]
         "Changes between one discovery and the next, by kind."
-        => |about, out| about.each(|it| for (kind, count) in change::KINDS.iter().zip(it.tally.changes) {
+        => |about, out| about.each(|it| for (kind, count) in change::CHANGE_KINDS.iter().zip(it.tally.changes) {
             out.put(&[("fabric", &it.fabric), ("kind", kind)], count);
         });
     "infiniband_nodes_seen" Gauge ["fabric"]
@@ -230,9 +230,9 @@ families! {
     "infiniband_mads" Counter ["fabric", "class", "outcome"]
         "MADs sent, retries included, by what became of them; malformed and stray ones came in unasked."
         => |about, out| about.each(|it| for class in Class::ALL {
-            for outcome in Outcome::ALL {
+            for outcome in MadOutcome::ALL {
                 let labels = [("fabric", it.fabric.as_str()), ("class", class.label()), ("outcome", outcome.label())];
-                out.put(&labels, it.mads.of(class, outcome));
+                out.put(&labels, it.mads.count(class, outcome));
             }
         });
     "infiniband_mad_round_trip_seconds" Histogram ["fabric", "class"]

@@ -148,7 +148,7 @@ impl<'a> Labelled<'a> {
         push_label(&mut of_fabric, b'{', "fabric", &observation.fabric);
         for port in fabric.port_indexes() {
             let node = fabric.node_of(port);
-            if !node.present() || !fabric.is_watched(port) {
+            if !node.present() || !fabric.is_monitored(port) {
                 continue;
             }
             let start = labelled.labels.len();

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ib_health::verdict::{Reason, Repair};
-use ib_mad::counter::{Place, TABLE};
+use ib_mad::counter::{CounterField, TABLE};
 use rdma_host::model::{ethernet, hw_counter};
 
 use super::family::Family;
@@ -54,7 +54,7 @@ pub fn page() -> String {
          | metric | IBTA name | kind | read from | sysfs | what it counts |\n|---|---|---|---|---|---|\n",
     );
     for row in TABLE {
-        let places: Vec<String> = row.places.iter().copied().map(place).collect();
+        let places: Vec<String> = row.fields.iter().copied().map(place).collect();
         // Writing to a string does not fail.
         let _ = writeln!(
             page,
@@ -63,7 +63,7 @@ pub fn page() -> String {
             row.ibta,
             row.kind.label(),
             places.join(", else "),
-            code(row.files),
+            code(row.sysfs_files),
             row.help,
         );
     }
@@ -147,6 +147,6 @@ fn code(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
 }
 
-fn place(place: Place) -> String {
+fn place(place: CounterField) -> String {
     format!("{} ({} bits)", place.attribute.name(), place.width)
 }

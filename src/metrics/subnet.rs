@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fabric_observation::Observation;
-use ib_fabric::subnet::{ManagerState, SubnetManager};
+use ib_fabric::subnet::{SmState, SubnetManager};
 
 use super::deflated::Block;
 use super::family::{Family, Kind, push_label};
@@ -23,7 +23,7 @@ const FAMILIES: [(Family, Tell<Observation>); 5] = [
         },
         |observation, line| {
             if let Some(managers) = managers(observation) {
-                for state in ManagerState::ALL.into_iter().rev() {
+                for state in SmState::ALL.into_iter().rev() {
                     line.label("state", state.label());
                     line.value(managers.iter().filter(|it| it.state == state).count() as u64);
                 }
@@ -55,7 +55,7 @@ const FAMILIES: [(Family, Tell<Observation>); 5] = [
             labels: MANAGER_LABELS,
             help: "ActCount of the subnet manager at a port, 32 bits: goes up while it works, and stands still when it hangs.",
         },
-        |observation, line| each(observation, line, |it| it.activity.into()),
+        |observation, line| each(observation, line, |it| it.act_count.into()),
     ),
     (
         Family {
@@ -113,9 +113,9 @@ mod tests {
     use ib_fabric::testing::end;
 
     /// What is told of subnet managers where these were heard: GUID, port, state and priority.
-    fn told(heard: Option<&[(u64, u8, ManagerState, u8)]>) -> Vec<String> {
+    fn told(heard: Option<&[(u64, u8, SmState, u8)]>) -> Vec<String> {
         let mut snapshot = snapshot();
-        let manager = |&(guid, port, state, priority): &(u64, u8, ManagerState, u8)| {
+        let manager = |&(guid, port, state, priority): &(u64, u8, SmState, u8)| {
             let port = snapshot.fabric.find(end(guid, port)).unwrap();
             SubnetManager { port, state, priority, activity: u32::MAX }
         };
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn each_that_answered_and_how_many_there_are() {
-        let heard = [(1, 0, ManagerState::Master, 14), (2, 1, ManagerState::Standby, 0)];
+        let heard = [(1, 0, SmState::Master, 14), (2, 1, SmState::Standby, 0)];
         let (one, two) = (
             r#"{fabric="f",guid="0x0000000000000001",port="0"}"#,
             r#"{fabric="f",guid="0x0000000000000002",port="1"}"#,

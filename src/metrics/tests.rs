@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use super::*;
 use crate::metrics::body::{Packed, Unpacked};
 use fabric_observation::Observation;
-use ib_fabric::assembly::FoundFabric;
-use ib_fabric::names::NodeNames;
+use ib_fabric::assembly::DiscoveredFabric;
+use ib_fabric::names::NodeNameMap;
 use ib_fabric::testing::{end, found};
 use ib_fabric::{Fabric, Snapshot};
 use ib_mad::moment::Anchor;
@@ -21,7 +21,7 @@ const HOSTILE: &str = "a\"b\\c\nd\u{fffd}";
 
 /// A switch with a CA on port 1, whose name is hostile, and a port 2 without a cable.
 pub(super) fn snapshot() -> Snapshot {
-    let names = NodeNames::parse("0x2 \"host two\"").unwrap();
+    let names = NodeNameMap::parse("0x2 \"host two\"").unwrap();
     let mut switch = found(1, NodeKind::Switch, 2);
     switch.identity.description = HOSTILE.into();
     let status = switch.ports[2].status.as_mut().unwrap();
@@ -29,7 +29,7 @@ pub(super) fn snapshot() -> Snapshot {
     (status.width, status.speed) = (None, None);
     let nodes = vec![switch, found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
     let fabric = Fabric::assemble(
-        FoundFabric { nodes, links: vec![(end(1, 1), end(2, 1))], ..FoundFabric::default() },
+        DiscoveredFabric { nodes, links: vec![(end(1, 1), end(2, 1))], ..DiscoveredFabric::default() },
         &names,
         Moment(0),
         None,

@@ -27,25 +27,25 @@ use tokio::sync::watch;
 
 use crate::config::FabricSettings;
 use fabric_observation::{Board, Collector, Observation, SiteFileKind, Tally};
-use ib_fabric::collect::agents::Agents;
-use ib_fabric::collect::clear::Clearing;
+use ib_fabric::collect::agent_cache::AgentCache;
+use ib_fabric::collect::clear::CounterClearing;
 use ib_fabric::collect::discovery::Discovery;
-use ib_fabric::collect::sweep::{Sweep, Swept};
-use ib_fabric::collect::unanswered::{Suspicion, Unanswered, suspicion};
-use ib_fabric::names::NodeNames;
+use ib_fabric::collect::sweep::{Sweep, SweepResult};
+use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
+use ib_fabric::names::NodeNameMap;
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, Snapshot, change};
 use ib_health::settings::Work;
 use ib_health::totals::Memory;
 use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
-use ib_mad::pma::Extras;
-use ib_umad::capture::{Capture, Tapped};
-use ib_umad::pulse::{Felt, Pulse};
-use ib_umad::transactor::Transactor;
-use ib_umad::walk;
-use ib_umad::walk::Broken;
-use ib_umad::{Failure, Wire, WireError};
+use ib_mad::pma::OptionalCounters;
+use ib_umad::capture::{Capture, CapturingTransport};
+use ib_umad::heartbeat::{Instrumented, Heartbeat};
+use ib_umad::client::MadClient;
+use ib_umad::query;
+use ib_umad::query::RunError;
+use ib_umad::{RequestError, MadTransport, TransportError};
 use judging::Judging;
 use movement::{Movement, has_unaddressed};
 use said::{News, Said};
@@ -58,7 +58,7 @@ const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 /// The files of the site that a fabric goes by.
 #[derive(Debug, Default)]
 struct SiteFiles {
-    names: Option<SiteFile<NodeNames>>,
+    names: Option<SiteFile<NodeNameMap>>,
     keys: Option<SiteFile<MKeyFile>>,
     work: Option<SiteFile<Vec<Work>>>,
 }
@@ -99,20 +99,20 @@ pub struct Monitor {
     /// Its place on the board.
     slot: usize,
     stop: Arc<AtomicBool>,
-    pulse: Pulse,
-    transactor: Transactor,
+    pulse: Heartbeat,
+    client: MadClient,
     capture: Option<Capture>,
     files: SiteFiles,
-    names: NodeNames,
+    names: NodeNameMap,
     keys: Arc<MKeys>,
     said: Said,
-    agents: Agents,
+    agents: AgentCache,
     fabric: Option<Arc<Fabric>>,
     judging: Judging,
     tally: Tally,
     movement: Movement,
-    unanswered: Unanswered,
-    suspicion: Option<Suspicion>,
+    unanswered: UnresponsiveNeighbors,
+    suspicion: Option<MKeySuspicion>,
     /// Switches answer subnet management by LID, as far as is known.
     states_by_lid: bool,
 }
@@ -140,14 +140,14 @@ impl Monitor {
         let mut judging = Judging::new(&settings);
         judging.set_work(work);
         Ok(Monitor {
-            transactor: Transactor::new(settings.pace),
+            client: MadClient::new(settings.pace),
             files: SiteFiles { names: names_file, keys: keys_file, work: work_file },
             names,
             keys: Arc::new(keys),
             said,
-            agents: Agents::new(Extras { details: settings.details, fec: settings.fec }),
+            agents: AgentCache::new(OptionalCounters { details: settings.details, fec: settings.fec }),
             movement: Movement::new(&settings),
-            unanswered: Unanswered::default(),
+            unanswered: UnresponsiveNeighbors::default(),
             suspicion: None,
             states_by_lid: true,
             judging,
@@ -155,7 +155,7 @@ impl Monitor {
             board,
             slot,
             stop,
-            pulse: Pulse::default(),
+            pulse: Heartbeat::default(),
             capture,
             fabric: None,
             tally: Tally::default(),
@@ -169,7 +169,7 @@ impl Monitor {
 
     /// What beats while the watch turns, several times a second, also while it waits or its device is
     /// gone.
-    pub fn pulse(&self) -> Pulse {
+    pub fn pulse(&self) -> Heartbeat {
         self.pulse.clone()
     }
 
@@ -180,7 +180,7 @@ impl Monitor {
 
     /// Watches until it is to stop, beginning with an open wire; `open` gets another one when that
     /// is gone.
-    pub fn run<W: Wire, E: std::fmt::Display>(
+    pub fn run<W: MadTransport, E: std::fmt::Display>(
         mut self,
         first: W,
         mut open: impl FnMut() -> Result<W, E>,
@@ -189,12 +189,12 @@ impl Monitor {
         watch_file(&self.settings.name, &mut self.files.names);
         watch_file(&self.settings.name, &mut self.files.keys);
         watch_file(&self.settings.name, &mut self.files.work);
-        let mut wire = Some(Felt::new(first, self.pulse()));
+        let mut wire = Some(Instrumented::new(first, self.pulse()));
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
                 match self.watch(open) {
-                    Broken::Stopped => break,
-                    Broken::Wire(error) => self.lost(&error),
+                    RunError::Stopped => break,
+                    RunError::Transport(error) => self.lost(&error),
                 }
                 // Closed before it is opened again: a device goes only when nobody holds it.
                 drop(wire.take());
@@ -203,7 +203,7 @@ impl Monitor {
                 match open() {
                     Ok(open) => {
                         tracing::info!(fabric = self.settings.name, "the device is back");
-                        wire = Some(Felt::new(open, self.pulse()));
+                        wire = Some(Instrumented::new(open, self.pulse()));
                     }
                     Err(error) => {
                         tracing::debug!(fabric = self.settings.name, %error, "still no device");
@@ -218,7 +218,7 @@ impl Monitor {
         let step = Duration::from_millis(100);
         let steps = rest.as_millis().div_ceil(step.as_millis());
         for _ in 0..steps {
-            self.pulse.beat();
+            self.pulse.tick();
             if !self.stop.load(Ordering::Relaxed) {
                 std::thread::sleep(step);
             }
@@ -226,7 +226,7 @@ impl Monitor {
     }
 
     /// Discovers and sweeps in turn, until something ends it.
-    fn watch(&mut self, wire: &mut impl Wire) -> Broken {
+    fn watch(&mut self, wire: &mut impl MadTransport) -> RunError {
         self.movement.begin();
         let mut tick = wire.now();
         loop {
@@ -238,19 +238,19 @@ impl Monitor {
             while tick <= now {
                 tick = tick + self.settings.interval;
             }
-            if let Err(broken) = walk::rest(tick, &mut self.transactor, wire, &self.stop) {
+            if let Err(broken) = query::drain_until(tick, &mut self.client, wire, &self.stop) {
                 return broken;
             }
         }
     }
 
-    fn round(&mut self, wire: &mut impl Wire, tick: Moment) -> Result<(), Broken> {
+    fn round(&mut self, wire: &mut impl MadTransport, tick: Moment) -> Result<(), RunError> {
         if self.movement.is_due(tick) {
             self.discover(wire)?;
         }
         self.discover_moves(wire)?;
         let mut swept = self.sweep(wire)?;
-        if swept.readdressed && self.movement.drops_readdressed(wire.now()) {
+        if swept.lids_changed && self.movement.drops_readdressed(wire.now()) {
             tracing::info!(
                 fabric = self.settings.name,
                 "LIDs have changed: what was read by the old ones is dropped"
@@ -258,7 +258,7 @@ impl Monitor {
             self.discover(wire)?;
             swept = self.sweep(wire)?;
             // One more change is another matter: what it misleads must not be told either.
-            if swept.readdressed {
+            if swept.lids_changed {
                 self.movement.readdressed_again(wire.now());
             }
         }
@@ -272,7 +272,7 @@ impl Monitor {
         self.discover_moves(wire)
     }
 
-    fn discover_moves(&mut self, wire: &mut impl Wire) -> Result<(), Broken> {
+    fn discover_moves(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
         if self.movement.is_restless(wire.now()) {
             self.discover(wire)?;
             self.movement.settle(wire.now());
@@ -282,20 +282,20 @@ impl Monitor {
         Ok(())
     }
 
-    fn discover(&mut self, wire: &mut impl Wire) -> Result<(), Broken> {
+    fn discover(&mut self, wire: &mut impl MadTransport) -> Result<(), RunError> {
         self.movement.discovering();
         self.states_by_lid = true;
         self.refresh_names();
         self.refresh_m_keys(wire.now());
-        wire.look_again();
+        wire.refresh();
         let anchor = wire.anchor();
         let tries = self.settings.pace.retries.saturating_add(1);
         let mut discovery = Discovery::new()
             .with_keys(Arc::clone(&self.keys), wire.port_guid())
-            .without(self.unanswered.rest(anchor.moment, tries));
+            .without(self.unanswered.select_skipped(anchor.moment, tries));
         {
-            let mut wire = Tapped::new(wire, self.capture.as_mut());
-            walk::drive(&mut discovery, &mut self.transactor, &mut wire, &self.stop)?;
+            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+            query::run(&mut discovery, &mut self.client, &mut wire, &self.stop)?;
         }
         let found = discovery.finish();
         let now = wire.now();
@@ -304,18 +304,18 @@ impl Monitor {
         self.tally.discovery = Some((anchor, now));
         // Alone on the wire: no link, or the port does not answer its own host.
         self.tally.set_success(Collector::Discovery, !found.fabric.links.is_empty());
-        if found.own_failure == Some(Failure::Unsent) {
+        if found.local_error == Some(RequestError::Unsent) {
             // Kernels before 5.12 keep the descriptor of a removed device and refuse each send on it:
             // it must be opened again.
             let device = self.settings.name.clone();
             let problem = "the kernel refuses to send: the device was removed".to_owned();
-            return Err(WireError { device, problem }.into());
+            return Err(TransportError { device, problem }.into());
         }
         // Without our own PortInfo no neighbor of ours was asked: what is known of them stays.
-        let (new, suspicion) = match (found.own_failure, found.own_port) {
-            (Some(_), _) => (Vec::new(), suspicion(&found, &self.keys)),
+        let (new, suspicion) = match (found.local_error, found.local_port_state) {
+            (Some(_), _) => (Vec::new(), m_key_suspicion(&found, &self.keys)),
             (None, None) => (Vec::new(), self.suspicion),
-            (None, Some(_)) => (self.unanswered.settle(&found, now), suspicion(&found, &self.keys)),
+            (None, Some(_)) => (self.unanswered.update(&found, now), m_key_suspicion(&found, &self.keys)),
         };
         self.tell_unanswered(&new, suspicion, now);
         let gaps = self.said.news(found.gaps.iter().cloned(), now);
@@ -327,8 +327,8 @@ impl Monitor {
             found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
         let took = now.since(anchor.moment);
         Self::tell_changes(&mut self.tally, &self.settings.name, previous, &fabric, took);
-        self.agents.keep_present(&fabric);
-        self.transactor.forget_redirects();
+        self.agents.retain_present(&fabric);
+        self.client.clear_redirects();
         let has_gaps = self.tally.discovery_gaps > 0 || has_unaddressed(&fabric);
         self.movement.discovered(now, took, &state_changes, has_gaps);
         self.fabric = Some(Arc::new(fabric));
@@ -347,7 +347,7 @@ impl Monitor {
     }
 
     /// Who does not answer is logged once a day, and what is the likely cause when that changes.
-    fn tell_unanswered(&mut self, new: &[End], suspicion: Option<Suspicion>, now: Moment) {
+    fn tell_unanswered(&mut self, new: &[End], suspicion: Option<MKeySuspicion>, now: Moment) {
         self.tally.unanswered_ports = self.unanswered.count();
         self.tally.m_key_suspected = suspicion.is_some();
         let warnings = new.iter().map(|(node, port)| {
@@ -372,18 +372,18 @@ impl Monitor {
         };
         match suspicion {
             None => tracing::info!(fabric, "an M_Key no longer seems to keep nodes from answering"),
-            Some(Suspicion::Home) => tracing::error!(
+            Some(MKeySuspicion::LocalPort) => tracing::error!(
                 fabric,
                 "our own port does not answer subnet management from its own host: M_Key protection \
                  (level 2 or 3) is the likely cause; {remedy}; if counters are not answered either, look \
                  at dmesg for an error of the adapter"
             ),
-            Some(Suspicion::FirstHop) => tracing::error!(
+            Some(MKeySuspicion::FirstHop) => tracing::error!(
                 fabric,
                 "no node beyond our own port answers subnet management, though its link is active: M_Key \
                  protection (level 2 or 3) is the likely cause; {remedy}"
             ),
-            Some(Suspicion::OwnPort(level)) => tracing::error!(
+            Some(MKeySuspicion::ProtectBits(level)) => tracing::error!(
                 fabric,
                 level,
                 unanswered = self.tally.unanswered_ports,
@@ -406,7 +406,7 @@ impl Monitor {
             .iter()
             .filter(|duplicate| known.iter().all(|it| it.guid != duplicate.guid))
         {
-            let place = duplicate.place(after);
+            let place = duplicate.location(after);
             tracing::warn!(fabric = name, guid = %duplicate.guid, "a second node with this GUID {place} is left out");
         }
         let present = after.nodes.iter().filter(|node| node.present());
@@ -417,21 +417,21 @@ impl Monitor {
             return;
         };
         tracing::debug!(fabric = name, nodes, switches, links, ?took, "discovered");
-        for change in change::between(before, after) {
-            tracing::info!(fabric = name, kind = change::KINDS[change.kind()], "{change}");
+        for change in change::diff(before, after) {
+            tracing::info!(fabric = name, kind = change::CHANGE_KINDS[change.kind()], "{change}");
             tally.changes[change.kind()] += 1;
         }
     }
 
-    fn sweep(&mut self, wire: &mut impl Wire) -> Result<Swept, Broken> {
+    fn sweep(&mut self, wire: &mut impl MadTransport) -> Result<SweepResult, RunError> {
         let fabric = self.fabric.clone().unwrap_or_default();
         let mut sweep = Sweep::new(&fabric, &mut self.agents, wire.anchor(), self.states_by_lid);
         {
-            let mut wire = Tapped::new(wire, self.capture.as_mut());
-            walk::drive(&mut sweep, &mut self.transactor, &mut wire, &self.stop)?;
+            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+            query::run(&mut sweep, &mut self.client, &mut wire, &self.stop)?;
         }
         let swept = sweep.finish();
-        if swept.states_useless {
+        if swept.states_unavailable {
             let warning = "no switch answers subnet management by LID: port states come from discoveries alone";
             if self.said.is_news(warning, wire.now()) {
                 let discovery_interval = self.settings.discovery_interval;
@@ -442,7 +442,7 @@ impl Monitor {
         let read = swept.snapshot.readings.iter().flatten().count();
         self.tally.sweeps += 1;
         self.tally.failed_ports = swept.failed_ports;
-        self.tell_partition(swept.adapters_unheard, wire.in_partition());
+        self.tell_partition(swept.adapters_silent, wire.has_p_key());
         self.tally.set_success(Collector::Perfmgt, read > 0);
         let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
         self.tally.set_success(Collector::Subnet, !managers.is_empty());
@@ -462,11 +462,11 @@ impl Monitor {
         Ok(swept)
     }
 
-    /// `in_partition`: our port has the P_Key that it is to ask with. If not, the carrier has logged it.
-    fn tell_partition(&mut self, adapters_unheard: bool, in_partition: bool) {
+    /// `has_p_key`: our port has the P_Key that it is to ask with. If not, the carrier has logged it.
+    fn tell_partition(&mut self, adapters_silent: bool, has_p_key: bool) {
         let fabric = &self.settings.name;
-        let suspected = adapters_unheard || !in_partition;
-        if suspected && in_partition && !self.tally.partition_suspected {
+        let suspected = adapters_silent || !has_p_key;
+        if suspected && has_p_key && !self.tally.partition_suspected {
             tracing::error!(
                 fabric,
                 "switches answer performance management, and at least 9 of 10 channel adapters do not: our port \
@@ -480,16 +480,16 @@ impl Monitor {
     }
 
     /// Clears the counters that the sweep found nearly full, if that is wanted.
-    fn clear(&mut self, wire: &mut impl Wire, swept: &mut Swept) -> Result<(), Broken> {
+    fn clear(&mut self, wire: &mut impl MadTransport, swept: &mut SweepResult) -> Result<(), RunError> {
         // By LIDs that have changed it might be another port's counters.
-        if !self.settings.clear_saturated || swept.readdressed {
+        if !self.settings.clear_saturated || swept.lids_changed {
             return Ok(());
         }
-        let mut clearing = Clearing::new(&swept.snapshot, &mut self.agents);
+        let mut clearing = CounterClearing::new(&swept.snapshot, &mut self.agents);
         let now = wire.now();
         let driven = {
-            let mut wire = Tapped::new(wire, self.capture.as_mut());
-            walk::drive(&mut clearing, &mut self.transactor, &mut wire, &self.stop)
+            let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+            query::run(&mut clearing, &mut self.client, &mut wire, &self.stop)
         };
         let refusals = clearing.refusals();
         let cleared = clearing.finish();
@@ -515,7 +515,7 @@ impl Monitor {
             // Who refused the old key may admit the new one: all are asked at once. OpenSM rewrites
             // its file `neighbors` at each change of the topology, which is no reason to.
             if !keys.has_same_keys(&self.keys) {
-                self.unanswered = Unanswered::default();
+                self.unanswered = UnresponsiveNeighbors::default();
             }
             self.keys = Arc::new(keys);
             let news = self.said.news(warnings, now);
@@ -537,7 +537,7 @@ impl Monitor {
     }
 
     /// The device is gone: nobody can be asked, so nobody is up.
-    fn lost(&mut self, error: &WireError) {
+    fn lost(&mut self, error: &TransportError) {
         tracing::error!(fabric = self.settings.name, %error, "waiting for the device to come back");
         for collector in Collector::ALL {
             self.tally.set_success(collector, false);
@@ -563,7 +563,7 @@ impl Monitor {
             snapshot,
             findings: findings.unwrap_or_default(),
             tally: self.tally.clone(),
-            mads: self.transactor.stats().clone(),
+            mads: self.client.stats().clone(),
         });
         self.board.send_modify(|board| board.fabrics[self.slot] = observation);
     }

@@ -10,8 +10,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::config::FabricSettings;
-use ib_fabric::collect::sweep::Swept;
-use ib_fabric::snapshot::Fresh;
+use ib_fabric::collect::sweep::SweepResult;
+use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::{End, Presence};
 use ib_fabric::{Fabric, Snapshot};
 use ib_mad::port_state::state;
@@ -158,7 +158,7 @@ impl Movement {
 
     /// Takes a sweep in: a port that is not as it was found, a switch that says that something
     /// changed, a node that fell silent, each only when that is new.
-    pub(super) fn swept(&mut self, swept: &Swept) {
+    pub(super) fn swept(&mut self, swept: &SweepResult) {
         let snapshot = &swept.snapshot;
         let silent: HashSet<Guid> = snapshot
             .fabric
@@ -178,10 +178,10 @@ impl Movement {
         let newly_changed =
             swept.state_changes.difference(&self.state_changes).filter(is_found).count();
         // If LIDs are still changing, there is more to find.
-        self.restless |= swept.readdressed;
-        if newly_silent > 0 || newly_changed > 0 || swept.moved {
+        self.restless |= swept.lids_changed;
+        if newly_silent > 0 || newly_changed > 0 || swept.changed {
             if !self.restless {
-                let (fabric, moved) = (&self.fabric, swept.moved);
+                let (fabric, moved) = (&self.fabric, swept.changed);
                 tracing::info!(fabric, newly_silent, newly_changed, moved, "something moved");
             }
             self.restless = true;
@@ -212,7 +212,7 @@ fn returned_ports(snapshot: &Snapshot) -> impl Iterator<Item = End> {
     let ports = fabric.port_indexes().filter(|&port| {
         let is_active = matches!(
             &snapshot.statuses[port.0 as usize],
-            Fresh::Told(status) if status.link_up() && status.state >= state::ACTIVE
+            PortRead::Ok(status) if status.link_up() && status.state >= state::ACTIVE
         );
         is_active && fabric.port(port).peer.is_some_and(|peer| !peer.connected)
     });

@@ -12,32 +12,32 @@ use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp::NodeInfo;
-use ib_umad::testing::{Fate, ROUND_TRIP, Scripted, fabric};
-use ib_umad::{Parcel, Received, SendError};
+use ib_umad::testing::{Reply, ROUND_TRIP, ScriptedTransport, fabric};
+use ib_umad::{OutgoingMad, Received, SendError};
 
 /// A wire to a small fabric that breaks when it is told to.
 struct Cable {
-    scripted: Scripted,
+    scripted: ScriptedTransport,
     breaks: mpsc::Receiver<()>,
     /// What happens to the fabric, as its time goes by.
-    story: Box<dyn FnMut(&mut Scripted) + Send>,
+    story: Box<dyn FnMut(&mut ScriptedTransport) + Send>,
     /// Whether our port has the P_Key to ask with, by the time.
-    in_partition: fn(Moment) -> bool,
+    has_p_key: fn(Moment) -> bool,
 }
 
 impl Cable {
     fn new(breaks: mpsc::Receiver<()>) -> Self {
         let nodes = [(NodeKind::Ca, 1), (NodeKind::Switch, 4), (NodeKind::Ca, 1)];
         Cable {
-            scripted: Scripted::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1))])),
+            scripted: ScriptedTransport::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1))])),
             breaks,
             story: Box::new(|_| {}),
-            in_partition: |_| true,
+            has_p_key: |_| true,
         }
     }
 }
 
-impl Wire for Cable {
+impl MadTransport for Cable {
     fn now(&self) -> Moment {
         self.scripted.now()
     }
@@ -46,21 +46,21 @@ impl Wire for Cable {
         self.scripted.anchor()
     }
 
-    fn in_partition(&self) -> bool {
-        (self.in_partition)(self.now())
+    fn has_p_key(&self) -> bool {
+        (self.has_p_key)(self.now())
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+    fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         (self.story)(&mut self.scripted);
-        if !parcel.class.is_smp() && !self.in_partition() {
+        if !parcel.class.is_smp() && !self.has_p_key() {
             return Err(SendError::Refused(std::io::Error::other("not in the P_Key table")));
         }
         self.scripted.send(parcel)
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         if self.breaks.try_recv().is_ok() {
-            return Err(WireError {
+            return Err(TransportError {
                 device: "mlx5_0 port 1".into(),
                 problem: "the device is gone".into(),
             });
@@ -149,7 +149,7 @@ fn a_descriptor_whose_device_was_removed_is_opened_again() {
         let mut later = Some(later);
         // The kernel keeps the descriptor, and refuses each send.
         let mut first = Cable::new(breaks);
-        first.scripted.fate = Box::new(|_| Fate::Refused);
+        first.scripted.fate = Box::new(|_| Reply::Refused);
         monitor.run(first, || later.take().map(Cable::new).ok_or("no such device"));
     });
     wait_for(&seen, "the device to be opened again", |it| nodes_up(it) == 3);
@@ -166,7 +166,7 @@ fn an_own_port_that_does_not_answer_its_own_host_is_diagnosed_and_asked_less_oft
         |cable| {
             cable.scripted.fate = Box::new(move |_| {
                 count.fetch_add(1, Ordering::Relaxed);
-                Fate::Expired
+                Reply::Expired
             });
         },
         "two hundred sweeps with few discoveries",
@@ -189,7 +189,7 @@ fn what_is_known_stays_hidden_while_our_own_port_does_not_answer_subnet_manageme
             cable.scripted.fate = Box::new(move |parcel| {
                 sent += 1;
                 let refused = sent > 100 && parcel.class.is_smp();
-                if refused { Fate::Expired } else { Fate::Answered(ROUND_TRIP) }
+                if refused { Reply::Expired } else { Reply::Answered(ROUND_TRIP) }
             });
         },
         "a discovery without an answer, and counters of all",
@@ -205,13 +205,13 @@ fn the_m_key_suspicion_stays_when_our_own_port_info_is_lost() {
             let mut discoveries = 0;
             cable.scripted.fate = Box::new(move |parcel| {
                 let mad = &parcel.mad;
-                let is_own = mad.is_directed() && mad.path_ports().is_empty();
+                let is_own = mad.is_directed() && mad.route_ports().is_empty();
                 discoveries += usize::from(is_own && mad.attribute() == NodeInfo::ID);
                 let is_lost = is_own && mad.attribute() == PortInfo::ID && discoveries > 2;
                 if is_lost || mad.is_directed() && !is_own {
-                    Fate::Expired
+                    Reply::Expired
                 } else {
-                    Fate::Answered(ROUND_TRIP)
+                    Reply::Answered(ROUND_TRIP)
                 }
             });
         },
@@ -223,7 +223,7 @@ fn the_m_key_suspicion_stays_when_our_own_port_info_is_lost() {
 #[test]
 fn a_p_key_that_vanishes_is_told_as_a_partition_and_not_as_hosts_that_are_gone() {
     run_until(
-        |cable| cable.in_partition = |now| now.since(Moment(0)) < Duration::from_secs(120),
+        |cable| cable.has_p_key = |now| now.since(Moment(0)) < Duration::from_secs(120),
         "the partition to be suspected",
         |it| it.tally.sweeps > 10 && it.tally.partition_suspected,
     );
@@ -238,7 +238,7 @@ fn a_gap_is_looked_into_again_and_not_for_ever() {
             cable.scripted.fate = Box::new(move |parcel| {
                 let beyond = parcel.mad.u8(7) == 2;
                 refusals -= i32::from(beyond);
-                if beyond && refusals >= 0 { Fate::Expired } else { Fate::Answered(ROUND_TRIP) }
+                if beyond && refusals >= 0 { Reply::Expired } else { Reply::Answered(ROUND_TRIP) }
             });
         },
         "the host to be found",
@@ -248,7 +248,7 @@ fn a_gap_is_looked_into_again_and_not_for_ever() {
     run_until(
         |cable| {
             cable.scripted.fate = Box::new(|parcel| {
-                if parcel.mad.u8(7) == 2 { Fate::Expired } else { Fate::Answered(ROUND_TRIP) }
+                if parcel.mad.u8(7) == 2 { Reply::Expired } else { Reply::Answered(ROUND_TRIP) }
             });
         },
         "two hundred sweeps with few discoveries",
@@ -292,7 +292,7 @@ fn hidden_aggregation_nodes_do_not_make_for_discoveries() {
             }
             // PortStateChange stays set at a switch that is hidden: there is no subnet manager.
             nodes[2].state_change = true;
-            cable.scripted = Scripted::new(nodes);
+            cable.scripted = ScriptedTransport::new(nodes);
             // After the first sweep the SMA of the switch at our port hangs; half of the aggregation
             // nodes answer by LID.
             let mut smps = 0;
@@ -303,9 +303,9 @@ fn hidden_aggregation_nodes_do_not_make_for_discoveries() {
                 let to_leaf = parcel.class.is_smp() && parcel.lid == Lid(2);
                 let to_half = parcel.class.is_smp() && (8..=11).contains(&parcel.lid.0);
                 if smps > 200 && (is_beyond || to_leaf || to_half) {
-                    Fate::Lost
+                    Reply::Lost
                 } else {
-                    Fate::Answered(ROUND_TRIP)
+                    Reply::Answered(ROUND_TRIP)
                 }
             });
         },
@@ -413,11 +413,11 @@ fn sweeps_go_on_while_the_file_system_of_a_site_file_does_not_answer() {
 
 /// A wire on which a day goes by as fast as it can be computed.
 struct Day {
-    scripted: Scripted,
+    scripted: ScriptedTransport,
     stop: Arc<AtomicBool>,
 }
 
-impl Wire for Day {
+impl MadTransport for Day {
     fn now(&self) -> Moment {
         self.scripted.now()
     }
@@ -426,11 +426,11 @@ impl Wire for Day {
         self.scripted.anchor()
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+    fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         self.scripted.send(parcel)
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         if self.now().since(Moment(0)) > Duration::from_secs(23 * 3600) {
             self.stop.store(true, Ordering::Relaxed);
         }
@@ -459,14 +459,14 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
     kinds.extend([(NodeKind::Ca, 1); 100]);
     let mut links = vec![((0, 1), (1, 110))];
     links.extend((0..100).map(|n| ((1, n as u8 + 1), (2 + n, 1))));
-    let mut scripted = Scripted::new(fabric(&kinds, &links));
+    let mut scripted = ScriptedTransport::new(fabric(&kinds, &links));
     // Half of the adapters say who they are and nothing else, the others nothing at all.
     scripted.fate = Box::new(|parcel| {
         let mad = &parcel.mad;
-        let behind = if mad.is_directed() { mad.path_ports().to_vec() } else { Vec::new() };
-        let [_, port] = behind[..] else { return Fate::Answered(ROUND_TRIP) };
+        let behind = if mad.is_directed() { mad.route_ports().to_vec() } else { Vec::new() };
+        let [_, port] = behind[..] else { return Reply::Answered(ROUND_TRIP) };
         let answers = port % 2 == 0 && mad.attribute() == NodeInfo::ID;
-        if answers { Fate::Answered(ROUND_TRIP) } else { Fate::Expired }
+        if answers { Reply::Answered(ROUND_TRIP) } else { Reply::Expired }
     });
     let minutes = Duration::from_secs(300);
     let settings = FabricSettings { interval: minutes, discovery_interval: minutes, ..settings() };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 
 use fabric_observation::Board;
-use ib_umad::pulse::Pulse;
+use ib_umad::heartbeat::Heartbeat;
 
 /// Within the time that systemd waits for a sign of life, so many are given.
 const SIGNS: u32 = 3;
@@ -47,12 +47,12 @@ pub fn is_wanted() -> bool {
 pub struct Watchdog {
     interval: Duration,
     /// What must turn, and how far it was.
-    pulses: Vec<(Pulse, u64)>,
+    pulses: Vec<(Heartbeat, u64)>,
 }
 
 impl Watchdog {
     /// One that feels these pulses, if systemd watches (`WatchdogSec=`).
-    pub fn new(pulses: Vec<Pulse>) -> Option<Self> {
+    pub fn new(pulses: Vec<Heartbeat>) -> Option<Self> {
         let limit = sd_notify::watchdog_enabled()?;
         let pulses = pulses.into_iter().map(|pulse| (pulse, 0)).collect();
         Some(Watchdog { interval: limit / SIGNS, pulses })
@@ -77,7 +77,7 @@ impl Watchdog {
 
     fn all_beat(&mut self) -> bool {
         self.pulses.iter_mut().fold(true, |all, (pulse, before)| {
-            let now = pulse.beats();
+            let now = pulse.ticks();
             let beat = now != std::mem::replace(before, now);
             all && beat
         })
@@ -96,15 +96,15 @@ mod tests {
 
     #[test]
     fn one_pulse_that_stands_still_is_enough() {
-        let pulses = [Pulse::default(), Pulse::default()];
+        let pulses = [Heartbeat::default(), Heartbeat::default()];
         let felt = pulses.iter().map(|pulse| (pulse.clone(), 0)).collect();
         let mut watchdog = Watchdog { interval: Duration::from_secs(1), pulses: felt };
         assert!(!watchdog.all_beat(), "nothing has begun to turn");
-        pulses.iter().for_each(Pulse::beat);
+        pulses.iter().for_each(Heartbeat::beat);
         assert!(watchdog.all_beat());
-        pulses[0].beat();
+        pulses[0].tick();
         assert!(!watchdog.all_beat(), "the second stands still");
-        pulses.iter().for_each(Pulse::beat);
+        pulses.iter().for_each(Heartbeat::beat);
         assert!(watchdog.all_beat(), "and is forgiven");
     }
 }

@@ -18,8 +18,8 @@ use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
 use ib_mad::{DATA, Mad, Path as Route, Query};
 use ib_mad::{Lid, Moment};
-use ib_umad::capture::{Capture, Tapped};
-use ib_umad::{Parcel, Received, SendError, Wire, WireError};
+use ib_umad::capture::{Capture, CapturingTransport};
+use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 use rig::promtool::complaints;
 use rig::{Exporter, Ibsim, OpenSm, Prometheus, prometheus, require, topology, wait_until};
 
@@ -312,7 +312,7 @@ fn class_port_info(mad: &Mad) -> Vec<(&'static str, u64)> {
 
 fn read(mad: &Mad, counter: Counter, attribute: Attribute) -> u64 {
     let row = TABLE.iter().find(|row| row.counter == counter).unwrap();
-    row.places.iter().find(|place| place.attribute == attribute).unwrap().read(&mad.0[DATA..])
+    row.fields.iter().find(|place| place.attribute == attribute).unwrap().read(&mad.0[DATA..])
 }
 
 const PORT_COUNTERS: [(&str, Counter); 16] = [
@@ -370,7 +370,7 @@ fn assert_dissected(file: &Path, ours: &[Vec<(&'static str, u64)>]) {
 /// A wire from which these MADs come, so that a capture can be made of them.
 struct Letters(std::vec::IntoIter<Mad>);
 
-impl Wire for Letters {
+impl MadTransport for Letters {
     fn now(&self) -> Moment {
         Moment(0)
     }
@@ -379,11 +379,11 @@ impl Wire for Letters {
         Anchor { moment: Moment(0), wall: std::time::SystemTime::UNIX_EPOCH }
     }
 
-    fn send(&mut self, _parcel: &Parcel) -> Result<(), SendError> {
+    fn send(&mut self, _parcel: &OutgoingMad) -> Result<(), SendError> {
         Err(SendError::Full)
     }
 
-    fn receive(&mut self, _until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, _until: Moment) -> Result<Option<Received>, TransportError> {
         Ok(self.0.next().map(|mad| Received::Mad { from: Lid(1), mad }))
     }
 }
@@ -424,7 +424,7 @@ fn tshark_reads_what_we_encode() {
             false ClassPortInfo);
         for attribute in [Attribute::PortCounters, Attribute::PortCountersExtended] {
             let mut mad = answer(false, attribute as u16);
-            let places = TABLE.iter().flat_map(|row| row.places);
+            let places = TABLE.iter().flat_map(|row| row.fields);
             for place in places.filter(|place| place.attribute == attribute) {
                 place.write(mad.data_mut(), place.read(from.data()));
             }
@@ -438,7 +438,7 @@ fn tshark_reads_what_we_encode() {
     let file = directory.path().join("encoded.pcap");
     let mut capture = Capture::create(&file, 1 << 20).unwrap();
     let mut letters = Letters(mads.into_iter());
-    let mut tapped = Tapped::new(&mut letters, Some(&mut capture));
+    let mut tapped = CapturingTransport::new(&mut letters, Some(&mut capture));
     while tapped.receive(Moment(0)).unwrap().is_some() {}
     drop(tapped);
     assert_dissected(&file, &ours);

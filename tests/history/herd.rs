@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use fabric_observation::Observation;
-use ib_fabric::assembly::{FoundFabric, FoundNode};
-use ib_fabric::names::NodeNames;
+use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode};
+use ib_fabric::names::NodeNameMap;
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::Findings;
@@ -46,8 +46,8 @@ impl Herd {
         if self.nodes != nodes {
             self.nodes = nodes.to_vec();
             let nodes = nodes.iter().map(|node| found(*node)).collect();
-            let found = FoundFabric { nodes, ..FoundFabric::default() };
-            let names = NodeNames::default();
+            let found = DiscoveredFabric { nodes, ..DiscoveredFabric::default() };
+            let names = NodeNameMap::default();
             self.fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
         }
         let since = SWEEP * u32::try_from(number).unwrap();
@@ -69,7 +69,7 @@ impl Herd {
     }
 }
 
-fn found(node: u64) -> FoundNode {
+fn found(node: u64) -> DiscoveredNode {
     let identity = NodeIdentity {
         guid: Guid(node),
         system_guid: Guid(node),
@@ -80,7 +80,7 @@ fn found(node: u64) -> FoundNode {
         port_count: 1,
         enhanced_port0: false,
         speed_fields: SpeedFields::default(),
-        tells_fec: false,
+        reports_fec: false,
     };
-    FoundNode { identity, ports: Vec::new() }
+    DiscoveredNode { identity, ports: Vec::new() }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-use ib_mad::label::shortened;
+use ib_mad::label::abbreviate;
 
 use super::Kind;
 use super::clock::Clock;
@@ -96,7 +96,7 @@ fn drawn(lane: &Lane, top: f64) -> Markup {
     let most = lane.columns.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let wide = WIDE / COLUMNS as f64;
     html! {
-        text x="0" y=(top + 18.0) { title { (lane.title) } (shortened(&lane.title, LETTERS)) }
+        text x="0" y=(top + 18.0) { title { (lane.title) } (abbreviate(&lane.title, LETTERS)) }
         text .unit x="0" y=(top + 36.0) { (lane.unit) }
         line .axis x1=(LEFT) y1=(top + HIGH) x2=(LEFT + WIDE) y2=(top + HIGH) {}
         @for (column, value) in lane.columns.iter().enumerate().filter(|(_, value)| **value > 0.0) {

@@ -1,7 +1,7 @@
 //! Who is the subnet's master, and how often that became another.
 
 use ib_fabric::Snapshot;
-use ib_fabric::subnet::ManagerState;
+use ib_fabric::subnet::SmState;
 use ib_fabric::topology::End;
 
 /// The master as it is known from sweep to sweep; see the module.
@@ -29,7 +29,7 @@ impl Mastership {
     pub fn saw(&mut self, name: &str, snapshot: &Snapshot) {
         let (fabric, managers) = (&snapshot.fabric, snapshot.managers.as_deref());
         let masters = managers.unwrap_or_default().iter();
-        let mut masters = masters.filter(|it| it.state == ManagerState::Master).peekable();
+        let mut masters = masters.filter(|it| it.state == SmState::Master).peekable();
         let Some(&first) = masters.peek() else { return };
         if masters.any(|master| Some(fabric.end(master.port)) == self.last) {
             return;
@@ -62,12 +62,12 @@ mod tests {
         let fabric = Arc::new(fabric(nodes, &[], None));
         let manager = |(guid, part): (u64, char)| {
             let state = match part {
-                'M' => ManagerState::Master,
-                's' => ManagerState::Standby,
+                'M' => SmState::Master,
+                's' => SmState::Standby,
                 _ => return None,
             };
             let port = fabric.find(end(guid, 1))?;
-            Some(SubnetManager { port, state, priority: 0, activity: 0 })
+            Some(SubnetManager { port, state, priority: 0, act_count: 0 })
         };
         let managers = parts.map(|parts| (1..).zip(parts.chars()).filter_map(manager).collect());
         let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };

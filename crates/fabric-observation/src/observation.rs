@@ -8,7 +8,7 @@ use ib_fabric::{Snapshot, change};
 use ib_health::Findings;
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
-use ib_umad::stats::Stats;
+use ib_umad::stats::MadStats;
 
 use super::host::HostObservation;
 use super::mastership::Mastership;
@@ -45,7 +45,7 @@ pub struct Observation {
     /// How the monitor itself fared.
     pub tally: Tally,
     /// What became of its MADs.
-    pub mads: Stats,
+    pub mads: MadStats,
 }
 
 /// A part of a monitor's work that can fail by itself.
@@ -94,7 +94,7 @@ pub struct Tally {
     /// Ports of which the latest sweep did not get all that it asked for.
     pub failed_ports: usize,
     /// Changes between discoveries, by kind.
-    pub changes: [u64; change::KINDS.len()],
+    pub changes: [u64; change::CHANGE_KINDS.len()],
     /// When each file of the site's was last looked at and could be used, in seconds since 1970.
     pub site_files: [Option<f64>; SiteFileKind::ALL.len()],
     /// Who is the subnet's master.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ib_fabric::snapshot::Fresh;
+use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::{End, Link, LinkId};
 use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_mad::moment::Anchor;
@@ -103,7 +103,7 @@ impl Judge {
     /// Brings what is kept to the places that ports and links have in another fabric.
     fn follow_fabric(&mut self, fabric: &Arc<Fabric>, at: Moment) {
         // Most discoveries find what was there before: a kilobyte a port stays where it is.
-        let same = fabric.has_the_places_of(&self.fabric);
+        let same = fabric.has_same_layout(&self.fabric);
         if same && fabric.links().eq(self.links.iter().map(|(link, _)| *link)) {
             self.fabric = Arc::clone(fabric);
             return;
@@ -359,7 +359,7 @@ fn incoming(settings: &HealthSettings, snapshot: &Snapshot, port: PortIndex) -> 
 fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> (Option<bool>, bool) {
     let connected = snapshot.fabric.port(a).peer.is_some_and(|peer| peer.connected);
     let asked = |port: PortIndex| {
-        matches!(snapshot.statuses[port.0 as usize], Fresh::Told(_))
+        matches!(snapshot.statuses[port.0 as usize], PortRead::Ok(_))
             && snapshot.status(port).is_some()
     };
     let active = |port: PortIndex| {

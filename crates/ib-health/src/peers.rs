@@ -122,7 +122,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use ib_fabric::snapshot::Fresh;
+    use ib_fabric::snapshot::PortRead;
     use ib_fabric::testing::{end, fabric, found};
     use ib_mad::Moment;
     use ib_mad::moment::Anchor;
@@ -182,10 +182,10 @@ mod tests {
             let fabric = Arc::new(fabric);
             let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
             let mut snapshot = Snapshot::blank(Arc::clone(&fabric), anchor);
-            snapshot.statuses.fill(Fresh::Told(up(1)));
+            snapshot.statuses.fill(PortRead::Ok(up(1)));
             let slow = PortStatus { width: Some(Width::X2), ..up(1) };
             for at in [end(1, 1), end(2, 1)] {
-                snapshot.statuses[fabric.find(at).unwrap().0 as usize] = Fresh::Told(slow);
+                snapshot.statuses[fabric.find(at).unwrap().0 as usize] = PortRead::Ok(slow);
             }
             let peers = Peers::of(&snapshot, fabric.links());
             let first = fabric.links().next().unwrap();

@@ -4,7 +4,7 @@
 //! device and no reading, and so is a jump that the link cannot have carried. The bounds here are generous: they reject what no link can do, and never what
 //! a busy link does.
 
-use ib_mad::counter::Kind;
+use ib_mad::counter::CounterKind;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::{Counter, PortNumber};
@@ -61,11 +61,11 @@ fn a_second(counter: Counter, bytes: f64) -> f64 {
         (_, SymbolErrors | FecCorrectedSymbols) => bytes,
         // A tick is the time of a byte or of several, and each of 16 virtual lanes may wait.
         (_, XmitWait) => bytes * 16.0,
-        (Kind::Link, _) | (_, LocalLinkIntegrityErrors | ExcessiveBufferOverrunErrors) => {
+        (CounterKind::Link, _) | (_, LocalLinkIntegrityErrors | ExcessiveBufferOverrunErrors) => {
             EVENTS_A_SECOND
         }
         // All others count packets, or blocks, which are longer.
-        (Kind::Traffic | Kind::Error | Kind::Congestion, _) => bytes / SHORTEST_PACKET,
+        (CounterKind::Traffic | CounterKind::Error | CounterKind::Congestion, _) => bytes / SHORTEST_PACKET,
     }
 }
 

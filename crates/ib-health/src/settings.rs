@@ -37,7 +37,7 @@ impl NodeRef {
         let node = fabric.node(node);
         match self {
             NodeRef::Guid(guid) => node.identity.guid == *guid,
-            NodeRef::Name(name) => node.is_called(name),
+            NodeRef::Name(name) => node.has_name(name),
         }
     }
 }

@@ -12,9 +12,9 @@ use crate::findings::{Findings, LinkFindings, PortFindings};
 use crate::outage::{Downtime, Outages};
 use crate::{Reason, Verdict};
 use ib_fabric::Fabric;
-use ib_fabric::assembly::FoundFabric;
-use ib_fabric::names::NodeNames;
-use ib_fabric::snapshot::Fresh;
+use ib_fabric::assembly::DiscoveredFabric;
+use ib_fabric::names::NodeNameMap;
+use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, found};
 use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
@@ -27,11 +27,11 @@ use std::time::Duration;
 
 /// Switch `leaf`, with `host-a` on its port 1, `host-b` on its port 2, and nothing on its port 3.
 pub fn snapshot() -> Snapshot {
-    let names = NodeNames::parse("0x1 \"leaf\"\n0x2 \"host-a\"\n0x3 \"host-b\"\n").unwrap();
+    let names = NodeNameMap::parse("0x1 \"leaf\"\n0x2 \"host-a\"\n0x3 \"host-b\"\n").unwrap();
     let nodes =
         vec![found(1, NodeKind::Switch, 3), found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
     let links = vec![(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
-    let found = FoundFabric { nodes, links, ..FoundFabric::default() };
+    let found = DiscoveredFabric { nodes, links, ..DiscoveredFabric::default() };
     let fabric = Fabric::assemble(found, &names, Moment(0), None);
     let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
     let ended = Moment::default() + Duration::from_secs(1000);

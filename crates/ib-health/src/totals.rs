@@ -255,7 +255,7 @@ impl PortTotals {
         bytes_a_second: u64,
     ) -> bool {
         let (index, bit) = (counter as usize, 1 << counter as usize);
-        let is_possible = counter.can_show(raw);
+        let is_possible = counter.is_plausible(raw);
         if (self.seen | self.remembered) & bit == 0 {
             // There is nothing that it could have grown from.
             return is_possible;

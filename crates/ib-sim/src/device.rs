@@ -1,7 +1,7 @@
 //! Device models: what the agents of each generation of switches and adapters support, in one
 //! table.
 
-use ib_mad::class_port_info::Capabilities;
+use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::counter::Counter;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::Speed;
@@ -25,7 +25,7 @@ pub struct DeviceModel {
     /// LinkWidthSupported, a mask of codes.
     pub widths: u8,
     /// ClassPortInfo capabilities of its performance management agent.
-    pub performance: Capabilities,
+    pub performance: PmaCapabilities,
     /// It has PortRcvErrorDetails and PortXmitDiscardDetails: the causes of receive errors and
     /// discards.
     pub details: bool,
@@ -67,7 +67,7 @@ const fn row(
         related_ids: &[],
         fastest,
         widths: if matches!(fastest, Speed::Hdr | Speed::Ndr | Speed::Xdr) { X1_2_4 } else { X1_4 },
-        performance: Capabilities { mask, mask2 },
+        performance: PmaCapabilities { mask, mask2 },
         details: mask != 0,
         fec: modern,
         tick: None,

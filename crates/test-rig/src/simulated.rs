@@ -22,7 +22,7 @@ use ib_sim::net::PortId;
 use ib_sim::scenario::{Action, Overrides, ResolvedScenario, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SharedSimulation, SimClock, SimTransport, lock, share};
-use ib_umad::{Parcel, Received, SendError, Wire, WireError};
+use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 use tokio::sync::watch;
 
 use super::Metrics;
@@ -84,7 +84,7 @@ struct Gated {
     sets: Arc<AtomicUsize>,
 }
 
-impl Wire for Gated {
+impl MadTransport for Gated {
     fn now(&self) -> Moment {
         self.wire.now()
     }
@@ -97,14 +97,14 @@ impl Wire for Gated {
         self.wire.port_guid()
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+    fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         if parcel.mad.method() != method::GET {
             self.sets.fetch_add(1, Ordering::Relaxed);
         }
         self.wire.send(parcel)
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         let gate = self.gate.until();
         let received = self.wire.receive(until.min(gate))?;
         if received.is_none() && until > gate && self.wire.now() >= gate {

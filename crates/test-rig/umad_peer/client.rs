@@ -5,16 +5,16 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ib_mad::class_port_info::Capabilities;
+use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::clock::Clock;
 use ib_mad::{Class, Mad, Query, pma};
 use ib_mad::{Lid, Moment, Reading, counter};
-use ib_umad::pace::Pace;
-use ib_umad::stats::Outcome;
-use ib_umad::transactor::Transactor;
+use ib_umad::client::SendConfig;
+use ib_umad::stats::MadOutcome;
+use ib_umad::client::MadClient;
 use ib_umad::umad::Umad;
-use ib_umad::walk::{Broken, Walk, drive, rest};
-use ib_umad::{Address, Failure, GlobalRoute, Lane, Request, Wire};
+use ib_umad::query::{QueryPlan, RunError, drain_until, run};
+use ib_umad::{Address, RequestError, GlobalRoute, QueuePair, Request, MadTransport};
 
 use super::watched::Watched;
 use super::{kernel, port};
@@ -31,8 +31,8 @@ pub struct Args<'a> {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One try each, so that every outcome is the first one's.
-fn once(timeout: Duration) -> Pace {
-    Pace { timeout, retries: 0, ..Pace::default() }
+fn once(timeout: Duration) -> SendConfig {
+    SendConfig { timeout, retries: 0, ..SendConfig::default() }
 }
 
 /// Does what is asked for, and prints what came of it.
@@ -52,18 +52,18 @@ pub fn run(args: &Args, what: &str) {
         "counters-of-old" => {
             kernel::forget_register_agent2();
             counters(&mut Session::open(args, once(PATIENCE)));
-            Session::open(args, Pace { retries: 1, ..Pace::default() }).ask(port::SILENT, 1);
+            Session::open(args, SendConfig { retries: 1, ..SendConfig::default() }).ask(port::SILENT, 1);
         }
         "many" => {
             Session::open(args, once(PATIENCE)).ask(port::QUICK, 200);
-            let wide = Pace { gmp_window: 200, gmp_lid_window: 200, ..once(PATIENCE) };
+            let wide = SendConfig { gmp_window: 200, gmp_lid_window: 200, ..once(PATIENCE) };
             Session::open(args, wide).ask(port::SLOW, 200);
         }
         "silent" => {
             Session::open(args, once(Duration::from_millis(500))).ask(port::SILENT, 1);
-            Session::open(args, Pace::default()).ask(port::SILENT, 4);
+            Session::open(args, SendConfig::default()).ask(port::SILENT, 4);
         }
-        "late" => Session::open(args, Pace::default()).ask(port::LATE, 1),
+        "late" => Session::open(args, SendConfig::default()).ask(port::LATE, 1),
         "twice" => Session::open(args, once(PATIENCE)).ask(port::TWICE, 10),
         "until-gone" => until_gone(&mut Session::open(args, once(PATIENCE))),
         _ => panic!("{what}: no such thing to do"),
@@ -76,11 +76,11 @@ fn counters(session: &mut Session) {
         let answers = session.drive(vec![query]).expect("the device is there");
         answers.into_iter().next().expect("an outcome").expect("an answer")
     };
-    let capabilities = Capabilities::decode(&ask(session, pma::class_port_info()));
+    let capabilities = PmaCapabilities::decode(&ask(session, pma::class_port_info()));
     println!("capabilities mask={:#06x} mask2={:#x}", capabilities.mask, capabilities.mask2);
     let mut reading = Reading::empty(Moment::default());
     let offer = pma::Offer { capabilities, is_switch: true, ..pma::Offer::default() };
-    for page in pma::plan(&offer, pma::Extras::default()) {
+    for page in pma::read_plan(&offer, pma::Extras::default()) {
         let answer = ask(session, pma::counters(page.attribute, port::QUICK));
         page.read(&answer, &mut reading);
     }
@@ -115,12 +115,12 @@ fn until_gone(session: &mut Session) {
 /// An open port and the state of its traffic.
 struct Session {
     wire: Watched,
-    transactor: Transactor,
+    client: MadClient,
     to: Address,
 }
 
 impl Session {
-    fn open(args: &Args, pace: Pace) -> Self {
+    fn open(args: &Args, pace: SendConfig) -> Self {
         let (port, umad) = Umad::open_for_gmps(args.sysfs, args.hca, None, Clock::start())
             .unwrap_or_else(|e| panic!("{e}"));
         println!("open {} {} {:?}", port.hca, port.port, port.link_layer);
@@ -132,7 +132,7 @@ impl Session {
             traffic_class: 0,
             flow_label: 0,
         });
-        Session { wire: Watched::new(umad), transactor: Transactor::new(pace), to }
+        Session { wire: Watched::new(umad), client: MadClient::new(pace), to }
     }
 
     /// Asks for the classic counters of a port so many times, and reports.
@@ -146,14 +146,14 @@ impl Session {
         println!(
             "outcomes {name}: answered={} timed_out={} silent={} ms={} kernel_ms={}",
             outcomes.iter().filter(|outcome| outcome.is_ok()).count(),
-            told(Some(&Failure::TimedOut)),
-            told(Some(&Failure::Silent)),
+            told(Some(&RequestError::TimedOut)),
+            told(Some(&RequestError::Silent)),
             took.as_millis(),
             self.wire.expired_at.since(began).as_millis(),
         );
         // What is late, or comes twice, comes in now if it comes in at all.
         let until = self.wire.now() + port::LATE_BY + Duration::from_millis(500);
-        rest(until, &mut self.transactor, &mut self.wire, &AtomicBool::new(false))
+        rest(until, &mut self.client, &mut self.wire, &AtomicBool::new(false))
             .expect("the device is there");
         self.report(&name);
     }
@@ -169,8 +169,8 @@ impl Session {
             wire.most_open,
             wire.upper,
         );
-        let told = |outcome| self.transactor.stats().of(Class::Performance, outcome);
-        let outcomes: Vec<String> = Outcome::ALL
+        let told = |outcome| self.client.stats().count(Class::Performance, outcome);
+        let outcomes: Vec<String> = MadOutcome::ALL
             .iter()
             .map(|outcome| format!("{}={}", outcome.label(), told(*outcome)))
             .collect();
@@ -178,10 +178,10 @@ impl Session {
     }
 
     /// Asks all of these, and gives what came of each.
-    fn drive(&mut self, queries: Vec<Query>) -> Result<Vec<Result<Mad, Failure>>, Broken> {
+    fn drive(&mut self, queries: Vec<Query>) -> Result<Vec<Result<Mad, RequestError>>, RunError> {
         let outcomes = vec![None; queries.len()];
         let mut walk = Asking { to: self.to, queries, asked: 0, outcomes };
-        drive(&mut walk, &mut self.transactor, &mut self.wire, &AtomicBool::new(false))?;
+        drive(&mut walk, &mut self.client, &mut self.wire, &AtomicBool::new(false))?;
         Ok(walk.outcomes.into_iter().map(|outcome| outcome.expect("an outcome")).collect())
     }
 }
@@ -190,17 +190,17 @@ struct Asking {
     to: Address,
     queries: Vec<Query>,
     asked: usize,
-    outcomes: Vec<Option<Result<Mad, Failure>>>,
+    outcomes: Vec<Option<Result<Mad, RequestError>>>,
 }
 
-impl Walk for Asking {
-    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
-        let query = *self.queries.get(self.asked).filter(|_| lane == Lane::Gmp)?;
+impl QueryPlan for Asking {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+        let query = *self.queries.get(self.asked).filter(|_| lane == QueuePair::Qp1)?;
         self.asked += 1;
         Some((Request { to: self.to, query }, self.asked as u64 - 1))
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, _: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _: Moment) {
         let ended = &mut self.outcomes[tag as usize];
         assert!(ended.is_none(), "two outcomes of one question");
         *ended = Some(outcome.cloned());

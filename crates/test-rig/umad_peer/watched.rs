@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_umad::umad::Umad;
-use ib_umad::{Parcel, Received, SendError, Wire, WireError};
+use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 
 /// What passed.
 pub struct Watched {
@@ -40,7 +40,7 @@ impl Watched {
     }
 }
 
-impl Wire for Watched {
+impl MadTransport for Watched {
     fn now(&self) -> Moment {
         self.wire.now()
     }
@@ -49,22 +49,22 @@ impl Wire for Watched {
         self.wire.anchor()
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+    fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
         self.wire.send(parcel)?;
-        self.open.insert(parcel.mad.transaction());
+        self.open.insert(parcel.mad.transaction_id());
         self.most_open = self.most_open.max(self.open.len());
         Ok(())
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         let received = self.wire.receive(until)?;
         match &received {
             Some(Received::Mad { mad, .. }) => {
                 self.answers += 1;
                 self.upper.insert(mad.u32(8));
-                self.open.remove(&mad.transaction());
+                self.open.remove(&mad.transaction_id());
             }
-            Some(Received::Expired { transaction }) => {
+            Some(Received::Expired { transaction_id: transaction }) => {
                 let known = self.open.remove(transaction);
                 self.expired += usize::from(known);
                 self.expired_unknown += usize::from(!known);

@@ -10,7 +10,7 @@ use fabric_history::diff::{LinkDiff, between};
 use fabric_history::model::{Sum, Window};
 use fabric_history::source::until_known;
 use ib_mad::Counter;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::asked;
 use super::{Exit, Fatal, Told, as_json, tame, unreadable};
@@ -56,7 +56,7 @@ pub(super) fn tell(
     let written = if ask.json { as_json(&told, out) } else { as_table(told, out) };
     let last = format!(
         "{} on which anything moved from {} to {}{}; times are of {}",
-        count(all.len(), "link"),
+        plural(all.len(), "link"),
         clock.tell(window.from),
         clock.tell(window.to),
         if told.len() < all.len() {
@@ -91,7 +91,7 @@ fn counted(sums: &[Sum]) -> String {
     let mut told: Vec<String> =
         told.map(|(counter, by)| format!("{} +{by}", counter.row().metric)).collect();
     if sums.len() > MOST_COUNTERS {
-        told.push(format!("{} more", count(sums.len() - MOST_COUNTERS, "counter")));
+        told.push(format!("{} more", plural(sums.len() - MOST_COUNTERS, "counter")));
     }
     told.join(", ")
 }

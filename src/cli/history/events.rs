@@ -8,7 +8,7 @@ use fabric_history::model::{Port, Told as Event};
 use fabric_history::source::Wanted;
 use fabric_history::{Kind, Source};
 use ib_mad::Guid;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::WindowArgs;
 use super::{Fatal, Told, as_json, ports, tame, unreadable};
@@ -59,7 +59,7 @@ pub(super) fn tell(
     let written = if ask.json { as_json(&events, out) } else { as_table(&events, clock, out) };
     let last = format!(
         "{} since {}; times are of {}",
-        count(events.len(), "event"),
+        plural(events.len(), "event"),
         clock.tell(window.from),
         clock.zone()
     );

@@ -15,7 +15,7 @@ use fabric_history::source::{Detail, Wanted, until_known};
 use fabric_history::{Source, columns};
 use ib_fabric::topology::End;
 use ib_mad::Counter;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::WindowArgs;
 use super::{Fatal, Told, as_json, tame, unreadable};
@@ -109,7 +109,7 @@ fn tell(
     let timeline = Timeline { window, ports, series, events };
     let last = format!(
         "{} from {} to {}; times are of {}",
-        count(timeline.events.len(), "event"),
+        plural(timeline.events.len(), "event"),
         clock.tell(window.from),
         clock.tell(window.to),
         clock.zone()

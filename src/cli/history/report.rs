@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use fabric_history::Source;
 use fabric_history::clock::Clock;
 use fabric_history::report::{Report, html, markdown};
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::WindowArgs;
 use super::{Exit, Fatal, Told, unreadable};
@@ -68,8 +68,8 @@ pub(super) fn tell(
     };
     let last = format!(
         "{}, {} from {} to {}; times are of {}",
-        count(report.suspects.len() + report.more_suspects, "suspect"),
-        count(report.events.len() + report.more_events, "event"),
+        plural(report.suspects.len() + report.more_suspects, "suspect"),
+        plural(report.events.len() + report.more_events, "event"),
         clock.tell(report.window.from),
         clock.tell(report.window.to),
         clock.zone()

@@ -126,7 +126,7 @@ impl<'a> Judged<'a> {
     /// What was found out about a port; nothing of one that is not told of.
     fn spot(&self, port: PortIndex) -> Option<Spot<'a>> {
         let findings: &PortFindings = self.findings.ports.get(port.0 as usize)?;
-        let told = self.fabric.node_of(port).present() && self.fabric.is_watched(port);
+        let told = self.fabric.node_of(port).present() && self.fabric.is_monitored(port);
         told.then(|| Spot {
             fabric: self.fabric,
             port,

@@ -5,19 +5,19 @@ use maud::{Markup, html};
 use crate::api::model::port::{LinkDetail, Port};
 use crate::pages::words;
 use fabric_history::clock::Clock;
-use ib_mad::counter::{Kind, Row, TABLE};
+use ib_mad::counter::{CounterKind, CounterRow, TABLE};
 
 /// Errors at both ends, and bit errors against their limits.
 pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
     let ports = &detail.ports;
-    let counted: Vec<&Row> = TABLE
+    let counted: Vec<&CounterRow> = TABLE
         .iter()
-        .filter(|row| row.kind != Kind::Traffic)
+        .filter(|row| row.kind != CounterKind::Traffic)
         .filter(|row| ports.iter().any(|port| port.counters.contains_key(row.metric)))
         .collect();
     let is_still =
-        |row: &&&Row| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
-    let (still, moved): (Vec<&Row>, Vec<&Row>) = counted.iter().partition(|row| is_still(row));
+        |row: &&&CounterRow| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
+    let (still, moved): (Vec<&CounterRow>, Vec<&CounterRow>) = counted.iter().partition(|row| is_still(row));
     html! {
         h2 { "Errors and waits" }
         @if counted.is_empty() {
@@ -38,11 +38,11 @@ pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
 }
 
 /// A counter of an end, in its metric's unit.
-fn of(port: &Port, row: &Row) -> Option<u64> {
+fn of(port: &Port, row: &CounterRow) -> Option<u64> {
     port.counters.get(row.metric).copied()
 }
 
-fn table(ports: &[Port; 2], rows: &[&Row]) -> Markup {
+fn table(ports: &[Port; 2], rows: &[&CounterRow]) -> Markup {
     html! {
         div .wide tabindex="0" role="group" aria-label="Counters" { table .counters {
             thead { tr {
@@ -59,7 +59,7 @@ fn table(ports: &[Port; 2], rows: &[&Row]) -> Markup {
     }
 }
 
-fn cell(port: &Port, row: &Row) -> Markup {
+fn cell(port: &Port, row: &CounterRow) -> Markup {
     let full = |names: &[crate::api::model::Word]| names.iter().any(|name| name == row.metric);
     html! {
         @match of(port, row) {

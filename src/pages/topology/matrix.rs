@@ -10,7 +10,7 @@ use crate::api::model::topology::{Bundle, Topology};
 use crate::pages::address;
 use ib_health::Verdict;
 use ib_mad::Guid;
-use ib_mad::label::shortened;
+use ib_mad::label::abbreviate;
 
 use super::picture;
 
@@ -118,7 +118,7 @@ impl Matrix<'_> {
         let cell = self.cell();
         let name = |switch: usize| {
             let node = topology.switches.get(switch).map_or("", |switch| &switch.node);
-            shortened(node, LONGEST)
+            abbreviate(node, LONGEST)
         };
         let longest = |of: &[usize]| {
             let letters = of.iter().map(|&switch| name(switch).chars().count()).max();

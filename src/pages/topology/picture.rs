@@ -8,7 +8,7 @@ use crate::pages::{address, words};
 use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
 use ib_mad::Guid;
-use ib_mad::label::shortened;
+use ib_mad::label::abbreviate;
 
 use super::layout::{Cell, Layout, Line, Row};
 
@@ -119,7 +119,7 @@ impl Drawing<'_> {
                 title { (about) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
                 @for (place, line) in told.iter().enumerate() {
-                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (shortened(line, if place > 0 { letters * 6 / 5 } else { letters })) }
+                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (abbreviate(line, if place > 0 { letters * 6 / 5 } else { letters })) }
                 }
             }
             (congested(of, middle + half, top - 4.0))

@@ -5,7 +5,7 @@
 //! the code: by the IBTA's name, by our own, or by the file in sysfs.
 
 use fabric_exporter::metrics::fabrics::counter_head;
-use ib_mad::counter::{Attribute, Counter, Row as CounterRow, TABLE};
+use ib_mad::counter::{Attribute, Counter, CounterRow, TABLE};
 use ib_mad::rate::Speed;
 use rdma_host::model::hw_counter;
 
@@ -128,7 +128,7 @@ fn relabelled(vector: &str, labels: &[(&str, &str, &str, &str)]) -> String {
 fn per(row: &CounterRow) -> Per {
     use Attribute::{PortRcvErrorDetails, PortXmitDiscardDetails};
     let details = [PortRcvErrorDetails, PortXmitDiscardDetails];
-    if row.places.iter().all(|place| details.contains(&place.attribute)) {
+    if row.fields.iter().all(|place| details.contains(&place.attribute)) {
         Per::DetailedPort
     } else {
         Per::Port

@@ -1,6 +1,6 @@
 //! Congestion in a fabric without faults.
 
-use ib_mad::counter::{Kind, TABLE};
+use ib_mad::counter::{CounterKind, TABLE};
 
 use crate::scenario_effects::look::{MENDED, Run};
 use test_rig::Simulated;
@@ -36,7 +36,7 @@ pub fn congestion(run: &Run) {
     assert!(late.contains_key(root), "{late:?}");
     assert!(late.keys().all(|port| waits.contains_key(port)), "{late:?}");
     // No cable is bad.
-    let wrong = TABLE.iter().filter(|row| matches!(row.kind, Kind::Error | Kind::Link));
+    let wrong = TABLE.iter().filter(|row| matches!(row.kind, CounterKind::Error | CounterKind::Link));
     for row in wrong.filter(|row| !MENDED.contains(&row.metric)) {
         assert!(to.counted(row.metric).is_empty(), "{}", row.metric);
     }

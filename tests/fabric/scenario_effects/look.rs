@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ib_mad::counter::{Kind, Row, TABLE};
+use ib_mad::counter::{CounterKind, CounterRow, TABLE};
 use ib_sim::load::{Flow, RoutedFlows};
 use ib_sim::net::{Net, PortId};
 use ib_sim::scenario::{Action, ResolvedScenario};
@@ -165,7 +165,7 @@ impl Look {
 
     /// Apart from traffic only these counters are not 0, each at exactly these ports.
     pub fn assert_only<S: AsRef<str>>(&self, expected: &[(&str, &[S])]) {
-        let tells = |row: &&Row| row.kind != Kind::Traffic && !MENDED.contains(&row.metric);
+        let tells = |row: &&CounterRow| row.kind != CounterKind::Traffic && !MENDED.contains(&row.metric);
         for row in TABLE.iter().filter(tells) {
             let of = expected.iter().find(|(counter, _)| *counter == row.metric);
             let mut ports: Vec<&str> =

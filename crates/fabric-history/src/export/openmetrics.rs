@@ -16,7 +16,7 @@ use exposition::Format;
 use exposition::family::{Head, push_label};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_head};
 use ib_fabric::topology::{End, LinkId};
-use ib_mad::counter::{Attribute, Place, Row, TABLE, scaled};
+use ib_mad::counter::{Attribute, CounterField, CounterRow, TABLE, scaled};
 use ib_mad::rate::{Speed, Width};
 
 use super::{Asked, ExportError};
@@ -160,13 +160,13 @@ impl Lived {
 
     fn counter(
         &self,
-        row: &Row,
+        row: &CounterRow,
         reader: &Reader,
         asked: &Asked,
         lines: &mut Lines<'_>,
     ) -> Result<(), ExportError> {
-        let is_of_link = |place: &Place| place.attribute == Attribute::PortExtendedSpeedsCounters;
-        let of_link = row.places.iter().any(is_of_link);
+        let is_of_link = |place: &CounterField| place.attribute == Attribute::PortExtendedSpeedsCounters;
+        let of_link = row.fields.iter().any(is_of_link);
         let ports = self.ports(asked);
         let most = (AT_ONCE / self.sweeps.len().max(1)).clamp(PORTS.start, PORTS.end) as u32;
         let chunk = |port: u32| (part_of(port), port / most);

@@ -1,7 +1,7 @@
 //! What frames are about, and so how long they are of use.
 
 use ib_mad::Counter;
-use ib_mad::counter::Kind as CounterKind;
+use ib_mad::counter::CounterKind;
 
 /// How long a frame is of use, and what its numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -203,7 +203,7 @@ impl Congestion {
             self.history.nobody_waits(at);
             return Found::default();
         }
-        let crowd = Crowd::gather(fabric, &Levels::of(fabric), waiting, used);
+        let crowd = Crowd::gather(fabric, &Levels::compute(fabric), waiting, used);
         let heads = roots::find(&crowd);
         let mut regions = regions::find(&crowd, &heads);
         self.history.date(fabric, &crowd, &mut regions, at);

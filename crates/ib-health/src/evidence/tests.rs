@@ -11,9 +11,9 @@ use crate::outage::{Downtime, Outages};
 use crate::testing::*;
 use crate::{Reason, Verdict};
 use ib_fabric::Fabric;
-use ib_fabric::assembly::FoundFabric;
-use ib_fabric::names::NodeNames;
-use ib_fabric::snapshot::Fresh;
+use ib_fabric::assembly::DiscoveredFabric;
+use ib_fabric::names::NodeNameMap;
+use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, found};
 use ib_fabric::topology::Link;
 use ib_mad::moment::Anchor;
@@ -74,7 +74,7 @@ fn a_link_below_what_it_can_do() {
     let at_1x = |snapshot: &mut Snapshot, port: PortIndex| {
         let mut status = *snapshot.status(port).unwrap();
         status.width = Width::widest(1);
-        snapshot.statuses[port.0 as usize] = Fresh::Told(status);
+        snapshot.statuses[port.0 as usize] = PortRead::Ok(status);
     };
     let run = (Width::X4, Speed::Edr);
     for (reason, reference, says) in [
@@ -96,7 +96,7 @@ fn a_link_that_is_down_or_off() {
     let down = |snapshot: &mut Snapshot, port: PortIndex, physical_state| {
         let status = *snapshot.status(port).unwrap();
         snapshot.statuses[port.0 as usize] =
-            Fresh::Told(PortStatus { state: state::DOWN, physical_state, ..status });
+            PortRead::Ok(PortStatus { state: state::DOWN, physical_state, ..status });
     };
     let gone = told(Reason::Down, |snapshot, findings, leaf, host| {
         down(snapshot, leaf, physical::POLLING);

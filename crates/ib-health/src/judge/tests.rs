@@ -112,7 +112,7 @@ impl Story {
         for (told, at) in [(self.told, end(1, 1)), (self.far, end(2, 1))] {
             if let Some(told) = told {
                 let port = self.fabric.find(at).unwrap();
-                snapshot.statuses[port.0 as usize] = Fresh::Told(told);
+                snapshot.statuses[port.0 as usize] = PortRead::Ok(told);
             }
         }
         if self.silent {

@@ -46,7 +46,7 @@ fn respond(simulation: &Simulation, at: PortId, request: &Mad, is_executed: bool
     if is_response || !known || is_refused(simulation, at, request) {
         return None;
     }
-    let mut response = request.answer();
+    let mut response = request.response();
     let status = if request.versions() != [1, 1] {
         status::UNSUPPORTED_VERSION
     } else if request.method() != method::GET && !is_executed {

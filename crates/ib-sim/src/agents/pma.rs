@@ -11,10 +11,10 @@ use ib_mad::PortNumber;
 use ib_mad::class_port_info;
 use ib_mad::class_port_info::ClassPortInfo;
 use ib_mad::clear::CounterSelect;
-use ib_mad::counter::{Attribute, Counter, Place, TABLE};
-use ib_mad::extended_speeds::PortExtendedSpeedsCounters;
+use ib_mad::counter::{Attribute, Counter, CounterField, TABLE};
+use ib_mad::fec::PortExtendedSpeedsCounters;
 use ib_mad::node::NodeKind;
-use ib_mad::pma::{Options, PortSamplesControl};
+use ib_mad::pma::{OptionMask, PortSamplesControl};
 use ib_mad::{Mad, status};
 
 use super::SUCCESS;
@@ -27,7 +27,7 @@ const ALL_PORT_SELECT: u16 = 1 << 8;
 const RESPONSE_TIME: u8 = 0x12;
 
 /// The counters of an attribute, and their fields.
-type Layout = Vec<(Counter, Place)>;
+type Layout = Vec<(Counter, CounterField)>;
 
 /// The layouts of all models, by attribute. They are computed once: a sweep uses them a hundred
 /// thousand times.
@@ -43,11 +43,11 @@ const ATTRIBUTES: [Attribute; 4] = [
 ];
 
 fn layout(model: &DeviceModel, attribute: Attribute) -> Layout {
-    let places = TABLE.iter().flat_map(|row| row.places.iter().map(|place| (row.counter, *place)));
+    let places = TABLE.iter().flat_map(|row| row.fields.iter().map(|place| (row.counter, *place)));
     places
         .filter(|(_, place)| place.attribute == attribute)
         .filter(|(_, place)| model.performance.meets(place.needs))
-        .filter(|(_, place)| Options::of_mask(model.options).allow(place.needs))
+        .filter(|(_, place)| OptionMask::new(model.options).allows(place.needs))
         .filter(|(counter, place)| place.width < 64 || !model.unused64.contains(counter))
         .collect()
 }
@@ -68,7 +68,7 @@ pub(super) fn fill(simulation: &Simulation, at: PortId, request: &Mad, response:
     let model = net.node_of(at).model;
     let attribute_id = request.attribute();
     if attribute_id == class_port_info::ID {
-        ClassPortInfo::of(model.performance, RESPONSE_TIME).encode(response);
+        ClassPortInfo::new(model.performance, RESPONSE_TIME).encode(response);
         return SUCCESS;
     }
     let counters = ATTRIBUTES.iter().position(|attribute| *attribute as u16 == attribute_id);

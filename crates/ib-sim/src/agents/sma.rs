@@ -4,12 +4,13 @@ use crate::device::DeviceModel;
 use crate::net::PortId;
 use crate::simulation::{Simulation, has_fec};
 use ib_mad::device::QUANTUM_3;
-use ib_mad::extended_speeds::{PortInfoExtended, mode};
+use ib_mad::fec::PortInfoExtended;
+use ib_mad::fec::Fec;
 use ib_mad::node::{NodeKind, PortRole};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
 use ib_mad::rate::{Speed, SpeedSet};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, sm_state};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SmState};
 use ib_mad::{Lid, PortNumber};
 use ib_mad::{Mad, status};
 
@@ -134,7 +135,7 @@ fn supported(model: &DeviceModel, enabled: SpeedSet) -> SpeedSet {
         Speed::Qdr
     };
     let all = Speed::ALL.into_iter().filter(|&speed| speed <= base && speed != Speed::Fdr10);
-    all.chain(Speed::ALL.into_iter().filter(|&speed| enabled.has(speed))).collect()
+    all.chain(Speed::ALL.into_iter().filter(|&speed| enabled.contains(speed))).collect()
 }
 
 /// The speeds that any port of a switch supports: the capabilities of port 0 announce the kinds of
@@ -143,7 +144,7 @@ fn supported_by_any(simulation: &Simulation, switch: PortId) -> SpeedSet {
     let (net, node) = (simulation.net(), simulation.net().port(switch).node);
     let is_enabled = |speed: Speed| {
         let mut ports = std::iter::once(switch).chain(net.cable_ports(node));
-        ports.any(|port| net.port(port).speeds.has(speed))
+        ports.any(|port| net.port(port).speeds.contains(speed))
     };
     let enabled = Speed::ALL.into_iter().filter(|&speed| is_enabled(speed)).collect();
     supported(net.node(node).model, enabled)
@@ -216,10 +217,10 @@ fn with_m_key(simulation: &Simulation, at: PortId, request: &Mad, info: PortInfo
 }
 
 fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended {
-    let modes = 1 << mode::REED_SOLOMON;
+    let modes = 1 << Fec::ReedSolomon.code();
     PortInfoExtended {
         capabilities: PortInfoExtended::FEC_MODES,
-        active: if has_fec(simulation.port(port)) { mode::REED_SOLOMON } else { mode::NONE },
+        active: if has_fec(simulation.port(port)) { Fec::ReedSolomon.code() } else { Fec::None.code() },
         hdr_supported: modes,
         hdr_enabled: modes,
         ndr_supported: modes,
@@ -230,7 +231,7 @@ fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended
 
 fn mellanox_port_info(simulation: &Simulation, port: PortId) -> MellanoxExtendedPortInfo {
     let fdr10 = |is: bool| if is { MellanoxExtendedPortInfo::FDR10 } else { 0 };
-    let enabled = fdr10(simulation.net().port(port).speeds.has(Speed::Fdr10));
+    let enabled = fdr10(simulation.net().port(port).speeds.contains(Speed::Fdr10));
     let active = simulation.port(port).trained.is_some_and(|(_, speed)| speed == Speed::Fdr10);
     let role = role(simulation, port);
     MellanoxExtendedPortInfo {
@@ -262,7 +263,7 @@ fn role(simulation: &Simulation, port: PortId) -> PortRole {
 
 fn partitions(simulation: &Simulation, at: PortId, request: &Mad, response: &mut Mad) -> u16 {
     let net = simulation.net();
-    let (number, block) = PKeyTable::place(request.modifier());
+    let (number, block) = PKeyTable::port_and_block(request.modifier());
     let is_switch = net.node_of(at).kind == NodeKind::Switch;
     let no_port = is_switch && net.port_by_number(net.port(at).node, number).is_none();
     if no_port || usize::from(block) * PKeyTable::PER_BLOCK >= usize::from(PARTITIONS) {
@@ -281,9 +282,9 @@ fn sm_info(simulation: &Simulation, at: PortId) -> Option<SmInfo> {
     let subnet = simulation.subnet(at)?;
     let sm_port = simulation.net().sm_port(at);
     let state = if subnet.master == sm_port {
-        sm_state::MASTER
+        SmState::Master as u8
     } else if subnet.standbys.contains(&sm_port) {
-        sm_state::STANDBY
+        SmState::Standby as u8
     } else {
         return None;
     };

@@ -7,10 +7,11 @@ use crate::load::Flow;
 use crate::net::Net;
 use crate::net::shapes::FatTree;
 use crate::scenario::{Action, MadDelivery, ResolvedScenario};
-use ib_mad::class_port_info::{Capabilities, ClassPortInfo};
-use ib_mad::clear::{CounterSelect, clear, clear_corrections};
+use ib_mad::class_port_info::{PmaCapabilities, ClassPortInfo};
+use ib_mad::clear::{CounterSelect, clear, clear_fec_counters};
 use ib_mad::counter::{Attribute, Counter};
-use ib_mad::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended, mode};
+use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
+use ib_mad::fec::Fec;
 use ib_mad::m_key::MKey;
 use ib_mad::pma;
 use ib_mad::pma::PortSamplesControl;
@@ -18,9 +19,9 @@ use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability};
 use ib_mad::port_state::{physical, state};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, sm_state};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SmState};
 use ib_mad::{Moment, PortNumber};
-use ib_mad::{Path, Query};
+use ib_mad::{DirectedRoute, Query};
 
 const VERSION: u16 = 0x0004;
 const METHOD: u16 = 0x0008;
@@ -74,7 +75,7 @@ fn at(seconds: u64) -> Moment {
 fn get(simulation: &Simulation, label: &str, query: Query) -> Mad {
     let request = Mad::get(&query, None, 77);
     let response = response(simulation, find(simulation.net(), label), &request).unwrap();
-    assert_eq!((response.method(), response.transaction()), (method::GET_RESPONSE, 77));
+    assert_eq!((response.method(), response.transaction_id()), (method::GET_RESPONSE, 77));
     assert_eq!((response.attribute(), response.modifier()), (query.attribute, query.modifier));
     // The byte of PortSelect is ClassVersion in ClassPortInfo.
     if !query.subnet && query.attribute != ClassPortInfo::ID {
@@ -262,7 +263,7 @@ fn set_changes_selected_counters_only() {
         }
     }
     let select = [Counter::LinkDowned, Counter::XmitWait, Counter::XmitData];
-    let mut request = Mad::request(&clear(1, CounterSelect::of(select)), None, 77);
+    let mut request = Mad::request(&clear(1, CounterSelect::new(select)), None, 77);
     // LinkErrorRecovery and LinkDowned are neighbors: the one that is not selected is not set.
     request.0[ib_mad::DATA + 6] = 9;
     request.0[ib_mad::DATA + 7] = 5;
@@ -293,7 +294,7 @@ fn class_port_info_announces_capabilities() {
     {
         let simulation = simulation_of("quantum-2", hca);
         let response = get(&simulation, "host-0[1]", pma::class_port_info());
-        assert_eq!(Capabilities::decode(&response), Capabilities { mask, mask2 }, "{hca}");
+        assert_eq!(PmaCapabilities::decode(&response), PmaCapabilities { mask, mask2 }, "{hca}");
         let info = ClassPortInfo::decode(&response);
         assert_eq!((info.base_version, info.class_version), (1, 1));
     }
@@ -406,7 +407,7 @@ fn responses_are_ignored_and_bad_requests_refused() {
     let simulation = simulation_of("quantum-2", "connectx-7");
     let port = find(simulation.net(), "leaf-0-0[1]");
     let queries = [smp::node_info(), pma::class_port_info()];
-    for (query, path) in [(queries[0], None), (queries[0], Some(&Path::HERE)), (queries[1], None)] {
+    for (query, path) in [(queries[0], None), (queries[0], Some(&DirectedRoute::LOCAL)), (queries[1], None)] {
         let request = Mad::get(&query, path, 1);
         // The byte, its value, and the status or no response.
         for (byte, value, status) in [
@@ -556,7 +557,7 @@ fn sm_info_has_master_and_standby() {
         ["host-0[1]", "host-1[1]", "leaf-0-1[0]", "leaf-0-1[2]"]
             .map(|label| info(simulation, label).map(|info| info.state))
     };
-    let (master, standby) = (Some(sm_state::MASTER), Some(sm_state::STANDBY));
+    let (master, standby) = (Some(SmState::Master as u8), Some(SmState::Standby as u8));
     assert_eq!(read(&simulation), [None, master, None, None]);
     let port = find(simulation.net(), "leaf-0-1[0]");
     simulation.apply(at(1), Action::SetMaster { port, reassign_lids: false });
@@ -573,10 +574,10 @@ fn active_fec_mode_depends_on_speed() {
         let response = get(simulation, "leaf-0-0[0]", subnet(PortInfoExtended::ID, 1));
         PortInfoExtended::decode(&response).active
     };
-    assert_eq!(active(&simulation), mode::REED_SOLOMON);
+    assert_eq!(active(&simulation), Fec::ReedSolomon.code());
     let port = find(simulation.net(), "leaf-0-0[1]");
     simulation.apply(at(1), Action::LimitLink { port, width: None, speed: Some(Speed::Edr) });
-    assert_eq!(active(&simulation), mode::NONE);
+    assert_eq!(active(&simulation), Fec::None.code());
 }
 
 #[test]
@@ -595,7 +596,7 @@ fn set_of_all_fec_counters_clears_them() {
     assert_eq!(full.port_corrected_symbols, u32::MAX, "it sticks");
     assert_eq!(full.port_corrected_blocks, u32::MAX);
     assert_eq!(full.port_uncorrectable_blocks, u32::MAX);
-    let request = Mad::request(&clear_corrections(1), None, 77);
+    let request = Mad::request(&clear_fec_counters(1), None, 77);
     assert_eq!(execute(&mut simulation, local_port, &request).unwrap().status(), 0);
     let cleared = counters(&simulation);
     assert!(cleared.port_corrected_symbols < 1_000_000, "{cleared:?}");

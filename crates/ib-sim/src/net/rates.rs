@@ -15,7 +15,7 @@ impl Rates {
     /// What is enabled in either.
     #[must_use]
     pub fn union(self, other: Rates) -> Rates {
-        let either = |speed: &Speed| self.speeds.has(*speed) || other.speeds.has(*speed);
+        let either = |speed: &Speed| self.speeds.contains(*speed) || other.speeds.contains(*speed);
         Rates {
             widths: self.widths | other.widths,
             speeds: Speed::ALL.into_iter().filter(either).collect(),
@@ -74,7 +74,7 @@ impl Mask {
         if self.speeds.is_empty() {
             return (rates.widths & self.most).max(self.least);
         }
-        let bit = |(bit, speed): (usize, &Speed)| u8::from(rates.speeds.has(*speed)) << bit;
+        let bit = |(bit, speed): (usize, &Speed)| u8::from(rates.speeds.contains(*speed)) << bit;
         self.speeds.iter().enumerate().map(bit).sum::<u8>().max(self.least)
     }
 
@@ -90,7 +90,7 @@ impl Mask {
         }
         let on = |speed: Speed| match self.speeds.iter().position(|of| *of == speed) {
             Some(bit) => value & 1 << bit != 0,
-            None => rates.speeds.has(speed),
+            None => rates.speeds.contains(speed),
         };
         rates.speeds = Speed::ALL.into_iter().filter(|speed| on(*speed)).collect();
         true

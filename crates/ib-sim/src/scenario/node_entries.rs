@@ -215,7 +215,7 @@ impl Set {
             let counter =
                 counter(name).map_err(|problem| Problem::new(Some(name_line), problem))?;
             // The widest of its fields comes first.
-            let width = counter.row().places.first().map_or(64, |place| place.width);
+            let width = counter.row().fields.first().map_or(64, |place| place.width);
             if width < 64 && value >> width != 0 {
                 let problem = format!("{name}: {value} does not fit its {width} bits");
                 return Err(Problem::new(Some(number.line), problem));

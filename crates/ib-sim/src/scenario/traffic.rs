@@ -17,7 +17,7 @@ pub(super) fn link_rate(net: &Net, port: PortId) -> f64 {
         return 0.0;
     };
     let width = Width::widest(here.widths & there.widths);
-    let speed = here.speeds.common(there.speeds).fastest();
+    let speed = here.speeds.intersection(there.speeds).fastest();
     width.zip(speed).map_or(0.0, |(width, speed)| bytes_per_second(width, speed) as f64)
 }
 

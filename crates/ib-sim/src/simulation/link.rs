@@ -78,6 +78,6 @@ pub fn train(
     let within_width = |mask: u8| max_width.map_or(mask, |max| max.up_to() & mask);
     let within_speed = |speeds: SpeedSet| max_speed.map_or(speeds, |max| speeds.up_to(max));
     let width = Width::widest(within_width(a.widths & b.widths))?;
-    let speed = within_speed(a.speeds.common(b.speeds)).fastest()?;
+    let speed = within_speed(a.speeds.intersection(b.speeds)).fastest()?;
     Some((width, speed))
 }

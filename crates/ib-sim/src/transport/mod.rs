@@ -9,7 +9,7 @@ use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, Lid, Moment};
 use ib_mad::{Mad, status};
-use ib_umad::{Parcel, Received, SendError, Wire, WireError};
+use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 
 use super::agents;
 use super::net::PortId;
@@ -82,7 +82,7 @@ impl SimTransport {
     }
 
     /// The response to a request and its delay; `None` if either gets lost.
-    fn respond(&mut self, request: &Parcel) -> Option<(Mad, Duration)> {
+    fn respond(&mut self, request: &OutgoingMad) -> Option<(Mad, Duration)> {
         let now = self.now();
         let mut simulation = lock(&self.simulation);
         simulation.advance(now);
@@ -133,10 +133,10 @@ fn destination(
     paths: &mut Paths,
     simulation: &Simulation,
     from: PortId,
-    request: &Parcel,
+    request: &OutgoingMad,
 ) -> Option<(PortId, u8)> {
     if request.mad.is_directed() {
-        let route = request.mad.path_ports();
+        let route = request.mad.route_ports();
         return Some((follow_route(simulation, from, route)?, route.len() as u8));
     }
     if paths.generation != Some(simulation.generation()) {
@@ -151,7 +151,7 @@ fn destination(
     Some((port, hop_counts.to(port)?))
 }
 
-impl Wire for SimTransport {
+impl MadTransport for SimTransport {
     fn now(&self) -> Moment {
         match self.clock {
             SimClock::Real(clock) => clock.now(),
@@ -172,7 +172,7 @@ impl Wire for SimTransport {
         Some(lock(&self.simulation).net().port(self.port).guid)
     }
 
-    fn send(&mut self, request: &Parcel) -> Result<(), SendError> {
+    fn send(&mut self, request: &OutgoingMad) -> Result<(), SendError> {
         self.sent += 1;
         let now = self.now();
         // The kernel reports the timeout of a request, and drops a later response.
@@ -181,14 +181,14 @@ impl Wire for SimTransport {
             let from = if request.mad.is_directed() { Lid::PERMISSIVE } else { request.lid };
             (delay, Received::Mad { from, mad })
         } else {
-            let transaction = request.mad.transaction();
-            (request.timeout, Received::Expired { transaction })
+            let transaction = request.mad.transaction_id();
+            (request.timeout, Received::Expired { transaction_id: transaction })
         };
         self.arrivals.insert((now + delay, self.sent), arrival);
         Ok(())
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         loop {
             let next = self.arrivals.first_key_value().map_or(Moment::NEVER, |((at, _), _)| *at);
             match self.clock {

@@ -32,7 +32,7 @@ fn send_get(transport: &mut SimTransport, query: Query, lid: Lid, transaction: u
     let mad = Mad::get(&query, None, transaction);
     let (qp, qkey) = if class == Class::Performance { (1, 0x8001_0000) } else { (0, 0) };
     let request =
-        Parcel { class, lid, route: None, qp, qkey, sl: 0, p_key: None, timeout: TIMEOUT, mad };
+        OutgoingMad { class, lid, route: None, qp, qkey, sl: 0, p_key: None, timeout: TIMEOUT, mad };
     transport.send(&request).unwrap();
 }
 
@@ -43,7 +43,7 @@ fn incoming(transport: &mut SimTransport) -> Vec<(Moment, u32, bool)> {
         transport.receive(Moment::default() + Duration::from_secs(60)).unwrap()
     {
         all.push(match received {
-            Received::Mad { mad, .. } => (transport.now(), mad.transaction(), true),
+            Received::Mad { mad, .. } => (transport.now(), mad.transaction_id(), true),
             Received::Expired { transaction } => (transport.now(), transaction, false),
             Received::Malformed { .. } => panic!("nothing is malformed here"),
         });
@@ -151,7 +151,7 @@ fn counters_need_an_active_link() {
     let mut arrived = Vec::new();
     while let Some(received) = transport.receive(until).unwrap() {
         if let Received::Mad { mad, .. } = received {
-            arrived.push((transport.now(), mad.transaction(), true));
+            arrived.push((transport.now(), mad.transaction_id(), true));
         }
     }
     assert_eq!(answered(&arrived), [1]);

@@ -147,7 +147,7 @@ impl PortReader {
         for counters in &mut self.counters {
             counters.read(asking, |counter, value| {
                 reading.set(counter, value);
-                if counter.may_be_full_at(value) {
+                if counter.may_be_saturated(value) {
                     reading.set_stuck(counter);
                 }
             });

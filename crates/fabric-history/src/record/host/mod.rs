@@ -14,7 +14,7 @@ use crate::settings::HOST_FABRIC;
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation};
 use ib_fabric::Snapshot;
-use ib_fabric::snapshot::Fresh;
+use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::End;
 use ib_health::{Findings, PortFindings};
 use ib_mad::Guid;
@@ -76,14 +76,14 @@ impl HostDevices {
         let fabric = &self.shape.fabric;
         let mut snapshot = Snapshot::blank(Arc::clone(fabric), look.anchor);
         (snapshot.began, snapshot.ended) = (look.began, look.ended);
-        snapshot.statuses.fill(Fresh::Unknown);
+        snapshot.statuses.fill(PortRead::Unknown);
         for Ours { id, device, .. } in ours {
             let Some(node) = fabric.node_by_guid(*id) else { continue };
             snapshot.silent[node.0 as usize] = !device.answers;
             for port in &device.ports {
                 let Some(place) = fabric.find((*id, port.number)) else { continue };
                 let place = place.0 as usize;
-                snapshot.statuses[place] = shape::status(port).map_or(Fresh::Unknown, Fresh::Told);
+                snapshot.statuses[place] = shape::status(port).map_or(PortRead::Unknown, PortRead::Ok);
                 if !port.reading.is_empty() {
                     snapshot.readings[place] = Some(port.reading.clone());
                 }

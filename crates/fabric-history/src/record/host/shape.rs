@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ib_fabric::Fabric;
-use ib_fabric::assembly::{FoundFabric, FoundNode};
-use ib_fabric::names::NodeNames;
+use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode};
+use ib_fabric::names::NodeNameMap;
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_state::{PortStatus, SpeedFields, physical, state};
 use ib_mad::rate::SpeedSet;
@@ -65,8 +65,8 @@ impl Shape {
             let forget = if too_many { look.began } else { look.began.before(WAITED_FOR) };
             let forget = forget.max(LONG_AGO + Duration::from_nanos(1));
             let nodes = here.iter().map(|(id, (name, ports))| node(*id, name, *ports)).collect();
-            let found = FoundFabric { nodes, names_repeat: true, ..FoundFabric::default() };
-            let names = NodeNames::default();
+            let found = DiscoveredFabric { nodes, allow_shared_names: true, ..DiscoveredFabric::default() };
+            let names = NodeNameMap::default();
             let fabric = Fabric::assemble(found, &names, look.began, Some((&before, forget)));
             self.fabric = Arc::new(fabric);
             self.here = here;
@@ -76,7 +76,7 @@ impl Shape {
 }
 
 /// A device. What metrics call it names it: descriptions may be the same for all HCAs of a host.
-fn node(guid: Guid, name: &str, ports: u8) -> FoundNode {
+fn node(guid: Guid, name: &str, ports: u8) -> DiscoveredNode {
     let identity = NodeIdentity {
         guid,
         system_guid: guid,
@@ -87,9 +87,9 @@ fn node(guid: Guid, name: &str, ports: u8) -> FoundNode {
         port_count: ports,
         enhanced_port0: false,
         speed_fields: SpeedFields::default(),
-        tells_fec: false,
+        reports_fec: false,
     };
-    FoundNode { identity, ports: Vec::new() }
+    DiscoveredNode { identity, ports: Vec::new() }
 }
 
 /// A port's state in the fabric's terms; `None` where the kernel did not tell it.

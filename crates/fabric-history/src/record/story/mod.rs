@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::event::{About, Event, Kind};
 use fabric_observation::Observation;
 use ib_fabric::change;
-use ib_fabric::change::Change;
+use ib_fabric::change::FabricChange;
 use ib_fabric::topology::{End, Link, LinkId};
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::Findings;
@@ -73,15 +73,15 @@ impl Story {
             .collect();
         let began = look.snapshot.began;
         if self.begun {
-            for change in change::between(&old, &new) {
+            for change in change::diff(&old, &new) {
                 match change {
-                    Change::LinkMoved { port, from, to } => {
+                    FabricChange::LinkMoved { port, from, to } => {
                         let text = format!("its cable led to {from}, and leads to {to}");
                         let place = format!("{} port {}", port.node, port.port);
                         let about = About::Port(port.guid, port.port);
                         look.tell(Kind::PortMoved, about, place, text, began);
                     }
-                    Change::LinkCame(a, b) => {
+                    FabricChange::LinkAppeared(a, b) => {
                         let port = new.find((a.guid, a.port));
                         let id = port.and_then(|port| new.link_id(port));
                         if let Some(id) = id.filter(|id| !known.contains_key(id)) {

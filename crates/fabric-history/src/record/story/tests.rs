@@ -199,19 +199,19 @@ fn a_verdict_is_news_if_somebody_has_to_know() {
 
 #[test]
 fn another_width_is_told_although_the_link_was_down_in_between() {
-    use ib_fabric::snapshot::Fresh;
+    use ib_fabric::snapshot::PortRead;
     let mut watch = Watch::new();
     let ends = watch.link().link;
     let was = *watch.snapshot().status(ends.0).unwrap();
-    let set = |watch: &mut Watch, fresh: Fresh| {
+    let set = |watch: &mut Watch, fresh: PortRead| {
         for port in [ends.0, ends.1] {
             watch.snapshot().statuses[port.0 as usize] = fresh;
         }
     };
-    set(&mut watch, Fresh::Unknown);
+    set(&mut watch, PortRead::Unknown);
     assert_eq!(watch.sweep(), NONE);
     let narrow = ib_mad::port_state::PortStatus { width: Some(Width::X1), ..was };
-    set(&mut watch, Fresh::Told(narrow));
+    set(&mut watch, PortRead::Ok(narrow));
     assert_eq!(watch.sweep(), ["rate: 4x EDR -> 1x EDR"]);
     assert_eq!(watch.sweep(), NONE);
 }

@@ -68,7 +68,7 @@ impl Bench {
 
     /// Whom a port may wait for: the rules, pair by pair.
     fn waits_for(&self, port: PortIndex) -> Vec<PortIndex> {
-        let levels = Levels::of(&self.fabric);
+        let levels = Levels::compute(&self.fabric);
         let from = self.fabric.port(port).node;
         let Some(via) = self.far(port) else { return Vec::new() };
         if !self.fabric.node(via).is_switch() || self.is_full(port) {
