@@ -27,8 +27,8 @@ use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::MadTransport;
-use ib_umad::client::SendConfig;
 use ib_umad::client::MadClient;
+use ib_umad::client::SendConfig;
 use ib_umad::query::{QueryPlan, run};
 use measure::{median, pin};
 use peak_alloc::PeakAlloc;
@@ -88,7 +88,8 @@ impl Read {
         go(&mut |client, wire| walk(&mut discovery, client, wire));
         let fabric =
             Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
-        let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
+        let mut agents =
+            AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
         let mut sweeps = Vec::new();
         for _ in 0..3 {
             go(&mut |client, wire| {
@@ -156,7 +157,7 @@ impl Read {
 }
 
 fn walk(walk: &mut impl QueryPlan, client: &mut MadClient, wire: &mut SimTransport) {
-    drive(walk, client, wire, &AtomicBool::new(false)).unwrap();
+    run(walk, client, wire, &AtomicBool::new(false)).unwrap();
 }
 
 /// Errors that a port has counted after so many sweeps.

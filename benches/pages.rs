@@ -28,8 +28,8 @@ use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::MadTransport;
-use ib_umad::client::SendConfig;
 use ib_umad::client::MadClient;
+use ib_umad::client::SendConfig;
 use ib_umad::query::run;
 use measure::median;
 
@@ -57,7 +57,7 @@ fn observed() -> Observation {
     let mut client = MadClient::new(SendConfig::default());
     let stop = AtomicBool::new(false);
     let mut discovery = Discovery::new();
-    drive(&mut discovery, &mut client, &mut wire, &stop).unwrap();
+    run(&mut discovery, &mut client, &mut wire, &stop).unwrap();
     let fabric =
         Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
     let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
@@ -66,7 +66,7 @@ fn observed() -> Observation {
     for _ in 0..3 {
         let next = wire.now() + INTERVAL;
         let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
-        drive(&mut sweep, &mut client, &mut wire, &stop).unwrap();
+        run(&mut sweep, &mut client, &mut wire, &stop).unwrap();
         let mut snapshot = sweep.finish().snapshot;
         observation.findings = judge.judge(&mut snapshot);
         observation.snapshot = Some(snapshot);

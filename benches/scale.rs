@@ -32,7 +32,7 @@ use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::stats::MadOutcome;
-use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
+use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 use measure::median;
 use peak_alloc::PeakAlloc;
 use tokio::sync::watch;

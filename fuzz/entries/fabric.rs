@@ -13,7 +13,7 @@ use fabric_exporter::config::options::Options;
 use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::{Board, Observation};
-use ib_mad::class_port_info::{PmaCapabilities, ClassPortInfo, Redirect};
+use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities, Redirect};
 use ib_mad::moment::Anchor;
 use ib_mad::p_key::PKey;
 use ib_mad::pma::DetailPolicy;
@@ -22,7 +22,7 @@ use ib_mad::{Lid, Moment};
 use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
-use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
+use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 use tokio::sync::watch;
 
 use super::exposition;
@@ -168,7 +168,9 @@ impl Hostile<'_> {
                 };
                 mad.set_status(2);
                 mad.put_be(16, 2, u64::from(ClassPortInfo::ID));
-                ClassPortInfo::new(PmaCapabilities::default(), 0).with_redirect(&to).encode(&mut mad);
+                ClassPortInfo::new(PmaCapabilities::default(), 0)
+                    .with_redirect(&to)
+                    .encode(&mut mad);
             }
             _ => match little {
                 0..=3 => self.refused = script.u8(),

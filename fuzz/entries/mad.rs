@@ -1,11 +1,11 @@
 //! A datagram's bytes, read as every attribute that is known.
 
-use ib_mad::class_port_info::{PmaCapabilities, ClassPortInfo, Redirect};
+use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities, Redirect};
 use ib_mad::clear::CounterSelect;
 use ib_mad::counter::Attribute;
-use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
+use ib_mad::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::pma;
-use ib_mad::pma::{DetailPolicy, OptionalCounters, AgentProfile, OptionMask, PortSamplesControl};
+use ib_mad::pma::{AgentProfile, DetailPolicy, OptionMask, OptionalCounters, PortSamplesControl};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
@@ -69,13 +69,20 @@ fn meaning(mad: &Mad) {
     let status = port.status(port.speed_fields());
     let _ = (port.reports_fec(), status.rate(), status.link_up(), status.at_fdr10());
     let _ = PortInfoExtended::decode(mad).fec();
-    let _ = (MellanoxExtendedPortInfo::decode(mad).is_fdr10(), PKeyTable::port_and_block(mad.modifier()));
+    let _ = (
+        MellanoxExtendedPortInfo::decode(mad).is_fdr10(),
+        PKeyTable::port_and_block(mad.modifier()),
+    );
     let _ = Redirect::decode(mad);
     let _ = CounterSelect::decode(mad).counters().count();
     let options = OptionMask::new(PortSamplesControl::decode(mad).option_mask);
     let capabilities = PmaCapabilities::decode(mad);
-    let offer = AgentProfile { capabilities, options, is_switch: mad.0[0] & 1 == 1, refused: Vec::new() };
-    for extras in [OptionalCounters::default(), OptionalCounters { details: DetailPolicy::EachSweep, fec: true }] {
+    let offer =
+        AgentProfile { capabilities, options, is_switch: mad.0[0] & 1 == 1, refused: Vec::new() };
+    for extras in [
+        OptionalCounters::default(),
+        OptionalCounters { details: DetailPolicy::EachSweep, fec: true },
+    ] {
         for page in pma::read_plan(&offer, extras) {
             let mut reading = Reading::empty(Moment::default());
             page.read(mad, &mut reading);
@@ -87,7 +94,10 @@ fn meaning(mad: &Mad) {
 /// What the header says, and whether answers are told from what is none.
 fn header(mad: &Mad, input: &mut Input<'_>) {
     let answer = mad.response();
-    assert_eq!((answer.transaction_id(), answer.attribute()), (mad.transaction_id(), mad.attribute()));
+    assert_eq!(
+        (answer.transaction_id(), answer.attribute()),
+        (mad.transaction_id(), mad.attribute())
+    );
     assert!(mad.route_ports().len() <= 63);
     let _ = format!("{mad:?}");
     let port = input.u8();

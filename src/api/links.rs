@@ -177,9 +177,9 @@ impl<'a> Of<'a> {
         let (node, reading) = (fabric.node_of(port), self.snapshot.reading(port));
         let nothing = PortFindings::default();
         let findings = self.findings.ports.get(port.0 as usize).unwrap_or(&nothing);
-        let errors = TABLE
-            .iter()
-            .filter(|row| matches!(row.kind, CounterKind::Error | CounterKind::Link) || row.counter.is_discard());
+        let errors = TABLE.iter().filter(|row| {
+            matches!(row.kind, CounterKind::Error | CounterKind::Link) || row.counter.is_discard()
+        });
         let counted = errors.filter_map(|row| {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Word::Borrowed(row.metric), count))

@@ -33,7 +33,7 @@ use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{Board, Observation, Recording};
 use ib_mad::clock::Clock;
 use ib_umad::capture::Capture;
-use ib_umad::heartbeat::Heartbeat;
+use ib_umad::client::Heartbeat;
 
 use super::shutdown::{ExitGuard, ShutdownSignals};
 use super::{Exit, Fatal, sandbox_needs};

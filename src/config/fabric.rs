@@ -7,8 +7,8 @@ use ib_health::HealthSettings;
 use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
 use ib_mad::pma::DetailPolicy;
-use ib_umad::client::SendConfig;
 use ib_umad::client::MAX_IN_FLIGHT;
+use ib_umad::client::SendConfig;
 
 use super::options::FabricOptions;
 use site_config::mistakes::{Wrong, too_short, wrong};

@@ -11,15 +11,15 @@ use std::time::Duration;
 use crate::config::FabricSettings;
 use crate::monitor::{m_keys_in, names_in};
 use ib_fabric::collect::local_port::{LocalPortQuery, LocalPortReport, MasterSm, NeighborReport};
-use ib_fabric::subnet::SmState;
 use ib_mad::clock::Clock;
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::rate::Width;
-use ib_umad::client::SendConfig;
+use ib_mad::smp::SmState;
 use ib_umad::client::MadClient;
-use ib_umad::umad::{DeviceError, Umad};
+use ib_umad::client::SendConfig;
 use ib_umad::query;
-use ib_umad::{RequestError, MadTransport as _};
+use ib_umad::umad::{DeviceError, Umad};
+use ib_umad::{MadTransport as _, RequestError};
 use rdma_host::model::{Device, Port};
 
 use super::finding::{Finding, Level, Subject};
@@ -137,8 +137,7 @@ fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
     let mut home = LocalPortQuery::with_keys(keys.clone(), wire.port_guid());
     let mut client =
         MadClient::new(SendConfig { timeout: PACE.0, retries: PACE.1, ..SendConfig::default() });
-    if let Err(error) = query::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false))
-    {
+    if let Err(error) = query::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false)) {
         let found = format!("the device went while it was asked: {error}");
         return vec![Finding::bad(SUBJECT, what, found).mend("dmesg | tail")];
     }
@@ -168,7 +167,7 @@ fn m_key_remedy(has_keys: bool) -> &'static str {
 /// Whether an M_Key keeps the fabric from answering.
 fn of_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Option<Finding> {
     let level = neighbor.m_key_protect;
-    match neighbor.heard {
+    match neighbor.response {
         Err(failure) if failure.is_no_response() => {
             let protected = match level {
                 0 | 1 => String::new(),
@@ -232,7 +231,7 @@ fn told(host: &Host, what: String, home: LocalPortReport, has_keys: bool) -> Vec
             return vec![Finding::bad(SUBJECT, what, found).wanted(wanted).mend(mend)];
         }
     };
-    let mut findings = vec![of_manager(host, what.clone(), home.manager)];
+    let mut findings = vec![of_manager(host, what.clone(), home.master)];
     findings.extend(speed(what, &port));
     findings
 }
@@ -296,12 +295,28 @@ mod tests {
         for (m_key_protect, heard, has_keys, told) in [
             (0, Ok(()), false, None),
             (2, Ok(()), true, Some((Level::Ok, "level 2, and the neighbor answers", ""))),
-            (0, Err(RequestError::TimedOut), false, Some((Level::Bad, "likely an M_Key", "give the"))),
-            (3, Err(RequestError::TimedOut), false, Some((Level::Bad, "level 3: likely", "give the"))),
-            (2, Err(RequestError::TimedOut), true, Some((Level::Bad, "level 2: likely", "is refused"))),
+            (
+                0,
+                Err(RequestError::TimedOut),
+                false,
+                Some((Level::Bad, "likely an M_Key", "give the")),
+            ),
+            (
+                3,
+                Err(RequestError::TimedOut),
+                false,
+                Some((Level::Bad, "level 3: likely", "give the")),
+            ),
+            (
+                2,
+                Err(RequestError::TimedOut),
+                true,
+                Some((Level::Bad, "level 2: likely", "is refused")),
+            ),
             (0, Err(RequestError::Status(0x0c)), false, None),
         ] {
-            let finding = of_neighbor("fabric", NeighborReport { m_key_protect, heard }, has_keys);
+            let finding =
+                of_neighbor("fabric", NeighborReport { m_key_protect, response: heard }, has_keys);
             assert_eq!(finding.is_some(), told.is_some(), "{finding:?}");
             if let (Some(finding), Some((level, says, mend))) = (finding, told) {
                 assert_eq!((finding.level, &*finding.what), (level, "fabric: M_Key"));
@@ -322,12 +337,22 @@ mod tests {
         let procfs = tempfile::tempdir().unwrap();
         let host = host(procfs.path());
         for (failure, has_keys, says, remedy) in [
-            (RequestError::TimedOut, false, "likely an M_Key", "--fabric.m-key-file, or set m_key_pro"),
-            (RequestError::TimedOut, true, "likely an M_Key", "compare the key in --fabric.m-key-file"),
+            (
+                RequestError::TimedOut,
+                false,
+                "likely an M_Key",
+                "--fabric.m-key-file, or set m_key_pro",
+            ),
+            (
+                RequestError::TimedOut,
+                true,
+                "likely an M_Key",
+                "compare the key in --fabric.m-key-file",
+            ),
             (RequestError::Unsent, false, "could not be sent", "name another port"),
             (RequestError::Status(0x0c), false, "status 0x000c", "name another port"),
         ] {
-            let home = LocalPortReport { port: Err(failure), neighbor: None, manager: None };
+            let home = LocalPortReport { port: Err(failure), neighbor: None, master: None };
             let findings = told(&host, "fabric".into(), home, has_keys);
             let [finding] = &*findings else { panic!("{findings:?}") };
             assert_eq!(finding.level, Level::Bad);
@@ -346,7 +371,7 @@ mod tests {
             (Ok((None, 0)), Level::Warn, "of no known state"),
             (Err(RequestError::TimedOut), Level::Bad, "does not answer: no answer"),
         ] {
-            let manager = MasterSm { lid: Lid(7), told, node: "head-1".into() };
+            let manager = MasterSm { lid: Lid(7), info: told, node: "head-1".into() };
             let finding = of_manager(&host, "fabric".into(), Some(manager));
             assert_eq!(finding.level, level, "{finding:?}");
             assert!(finding.found.contains("LID 7 (head-1)"), "{finding:?}");

@@ -9,14 +9,15 @@ use ib_fabric::Fabric;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sm_sweep::SmSweep;
 use ib_fabric::names::NodeNameMap;
-use ib_fabric::subnet::{SmState, SubnetManager};
+use ib_fabric::snapshot::SubnetManager;
 use ib_mad::Mad;
 use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
+use ib_mad::smp::SmState;
 use ib_umad::client::MadClient;
 use ib_umad::query;
-use ib_umad::query::{RunError, QueryPlan};
-use ib_umad::{RequestError, QueuePair, Request, MadTransport};
+use ib_umad::query::{QueryPlan, RunError};
+use ib_umad::{MadTransport, QueuePair, Request, RequestError};
 
 use super::finding::{Finding, Subject};
 use super::identity;
@@ -34,12 +35,12 @@ struct Hurried<W> {
 
 impl<W: QueryPlan> QueryPlan for Hurried<W> {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        if self.late { None } else { self.walk.next(lane) }
+        if self.late { None } else { self.walk.next_request(qp) }
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         self.late |= at > self.until;
-        self.walk.finished(tag, outcome, at);
+        self.walk.handle_outcome(tag, outcome, at);
     }
 }
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use fabric_observation::Observation;
-use ib_fabric::subnet::{SmState, SubnetManager};
+use ib_fabric::snapshot::SubnetManager;
+use ib_mad::smp::SmState;
 
 use super::deflated::Block;
 use super::family::{Family, Kind, push_label};
@@ -117,7 +118,7 @@ mod tests {
         let mut snapshot = snapshot();
         let manager = |&(guid, port, state, priority): &(u64, u8, SmState, u8)| {
             let port = snapshot.fabric.find(end(guid, port)).unwrap();
-            SubnetManager { port, state, priority, activity: u32::MAX }
+            SubnetManager { port, state, priority, act_count: u32::MAX }
         };
         snapshot.managers = heard.map(|heard| heard.iter().map(manager).collect());
         let snapshot = Some(snapshot);

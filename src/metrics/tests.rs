@@ -29,7 +29,11 @@ pub(super) fn snapshot() -> Snapshot {
     (status.width, status.speed) = (None, None);
     let nodes = vec![switch, found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
     let fabric = Fabric::assemble(
-        DiscoveredFabric { nodes, links: vec![(end(1, 1), end(2, 1))], ..DiscoveredFabric::default() },
+        DiscoveredFabric {
+            nodes,
+            links: vec![(end(1, 1), end(2, 1))],
+            ..DiscoveredFabric::default()
+        },
         &names,
         Moment(0),
         None,

@@ -82,11 +82,11 @@ mod tests {
         written(&path, "0xa 0x0000000000000001\n0xb 0x0000000000000002\n", 0o600);
         let file = m_keys_in(&path).unwrap();
         assert!(file.warnings[0].contains("neighbors cannot be read"), "{:?}", file.warnings);
-        assert_eq!(file.keys.behind(Guid(0xa), 1), MKey::NONE);
+        assert_eq!(file.keys.get_neighbor(Guid(0xa), 1), MKey::NONE);
         written(&folder.path().join("neighbors"), "0xa:1 0xb:5\n", 0o600);
         let file = m_keys_in(&path).unwrap();
         assert!(file.warnings.is_empty(), "{:?}", file.warnings);
-        assert_eq!(file.keys.behind(Guid(0xa), 1), MKey(2));
+        assert_eq!(file.keys.get_neighbor(Guid(0xa), 1), MKey(2));
         written(&folder.path().join("neighbors"), "\nnonsense\n", 0o600);
         let error = m_keys_in(&path).unwrap_err().to_string();
         assert!(error.contains("neighbors: line 2: it must be two ports"), "{error}");

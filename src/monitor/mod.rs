@@ -41,11 +41,10 @@ use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
 use ib_mad::pma::OptionalCounters;
 use ib_umad::capture::{Capture, CapturingTransport};
-use ib_umad::heartbeat::{Instrumented, Heartbeat};
-use ib_umad::client::MadClient;
+use ib_umad::client::{Heartbeat, MadClient};
 use ib_umad::query;
 use ib_umad::query::RunError;
-use ib_umad::{RequestError, MadTransport, TransportError};
+use ib_umad::{MadTransport, RequestError, TransportError};
 use judging::Judging;
 use movement::{Movement, has_unaddressed};
 use said::{News, Said};
@@ -99,7 +98,6 @@ pub struct Monitor {
     /// Its place on the board.
     slot: usize,
     stop: Arc<AtomicBool>,
-    pulse: Heartbeat,
     client: MadClient,
     capture: Option<Capture>,
     files: SiteFiles,
@@ -145,7 +143,10 @@ impl Monitor {
             names,
             keys: Arc::new(keys),
             said,
-            agents: AgentCache::new(OptionalCounters { details: settings.details, fec: settings.fec }),
+            agents: AgentCache::new(OptionalCounters {
+                details: settings.details,
+                fec: settings.fec,
+            }),
             movement: Movement::new(&settings),
             unanswered: UnresponsiveNeighbors::default(),
             suspicion: None,
@@ -155,7 +156,6 @@ impl Monitor {
             board,
             slot,
             stop,
-            pulse: Heartbeat::default(),
             capture,
             fabric: None,
             tally: Tally::default(),
@@ -170,7 +170,7 @@ impl Monitor {
     /// What beats while the watch turns, several times a second, also while it waits or its device is
     /// gone.
     pub fn pulse(&self) -> Heartbeat {
-        self.pulse.clone()
+        self.client.heartbeat().clone()
     }
 
     /// Lets the totals of ports go on where an earlier watch ended.
@@ -189,7 +189,7 @@ impl Monitor {
         watch_file(&self.settings.name, &mut self.files.names);
         watch_file(&self.settings.name, &mut self.files.keys);
         watch_file(&self.settings.name, &mut self.files.work);
-        let mut wire = Some(Instrumented::new(first, self.pulse()));
+        let mut wire = Some(first);
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
                 match self.watch(open) {
@@ -203,7 +203,7 @@ impl Monitor {
                 match open() {
                     Ok(open) => {
                         tracing::info!(fabric = self.settings.name, "the device is back");
-                        wire = Some(Instrumented::new(open, self.pulse()));
+                        wire = Some(open);
                     }
                     Err(error) => {
                         tracing::debug!(fabric = self.settings.name, %error, "still no device");
@@ -218,7 +218,7 @@ impl Monitor {
         let step = Duration::from_millis(100);
         let steps = rest.as_millis().div_ceil(step.as_millis());
         for _ in 0..steps {
-            self.pulse.tick();
+            self.client.heartbeat().tick();
             if !self.stop.load(Ordering::Relaxed) {
                 std::thread::sleep(step);
             }
@@ -315,7 +315,9 @@ impl Monitor {
         let (new, suspicion) = match (found.local_error, found.local_port_state) {
             (Some(_), _) => (Vec::new(), m_key_suspicion(&found, &self.keys)),
             (None, None) => (Vec::new(), self.suspicion),
-            (None, Some(_)) => (self.unanswered.update(&found, now), m_key_suspicion(&found, &self.keys)),
+            (None, Some(_)) => {
+                (self.unanswered.update(&found, now), m_key_suspicion(&found, &self.keys))
+            }
         };
         self.tell_unanswered(&new, suspicion, now);
         let gaps = self.said.news(found.gaps.iter().cloned(), now);
@@ -480,7 +482,11 @@ impl Monitor {
     }
 
     /// Clears the counters that the sweep found nearly full, if that is wanted.
-    fn clear(&mut self, wire: &mut impl MadTransport, swept: &mut SweepResult) -> Result<(), RunError> {
+    fn clear(
+        &mut self,
+        wire: &mut impl MadTransport,
+        swept: &mut SweepResult,
+    ) -> Result<(), RunError> {
         // By LIDs that have changed it might be another port's counters.
         if !self.settings.clear_saturated || swept.lids_changed {
             return Ok(());

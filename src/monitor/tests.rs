@@ -12,7 +12,7 @@ use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp::NodeInfo;
-use ib_umad::testing::{Reply, ROUND_TRIP, ScriptedTransport, fabric};
+use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
 use ib_umad::{OutgoingMad, Received, SendError};
 
 /// A wire to a small fabric that breaks when it is told to.
@@ -149,7 +149,7 @@ fn a_descriptor_whose_device_was_removed_is_opened_again() {
         let mut later = Some(later);
         // The kernel keeps the descriptor, and refuses each send.
         let mut first = Cable::new(breaks);
-        first.scripted.fate = Box::new(|_| Reply::Refused);
+        first.scripted.reply = Box::new(|_| Reply::Refused);
         monitor.run(first, || later.take().map(Cable::new).ok_or("no such device"));
     });
     wait_for(&seen, "the device to be opened again", |it| nodes_up(it) == 3);
@@ -164,7 +164,7 @@ fn an_own_port_that_does_not_answer_its_own_host_is_diagnosed_and_asked_less_oft
     let count = Arc::clone(&asked);
     run_until(
         |cable| {
-            cable.scripted.fate = Box::new(move |_| {
+            cable.scripted.reply = Box::new(move |_| {
                 count.fetch_add(1, Ordering::Relaxed);
                 Reply::Expired
             });
@@ -186,7 +186,7 @@ fn what_is_known_stays_hidden_while_our_own_port_does_not_answer_subnet_manageme
     run_until(
         |cable| {
             let mut sent = 0;
-            cable.scripted.fate = Box::new(move |parcel| {
+            cable.scripted.reply = Box::new(move |parcel| {
                 sent += 1;
                 let refused = sent > 100 && parcel.class.is_smp();
                 if refused { Reply::Expired } else { Reply::Answered(ROUND_TRIP) }
@@ -203,7 +203,7 @@ fn the_m_key_suspicion_stays_when_our_own_port_info_is_lost() {
     run_until(
         |cable| {
             let mut discoveries = 0;
-            cable.scripted.fate = Box::new(move |parcel| {
+            cable.scripted.reply = Box::new(move |parcel| {
                 let mad = &parcel.mad;
                 let is_own = mad.is_directed() && mad.route_ports().is_empty();
                 discoveries += usize::from(is_own && mad.attribute() == NodeInfo::ID);
@@ -235,7 +235,7 @@ fn a_gap_is_looked_into_again_and_not_for_ever() {
     let mut refusals = 6;
     run_until(
         |cable| {
-            cable.scripted.fate = Box::new(move |parcel| {
+            cable.scripted.reply = Box::new(move |parcel| {
                 let beyond = parcel.mad.u8(7) == 2;
                 refusals -= i32::from(beyond);
                 if beyond && refusals >= 0 { Reply::Expired } else { Reply::Answered(ROUND_TRIP) }
@@ -247,7 +247,7 @@ fn a_gap_is_looked_into_again_and_not_for_ever() {
     // One that never answers is asked less and less often: 15 s, 30 s, 1 min, ... 5 min.
     run_until(
         |cable| {
-            cable.scripted.fate = Box::new(|parcel| {
+            cable.scripted.reply = Box::new(|parcel| {
                 if parcel.mad.u8(7) == 2 { Reply::Expired } else { Reply::Answered(ROUND_TRIP) }
             });
         },
@@ -296,7 +296,7 @@ fn hidden_aggregation_nodes_do_not_make_for_discoveries() {
             // After the first sweep the SMA of the switch at our port hangs; half of the aggregation
             // nodes answer by LID.
             let mut smps = 0;
-            cable.scripted.fate = Box::new(move |parcel| {
+            cable.scripted.reply = Box::new(move |parcel| {
                 smps += u32::from(parcel.class.is_smp());
                 let is_directed = parcel.class.is_smp() && parcel.lid == Lid::PERMISSIVE;
                 let is_beyond = is_directed && parcel.mad.u8(7) > 0;
@@ -461,7 +461,7 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
     links.extend((0..100).map(|n| ((1, n as u8 + 1), (2 + n, 1))));
     let mut scripted = ScriptedTransport::new(fabric(&kinds, &links));
     // Half of the adapters say who they are and nothing else, the others nothing at all.
-    scripted.fate = Box::new(|parcel| {
+    scripted.reply = Box::new(|parcel| {
         let mad = &parcel.mad;
         let behind = if mad.is_directed() { mad.route_ports().to_vec() } else { Vec::new() };
         let [_, port] = behind[..] else { return Reply::Answered(ROUND_TRIP) };

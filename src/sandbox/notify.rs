@@ -7,7 +7,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 
 use fabric_observation::Board;
-use ib_umad::heartbeat::Heartbeat;
+use ib_umad::client::Heartbeat;
 
 /// Within the time that systemd waits for a sign of life, so many are given.
 const SIGNS: u32 = 3;
@@ -100,11 +100,11 @@ mod tests {
         let felt = pulses.iter().map(|pulse| (pulse.clone(), 0)).collect();
         let mut watchdog = Watchdog { interval: Duration::from_secs(1), pulses: felt };
         assert!(!watchdog.all_beat(), "nothing has begun to turn");
-        pulses.iter().for_each(Heartbeat::beat);
+        pulses.iter().for_each(Heartbeat::tick);
         assert!(watchdog.all_beat());
         pulses[0].tick();
         assert!(!watchdog.all_beat(), "the second stands still");
-        pulses.iter().for_each(Heartbeat::beat);
+        pulses.iter().for_each(Heartbeat::tick);
         assert!(watchdog.all_beat(), "and is forgiven");
     }
 }

@@ -16,10 +16,10 @@ use ib_mad::moment::Anchor;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
-use ib_mad::{DATA, Mad, Path as Route, Query};
+use ib_mad::{DATA, DirectedRoute as Route, Mad, Query};
 use ib_mad::{Lid, Moment};
 use ib_umad::capture::{Capture, CapturingTransport};
-use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
+use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 use rig::promtool::complaints;
 use rig::{Exporter, Ibsim, OpenSm, Prometheus, prometheus, require, topology, wait_until};
 
@@ -398,7 +398,7 @@ fn tshark_reads_what_we_encode() {
             (state >> 24) as u8
         }))
     };
-    let route = Route::HERE.then(1).unwrap().then(7).unwrap();
+    let route = Route::LOCAL.then(1).unwrap().then(7).unwrap();
     let answer = |subnet: bool, attribute: u16| {
         let query = Query {
             subnet,
@@ -408,7 +408,7 @@ fn tshark_reads_what_we_encode() {
             clear: None,
             m_key: MKey::NONE,
         };
-        Mad::get(&query, subnet.then_some(&route), 1).answer()
+        Mad::get(&query, subnet.then_some(&route), 1).response()
     };
     let mut mads = Vec::new();
     for seed in 0..20 {

@@ -1,8 +1,8 @@
 //! Who is the subnet's master, and how often that became another.
 
 use ib_fabric::Snapshot;
-use ib_fabric::subnet::SmState;
 use ib_fabric::topology::End;
+use ib_mad::smp::SmState;
 
 /// The master as it is known from sweep to sweep; see the module.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use ib_fabric::subnet::SubnetManager;
+    use ib_fabric::snapshot::SubnetManager;
     use ib_fabric::testing::{end, fabric, found};
     use ib_mad::Moment;
     use ib_mad::moment::Anchor;

@@ -1,8 +1,8 @@
-//! How a fabric is put together: from what a discovery found, and from what is remembered.
+//! Assembly of a fabric from the results of a discovery and the previous fabric.
 
 use std::collections::{HashMap, HashSet};
 
-use super::names::NodeNames;
+use super::names::NodeNameMap;
 use super::topology::{
     DuplicateGuid, End, Fabric, Link, Node, NodeIndex, Peer, Port, PortIndex, Presence,
 };
@@ -12,48 +12,48 @@ use ib_mad::moment::Moment;
 use ib_mad::node::{NodeIdentity, NodeKind, PortRole};
 use ib_mad::port_state::PortStatus;
 
-/// What a discovery found of a node.
+/// A node in the result of a discovery.
 #[derive(Clone, Debug)]
-pub struct FoundNode {
-    /// What it told of itself.
+pub struct DiscoveredNode {
+    /// Its properties.
     pub identity: NodeIdentity,
-    /// The ports that answered or were reached.
-    pub ports: Vec<FoundPort>,
+    /// The ports that responded or were reached.
+    pub ports: Vec<DiscoveredPort>,
 }
 
-/// What a discovery found of a port.
+/// A port in the result of a discovery.
 #[derive(Clone, Copy, Debug)]
-pub struct FoundPort {
-    /// Its number.
+pub struct DiscoveredPort {
+    /// Port number.
     pub number: PortNumber,
-    /// Its own GUID.
+    /// PortGUID.
     pub guid: Guid,
-    /// What it said.
+    /// Its state, if it responded.
     pub status: Option<PortStatus>,
-    /// What it is for, if it was asked and answered.
+    /// Its role, if it was queried and responded.
     pub role: Option<PortRole>,
 }
 
-/// What a discovery found of a fabric.
+/// The result of a discovery.
 #[derive(Clone, Debug, Default)]
-pub struct FoundFabric {
+pub struct DiscoveredFabric {
     /// The nodes.
-    pub nodes: Vec<FoundNode>,
-    /// The cables between them.
+    pub nodes: Vec<DiscoveredNode>,
+    /// The links between them.
     pub links: Vec<(End, End)>,
-    /// Ports with a link behind which nobody answered.
+    /// Ports with a link whose neighbor did not respond.
     pub unreached: Vec<End>,
-    /// The port that was walked from; a switch is walked from at its port 0.
-    pub home: Option<End>,
-    /// Our own port did not answer, so nothing was asked: all that is known is behind that gap.
+    /// The local port, where the discovery began; of a switch, port 0.
+    pub local_port: Option<End>,
+    /// The local port did not respond, so nothing was queried: all known nodes are behind that gap.
     pub is_cut_off: bool,
-    /// Nodes that were left out because another node has their GUID.
+    /// Nodes that were left out, because another node has their GUID.
     pub duplicates: Vec<DuplicateGuid>,
-    /// Names may be the same: a host's devices, of which one takes the other's name.
-    pub names_repeat: bool,
+    /// Names are not made unique: the devices of a host share names.
+    pub allow_shared_names: bool,
 }
 
-impl FoundFabric {
+impl DiscoveredFabric {
     fn lids(&self) -> impl Iterator<Item = Lid> + '_ {
         let ports = self.nodes.iter().flat_map(|node| &node.ports);
         let lids = ports.filter_map(|port| port.status).map(|status| status.lid);
@@ -62,15 +62,19 @@ impl FoundFabric {
 }
 
 impl Port {
-    /// What was found of it when it was last reached.
-    fn as_last_found(&self) -> FoundPort {
-        FoundPort { number: self.number, guid: self.guid, status: self.status, role: self.role }
+    /// The port as last discovered.
+    fn as_last_found(&self) -> DiscoveredPort {
+        DiscoveredPort {
+            number: self.number,
+            guid: self.guid,
+            status: self.status,
+            role: self.role,
+        }
     }
 }
 
-impl FoundFabric {
-    /// Gives nodes whose NodeDescription was lost the one that they had, and the kind that was derived
-    /// from it.
+impl DiscoveredFabric {
+    /// Restores lost NodeDescriptions from the previous fabric, and kinds derived from them.
     fn keep_descriptions(&mut self, previous: &Fabric) {
         for node in self.nodes.iter_mut().filter(|node| node.identity.description.is_empty()) {
             if let Some(known) = previous.node_by_guid(node.identity.guid) {
@@ -83,7 +87,7 @@ impl FoundFabric {
         }
     }
 
-    /// Gives ports whose answer about their role was lost the role that they had.
+    /// Restores lost port roles from the previous fabric.
     fn keep_roles(&mut self, previous: &Fabric) {
         for node in &mut self.nodes {
             let guid = node.identity.guid;
@@ -96,14 +100,14 @@ impl FoundFabric {
 }
 
 impl Fabric {
-    /// Builds the fabric from what a discovery found at `now`.
+    /// Builds the fabric from the result of a discovery at `now`.
     ///
-    /// Of `previous`, the nodes that were not found again stay as absent ones unless they were
-    /// last found before `forget_before`, and cables without a link now keep the ends they had.
-    /// Who was behind a port that has a link and nobody answers behind it now is not taken for gone.
+    /// Nodes of `previous` that were not found again stay as absent nodes unless they were last found before
+    /// `forget_before`, and links that are down keep their peers. Nodes behind a port with a link whose
+    /// neighbor does not respond are hidden, not absent.
     pub fn assemble(
-        mut found: FoundFabric,
-        names: &NodeNames,
+        mut found: DiscoveredFabric,
+        names: &NodeNameMap,
         now: Moment,
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
@@ -118,7 +122,7 @@ impl Fabric {
             let known = |node: &&Node| node.last_found >= forget_before;
             for node in previous.nodes.iter().filter(gone).filter(known) {
                 let mut old = previous.as_last_found(node);
-                // A LID that somebody else was found with is not to be asked in its name.
+                // Its LID may belong to another node now.
                 for status in old.ports.iter_mut().filter_map(|port| port.status.as_mut()) {
                     if lids.contains(&status.lid) {
                         status.lid = Lid::default();
@@ -132,7 +136,7 @@ impl Fabric {
         entries.extend(found.nodes.into_iter().map(|node| (node, now, Presence::Found)));
         entries.sort_by_key(|(node, ..)| node.identity.guid);
         entries.dedup_by_key(|(node, ..)| node.identity.guid);
-        let called = |(node, _, presence): &(FoundNode, Moment, Presence)| {
+        let name_of = |(node, _, presence): &(DiscoveredNode, Moment, Presence)| {
             let identity = &node.identity;
             let name = match names.get(identity.guid).unwrap_or(&identity.description) {
                 "" => identity.guid.to_string(),
@@ -140,18 +144,18 @@ impl Fabric {
             };
             Named { guid: identity.guid, name, absent: *presence == Presence::Absent }
         };
-        let mut called: Vec<Named> = entries.iter().map(called).collect();
-        if !found.names_repeat {
-            make_unique(&mut called, |guid| {
+        let mut named: Vec<Named> = entries.iter().map(name_of).collect();
+        if !found.allow_shared_names {
+            make_unique(&mut named, |guid| {
                 let (previous, _) = previous?;
                 Some(&*previous.node(previous.node_by_guid(guid)?).name)
             });
         }
         let mut fabric = Fabric { duplicates: found.duplicates, ..Fabric::default() };
-        for ((node, last_found, presence), called) in entries.into_iter().zip(called) {
-            fabric.push(node, called.name, last_found, presence);
+        for ((node, last_found, presence), Named { name, .. }) in entries.into_iter().zip(named) {
+            fabric.push(node, name, last_found, presence);
         }
-        fabric.home = found.home.and_then(|home| fabric.find(home));
+        fabric.local_port = found.local_port.and_then(|port| fabric.find(port));
         for &(a, b) in &found.links {
             if let (Some(a), Some(b)) = (fabric.find(a), fabric.find(b)) {
                 fabric.join(a, b, true);
@@ -171,23 +175,26 @@ impl Fabric {
         fabric
     }
 
-    /// Keeps what this fabric knows of behind the ports that `found` did not get through: cables are
-    /// added to it, and ports of nodes that are there by another port. Tells the nodes that are
-    /// hidden there, behind such ports or behind one another.
-    fn keep_hidden(&self, found: &mut FoundFabric) -> HashSet<Guid> {
+    /// Adds to `found` the known links behind its unreached ports, and the ports of found nodes there. Returns
+    /// the nodes that are hidden behind such ports or behind one another.
+    fn keep_hidden(&self, found: &mut DiscoveredFabric) -> HashSet<Guid> {
         if found.is_cut_off {
             let links = self.links().map(|Link(a, b)| (a, b));
             let connected =
                 links.filter(|&(a, _)| self.port(a).peer.is_some_and(|peer| peer.connected));
             found.links.extend(connected.map(|(a, b)| (self.end(a), self.end(b))));
-            found.home = self.home.map(|home| self.end(home));
+            found.local_port = self.local_port.map(|port| self.end(port));
             found.duplicates.clone_from(&self.duplicates);
             let present = self.nodes.iter().filter(|node| node.present());
             return present.map(|node| node.identity.guid).collect();
         }
-        let places: HashMap<Guid, usize> =
-            found.nodes.iter().enumerate().map(|(at, node)| (node.identity.guid, at)).collect();
-        // What was found of a cable's other end is truer than what is remembered.
+        let indexes: HashMap<Guid, usize> = found
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(index, node)| (node.identity.guid, index))
+            .collect();
+        // Discovered links take precedence over remembered ones.
         let linked: HashSet<End> = found.links.iter().flat_map(|&(a, b)| [a, b]).collect();
         let mut hidden = HashSet::new();
         let unreached = found.unreached.iter().filter(|end| !linked.contains(end));
@@ -198,8 +205,8 @@ impl Fabric {
             if !self.node(node).present() || linked.contains(&end) {
                 continue;
             }
-            if let Some(&at) = places.get(&end.0) {
-                let known = &mut found.nodes[at].ports;
+            if let Some(&index) = indexes.get(&end.0) {
+                let known = &mut found.nodes[index].ports;
                 if !known.iter().any(|port| port.number == end.1) {
                     known.push(self.port(peer.port).as_last_found());
                 }
@@ -211,14 +218,20 @@ impl Fabric {
         hidden
     }
 
-    /// A node as it was found before: where it may be asked whether it is back.
-    fn as_last_found(&self, node: &Node) -> FoundNode {
+    /// The node as last discovered.
+    fn as_last_found(&self, node: &Node) -> DiscoveredNode {
         let ports = &self.ports[node.first_port as usize..][..node.port_slots as usize];
         let ports = ports.iter().map(Port::as_last_found).collect();
-        FoundNode { identity: node.identity.clone(), ports }
+        DiscoveredNode { identity: node.identity.clone(), ports }
     }
 
-    fn push(&mut self, found: FoundNode, name: String, last_found: Moment, presence: Presence) {
+    fn push(
+        &mut self,
+        found: DiscoveredNode,
+        name: String,
+        last_found: Moment,
+        presence: Presence,
+    ) {
         let index = NodeIndex(self.nodes.len() as u32);
         let identity = found.identity;
         let first = identity.first_port();
@@ -252,7 +265,7 @@ impl Fabric {
         });
     }
 
-    /// Joins two ports; whoever was joined to either of them before is so no more.
+    /// Links two ports, and unlinks their previous peers.
     fn join(&mut self, a: PortIndex, b: PortIndex, connected: bool) {
         for (end, other) in [(a, b), (b, a)] {
             let old = self.ports[end.0 as usize].peer.replace(Peer { port: other, connected });
@@ -269,7 +282,7 @@ mod tests {
     use crate::testing::{end, fabric, found};
 
     #[test]
-    fn a_pulled_cable_and_a_lost_node_are_remembered() {
+    fn pulled_cable_and_lost_node_are_remembered() {
         let before = fabric(
             vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1)],
             &[(end(1, 1), end(2, 1))],
@@ -289,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_behind_a_gap_is_not_taken_for_gone() {
+    fn nodes_behind_a_gap_are_hidden_not_absent() {
         let nodes = |guids: &[(u64, NodeKind)]| {
             guids.iter().map(|&(guid, kind)| found(guid, kind, 3)).collect::<Vec<_>>()
         };
@@ -297,21 +310,25 @@ mod tests {
             [(1, NodeKind::Switch), (2, NodeKind::Switch), (3, NodeKind::Ca), (4, NodeKind::Ca)];
         let links = [(end(1, 1), end(2, 1)), (end(2, 2), end(3, 1)), (end(1, 2), end(4, 1))];
         let before = fabric(nodes(&all), &links, None);
-        // The second switch does not answer, so neither it nor its host is found; host 4 is gone.
-        let gap = || FoundFabric {
+        // The second switch does not respond, so neither it nor its host is found; host 4 is gone.
+        let gap = || DiscoveredFabric {
             nodes: nodes(&all[..1]),
             unreached: vec![end(1, 1)],
-            ..FoundFabric::default()
+            ..DiscoveredFabric::default()
         };
-        let after =
-            Fabric::assemble(gap(), &NodeNames::default(), Moment(11), Some((&before, Moment(0))));
+        let after = Fabric::assemble(
+            gap(),
+            &NodeNameMap::default(),
+            Moment(11),
+            Some((&before, Moment(0))),
+        );
         let present: Vec<bool> = after.nodes.iter().map(Node::present).collect();
         assert_eq!(present, [true, true, true, false]);
         let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
         assert_eq!(connected.count(), 2);
 
-        // They are not kept for ever, nor in the name of a LID that another has by now.
-        let names = NodeNames::default();
+        // They are not kept forever, nor with a LID that another node has now.
+        let names = NodeNameMap::default();
         let late = Fabric::assemble(gap(), &names, Moment(99), Some((&after, Moment(50))));
         assert_eq!(late.nodes.len(), 1);
         let mut taken = gap();
@@ -323,23 +340,23 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_hidden_when_our_own_port_does_not_answer() {
+    fn local_port_failure_hides_all_nodes() {
         let nodes = vec![found(1, NodeKind::Ca, 1), found(2, NodeKind::Switch, 2)];
         let before = fabric(nodes, &[(end(1, 1), end(2, 1))], None);
-        let home = before.find(end(1, 1));
-        let before = Fabric { home, ..before };
-        let cut_off = FoundFabric { is_cut_off: true, ..FoundFabric::default() };
+        let local_port = before.find(end(1, 1));
+        let before = Fabric { local_port, ..before };
+        let cut_off = DiscoveredFabric { is_cut_off: true, ..DiscoveredFabric::default() };
         let previous = Some((&before, Moment(0)));
-        let after = Fabric::assemble(cut_off, &NodeNames::default(), Moment(11), previous);
+        let after = Fabric::assemble(cut_off, &NodeNameMap::default(), Moment(11), previous);
         let presence: Vec<Presence> = after.nodes.iter().map(|node| node.presence).collect();
         assert_eq!(presence, [Presence::Hidden; 2]);
-        assert_eq!(after.home, home);
+        assert_eq!(after.local_port, local_port);
         assert!(after.links().all(|link| after.port(link.0).peer.unwrap().connected));
         assert_eq!(after.links().count(), 1);
     }
 
     #[test]
-    fn what_was_found_of_a_cable_is_truer_than_what_is_remembered() {
+    fn discovered_cable_overrides_remembered_one() {
         let nodes = || {
             vec![
                 found(1, NodeKind::Switch, 2),
@@ -349,10 +366,14 @@ mod tests {
         };
         let before = fabric(nodes(), &[(end(1, 1), end(2, 1)), (end(1, 2), end(2, 2))], None);
         let assembled = |links: Vec<(End, End)>, unreached| {
-            let mut now =
-                FoundFabric { nodes: nodes(), links, unreached, ..FoundFabric::default() };
+            let mut now = DiscoveredFabric {
+                nodes: nodes(),
+                links,
+                unreached,
+                ..DiscoveredFabric::default()
+            };
             now.nodes[1].ports.truncate(1);
-            Fabric::assemble(now, &NodeNames::default(), Moment(11), Some((&before, Moment(0))))
+            Fabric::assemble(now, &NodeNameMap::default(), Moment(11), Some((&before, Moment(0))))
         };
         // The host's second port is behind a gap: it keeps its state and its cable.
         let kept = assembled(vec![(end(1, 1), end(2, 1))], vec![end(1, 2)]);
@@ -366,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cable_that_was_moved_leaves_no_ghost_behind() {
+    fn moved_cable_leaves_no_stale_peer() {
         let nodes = || {
             vec![
                 found(1, NodeKind::Switch, 2),
@@ -381,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn two_nodes_that_claim_one_cable_end_do_not_confuse_the_rest() {
+    fn conflicting_cable_claims_leave_one_link() {
         let nodes = vec![
             found(1, NodeKind::Switch, 2),
             found(2, NodeKind::Ca, 1),
@@ -393,54 +414,58 @@ mod tests {
     }
 
     #[test]
-    fn a_node_whose_description_was_lost_keeps_the_one_it_had() {
+    fn lost_description_keeps_previous_one() {
         let host = |description: &str| {
             let mut host = found(7, NodeKind::Ca, 1);
             host.identity.description = description.into();
-            FoundFabric { nodes: vec![host], ..FoundFabric::default() }
+            DiscoveredFabric { nodes: vec![host], ..DiscoveredFabric::default() }
         };
-        let names = NodeNames::default();
-        let told = |found, before: Option<&Fabric>| {
+        let names = NodeNameMap::default();
+        let assembled = |found, before: Option<&Fabric>| {
             let before = before.map(|before| (before, Moment(0)));
             Fabric::assemble(found, &names, Moment(9), before)
         };
         let name = |fabric: &Fabric| fabric.node(NodeIndex(0)).name.clone();
-        let first = told(host("host-7"), None);
-        assert_eq!(name(&told(host(""), Some(&first))), "host-7");
-        assert_eq!(name(&told(host("new"), Some(&first))), "new");
-        assert_eq!(name(&told(host(""), None)), "0x0000000000000007", "people need some name");
+        let first = assembled(host("host-7"), None);
+        assert_eq!(name(&assembled(host(""), Some(&first))), "host-7");
+        assert_eq!(name(&assembled(host("new"), Some(&first))), "new");
+        assert_eq!(
+            name(&assembled(host(""), None)),
+            "0x0000000000000007",
+            "the GUID is the last resort"
+        );
     }
 
     #[test]
-    fn nodes_that_share_a_name_are_told_apart_while_any_of_them_is_remembered() {
+    fn shared_names_stay_unique_while_remembered() {
         let switches = |guids: &[u64]| {
             let mut nodes: Vec<_> =
                 guids.iter().map(|&guid| found(guid, NodeKind::Switch, 2)).collect();
             for node in &mut nodes {
                 node.identity.description = "Quantum-2 Mellanox Technologies".into();
             }
-            FoundFabric { nodes, ..FoundFabric::default() }
+            DiscoveredFabric { nodes, ..DiscoveredFabric::default() }
         };
-        let names = NodeNames::parse("0x3 \"leaf 3\"").unwrap();
-        let called = |fabric: &Fabric| -> Vec<String> {
+        let names = NodeNameMap::parse("0x3 \"leaf 3\"").unwrap();
+        let names_of = |fabric: &Fabric| -> Vec<String> {
             fabric.nodes.iter().map(|node| node.name.clone()).collect()
         };
         let shared = "Quantum-2 Mellanox Technologies";
         let twins = [format!("{shared}#0000a1"), format!("{shared}#0000a2")];
         let both = Fabric::assemble(switches(&[3, 0xa1, 0xa2]), &names, Moment(9), None);
-        assert_eq!(called(&both), ["leaf 3", &twins[0], &twins[1]], "the site's own name counts");
+        assert_eq!(names_of(&both), ["leaf 3", &twins[0], &twins[1]], "the site's name wins");
         assert_eq!(both.nodes[1].shared_name(), shared);
-        // While one of them is gone the other is not renamed; once it is forgotten, the name is its own.
+        // While one is gone the other keeps its digits; once it is forgotten, the digits go.
         let one = |before, forget| {
             Fabric::assemble(switches(&[0xa1]), &names, Moment(10), Some((before, Moment(forget))))
         };
         let gone = one(&both, 0);
-        assert_eq!(called(&gone)[1..], twins);
+        assert_eq!(names_of(&gone)[1..], twins);
         let forgotten = one(&gone, 11);
-        assert_eq!(called(&forgotten), [shared]);
-        // A host's devices take each other's names.
-        let devices = FoundFabric { names_repeat: true, ..switches(&[1, 2]) };
-        let devices = Fabric::assemble(devices, &NodeNames::default(), Moment(9), None);
-        assert_eq!(called(&devices), [shared, shared]);
+        assert_eq!(names_of(&forgotten), [shared]);
+        // Devices of a host share names.
+        let devices = DiscoveredFabric { allow_shared_names: true, ..switches(&[1, 2]) };
+        let devices = Fabric::assemble(devices, &NodeNameMap::default(), Moment(9), None);
+        assert_eq!(names_of(&devices), [shared, shared]);
     }
 }

@@ -1,24 +1,24 @@
-//! How high switches stand above the hosts, where a fabric is a tree.
+//! Tree levels of switches: their distance from the hosts.
 
-use super::topology::{Fabric, NodeIndex, PortIndex};
+use super::topology::{Fabric, NodeIndex};
 use ib_mad::node::NodeKind;
 
-/// A switch is a leaf if at least one in so many of its cables leads to a host. A storage server or
-/// the subnet manager's host at a switch in the middle makes no leaf of it.
+/// A switch is a leaf if at least one in this many of its cables leads to a host. So a single storage server or
+/// subnet manager host does not make a spine switch a leaf.
 const HOSTS_OF_A_LEAF: u32 = 8;
 
-/// The level of what cannot be reached from a leaf, and so has no place in a tree.
-const NOWHERE: u8 = u8::MAX;
+/// The level of switches that are not connected to a leaf.
+const NO_LEVEL: u8 = u8::MAX;
 
-/// By node, how far it is from the nearest hosts: 0 is a host, 1 a leaf. In a torus or in a Dragonfly
-/// all switches are leaves: nothing rises or falls between them.
+/// Distance of each node from the nearest host: 0 is a host, 1 a leaf. In a torus or a Dragonfly all switches
+/// are leaves, without up and down between them.
 #[derive(Clone, Debug)]
 pub struct Levels(Vec<u8>);
 
 impl Levels {
-    /// Those of a fabric's nodes. Remembered cables count, too: a leaf stays one while its hosts are off.
-    pub fn of(fabric: &Fabric) -> Levels {
-        let mut levels = vec![NOWHERE; fabric.nodes.len()];
+    /// Computes the levels of a fabric. Remembered cables count, too: a leaf stays a leaf while its hosts are off.
+    pub fn compute(fabric: &Fabric) -> Levels {
+        let mut levels = vec![NO_LEVEL; fabric.nodes.len()];
         let mut queue = Vec::new();
         for node in fabric.node_indexes() {
             if !fabric.node(node).is_switch() {
@@ -29,12 +29,12 @@ impl Levels {
             }
         }
         let mut next = Vec::new();
-        for level in 2..NOWHERE {
+        for level in 2..NO_LEVEL {
             for node in queue.drain(..) {
-                for (_, far) in neighbours(fabric, node) {
-                    let place = &mut levels[far.0 as usize];
-                    if *place == NOWHERE {
-                        *place = level;
+                for far in neighbors(fabric, node) {
+                    let far_level = &mut levels[far.0 as usize];
+                    if *far_level == NO_LEVEL {
+                        *far_level = level;
                         next.push(far);
                     }
                 }
@@ -47,31 +47,26 @@ impl Levels {
         Levels(levels)
     }
 
-    /// A node's level; `None` of what has no place in a tree.
+    /// A node's level; `None` if it is not connected to a leaf.
     pub fn level(&self, node: NodeIndex) -> Option<u8> {
-        self.0.get(node.0 as usize).copied().filter(|level| *level != NOWHERE)
+        self.0.get(node.0 as usize).copied().filter(|level| *level != NO_LEVEL)
     }
 
-    /// Whether the way from one node to another leads up.
+    /// Whether the hop from one node to another leads up the tree.
     pub fn rises(&self, from: NodeIndex, to: NodeIndex) -> bool {
         self.0[from.0 as usize] < self.0[to.0 as usize]
     }
 }
 
-/// Remembered cables count, too: a leaf stays one while its hosts are off.
-fn neighbours(
-    fabric: &Fabric,
-    node: NodeIndex,
-) -> impl Iterator<Item = (PortIndex, NodeIndex)> + '_ {
-    fabric.ports_of(node).filter_map(|port| {
-        let far = fabric.port(port).peer?.port;
-        Some((port, fabric.port(far).node))
-    })
+/// The nodes at the other ends of a node's cables, connected or remembered.
+fn neighbors(fabric: &Fabric, node: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
+    let peers = fabric.ports_of(node).filter_map(|port| fabric.port(port).peer);
+    peers.map(|peer| fabric.port(peer.port).node)
 }
 
 fn is_leaf(fabric: &Fabric, node: NodeIndex) -> bool {
     let (mut hosts, mut all) = (0, 0);
-    for (_, far) in neighbours(fabric, node) {
+    for far in neighbors(fabric, node) {
         hosts += u32::from(fabric.node(far).identity.kind == NodeKind::Ca);
         all += 1;
     }

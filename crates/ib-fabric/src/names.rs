@@ -1,4 +1,4 @@
-//! Node names that a site gives: the node-name-map of infiniband-diags and OpenSM.
+//! Site-defined node names: the node-name-map of infiniband-diags and OpenSM.
 
 use std::collections::HashMap;
 
@@ -6,73 +6,73 @@ use thiserror::Error;
 
 use ib_mad::ids::Guid;
 
-/// Names by node GUID, which take the place of the node descriptions that devices tell.
+/// Names by node GUID, which replace the node descriptions of devices.
 ///
-/// A line is a GUID and a name, best in double quotes; outside of them `#` starts a comment:
+/// A line has a GUID and a name, preferably in double quotes; outside of quotes `#` starts a comment:
 ///
 /// ```text
 /// 0x0002c90200000001 "rack 12 leaf 3"   # by the door
 /// ```
 ///
-/// As for infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is passed over,
-/// and of several names the first counts. GUIDs are hexadecimal, with `0x` or without.
+/// As in infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is ignored, and the first of
+/// several names wins. GUIDs are hexadecimal, with or without `0x`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeNames(HashMap<Guid, String>);
+pub struct NodeNameMap(HashMap<Guid, String>);
 
-/// More lines than this are not listed: the file is of another kind.
-const MOST_FAULTS: usize = 100;
+/// Maximum number of reported lines: with more, it is another kind of file.
+const MAX_ERRORS: usize = 100;
 
-/// A line that is not one of a node-name-map.
+/// An invalid line of a node-name-map.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("line {line}: {problem}; a line is: 0x0002c90200000001 \"the node's name\"")]
-pub struct NodeNamesError {
-    /// The line's number, from 1 on.
+pub struct NodeNameMapError {
+    /// Line number, from 1 on.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
-impl NodeNames {
-    /// Reads a file's text.
-    pub fn parse(text: &str) -> Result<Self, Vec<NodeNamesError>> {
+impl NodeNameMap {
+    /// Parses a node-name-map.
+    pub fn parse(text: &str) -> Result<Self, Vec<NodeNameMapError>> {
         let (mut names, mut faults) = (HashMap::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            match entry(line) {
+            match parse_line(line) {
                 Ok((_, "")) => {}
                 Ok((guid, name)) => {
                     names.entry(guid).or_insert_with(|| name.to_owned());
                 }
-                Err(problem) => faults.push(NodeNamesError { line: index + 1, problem }),
+                Err(problem) => faults.push(NodeNameMapError { line: index + 1, problem }),
             }
-            if faults.len() == MOST_FAULTS {
+            if faults.len() == MAX_ERRORS {
                 break;
             }
         }
-        if faults.is_empty() { Ok(NodeNames(names)) } else { Err(faults) }
+        if faults.is_empty() { Ok(NodeNameMap(names)) } else { Err(faults) }
     }
 
-    /// The site's name for a node, if it gave one.
+    /// The name of a node.
     pub fn get(&self, guid: Guid) -> Option<&str> {
         self.0.get(&guid).map(String::as_str)
     }
 
-    /// How many nodes have one.
+    /// Number of named nodes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no node has one.
+    /// Whether no node has a name.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// A line with more than blanks: its GUID, and the name, which may be empty.
-fn entry(line: &str) -> Result<(Guid, &str), String> {
+/// GUID and name of a line that is not blank; the name may be empty.
+fn parse_line(line: &str) -> Result<(Guid, &str), String> {
     let (guid, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let guid = guid.parse().map_err(|error| format!("{guid:?} is not a GUID ({error})"))?;
     let rest = rest.trim_start();
@@ -88,8 +88,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_of_the_infiniband_diags_form() {
-        let names = NodeNames::parse(concat!(
+    fn parses_infiniband_diags_node_name_map() {
+        let names = NodeNameMap::parse(concat!(
             "# switches\n",
             "\n",
             "0x0002c90200000001\t\"rack 12, leaf #3\" # by the door\n",
@@ -108,11 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_named() {
+    fn bad_line_error_has_line_number() {
         for (text, line, problem) in
             [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "have no end")]
         {
-            let errors = NodeNames::parse(text).unwrap_err();
+            let errors = NodeNameMap::parse(text).unwrap_err();
             let [error] = &errors[..] else { panic!("one line: {errors:?}") };
             assert_eq!(error.line, line, "{text:?}");
             assert!(error.problem.contains(problem), "{text:?}: {error}");
@@ -120,9 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn all_bad_lines_are_named() {
-        let errors = NodeNames::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
+    fn all_bad_lines_are_reported() {
+        let errors = NodeNameMap::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
         assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [1, 4]);
-        assert_eq!(NodeNames::parse(&"x\n".repeat(500)).unwrap_err().len(), MOST_FAULTS);
+        assert_eq!(NodeNameMap::parse(&"x\n".repeat(500)).unwrap_err().len(), MAX_ERRORS);
     }
 }

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use super::subnet::SubnetManager;
 use super::topology::{Fabric, NodeIndex, PortIndex};
 use ib_mad::counter::Counter;
 use ib_mad::fec::Fec;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::port_state::PortStatus;
 use ib_mad::reading::Reading;
+use ib_mad::smp::SmState;
 
 /// What a sweep knows of a port's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fresh {
+pub enum PortRead {
     /// Nothing: it is as the discovery found it.
-    NotAsked,
+    NotQueried,
     /// That it is not as it was, and not how it is.
     Unknown,
     /// This.
-    Told(PortStatus),
+    Ok(PortStatus),
 }
 
 /// What a sweep found, beside the fabric that it swept.
@@ -36,7 +36,7 @@ pub struct Snapshot {
     /// [`health`](ib_health) puts their totals in their place.
     pub readings: Vec<Option<Reading>>,
     /// Port states, by port index.
-    pub statuses: Vec<Fresh>,
+    pub statuses: Vec<PortRead>,
     /// Nodes that were asked and gave no answer at all, by node index.
     pub silent: Vec<bool>,
     /// Tick of PortSamplesControl, by node index: a tick of PortXmitWait is this + 1 symbol times.
@@ -63,12 +63,25 @@ pub struct Cleared {
     pub at: Moment,
 }
 
+/// A subnet manager, from its SMInfo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubnetManager {
+    /// Its port: of a channel adapter, or port 0 of a switch.
+    pub port: PortIndex,
+    /// SMState.
+    pub state: SmState,
+    /// Priority: the highest becomes master.
+    pub priority: u8,
+    /// ActCount: increases while it works, and stops when it hangs.
+    pub act_count: u32,
+}
+
 impl Snapshot {
     /// The snapshot of a sweep that read nothing yet.
     pub fn blank(fabric: Arc<Fabric>, anchor: Anchor) -> Self {
         Snapshot {
             readings: vec![None; fabric.ports.len()],
-            statuses: vec![Fresh::NotAsked; fabric.ports.len()],
+            statuses: vec![PortRead::NotQueried; fabric.ports.len()],
             silent: vec![false; fabric.nodes.len()],
             ticks: vec![None; fabric.nodes.len()],
             fec: vec![None; fabric.ports.len()],
@@ -98,9 +111,9 @@ impl Snapshot {
             return None;
         }
         match &self.statuses[port.0 as usize] {
-            Fresh::NotAsked => known.status.as_ref(),
-            Fresh::Unknown => None,
-            Fresh::Told(status) => Some(status),
+            PortRead::NotQueried => known.status.as_ref(),
+            PortRead::Unknown => None,
+            PortRead::Ok(status) => Some(status),
         }
     }
 }

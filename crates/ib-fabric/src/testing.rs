@@ -1,16 +1,16 @@
 //! Small fabrics for tests.
 
-use crate::assembly::{FoundFabric, FoundNode, FoundPort};
-use crate::names::NodeNames;
+use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
+use crate::names::NodeNameMap;
 use crate::topology::{End, Fabric};
 use ib_mad::port_state::SpeedFields;
 use ib_mad::port_state::testing::up;
 use ib_mad::{Guid, Moment, NodeIdentity, NodeKind};
 
-/// A found node for tests, with all its ports up.
-pub fn found(guid: u64, kind: NodeKind, ports: u8) -> FoundNode {
+/// A discovered node with all ports up.
+pub fn found(guid: u64, kind: NodeKind, ports: u8) -> DiscoveredNode {
     let first = u8::from(kind != NodeKind::Switch);
-    FoundNode {
+    DiscoveredNode {
         identity: NodeIdentity {
             guid: Guid(guid),
             system_guid: Guid(guid),
@@ -21,10 +21,10 @@ pub fn found(guid: u64, kind: NodeKind, ports: u8) -> FoundNode {
             port_count: ports,
             enhanced_port0: false,
             speed_fields: SpeedFields::default(),
-            tells_fec: false,
+            reports_fec: false,
         },
         ports: (first..=ports)
-            .map(|number| FoundPort {
+            .map(|number| DiscoveredPort {
                 number,
                 guid: Guid(guid << 8 | u64::from(number)),
                 status: Some(up(guid as u16)),
@@ -34,15 +34,18 @@ pub fn found(guid: u64, kind: NodeKind, ports: u8) -> FoundNode {
     }
 }
 
+/// A link end.
 pub fn end(guid: u64, port: u8) -> End {
     (Guid(guid), port)
 }
 
+/// A fabric of these nodes and links, discovered at moment 10.
 pub fn fabric(
-    found: Vec<FoundNode>,
+    found: Vec<DiscoveredNode>,
     links: &[(End, End)],
     previous: Option<(&Fabric, Moment)>,
 ) -> Fabric {
-    let found = FoundFabric { nodes: found, links: links.to_vec(), ..FoundFabric::default() };
-    Fabric::assemble(found, &NodeNames::default(), Moment(10), previous)
+    let found =
+        DiscoveredFabric { nodes: found, links: links.to_vec(), ..DiscoveredFabric::default() };
+    Fabric::assemble(found, &NodeNameMap::default(), Moment(10), previous)
 }

@@ -1,4 +1,4 @@
-//! Nodes, ports, and the cables between them.
+//! Nodes, ports, and the links between them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,54 +13,54 @@ use ib_mad::moment::Moment;
 use ib_mad::port_state::PortStatus;
 use ib_mad::{NodeIdentity, NodeKind, PortRole};
 
-/// Where a node stands in [`Fabric::nodes`].
+/// Index in [`Fabric::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(pub u32);
 
-/// Where a port stands in [`Fabric::ports`].
+/// Index in [`Fabric::ports`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortIndex(pub u32);
 
 /// A node of the fabric.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it told of itself.
+    /// Its properties.
     pub identity: NodeIdentity,
-    /// What people call it: the site's name for it, else its description, else its GUID. Where several
-    /// nodes share that, the last digits of its GUID are appended (see [`super::unique`]).
+    /// Display name: the site's name, else the description, else the GUID. If several nodes share it, the last
+    /// digits of the GUID are appended (see [`super::unique`]).
     pub name: String,
-    /// Whether the latest discovery found it.
+    /// Result of the latest discovery.
     pub presence: Presence,
-    /// When a discovery last found it.
+    /// Time of the last discovery that found it.
     pub last_found: Moment,
     pub(super) first_port: u32,
     pub(super) port_slots: u32,
 }
 
-/// Where a node stands after the latest discovery.
+/// Whether the latest discovery found a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It was found.
+    /// Found.
     Found,
-    /// It was there before, and is behind something that did not answer.
+    /// Found before, and now behind a node that did not respond.
     Hidden,
-    /// It is gone, and stays for a while so that its absence can be told.
+    /// Not found any more; kept for a while so that its absence is reported.
     Absent,
 }
 
 impl Node {
-    /// Whether it is there, as far as can be told without asking it.
+    /// Whether it is found or hidden.
     pub fn present(&self) -> bool {
         self.presence != Presence::Absent
     }
 
-    /// Its name as it would be if no other node had the same.
+    /// The name without appended GUID digits.
     pub fn shared_name(&self) -> &str {
         unique::shared_name(&self.name, self.identity.guid)
     }
 
-    /// Whether people mean it by a name: its own, or the one that it shares with others.
-    pub fn is_called(&self, name: &str) -> bool {
+    /// Whether it has this name, unique or shared with other nodes.
+    pub fn has_name(&self, name: &str) -> bool {
         self.name == name || self.shared_name() == name
     }
 
@@ -70,13 +70,13 @@ impl Node {
     }
 }
 
-/// The other end of a port's cable.
+/// The other end of a port's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The port at the other end.
     pub port: PortIndex,
-    /// Whether the latest discovery saw it there. If not, this is where the cable led when there
-    /// last was a link, which is where a technician has to look.
+    /// Whether the latest discovery found the link. If not, this is the port where the cable last led, which is
+    /// where a technician has to look.
     pub connected: bool,
 }
 
@@ -85,37 +85,37 @@ pub struct Peer {
 pub struct Port {
     /// Its node.
     pub node: NodeIndex,
-    /// Its number on the node.
+    /// Port number.
     pub number: PortNumber,
-    /// PortGUID, where the port has one of its own.
+    /// PortGUID, if the port has its own.
     pub guid: Guid,
-    /// What it said when it was last found; `None` where it did not answer, or was not reached.
+    /// State at the last discovery; `None` if it did not respond or was not reached.
     pub status: Option<PortStatus>,
-    /// What it is for; `None` where it was not asked, or did not answer that.
+    /// Role; `None` if it was not queried or did not respond.
     pub role: Option<PortRole>,
-    /// The other end of its cable, if it ever had one.
+    /// The other end of its link, now or before.
     pub peer: Option<Peer>,
 }
 
-/// A cable, by its two ends; the first is the one with the lower (GUID, port).
+/// A link by its two ports; the first has the lower (GUID, port).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link(pub PortIndex, pub PortIndex);
 
-/// An end of a cable by the names that outlive a discovery.
+/// A link end: port identity that is stable across discoveries.
 pub type End = (Guid, PortNumber);
 
-/// A node that a discovery left out, because another node with the same GUID is in the fabric.
+/// A node that a discovery left out, because another node has the same GUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DuplicateGuid {
-    /// The GUID that both have.
+    /// The shared GUID.
     pub guid: Guid,
-    /// The port that leads to the node that was left out; `None` where it was met first.
+    /// The port that leads to the omitted node; `None` if unknown.
     pub behind: Option<End>,
 }
 
 impl DuplicateGuid {
-    /// Where the node is that was left out.
-    pub fn place(&self, fabric: &Fabric) -> String {
+    /// Where the omitted node is, as text.
+    pub fn location(&self, fabric: &Fabric) -> String {
         match self.behind.and_then(|end| fabric.find(end)) {
             Some(port) => {
                 let (node, number) = (&fabric.node_of(port).name, fabric.port(port).number);
@@ -126,16 +126,16 @@ impl DuplicateGuid {
     }
 }
 
-/// A whole fabric, as the latest discovery saw it and as earlier ones knew it.
+/// A fabric, from the latest discovery and what is remembered of earlier ones.
 #[derive(Clone, Debug, Default)]
 pub struct Fabric {
-    /// All nodes, in the order of their GUIDs.
+    /// All nodes, ordered by GUID.
     pub nodes: Vec<Node>,
-    /// All ports, node by node, in the order of their numbers.
+    /// All ports, by node and port number.
     pub ports: Vec<Port>,
-    /// Our own port, from which it was discovered; a switch's is its port 0.
-    pub home: Option<PortIndex>,
-    /// Nodes that are not in it, because another node has their GUID.
+    /// The local port, from which the fabric was discovered; of a switch, port 0.
+    pub local_port: Option<PortIndex>,
+    /// Nodes that were left out, because another node has their GUID.
     pub duplicates: Vec<DuplicateGuid>,
     pub(super) by_guid: HashMap<Guid, NodeIndex>,
 }
@@ -176,62 +176,60 @@ impl Fabric {
         (0..self.ports.len() as u32).map(PortIndex)
     }
 
-    /// A node's ports, in the order of their numbers; a switch's begin with its port 0.
+    /// A node's ports, by port number; those of a switch begin with port 0.
     pub fn ports_of(&self, node: NodeIndex) -> impl Iterator<Item = PortIndex> + use<> {
         let node = self.node(node);
         (node.first_port..node.first_port + node.port_slots).map(PortIndex)
     }
 
-    /// The port with this name.
+    /// The port with this GUID and number.
     pub fn find(&self, (guid, number): End) -> Option<PortIndex> {
         let node = self.node_by_guid(guid)?;
         let nth = number.checked_sub(self.node(node).identity.first_port())?;
         self.ports_of(node).nth(usize::from(nth))
     }
 
-    /// Whether another fabric has the same ports, each in the same place.
-    pub fn has_the_places_of(&self, other: &Fabric) -> bool {
-        let places = |node: &Node| (node.identity.guid, node.first_port, node.port_slots);
+    /// Whether another fabric has the same ports with the same indexes.
+    pub fn has_same_layout(&self, other: &Fabric) -> bool {
+        let layout = |node: &Node| (node.identity.guid, node.first_port, node.port_slots);
         self.nodes.len() == other.nodes.len()
-            && self.nodes.iter().map(places).eq(other.nodes.iter().map(places))
+            && self.nodes.iter().map(layout).eq(other.nodes.iter().map(layout))
     }
 
-    /// A port's name.
+    /// A port's GUID and number.
     pub fn end(&self, port: PortIndex) -> End {
         (self.node_of(port).identity.guid, self.port(port).number)
     }
 
-    /// The cables, connected or remembered, each once.
+    /// The links, connected or remembered, each once.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
-        // Ports stand in the order of (GUID, number), so the lower index is the lower end. A
-        // cable from a port to itself (a loopback plug) is one, too.
+        // Ports are ordered by (GUID, number), so the lower index is the lower end. A link from a port to
+        // itself (a loopback plug) counts, too.
         self.port_indexes().filter_map(|port| {
             let peer = self.port(port).peer?.port;
             (port <= peer).then_some(Link(port, peer))
         })
     }
 
-    /// The LID by which a port's node is asked about it: a CA's ports have their own, a switch has
-    /// one for all of them.
+    /// The LID for queries about a port: ports of a CA have their own, a switch has one LID.
     pub fn lid_of(&self, port: PortIndex) -> Option<Lid> {
         let node = self.node_of(port);
         let holder = if node.is_switch() { PortIndex(node.first_port) } else { port };
         self.port(holder).status.map(|status| status.lid).filter(|lid| lid.is_unicast())
     }
 
-    /// Whether a port is one of those that carry the fabric: all but a switch's port 0, unless
-    /// that is an endpoint of its own.
-    pub fn is_watched(&self, port: PortIndex) -> bool {
+    /// Whether a port is monitored: all but port 0 of a switch, unless that is an enhanced port 0.
+    pub fn is_monitored(&self, port: PortIndex) -> bool {
         let node = self.node_of(port);
         self.port(port).number != 0 || node.identity.enhanced_port0
     }
 
-    /// Whether a link is inside a switch, by what either of its ports says.
+    /// Whether a link is inside a switch, by the role of either port.
     pub fn is_internal(&self, link: Link) -> bool {
         [link.0, link.1].iter().any(|port| self.port(*port).role.is_some_and(PortRole::is_internal))
     }
 
-    /// The stable id of the cable at a port: both of its ends, the lower first.
+    /// The stable id of a port's link.
     pub fn link_id(&self, port: PortIndex) -> Option<LinkId> {
         let peer = self.port(port).peer?.port;
         let (low, high) = if port <= peer { (port, peer) } else { (peer, port) };
@@ -239,12 +237,12 @@ impl Fabric {
     }
 }
 
-/// A cable's name in metrics, events and pages: `0x…:5-0x…:1`.
+/// Stable id of a link in metrics, events and pages, the lower end first: `0x…:5-0x…:1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub End, pub End);
 
 impl LinkId {
-    /// The id of a cable between two ports, whichever is named first.
+    /// The id of the link between two ports, in any order.
     pub fn between(a: End, b: End) -> Self {
         if a <= b { LinkId(a, b) } else { LinkId(b, a) }
     }
@@ -262,21 +260,21 @@ impl fmt::Display for LinkId {
     }
 }
 
-/// Not a cable's name.
+/// Not a link id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a link's id such as 0x00aa000000000001:5-0x00aa000000000002:1")]
-pub struct NoLinkId;
+pub struct InvalidLinkId;
 
 impl FromStr for LinkId {
-    type Err = NoLinkId;
+    type Err = InvalidLinkId;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let end = |text: &str| {
             let (guid, number) = text.rsplit_once(':')?;
             Some((guid.parse().ok()?, number.parse().ok()?))
         };
-        let (a, b) = text.split_once('-').ok_or(NoLinkId)?;
-        Ok(LinkId::between(end(a).ok_or(NoLinkId)?, end(b).ok_or(NoLinkId)?))
+        let (a, b) = text.split_once('-').ok_or(InvalidLinkId)?;
+        Ok(LinkId::between(end(a).ok_or(InvalidLinkId)?, end(b).ok_or(InvalidLinkId)?))
     }
 }
 
@@ -287,13 +285,13 @@ mod tests {
     use ib_mad::NodeKind;
 
     #[test]
-    fn ports_are_found_by_name_and_answer_by_the_right_lid() {
+    fn port_lookup_and_lid_of_switch_and_ca() {
         let fabric = fabric(
             vec![found(9, NodeKind::Switch, 2), found(3, NodeKind::Ca, 2)],
             &[(end(9, 1), end(3, 2))],
             None,
         );
-        assert_eq!(fabric.ports.len(), 3 + 2, "a switch has a port 0, a CA has none");
+        assert_eq!(fabric.ports.len(), 3 + 2, "a switch has port 0, a CA does not");
         let switch_port = fabric.find(end(9, 1)).unwrap();
         let ca_port = fabric.find(end(3, 2)).unwrap();
         assert_eq!(fabric.lid_of(switch_port), Some(Lid(9)));
@@ -306,6 +304,6 @@ mod tests {
         );
         assert_eq!(fabric.links().count(), 1);
         assert!(fabric.find(end(3, 0)).is_none());
-        assert!(!fabric.is_watched(fabric.find(end(9, 0)).unwrap()));
+        assert!(!fabric.is_monitored(fabric.find(end(9, 0)).unwrap()));
     }
 }

@@ -1,41 +1,41 @@
-//! One name a node: where several nodes share a name, each gets the last digits of its GUID.
+//! Unique node names: nodes that share a name get the last digits of their GUIDs appended.
 //!
-//! Unmanaged switches all describe themselves as `Quantum-2 Mellanox Technologies`, aggregation nodes
-//! share one description, and some sites give all HCAs of a host the host's name. An alert that prints
-//! such a name says nothing about which node it is. `NAME#a1b2c3` has no blank before the `#`, so it is
-//! no comment in YAML, and no character that a regular expression or a shell would interpret.
+//! All unmanaged switches have the description `Quantum-2 Mellanox Technologies`, aggregation nodes share one
+//! description, and some sites give all HCAs of a host the host's name. An alert with such a name does not
+//! identify the node. `NAME#a1b2c3` has no blank before the `#`, so it is no comment in YAML, and it has no
+//! special character of regular expressions or shells.
 
 use std::collections::{HashMap, HashSet};
 
 use ib_mad::ids::Guid;
 
-/// The digits that are appended at least. Six hexadecimal digits are the part of a GUID that a vendor
-/// counts up under one 24-bit company id, so that two tails of one vendor's devices rarely clash; of
-/// 714 nodes with one name, four digits would be the same for four pairs.
-const LEAST: usize = 6;
+/// Minimum number of appended digits. Six hexadecimal digits are the part of a GUID that a vendor assigns under
+/// one 24-bit company id, so devices of one vendor rarely collide; with four digits, four pairs of 714 nodes
+/// with one name collide.
+const MIN_DIGITS: usize = 6;
 /// All digits of a GUID.
-const MOST: usize = 16;
+const MAX_DIGITS: usize = 16;
 
 /// Separates a name from the digits.
 const SEPARATOR: char = '#';
 
 fn digits(guid: Guid) -> String {
-    format!("{:0MOST$x}", guid.0)
+    format!("{:0MAX_DIGITS$x}", guid.0)
 }
 
 fn with_digits(name: &str, guid: Guid, count: usize) -> String {
     let digits = digits(guid);
-    format!("{name}{SEPARATOR}{}", &digits[MOST - count.min(MOST)..])
+    format!("{name}{SEPARATOR}{}", &digits[MAX_DIGITS - count.min(MAX_DIGITS)..])
 }
 
-/// How many of its GUID's digits a name has appended; 0 if none.
+/// Number of GUID digits appended to a name.
 fn appended(name: &str, guid: Guid) -> usize {
     let tail = name.rsplit_once(SEPARATOR).map_or("", |(_, tail)| tail);
-    let is_own = tail.len() >= LEAST && digits(guid).ends_with(tail);
+    let is_own = tail.len() >= MIN_DIGITS && digits(guid).ends_with(tail);
     if is_own { tail.len() } else { 0 }
 }
 
-/// A node's name without the digits of its GUID.
+/// A node's name without appended digits.
 pub fn shared_name(name: &str, guid: Guid) -> &str {
     match appended(name, guid) {
         0 => name,
@@ -43,21 +43,21 @@ pub fn shared_name(name: &str, guid: Guid) -> &str {
     }
 }
 
-/// A node to be named.
+/// A node and its name.
 pub(super) struct Named {
     pub(super) guid: Guid,
-    /// What it is called, with the digits once [`make_unique`] has appended them.
+    /// The name; [`make_unique`] appends the digits.
     pub(super) name: String,
-    /// It is gone, and only remembered.
+    /// The node is absent, only remembered.
     pub(super) absent: bool,
 }
 
-/// Makes the names of nodes unique. A node that had digits appended before (`before` is what it was
-/// called) keeps them while another node with its name is remembered: a twin that reboots must not
-/// rename it. A node that is gone does not rename the one in its place, such as a new card in the same
-/// host: the new one has the name, and the one that is gone gets the digits.
+/// Makes the names of nodes unique. A node that had digits before (`before` returns its previous name) keeps
+/// them while another node with its name is remembered: a twin that reboots must not rename it. An absent
+/// node does not rename its replacement, such as a new card in the same host: the new node has the plain
+/// name, and the absent one gets the digits.
 pub(super) fn make_unique<'a>(nodes: &mut [Named], before: impl Fn(Guid) -> Option<&'a str>) {
-    // Of each name: how many nodes have it, and how many of them are present.
+    // By name: number of nodes, and number of present nodes.
     let mut shared: HashMap<&str, (usize, usize)> = HashMap::new();
     for node in &*nodes {
         let (all, present) = shared.entry(&node.name).or_default();
@@ -73,25 +73,25 @@ pub(super) fn make_unique<'a>(nodes: &mut [Named], before: impl Fn(Guid) -> Opti
         .iter()
         .map(|node| match (kept(node.guid, &node.name), shared.get(&*node.name)) {
             (_, None | Some((..2, _))) => 0,
-            (0, Some((_, present))) if *present >= 2 || node.absent => LEAST,
+            (0, Some((_, present))) if *present >= 2 || node.absent => MIN_DIGITS,
             (kept, _) => kept,
         })
         .collect();
     if counts.iter().all(|&count| count == 0) {
         return;
     }
-    // Two tails may be the same, and a node may describe itself as another one is called here.
+    // Digits may collide, and a node's description may equal a generated name.
     loop {
-        let called = |at: usize| match (&nodes[at], counts[at]) {
+        let name_at = |at: usize| match (&nodes[at], counts[at]) {
             (node, 0) => node.name.clone(),
             (node, count) => with_digits(&node.name, node.guid, count),
         };
         let mut times: HashMap<String, usize> = HashMap::new();
         for at in 0..nodes.len() {
-            *times.entry(called(at)).or_default() += 1;
+            *times.entry(name_at(at)).or_default() += 1;
         }
         let clash = |at: &usize| {
-            counts[*at] > 0 && counts[*at] < MOST && times.get(&called(*at)) > Some(&1)
+            counts[*at] > 0 && counts[*at] < MAX_DIGITS && times.get(&name_at(*at)) > Some(&1)
         };
         let clashing: HashSet<usize> = (0..nodes.len()).filter(clash).collect();
         if clashing.is_empty() {
@@ -114,7 +114,7 @@ mod tests {
         unique_with(nodes, &[], before)
     }
 
-    /// The same, with nodes that are gone behind those that are there.
+    /// The same, with absent nodes behind the present ones.
     fn unique_with(
         nodes: &[(u64, &str)],
         absent: &[(u64, &str)],
@@ -136,9 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_several_nodes_share_gets_guid_digits() {
+    fn shared_name_gets_guid_digits() {
         let (a, b, c) = (0x9405_9300_00fc_2e44, 0x9405_9300_00fc_2e88, 0xb83f_d203_00fc_2e44);
-        for (nodes, called) in [
+        for (nodes, expected) in [
             (vec![(a, "leaf-1"), (b, "leaf-2")], vec!["leaf-1", "leaf-2"]),
             (vec![(a, "Q2"), (b, "Q2"), (7, "x")], vec!["Q2#fc2e44", "Q2#fc2e88", "x"]),
             // The last digits of two vendors' devices may be the same.
@@ -146,22 +146,22 @@ mod tests {
                 vec![(a, "Q2"), (b, "Q2"), (c, "Q2")],
                 vec!["Q2#000fc2e44", "Q2#fc2e88", "Q2#300fc2e44"],
             ),
-            // A host chose to be called as another node is.
+            // A host has the name of another node.
             (
                 vec![(a, "Q2"), (b, "Q2"), (7, "Q2#fc2e44")],
                 vec!["Q2#0fc2e44", "Q2#fc2e88", "Q2#fc2e44"],
             ),
         ] {
-            let told = unique(&nodes, &[]);
-            assert_eq!(told, called);
-            for ((guid, name), told) in nodes.iter().zip(&told) {
-                assert_eq!(shared_name(told, Guid(*guid)), *name, "{told}");
+            let names = unique(&nodes, &[]);
+            assert_eq!(names, expected);
+            for ((guid, name), unique) in nodes.iter().zip(&names) {
+                assert_eq!(shared_name(unique, Guid(*guid)), *name, "{unique}");
             }
         }
     }
 
     #[test]
-    fn digits_stay_while_the_twin_is_remembered_and_end_with_the_name() {
+    fn guid_digits_stay_while_twin_is_remembered() {
         let before = [(0xa1_b2c3, "Q2#a1b2c3"), (0xa1_b2c4, "Q2#a1b2c4"), (0xd4_e5f6, "leaf")];
         let gone = unique_with(&[(0xa1_b2c3, "Q2")], &[(0xa1_b2c4, "Q2")], &before);
         assert_eq!(gone, ["Q2#a1b2c3", "Q2#a1b2c4"]);

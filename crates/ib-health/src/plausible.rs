@@ -65,7 +65,9 @@ fn a_second(counter: Counter, bytes: f64) -> f64 {
             EVENTS_A_SECOND
         }
         // All others count packets, or blocks, which are longer.
-        (CounterKind::Traffic | CounterKind::Error | CounterKind::Congestion, _) => bytes / SHORTEST_PACKET,
+        (CounterKind::Traffic | CounterKind::Error | CounterKind::Congestion, _) => {
+            bytes / SHORTEST_PACKET
+        }
     }
 }
 

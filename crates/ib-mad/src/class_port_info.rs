@@ -1,4 +1,4 @@
-//! ClassPortInfo: what a management agent can do, and where else to ask (IBTA 1.4, table 119).
+//! ClassPortInfo: capabilities of a management agent, and its redirect (IBTA 1.4, table 119).
 
 use crate::Lid;
 use crate::counter::Needs;
@@ -7,68 +7,46 @@ use super::Mad;
 use super::layout::{attribute, bits, byte, bytes, high};
 use super::p_key::PKey;
 
-/// Its attribute id, the same in every class but subnet management.
+/// AttributeID of ClassPortInfo, the same in every class but subnet management.
 pub const ID: u16 = ClassPortInfo::ID;
 
 attribute! {
-    /// ClassPortInfo, with what a performance management agent may tell in it.
+    /// ClassPortInfo with the capability bits of the performance management agent.
     pub struct ClassPortInfo = 0x0001 {
-        /// BaseVersion.
-        base_version: u8 = byte(0),
-        /// ClassVersion.
-        class_version: u8 = byte(1),
-        /// CapabilityMask.
-        mask: u16 = bytes(2, 2),
-        /// CapabilityMask2.
-        mask2: u32 = bits(4 * 8, 27),
-        /// RespTimeValue: an answer takes up to 4.096 us times two to this power.
-        response_time: u8 = bits(7 * 8 + 3, 5),
-        /// RedirectGID.
-        redirect_gid: [u64; 2] = bytes(8, 8),
-        /// RedirectTC.
-        redirect_traffic_class: u8 = byte(24),
-        /// RedirectSL.
-        redirect_sl: u8 = high(25),
-        /// RedirectFL.
-        redirect_flow_label: u32 = bits(25 * 8 + 4, 20),
-        /// RedirectLID.
-        redirect_lid: Lid = bytes(28, 2),
-        /// RedirectP_Key.
-        redirect_pkey: u16 = bytes(30, 2),
-        /// RedirectQP.
-        redirect_qp: u32 = bytes(33, 3),
-        /// RedirectQ_Key.
-        redirect_qkey: u32 = bytes(36, 4),
-        /// TrapGID.
-        trap_gid: [u64; 2] = bytes(40, 8),
-        /// TrapTC.
-        trap_traffic_class: u8 = byte(56),
-        /// TrapSL.
-        trap_sl: u8 = high(57),
-        /// TrapFL.
-        trap_flow_label: u32 = bits(57 * 8 + 4, 20),
-        /// TrapLID.
-        trap_lid: Lid = bytes(60, 2),
-        /// TrapP_Key.
-        trap_pkey: u16 = bytes(62, 2),
-        /// TrapHL.
-        trap_hop_limit: u8 = byte(64),
-        /// TrapQP.
-        trap_qp: u32 = bytes(65, 3),
-        /// TrapQ_Key.
-        trap_qkey: u32 = bytes(68, 4),
+        base_version: u8 = byte(0), "BaseVersion.";
+        class_version: u8 = byte(1), "ClassVersion.";
+        mask: u16 = bytes(2, 2), "CapabilityMask.";
+        mask2: u32 = bits(4 * 8, 27), "CapabilityMask2.";
+        response_time: u8 = bits(7 * 8 + 3, 5), "RespTimeValue: a response takes up to 4.096 us * 2^value.";
+        redirect_gid: [u64; 2] = bytes(8, 8), "RedirectGID.";
+        redirect_traffic_class: u8 = byte(24), "RedirectTC.";
+        redirect_sl: u8 = high(25), "RedirectSL.";
+        redirect_flow_label: u32 = bits(25 * 8 + 4, 20), "RedirectFL.";
+        redirect_lid: Lid = bytes(28, 2), "RedirectLID.";
+        redirect_pkey: u16 = bytes(30, 2), "RedirectP_Key.";
+        redirect_qp: u32 = bytes(33, 3), "RedirectQP.";
+        redirect_qkey: u32 = bytes(36, 4), "RedirectQ_Key.";
+        trap_gid: [u64; 2] = bytes(40, 8), "TrapGID.";
+        trap_traffic_class: u8 = byte(56), "TrapTC.";
+        trap_sl: u8 = high(57), "TrapSL.";
+        trap_flow_label: u32 = bits(57 * 8 + 4, 20), "TrapFL.";
+        trap_lid: Lid = bytes(60, 2), "TrapLID.";
+        trap_pkey: u16 = bytes(62, 2), "TrapP_Key.";
+        trap_hop_limit: u8 = byte(64), "TrapHL.";
+        trap_qp: u32 = bytes(65, 3), "TrapQP.";
+        trap_qkey: u32 = bytes(68, 4), "TrapQ_Key.";
     }
 }
 
 impl ClassPortInfo {
-    /// What an agent with these capabilities tells, and how long its answers may take.
-    pub fn of(capabilities: Capabilities, response_time: u8) -> Self {
-        let Capabilities { mask, mask2 } = capabilities;
+    /// ClassPortInfo of an agent with these capabilities and this RespTimeValue.
+    pub fn new(capabilities: PmaCapabilities, response_time: u8) -> Self {
+        let PmaCapabilities { mask, mask2 } = capabilities;
         let versions = ClassPortInfo { base_version: 1, class_version: 1, ..Self::default() };
         ClassPortInfo { mask, mask2, response_time, ..versions }
     }
 
-    /// The same, told by an agent that wants to be asked elsewhere.
+    /// The same with a redirect.
     #[must_use]
     pub fn with_redirect(self, to: &Redirect) -> Self {
         ClassPortInfo {
@@ -82,47 +60,47 @@ impl ClassPortInfo {
     }
 }
 
-/// What the performance management agent of a device offers.
+/// Capability masks of a performance management agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Capabilities {
+pub struct PmaCapabilities {
     /// CapabilityMask.
     pub mask: u16,
     /// CapabilityMask2, 27 bits.
     pub mask2: u32,
 }
 
-impl Capabilities {
+impl PmaCapabilities {
     /// Bit 9: PortCountersExtended.
     const EXTENDED_WIDTH: u16 = 1 << 9;
     /// Bit 10: PortCountersExtended without the unicast and multicast counters.
     const EXTENDED_WIDTH_NO_IETF: u16 = 1 << 10;
     const XMIT_WAIT: u16 = 1 << 12;
-    /// Bit 14, PortExtendedSpeedsRSFECCounters in libibmad's words.
+    /// Bit 14: PortExtendedSpeedsRSFECCounters in libibmad.
     const RS_FEC: u16 = 1 << 14;
     const QP1_DROPPED: u16 = 1 << 15;
-    /// CapabilityMask2, bit 1: the error counters in 64 bits, too.
+    /// CapabilityMask2, bit 1: error counters in 64 bits, too.
     const ADDITIONAL_EXTENDED: u32 = 1 << 1;
 
-    /// Reads them from an answer.
+    /// Decodes the masks of a ClassPortInfo response.
     pub fn decode(mad: &Mad) -> Self {
         let ClassPortInfo { mask, mask2, .. } = ClassPortInfo::decode(mad);
-        Capabilities { mask, mask2 }
+        PmaCapabilities { mask, mask2 }
     }
 
-    /// Whether it answers PortCountersExtended.
+    /// Whether the agent supports PortCountersExtended.
     pub fn has_extended(&self) -> bool {
         self.mask & (Self::EXTENDED_WIDTH | Self::EXTENDED_WIDTH_NO_IETF) != 0
     }
 
-    /// Whether PortCountersExtended holds the errors, too: one MAD tells everything.
+    /// Whether PortCountersExtended holds the error counters, too: one MAD returns all counters.
     pub fn has_extended_errors(&self) -> bool {
         self.has_extended() && self.mask2 & Self::ADDITIONAL_EXTENDED != 0
     }
 
-    /// Whether a counter with this need is one that the device keeps.
+    /// Whether the device keeps a counter with this requirement.
     pub fn meets(&self, needs: Needs) -> bool {
         match needs {
-            // Options are announced in PortSamplesControl.
+            // PortSamplesControl announces options.
             Needs::Nothing | Needs::Option(_) => true,
             Needs::XmitWait => self.mask & Self::XMIT_WAIT != 0,
             Needs::RsFec => self.mask & Self::RS_FEC != 0,
@@ -136,25 +114,25 @@ impl Capabilities {
     }
 }
 
-/// Where a redirecting agent wants to be asked instead.
+/// The destination that a redirecting agent names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redirect {
-    /// The LID to ask.
+    /// RedirectLID.
     pub lid: Lid,
-    /// The queue pair there.
+    /// RedirectQP.
     pub qp: u32,
-    /// Its key.
+    /// RedirectQ_Key.
     pub qkey: u32,
-    /// The service level of the way.
+    /// RedirectSL.
     pub sl: u8,
-    /// The partition to ask in; `None` where the agent names none.
+    /// RedirectP_Key; `None` where the agent names no partition.
     pub p_key: Option<PKey>,
 }
 
 impl Redirect {
-    /// Reads it from an answer; `None` where it does not name a LID. Redirection by GID alone crosses
-    /// subnets: the LID to begin with is then the subnet administrator's to tell (IBTA 1.4, 13.4.8),
-    /// whom nobody here asks, and nothing in the field does that.
+    /// Decodes a redirect; `None` without a unicast LID and a QP. Redirection by GID alone crosses subnets
+    /// and needs a path query to the subnet administrator (IBTA 1.4, 13.4.8). That is not supported; no
+    /// device was seen to do it.
     pub fn decode(mad: &Mad) -> Option<Self> {
         let info = ClassPortInfo::decode(mad);
         let redirect = Redirect {
@@ -174,8 +152,8 @@ mod tests {
     use crate::LEN;
 
     #[test]
-    fn capabilities_by_generation_of_device() {
-        // What ibsim's HCAs and switches, a ConnectX-3 and a ConnectX-5 and newer say.
+    fn capabilities_by_device_generation() {
+        // The masks of ibsim's HCAs and switches, of ConnectX-3, and of ConnectX-5 and newer.
         for (mask, mask2, extended, errors64, wait, multicast) in [
             (0x1200, 0, true, false, true, true),
             (0x1300, 0, true, false, true, true),
@@ -188,23 +166,23 @@ mod tests {
             // The lower 5 bits are the response time, not a capability.
             mad.0[68..72]
                 .copy_from_slice(&(u32::from_be_bytes([0, 0, 0, 0x12]) | mask2 << 5).to_be_bytes());
-            let told = Capabilities::decode(&mad);
-            assert_eq!(told, Capabilities { mask, mask2 });
-            assert_eq!(told.has_extended(), extended, "{mask:#x}");
-            assert_eq!(told.has_extended_errors(), errors64, "{mask:#x}");
-            assert_eq!(told.meets(Needs::XmitWait), wait, "{mask:#x}");
-            assert_eq!(told.meets(Needs::UnicastMulticast), multicast, "{mask:#x}");
+            let decoded = PmaCapabilities::decode(&mad);
+            assert_eq!(decoded, PmaCapabilities { mask, mask2 });
+            assert_eq!(decoded.has_extended(), extended, "{mask:#x}");
+            assert_eq!(decoded.has_extended_errors(), errors64, "{mask:#x}");
+            assert_eq!(decoded.meets(Needs::XmitWait), wait, "{mask:#x}");
+            assert_eq!(decoded.meets(Needs::UnicastMulticast), multicast, "{mask:#x}");
         }
     }
 
     #[test]
-    fn capabilities_stand_beside_the_response_time_and_the_redirect() {
+    fn class_port_info_encodes_capabilities_and_redirect() {
         let mut mad = Mad([0; LEN]);
-        let capabilities = Capabilities { mask: 0x5300, mask2: 2 };
-        ClassPortInfo::of(capabilities, 0x12).encode(&mut mad);
+        let capabilities = PmaCapabilities { mask: 0x5300, mask2: 2 };
+        ClassPortInfo::new(capabilities, 0x12).encode(&mut mad);
         assert_eq!(mad.data()[..8], [1, 1, 0x53, 0, 0, 0, 0, 0x52]);
         assert_eq!(mad.data()[8..], [0; 184]);
-        assert_eq!(Capabilities::decode(&mad), capabilities);
+        assert_eq!(PmaCapabilities::decode(&mad), capabilities);
         assert_eq!(Redirect::decode(&mad), None);
         let to = Redirect {
             lid: Lid(0x1234),
@@ -213,17 +191,17 @@ mod tests {
             sl: 3,
             p_key: PKey::new(0x8001),
         };
-        ClassPortInfo::of(capabilities, 31).with_redirect(&to).encode(&mut mad);
+        ClassPortInfo::new(capabilities, 31).with_redirect(&to).encode(&mut mad);
         assert_eq!(
             mad.data()[24..40],
             [0, 0x30, 0, 0, 0x12, 0x34, 0x80, 1, 0, 0, 1, 0x42, 0x80, 1, 0, 0]
         );
         assert_eq!(Redirect::decode(&mad), Some(to));
-        assert_eq!(Capabilities::decode(&mad), capabilities);
+        assert_eq!(PmaCapabilities::decode(&mad), capabilities);
     }
 
     #[test]
-    fn a_redirect_names_where_to_ask() {
+    fn redirect_decodes_lid_and_qp() {
         let mut mad = Mad([0; LEN]);
         assert_eq!(Redirect::decode(&mad), None, "no LID");
         mad.0[64 + 25] = 0x30;

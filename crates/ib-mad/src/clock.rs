@@ -1,48 +1,48 @@
-//! The real clock, behind the same type as a simulated one.
+//! The real clock, also at an accelerated rate for simulated fabrics.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::Moment;
 use crate::moment::Anchor;
 
-/// A monotonic clock that begins when it is made.
+/// A monotonic clock that starts at its creation.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     began: Instant,
-    /// The time of day then.
+    /// Wall-clock time at the start.
     wall: SystemTime,
-    /// How many seconds go by here in one outside.
-    pace: u32,
+    /// Seconds of this clock per real second.
+    speedup: u32,
 }
 
 impl Clock {
-    /// Begins a clock. One serves the whole process, so that the moments of several ports compare.
+    /// Starts a clock. The process uses a single one, so that moments of several ports are comparable.
     pub fn start() -> Self {
-        Self::fast(1)
+        Self::accelerated(1)
     }
 
-    /// Begins one on which so many seconds go by in one outside: for a fabric that is not there. Both
-    /// the moments and the time of day run ahead.
-    pub fn fast(pace: u32) -> Self {
-        Clock { began: Instant::now(), wall: SystemTime::now(), pace: pace.max(1) }
+    /// Starts a clock that runs `speedup` times as fast, for simulated fabrics. Moments and wall-clock time both
+    /// run ahead.
+    pub fn accelerated(speedup: u32) -> Self {
+        Clock { began: Instant::now(), wall: SystemTime::now(), speedup: speedup.max(1) }
     }
 
-    /// The moment now.
+    /// The current moment.
     pub fn now(&self) -> Moment {
-        let elapsed = self.began.elapsed() * self.pace;
+        let elapsed = self.began.elapsed() * self.speedup;
         Moment(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Sleeps until so much time has gone by on this clock.
+    /// Sleeps for a duration of this clock.
     pub fn sleep(&self, time: Duration) {
-        std::thread::sleep(time / self.pace);
+        std::thread::sleep(time / self.speedup);
     }
 
-    /// The moment now on both clocks.
+    /// The current moment on both clocks.
     pub fn anchor(&self) -> Anchor {
         let moment = self.now();
-        // The wall's own clock may be set while we run; a clock of our own making has nothing to follow.
-        let wall = if self.pace == 1 {
+        // The wall clock may be set at run time; an accelerated clock does not follow it.
+        let wall = if self.speedup == 1 {
             SystemTime::now()
         } else {
             self.wall + Duration::from_nanos(moment.0)
@@ -56,12 +56,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fast_clock_runs_ahead_by_both_of_its_faces() {
-        let (clock, wall) = (Clock::fast(100), SystemTime::now());
+    fn accelerated_clock_advances_both_times() {
+        let (clock, wall) = (Clock::accelerated(100), SystemTime::now());
         clock.sleep(Duration::from_secs(1));
         let anchor = clock.anchor();
         assert!(anchor.moment >= Moment::default() + Duration::from_secs(1));
-        // A hundredth of it went by outside, and what the machine took besides.
+        // The real time was a hundredth of it, and what the machine took besides.
         let ahead = anchor.wall.duration_since(wall).unwrap();
         assert!(ahead >= Duration::from_secs(1) && wall.elapsed().unwrap() < ahead);
     }

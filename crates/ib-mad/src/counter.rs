@@ -1,28 +1,30 @@
-//! THE table of counters: one row each, from which everything else that speaks of counters is made.
+//! The table of counters: one row per counter, used by all code that handles counters.
 //!
-//! The PMA decoder takes the places from it, the sysfs reader its files, the exposition its names and
-//! help, `docs/metrics.md` its rows. To add a counter is to add a row.
+//! The decoder of performance management takes the field locations from it, the sysfs reader the file names,
+//! the exposition metric names and help, and `docs/metrics.md` its rows. To add a counter, add a row.
 
 use std::ops::Range;
+
+use crate::labeled_enum;
 
 /// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
 pub enum Attribute {
-    /// The classic counters: 4 to 32 bits wide, sticking at their highest value.
+    /// The classic counters: 4 to 32 bits wide, saturating at their highest value.
     PortCounters = 0x12,
-    /// Received packets in error, by cause; 16 bits each.
+    /// Receive errors by cause, 16 bits each.
     PortRcvErrorDetails = 0x15,
-    /// Discarded packets, by cause; 16 bits each.
+    /// Discarded packets by cause, 16 bits each.
     PortXmitDiscardDetails = 0x16,
-    /// 64-bit counters: traffic, and with AdditionalPortCountersExtended the errors too.
+    /// 64-bit counters: traffic, and with AdditionalPortCountersExtended also errors.
     PortCountersExtended = 0x1d,
-    /// What forward error correction had to mend; as the table has it, that of a Reed-Solomon link.
+    /// FEC counters; the table has those of a Reed-Solomon link.
     PortExtendedSpeedsCounters = 0x1f,
 }
 
 impl Attribute {
-    /// Its name in the specification.
+    /// Name in the specification.
     pub fn name(self) -> &'static str {
         match self {
             Attribute::PortCounters => "PortCounters",
@@ -34,15 +36,14 @@ impl Attribute {
     }
 }
 
-/// What a device must say of itself in ClassPortInfo before a place means anything.
+/// What a device must announce for a field to be valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing: whoever answers the attribute has it.
+    /// Nothing: every device with the attribute has the field.
     Nothing,
     /// CapabilityMask bit 12, PortXmitWaitSupported.
     XmitWait,
-    /// CapabilityMask bit 14: PortExtendedSpeedsCounters of a Reed-Solomon link counts for the port
-    /// as a whole, too.
+    /// CapabilityMask bit 14: PortExtendedSpeedsCounters of a Reed-Solomon link has counters of the whole port.
     RsFec,
     /// CapabilityMask bit 15, QP1DroppedSupported.
     Qp1Dropped,
@@ -50,53 +51,51 @@ pub enum Needs {
     UnicastMulticast,
     /// CapabilityMask2 bit 1, AdditionalPortCountersExtendedSupported.
     Errors64,
-    /// Both of them.
+    /// Both bits.
     Errors64AndQp1Dropped,
-    /// This bit of PortSamplesControl's OptionMask, where a device announces any: it says which of
-    /// the optional counters the device implements.
+    /// This bit of the OptionMask in PortSamplesControl, if the device announces any option.
     Option(u8),
 }
 
-/// Where a counter stands in an attribute.
+/// The field of a counter in an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CounterField {
     /// The attribute.
     pub attribute: Attribute,
     /// Offset of its highest bit from the start of the attribute's data.
     pub bit: u16,
-    /// Width in bits: 4, 8, 16, 32 or 64. A counter of fewer than 64 bits sticks at its highest value.
+    /// Width in bits: 4, 8, 16, 32 or 64. A counter of fewer than 64 bits saturates at its highest value.
     pub width: u8,
-    /// What the device must offer.
+    /// What the device must announce.
     pub needs: Needs,
 }
 
-impl Place {
-    /// The counter's value in an attribute's data; 0 past its end.
+impl CounterField {
+    /// The value in an attribute's data; 0 past its end.
     pub fn read(&self, data: &[u8]) -> u64 {
         let bytes = data.get(self.bytes()).unwrap_or_default();
         let value = bytes.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
-        value >> self.below() & self.most()
+        value >> self.shift() & self.max()
     }
 
-    /// Writes the counter's value into an attribute's data, or the highest that fits; nothing
-    /// past its end.
+    /// Writes a value, or the highest that fits, into an attribute's data; nothing past its end.
     pub fn write(&self, data: &mut [u8], value: u64) {
         let bytes = data.get_mut(self.bytes()).unwrap_or_default();
-        let (value, most) = (value.min(self.most()) << self.below(), self.most() << self.below());
+        let (value, mask) = (value.min(self.max()) << self.shift(), self.max() << self.shift());
         for (lower, byte) in bytes.iter_mut().rev().enumerate() {
-            let of = |bits: u64| (bits >> (8 * lower)) as u8;
-            *byte = *byte & !of(most) | of(value);
+            let byte_of = |bits: u64| (bits >> (8 * lower)) as u8;
+            *byte = *byte & !byte_of(mask) | byte_of(value);
         }
     }
 
-    /// The highest value that fits, at which a narrow counter sticks.
-    pub fn most(&self) -> u64 {
+    /// The highest value that fits, at which a narrow counter saturates.
+    pub fn max(&self) -> u64 {
         u64::MAX >> (64 - u32::from(self.width))
     }
 
-    /// Whether a field with this value is full, and counts no further. Nothing fills 64 bits.
-    pub fn is_full_at(&self, value: u64) -> bool {
-        self.width < 64 && value == self.most()
+    /// Whether a field with this value is saturated. 64 bits never saturate.
+    pub fn is_saturated(&self, value: u64) -> bool {
+        self.width < 64 && value == self.max()
     }
 
     fn bytes(self) -> Range<usize> {
@@ -104,100 +103,82 @@ impl Place {
         start..start + usize::from(self.width).div_ceil(8)
     }
 
-    /// How many bits of its last byte belong to its neighbour: only the two 4-bit counters share
-    /// a byte.
-    fn below(self) -> u32 {
+    /// Bits of its last byte below the field: only the two 4-bit counters share a byte.
+    fn shift(self) -> u32 {
         if self.width < 8 { 8 - u32::from(self.width) - u32::from(self.bit % 8) } else { 0 }
     }
 }
 
-/// What a counter speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// What was carried.
-    Traffic,
-    /// What went wrong.
-    Error,
-    /// What had to wait, or was given up because of waiting.
-    Congestion,
-    /// What the link went through.
-    Link,
-}
-
-impl Kind {
-    /// One word for tables.
-    pub fn label(self) -> &'static str {
-        match self {
-            Kind::Traffic => "traffic",
-            Kind::Error => "error",
-            Kind::Congestion => "congestion",
-            Kind::Link => "link",
-        }
+labeled_enum! {
+    /// Category of a counter.
+    pub enum CounterKind {
+        Traffic, "traffic", "Packets and bytes.";
+        Error, "error", "Errors.";
+        Congestion, "congestion", "Waiting, and packets discarded because of it.";
+        Link, "link", "Link state events.";
     }
 }
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Row {
+pub struct CounterRow {
     /// The counter.
     pub counter: Counter,
-    /// Its name in the IBTA's specification.
+    /// Name in the IBTA specification.
     pub ibta: &'static str,
-    /// Its metric, between `infiniband_port_` and `_total`.
+    /// Metric name between `infiniband_port_` and `_total`.
     pub metric: &'static str,
-    /// What it speaks of.
-    pub kind: Kind,
-    /// What one count is worth in the metric's unit: 4 for data, which is counted in words of four
-    /// bytes, else 1.
+    /// Category.
+    pub kind: CounterKind,
+    /// Metric units per count: 4 for data, which is counted in words of four bytes, else 1.
     pub scale: u64,
-    /// Where it stands, the widest place first.
-    pub places: &'static [Place],
-    /// What its files are called in sysfs, below a port's `counters` or, on the mlx4 of old
-    /// kernels, `counters_ext`; none where the kernel does not read it.
-    pub files: &'static [&'static str],
-    /// What it counts, in a sentence.
+    /// Its fields, the widest first.
+    pub fields: &'static [CounterField],
+    /// File names in sysfs, below a port's `counters` or, with mlx4 of old kernels, `counters_ext`; none if the
+    /// kernel does not export the counter.
+    pub sysfs_files: &'static [&'static str],
+    /// Help text: what it counts, in one sentence.
     pub help: &'static str,
 }
 
-/// A raw value in its metric's unit, by the [scale](Row::scale) of its row. What does not fit in 64 bits
-/// stays at the largest number (it saturates): a product that wraps would look like a counter that was
-/// reset. Metrics, the API and the history all use this rule.
+/// A raw value in the metric's unit, by the [scale](CounterRow::scale) of its row. The product saturates at 64
+/// bits: a wrapped product would look like a counter reset. Metrics, the API and the history use this rule.
 pub fn scaled(raw: u64, scale: u64) -> u64 {
     raw.saturating_mul(scale)
 }
 
-const fn at(attribute: Attribute, byte: u16, width: u8, needs: Needs) -> Place {
-    Place { attribute, bit: byte * 8, width, needs }
+const fn at(attribute: Attribute, byte: u16, width: u8, needs: Needs) -> CounterField {
+    CounterField { attribute, bit: byte * 8, width, needs }
 }
 
-const fn classic(byte: u16, width: u8) -> Place {
+const fn classic(byte: u16, width: u8) -> CounterField {
     at(Attribute::PortCounters, byte, width, Needs::Nothing)
 }
 
-const fn nibble(bit: u16) -> Place {
-    Place { attribute: Attribute::PortCounters, bit, width: 4, needs: Needs::Nothing }
+const fn nibble(bit: u16) -> CounterField {
+    CounterField { attribute: Attribute::PortCounters, bit, width: 4, needs: Needs::Nothing }
 }
 
-const fn extended(byte: u16, needs: Needs) -> Place {
+const fn extended(byte: u16, needs: Needs) -> CounterField {
     at(Attribute::PortCountersExtended, byte, 64, needs)
 }
 
-const fn receive_detail(byte: u16, option: u8) -> Place {
+const fn receive_detail(byte: u16, option: u8) -> CounterField {
     at(Attribute::PortRcvErrorDetails, byte, 16, Needs::Option(option))
 }
 
-const fn discard_detail(byte: u16, option: u8) -> Place {
+const fn discard_detail(byte: u16, option: u8) -> CounterField {
     at(Attribute::PortXmitDiscardDetails, byte, 16, Needs::Option(option))
 }
 
-const fn correction(byte: u16) -> Place {
+const fn fec(byte: u16) -> CounterField {
     at(Attribute::PortExtendedSpeedsCounters, byte, 32, Needs::RsFec)
 }
 
-/// The counters whose sum is called link errors, wherever a port has one number for its errors: in the
-/// order of links, on pages, in plots and in reports. Packets that are discarded, refused by a rule or
-/// marked bad upstream say nothing against the link and have numbers of their own. The causes of receive
-/// errors are parts of [`Counter::RcvErrors`] and would count twice.
+/// The counters that sum up to link errors, wherever a port has one number for its errors: in rankings, on
+/// pages, in plots and in reports. Packets that were discarded, rejected by a rule or marked bad upstream do
+/// not indicate a bad link. The causes of receive errors are parts of [`Counter::RcvErrors`] and would count
+/// twice.
 pub const LINK_ERRORS: [Counter; 7] = [
     Counter::SymbolErrors,
     Counter::LinkErrorRecoveries,
@@ -208,8 +189,8 @@ pub const LINK_ERRORS: [Counter; 7] = [
     Counter::FecUncorrectableBlocks,
 ];
 
-/// A port's link errors, from its counters: the sum of [`LINK_ERRORS`] without the packets that were marked
-/// bad upstream, which a port counts as receive errors as well.
+/// Link errors of a port: the sum of [`LINK_ERRORS`] without the packets that were marked bad upstream, which a
+/// port also counts as receive errors.
 pub fn link_errors(count: impl Fn(Counter) -> u64) -> u64 {
     let sum = LINK_ERRORS.into_iter().map(&count).fold(0, u64::saturating_add);
     let marked = count(Counter::RcvRemotePhysicalErrors).min(count(Counter::RcvErrors));
@@ -218,30 +199,30 @@ pub fn link_errors(count: impl Fn(Counter) -> u64) -> u64 {
 
 macro_rules! counters {
     ($($counter:ident $ibta:literal $metric:literal $kind:ident x $scale:literal
-       [$($place:expr),+] [$($file:literal),*] $help:literal;)+) => {
-        /// A counter that a port keeps; its row in the table says the rest.
+       [$($counter_field:expr),+] [$($file:literal),*] $help:literal;)+) => {
+        /// A counter of a port; see its row in [`TABLE`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        #[expect(missing_docs, reason = "the help of its row says what each counts")]
+        #[expect(missing_docs, reason = "the help text of each row")]
         pub enum Counter { $($counter),+ }
 
-        /// How many counters there are. Not `TABLE.len()`: types are as large as this says, and rustc, when it
-        /// optimizes, cannot know a type by a table that functions of this crate fill (E0391).
+        /// Number of counters. Not `TABLE.len()`: types depend on it, and rustc cannot compute a type from a
+        /// table that functions of this crate fill (E0391).
         pub const COUNT: usize = [$(Counter::$counter),+].len();
 
-        /// The table, in the order in which metrics are told.
-        pub const TABLE: &[Row] = {
+        /// The table, in the order of the exposition.
+        pub const TABLE: &[CounterRow] = {
             use Needs::{
                 Errors64, Errors64AndQp1Dropped, Nothing, Qp1Dropped, UnicastMulticast, XmitWait,
             };
-            &[$(Row {
+            &[$(CounterRow {
                 counter: Counter::$counter,
                 ibta: $ibta,
                 metric: $metric,
-                kind: Kind::$kind,
+                kind: CounterKind::$kind,
                 scale: $scale,
-                places: &[$($place),+],
-                files: &[$($file),*],
+                fields: &[$($counter_field),+],
+                sysfs_files: &[$($file),*],
                 help: $help,
             }),+]
         };
@@ -250,8 +231,8 @@ macro_rules! counters {
 
 // Files: drivers/infiniband/core/sysfs.c, and drivers/infiniband/hw/mlx4/sysfs.c of the mlx4 that had
 // counters_ext. Offsets: IBTA 1.4 tables 251 (PortCounters), 255 (PortRcvErrorDetails), 256
-// (PortXmitDiscardDetails) and 264 (PortCountersExtended); perfquery and tshark agree with each in
-// the tests. Those of PortExtendedSpeedsCounters are libibmad's, see mad/fec.rs. Option bits: OptionMask
+// (PortXmitDiscardDetails) and 264 (PortCountersExtended); the tests compare each with perfquery and tshark.
+// Those of PortExtendedSpeedsCounters are libibmad's, see the module mad::fec. Option bits: OptionMask
 // of PortSamplesControl (IBTA 1.4, 16.1.3.2), 6 to 11 for PortRcvErrorDetails and 12 to 15 for
 // PortXmitDiscardDetails.
 counters! {
@@ -352,54 +333,54 @@ counters! {
         [discard_detail(10, 15)] []
         "Of transmit_discards: the packet stood at the head of the queue for longer than its limit.";
     FecCorrectedBlocks "PortFECCorrectableBlockCtr" "fec_corrected_blocks" Error x 1
-        [correction(140)] []
+        [fec(140)] []
         "Blocks received with errors that forward error correction mended.";
     FecUncorrectableBlocks "PortFECUncorrectableBlockCtr" "fec_uncorrectable_blocks" Error x 1
-        [correction(144)] []
+        [fec(144)] []
         "Blocks received with more errors than forward error correction could mend: their data is lost.";
     FecCorrectedSymbols "PortFECCorrectedSymbolCtr" "fec_corrected_symbols" Error x 1
-        [correction(148)] []
+        [fec(148)] []
         "Symbols that forward error correction mended; on links of HDR and faster some always are.";
 }
 
 impl Counter {
     /// Its row in the table.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static CounterRow {
         &TABLE[self as usize]
     }
 
-    /// Whether it counts a packet that could not be sent. The causes are parts of the sum, and no addition to it.
+    /// Whether it counts packets that could not be sent. The causes are parts of this sum.
     pub fn is_discard(self) -> bool {
         self == Counter::XmitDiscards
     }
 
-    /// Whether a value that comes without its width fills the narrowest field that the counter may
-    /// stand in: the kernel does not tell which one it read.
-    pub fn may_be_full_at(self, value: u64) -> bool {
-        self.row().places.last().is_some_and(|narrowest| narrowest.is_full_at(value))
+    /// Whether a value of unknown width fills the counter's narrowest field: the kernel does not report which
+    /// field it read.
+    pub fn may_be_saturated(self, value: u64) -> bool {
+        self.row().fields.last().is_some_and(|narrowest| narrowest.is_saturated(value))
     }
 
-    /// Whether it counts what a healthy fabric does as well: packets to a port without a link, to a
-    /// destination without a route, or back where they came from. On real Quantum-2 switches these
-    /// cover nearly all of XmitDiscards (262 of 279 ports) and RcvSwitchRelayErrors (267 of 279).
+    /// Whether it counts events of a healthy fabric: packets to a port without a link, to a destination without
+    /// a route, or back to their ingress port. On real Quantum-2 switches these cover nearly all of
+    /// XmitDiscards (262 of 279 ports) and RcvSwitchRelayErrors (267 of 279).
     pub fn is_benign(self) -> bool {
         use Counter::{RcvDlidMappingErrors, RcvLoopingErrors, XmitInactiveDiscards};
         matches!(self, RcvDlidMappingErrors | RcvLoopingErrors | XmitInactiveDiscards)
     }
 
-    /// Whether a counter can show this value at all. No counter but those of traffic gets to 2^63: at
-    /// 10^9 events a second that takes 292 years. A value from there on is a negative number that the
-    /// device reports as an unsigned one, as the 2^64 - 40 receive errors of one ConnectX-7.
-    pub fn can_show(self, value: u64) -> bool {
-        self.row().kind == Kind::Traffic || value < 1 << 63
+    /// Whether the value is possible. Only traffic counters reach 2^63: at 10^9 events a second that takes 292
+    /// years. A higher value is a negative number reported as unsigned, such as the 2^64 - 40 receive errors
+    /// of one ConnectX-7.
+    pub fn is_plausible(self, value: u64) -> bool {
+        self.row().kind == CounterKind::Traffic || value < 1 << 63
     }
 
-    /// The counter that a file of sysfs holds, if it holds one.
+    /// The counter in this sysfs file.
     pub fn from_file(name: &str) -> Option<Counter> {
-        TABLE.iter().find(|row| row.files.contains(&name)).map(|row| row.counter)
+        TABLE.iter().find(|row| row.sysfs_files.contains(&name)).map(|row| row.counter)
     }
 
-    /// All of them, in the table's order.
+    /// All counters, in table order.
     pub fn all() -> impl Iterator<Item = Counter> {
         TABLE.iter().map(|row| row.counter)
     }
@@ -414,13 +395,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stand_where_their_counters_point_and_names_are_unique() {
+    fn rows_match_counters_and_names_are_unique() {
         let (mut names, mut files) = (HashSet::new(), HashSet::new());
         for row in TABLE {
             assert_eq!(row.counter.row().ibta, row.ibta);
             assert!(names.insert(row.metric), "{} twice", row.metric);
             assert!(names.insert(row.ibta), "{} twice", row.ibta);
-            for file in row.files {
+            for file in row.sysfs_files {
                 assert!(files.insert(file), "{file} twice");
                 assert_eq!(Counter::from_file(file), Some(row.counter));
             }
@@ -429,13 +410,13 @@ mod tests {
     }
 
     #[test]
-    fn no_two_counters_share_a_bit() {
+    fn counter_fields_do_not_overlap() {
         let mut taken = HashSet::new();
         for row in TABLE {
-            for place in row.places {
-                for bit in place.bit..place.bit + u16::from(place.width) {
+            for field in row.fields {
+                for bit in field.bit..field.bit + u16::from(field.width) {
                     assert!(
-                        taken.insert((place.attribute, bit)),
+                        taken.insert((field.attribute, bit)),
                         "{} overlaps at bit {bit}",
                         row.ibta
                     );
@@ -445,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn only_traffic_may_pass_half_of_64_bits() {
+    fn only_traffic_counters_exceed_63_bits() {
         for (counter, value, possible) in [
             (Counter::RcvErrors, u64::MAX - 39, false),
             (Counter::RcvErrors, 1 << 63, false),
@@ -454,15 +435,15 @@ mod tests {
             (Counter::LinkDowned, 255, true),
             (Counter::XmitData, u64::MAX, true),
         ] {
-            assert_eq!(counter.can_show(value), possible, "{counter:?} {value}");
+            assert_eq!(counter.is_plausible(value), possible, "{counter:?} {value}");
         }
     }
 
     #[test]
-    fn the_widest_place_comes_first() {
+    fn widest_field_comes_first() {
         for row in TABLE {
             assert!(
-                row.places.is_sorted_by_key(|place| std::cmp::Reverse(place.width)),
+                row.fields.is_sorted_by_key(|field| std::cmp::Reverse(field.width)),
                 "{}",
                 row.ibta
             );
@@ -470,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn each_width_is_read_from_its_bits_alone() {
+    fn field_read_uses_only_its_bits() {
         let mut data = [0xffu8; 192];
         for (width, bit, bytes, value) in [
             (4, 152, &[0x5a][..], 0x5),
@@ -482,41 +463,38 @@ mod tests {
         ] {
             let start = usize::from(bit / 8u16);
             data[start..start + bytes.len()].copy_from_slice(bytes);
-            let place =
-                Place { attribute: Attribute::PortCounters, bit, width, needs: Needs::Nothing };
-            assert_eq!(place.read(&data), value, "{width} bits at {bit}");
-            assert_eq!(place.read(&[]), 0, "past the end");
+            let field = CounterField { bit, width, ..classic(0, 8) };
+            assert_eq!(field.read(&data), value, "{width} bits at {bit}");
+            assert_eq!(field.read(&[]), 0, "past the end");
             data.fill(0xff);
         }
     }
 
     #[test]
-    fn most_is_all_ones() {
-        for (width, most) in
-            [(4, 15), (8, 255), (16, 65_535), (32, u32::MAX.into()), (64, u64::MAX)]
+    fn field_max_is_all_ones() {
+        for (width, max) in [(4, 15), (8, 255), (16, 65_535), (32, u32::MAX.into()), (64, u64::MAX)]
         {
-            let place =
-                Place { attribute: Attribute::PortCounters, bit: 0, width, needs: Needs::Nothing };
-            assert_eq!(place.most(), most);
-            place.write(&mut [], 1);
+            let field = classic(0, width);
+            assert_eq!(field.max(), max);
+            field.write(&mut [], 1);
         }
     }
 
     proptest! {
         #[test]
-        fn each_place_reads_what_was_written_and_no_other_bit_changes(
+        fn field_write_reads_back_and_keeps_other_bits(
             data in proptest::collection::vec(any::<u8>(), 192), value: u64, shift in 0u32..64,
         ) {
-            // Small values, too: of 64 random bits nearly all are above any narrow place.
+            // Small values, too: nearly all random 64-bit values exceed a narrow field.
             let value = value >> shift;
-            for place in TABLE.iter().flat_map(|row| row.places) {
+            for field in TABLE.iter().flat_map(|row| row.fields) {
                 let mut written = data.clone();
-                place.write(&mut written, value);
-                prop_assert_eq!(place.read(&written), value.min(place.most()), "{:?}", place);
-                let own = place.bit..place.bit + u16::from(place.width);
+                field.write(&mut written, value);
+                prop_assert_eq!(field.read(&written), value.min(field.max()), "{:?}", field);
+                let own = field.bit..field.bit + u16::from(field.width);
                 for bit in (0..192 * 8).filter(|bit| !own.contains(bit)) {
                     let of = |data: &[u8]| data[usize::from(bit / 8)] >> (7 - bit % 8) & 1;
-                    prop_assert_eq!(of(&written), of(&data), "bit {} beside {:?}", bit, place);
+                    prop_assert_eq!(of(&written), of(&data), "bit {} beside {:?}", bit, field);
                 }
             }
         }

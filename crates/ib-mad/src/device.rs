@@ -1,18 +1,18 @@
-//! What devices are called, by their ids.
+//! Device names by vendor and device id.
 
-/// Whether the vendor is NVIDIA (Mellanox), of whose devices the table knows the names: by the OUI in
-/// NodeInfo, or by the PCI vendor id, which some devices put there.
+/// Whether the vendor is NVIDIA (Mellanox), by the OUI in NodeInfo, or by the PCI vendor id, which some devices
+/// report instead.
 pub fn is_mellanox(vendor_id: u32) -> bool {
     matches!(vendor_id, 0x02c9 | 0x15b3)
 }
 
-/// DeviceID of the SHARP aggregation node inside a switch, as public topologies have it (714 of 714).
+/// DeviceID of the SHARP aggregation node inside a switch (714 of 714 in public topologies).
 pub const AGGREGATION_NODE: u16 = 53001;
 
 /// DeviceID of Quantum-3 (XDR), of which four ASICs make one Q3400.
 pub const QUANTUM_3: u16 = 54004;
 
-/// DeviceID of NodeInfo and the name, as the PCI database has both.
+/// DeviceID in NodeInfo, and the name in the PCI database.
 const NAMES: [(u16, &str); 26] = [
     (4099, "ConnectX-3"),
     (4103, "ConnectX-3 Pro"),
@@ -42,10 +42,10 @@ const NAMES: [(u16, &str); 26] = [
     (QUANTUM_3, "Quantum-3"),
 ];
 
-/// What a device is called, if it is known.
+/// The name of a device, if it is known.
 pub fn name(vendor_id: u32, device_id: u16) -> Option<&'static str> {
-    let of_vendor = NAMES.iter().filter(|_| is_mellanox(vendor_id));
-    of_vendor.into_iter().find(|(id, _)| *id == device_id).map(|(_, name)| *name)
+    let (_, name) = NAMES.iter().find(|(id, _)| is_mellanox(vendor_id) && *id == device_id)?;
+    Some(name)
 }
 
 #[cfg(test)]
@@ -53,10 +53,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_has_its_vendors_name() {
+    fn device_name_needs_matching_vendor() {
         assert_eq!(name(0x2c9, 4129), Some("ConnectX-7"));
         assert_eq!(name(0x15b3, 53001), Some("SHARP aggregation node"));
         assert_eq!(name(0x2c9, 9), None);
-        assert_eq!(name(0x1234, 4129), None, "somebody else's 4129");
+        assert_eq!(name(0x1234, 4129), None, "4129 of another vendor");
     }
 }

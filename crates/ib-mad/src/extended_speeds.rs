@@ -1,47 +1,35 @@
-//! Forward error correction: which one a link runs with, and what it had to correct.
+//! Forward error correction (FEC): the mode of a link, and its counters.
 //!
-//! No device was at hand that answers these two, and no dissector knows them: the offsets are those
-//! of libibmad (rdma-core, libibmad/fields.c), but for one slip of its own.
+//! No device that supports these two attributes was available, and no dissector decodes them: the offsets
+//! are those of libibmad (rdma-core, libibmad/fields.c), with one correction noted below.
 
 use crate::fec::Fec;
 
 use super::layout::{attribute, bytes};
 
 attribute! {
-    /// PortInfoExtended: the error correction of a port. A port answers it if it says so in
-    /// CapabilityMask2.
+    /// PortInfoExtended: the FEC mode of a port. A port supports it if CapabilityMask2 announces it.
     pub struct PortInfoExtended = 0x0033 {
-        /// CapabilityMask: bit 0, the modes mean something.
-        capabilities: u32 = bytes(0, 4),
-        /// FECModeActive, see [`mode`].
-        active: u16 = bytes(4, 2),
-        /// FDRFECModeSupported, a mask.
-        fdr_supported: u16 = bytes(6, 2),
-        /// FDRFECModeEnabled.
-        fdr_enabled: u16 = bytes(8, 2),
-        /// EDRFECModeSupported.
-        edr_supported: u16 = bytes(10, 2),
-        /// EDRFECModeEnabled.
-        edr_enabled: u16 = bytes(12, 2),
-        // libibmad lists these four at the same offsets but leaves out the swap of halfwords that
-        // its other 16-bit fields have, so that it reads HDRFECModeSupported from where
-        // EDRFECModeEnabled is. A row without gaps is what its list means.
-        /// HDRFECModeSupported.
-        hdr_supported: u16 = bytes(14, 2),
-        /// HDRFECModeEnabled.
-        hdr_enabled: u16 = bytes(16, 2),
-        /// NDRFECModeSupported.
-        ndr_supported: u16 = bytes(18, 2),
-        /// NDRFECModeEnabled.
-        ndr_enabled: u16 = bytes(20, 2),
+        capabilities: u32 = bytes(0, 4), "CapabilityMask: bit 0, the modes are valid.";
+        active: u16 = bytes(4, 2), "FECModeActive, see [`Fec`].";
+        fdr_supported: u16 = bytes(6, 2), "FDRFECModeSupported, a mask.";
+        fdr_enabled: u16 = bytes(8, 2), "FDRFECModeEnabled.";
+        edr_supported: u16 = bytes(10, 2), "EDRFECModeSupported.";
+        edr_enabled: u16 = bytes(12, 2), "EDRFECModeEnabled.";
+        // libibmad lists the next four at the same offsets without the halfword swap of its other 16-bit
+        // fields, so it reads HDRFECModeSupported from EDRFECModeEnabled. Its list means consecutive fields.
+        hdr_supported: u16 = bytes(14, 2), "HDRFECModeSupported.";
+        hdr_enabled: u16 = bytes(16, 2), "HDRFECModeEnabled.";
+        ndr_supported: u16 = bytes(18, 2), "NDRFECModeSupported.";
+        ndr_enabled: u16 = bytes(20, 2), "NDRFECModeEnabled.";
     }
 }
 
 impl PortInfoExtended {
-    /// CapabilityMask bit 0: the modes mean something.
+    /// CapabilityMask bit 0: the modes are valid.
     pub const FEC_MODES: u32 = 1;
 
-    /// The correction that the port runs with; `None` if it does not tell one that is known.
+    /// The active FEC mode; `None` if the port reports none, or an unknown code.
     pub fn fec(&self) -> Option<Fec> {
         if self.capabilities & Self::FEC_MODES == 0 {
             return None;
@@ -50,68 +38,44 @@ impl PortInfoExtended {
     }
 }
 
-/// FECModeActive.
-pub mod mode {
-    /// No correction.
-    pub const NONE: u16 = 0;
-    /// Fire code, as FDR has it.
-    pub const FIRE_CODE: u16 = 1;
-    /// Reed-Solomon.
-    pub const REED_SOLOMON: u16 = 2;
-    /// Reed-Solomon with low latency.
-    pub const LOW_LATENCY: u16 = 3;
-    /// The second Reed-Solomon code.
-    pub const REED_SOLOMON2: u16 = 4;
-}
-
-/// The lanes of the widest link.
+/// Lanes of the widest link.
 pub const LANES: usize = 12;
 
 attribute! {
-    /// PortExtendedSpeedsCounters: what the lanes of a link beyond QDR had to correct. PortSelect
-    /// is the request's, and stays as it is.
+    /// PortExtendedSpeedsCounters: FEC counters of links faster than QDR, by lane and by port. PortSelect is
+    /// part of the request.
     ///
-    /// A port that runs with Reed-Solomon correction, whose agent says so in bit 14 of its
-    /// CapabilityMask, counts symbols instead of blocks in `corrected` and has the last three
-    /// instead of `error_detections` and `uncorrectable`.
+    /// With Reed-Solomon FEC, which bit 14 of the agent's CapabilityMask announces, `corrected` counts
+    /// symbols instead of blocks, and the last three fields replace `error_detections` and `uncorrectable`.
     pub struct PortExtendedSpeedsCounters = 0x001f {
-        /// CounterSelect.
-        counter_select: u64 = bytes(8, 8),
-        /// SyncHeaderErrorCounter.
-        sync_header_errors: u16 = bytes(16, 2),
-        /// UnknownBlockCounter.
-        unknown_blocks: u16 = bytes(18, 2),
-        /// ErrorDetectionCounterLane0 to 11.
-        error_detections: [u16; LANES] = bytes(20, 2),
-        /// FECCorrectableBlockCtrLane0 to 11; with Reed-Solomon FECCorrectableSymbolCtrLane.
-        corrected: [u32; LANES] = bytes(44, 4),
-        /// FECUncorrectableBlockCtrLane0 to 11.
-        uncorrectable: [u32; LANES] = bytes(92, 4),
-        /// PortFECCorrectableBlockCtr.
-        port_corrected_blocks: u32 = bytes(140, 4),
-        /// PortFECUncorrectableBlockCtr: each is data lost.
-        port_uncorrectable_blocks: u32 = bytes(144, 4),
-        /// PortFECCorrectedSymbolCtr.
-        port_corrected_symbols: u32 = bytes(148, 4),
+        counter_select: u64 = bytes(8, 8), "CounterSelect.";
+        sync_header_errors: u16 = bytes(16, 2), "SyncHeaderErrorCounter.";
+        unknown_blocks: u16 = bytes(18, 2), "UnknownBlockCounter.";
+        error_detections: [u16; LANES] = bytes(20, 2), "ErrorDetectionCounterLane0 to 11.";
+        corrected: [u32; LANES] = bytes(44, 4), "FECCorrectableBlockCtrLane0 to 11, or ...SymbolCtrLane.";
+        uncorrectable: [u32; LANES] = bytes(92, 4), "FECUncorrectableBlockCtrLane0 to 11.";
+        port_corrected_blocks: u32 = bytes(140, 4), "PortFECCorrectableBlockCtr.";
+        port_uncorrectable_blocks: u32 = bytes(144, 4), "PortFECUncorrectableBlockCtr: each is lost data.";
+        port_corrected_symbols: u32 = bytes(148, 4), "PortFECCorrectedSymbolCtr.";
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::smp::tests::answer;
+    use super::super::smp::tests::response;
     use super::*;
     use crate::{LEN, Mad};
 
     #[test]
     fn port_info_extended_field_by_field() {
-        let told = answer(&[
+        let mad = response(&[
             (0, &[0, 0, 0, 1, 0, 2, 0, 3]),
             (8, &[0, 4, 0, 5, 0, 6, 0, 7]),
             (16, &[0, 8, 0, 9, 0, 10]),
         ]);
         let info = PortInfoExtended {
             capabilities: PortInfoExtended::FEC_MODES,
-            active: mode::REED_SOLOMON,
+            active: Fec::ReedSolomon.code(),
             fdr_supported: 3,
             fdr_enabled: 4,
             edr_supported: 5,
@@ -121,30 +85,30 @@ mod tests {
             ndr_supported: 9,
             ndr_enabled: 10,
         };
-        assert_eq!(PortInfoExtended::decode(&told), info);
+        assert_eq!(PortInfoExtended::decode(&mad), info);
         assert_eq!(info.fec(), Some(Fec::ReedSolomon));
         assert_eq!(PortInfoExtended { capabilities: 0, ..info }.fec(), None, "no modes");
-        assert_eq!(PortInfoExtended { active: 5, ..info }.fec(), None, "not one of ours");
-        let mut mad = Mad([0; LEN]);
-        info.encode(&mut mad);
-        assert!(mad == told);
+        assert_eq!(PortInfoExtended { active: 5, ..info }.fec(), None, "unknown code");
+        let mut encoded = Mad([0; LEN]);
+        info.encode(&mut encoded);
+        assert!(encoded == mad);
     }
 
     #[test]
     fn extended_speeds_counters_by_lane_and_by_port() {
-        let told = PortExtendedSpeedsCounters::decode(&answer(&[
+        let counters = PortExtendedSpeedsCounters::decode(&response(&[
             (1, &[36]),
             (16, &[0, 1, 0, 2, 0, 3]),
             (42, &[0, 4, 0, 0, 1, 0]),
             (88, &[0, 0, 2, 0, 0, 0, 3, 0]),
             (136, &[0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, 0]),
         ]));
-        assert_eq!((told.sync_header_errors, told.unknown_blocks), (1, 2));
-        assert_eq!((told.error_detections[0], told.error_detections[11]), (3, 4));
-        assert_eq!((told.corrected[0], told.corrected[11]), (0x100, 0x200));
-        assert_eq!((told.uncorrectable[0], told.uncorrectable[11]), (0x300, 0x400));
-        assert_eq!(told.port_corrected_blocks, 0x500);
-        assert_eq!(told.port_uncorrectable_blocks, 0x600);
-        assert_eq!(told.port_corrected_symbols, 0x700);
+        assert_eq!((counters.sync_header_errors, counters.unknown_blocks), (1, 2));
+        assert_eq!((counters.error_detections[0], counters.error_detections[11]), (3, 4));
+        assert_eq!((counters.corrected[0], counters.corrected[11]), (0x100, 0x200));
+        assert_eq!((counters.uncorrectable[0], counters.uncorrectable[11]), (0x300, 0x400));
+        assert_eq!(counters.port_corrected_blocks, 0x500);
+        assert_eq!(counters.port_uncorrectable_blocks, 0x600);
+        assert_eq!(counters.port_corrected_symbols, 0x700);
     }
 }

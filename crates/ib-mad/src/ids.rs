@@ -1,4 +1,4 @@
-//! The names that the wire gives to things: GUIDs, LIDs, port numbers.
+//! Identifiers on the wire: GUIDs, LIDs, port numbers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub struct Guid(pub u64);
 
 impl fmt::Display for Guid {
-    /// As metrics, logs and node-name-map files write it: `0x` and 16 hexadecimal digits.
+    /// `0x` and 16 hexadecimal digits, as in metrics, logs and node-name-map files.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:016x}", self.0)
     }
@@ -23,22 +23,22 @@ impl fmt::Debug for Guid {
 impl FromStr for Guid {
     type Err = std::num::ParseIntError;
 
-    /// Reads hexadecimal digits with or without `0x`, and sysfs's `0002:c903:0000:0001`.
+    /// Parses hexadecimal digits with or without `0x`, and `0002:c903:0000:0001` of sysfs.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
         u64::from_str_radix(&digits.replace(':', ""), 16).map(Guid)
     }
 }
 
-/// A local identifier: the address that the subnet manager gave to a port. 0 means none yet.
+/// A local identifier: the address that the subnet manager assigned to a port. 0 means none yet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Lid(pub u16);
 
 impl Lid {
-    /// The permissive LID, which stands for "no LID" in a purely directed route.
+    /// The permissive LID: no LID, in a pure directed route.
     pub const PERMISSIVE: Lid = Lid(0xffff);
 
-    /// Whether packets can be sent to it: unicast LIDs are 0x0001 to 0xbfff (IBTA 1.4, 4.1.3).
+    /// Whether it is a unicast LID: 0x0001 to 0xbfff (IBTA 1.4, 4.1.3).
     pub fn is_unicast(self) -> bool {
         (0x0001..=0xbfff).contains(&self.0)
     }
@@ -56,7 +56,7 @@ impl fmt::Debug for Lid {
     }
 }
 
-/// A port's number on its node: from 1 on; 0 is a switch's own management port.
+/// Number of a port on its node, from 1 on; 0 is the management port of a switch.
 pub type PortNumber = u8;
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guid_reads_back_what_it_writes_and_what_sysfs_writes() {
+    fn guid_parses_own_and_sysfs_format() {
         let guid = Guid(0x0002_c903_0000_0001);
         assert_eq!(guid.to_string(), "0x0002c90300000001");
         for text in ["0x0002c90300000001", "2c90300000001", "0002:c903:0000:0001"] {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn only_unicast_lids_can_be_asked() {
+    fn only_unicast_lids_are_addressable() {
         for (lid, unicast) in
             [(0, false), (1, true), (0xbfff, true), (0xc000, false), (0xffff, false)]
         {

@@ -1,58 +1,56 @@
-//! How nodes and ports are called before people: a port by its node, names in the order of their numbers,
-//! and short where there is little room.
+//! Names of nodes and ports for display: port labels, natural order, abbreviations.
 
 use super::PortNumber;
 
-/// A port as people call it.
+/// Label of a port: `leaf-1 port 7`.
 pub fn port(node: &str, number: PortNumber) -> String {
     format!("{node} port {number}")
 }
 
-/// How many there are of what, in words: `1 entry`, `2 entries`, `3 links`.
-pub fn count(number: usize, what: &str) -> String {
-    match (number, what.strip_suffix('y')) {
-        (1, _) => format!("1 {what}"),
+/// A number with a noun: `1 entry`, `2 entries`, `3 links`.
+pub fn plural(number: usize, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
         (_, Some(stem)) => format!("{number} {stem}ies"),
-        (_, None) => format!("{number} {what}s"),
+        (_, None) => format!("{number} {noun}s"),
     }
 }
 
-/// A piece of a name: a number in it, or what stands between two.
+/// A part of a name: a number, or the text between two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Piece<'a> {
+pub enum NaturalPart<'a> {
     /// A number.
     Number(u64),
-    /// Anything else.
+    /// Text without digits, or a number above 64 bits.
     Text(&'a str),
 }
 
-/// A name in pieces, which are in the order in which people sort names: `leaf-2` before `leaf-10`.
-pub fn natural(name: &str) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
+/// Sort key of a name in natural order: `leaf-2` before `leaf-10`.
+pub fn natural_key(name: &str) -> Vec<NaturalPart<'_>> {
+    let mut parts = Vec::new();
     let mut rest = name;
     while let Some(first) = rest.chars().next() {
         let is_digit = first.is_ascii_digit();
         let end = rest.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(rest.len());
-        let (piece, after) = rest.split_at(end);
-        pieces.push(match piece.parse() {
-            Ok(number) if is_digit => Piece::Number(number),
-            _ => Piece::Text(piece),
+        let (part, after) = rest.split_at(end);
+        parts.push(match part.parse() {
+            Ok(number) if is_digit => NaturalPart::Number(number),
+            _ => NaturalPart::Text(part),
         });
         rest = after;
     }
-    pieces
+    parts
 }
 
-/// So many letters of a name, three at the least: its beginning and its end, which tell it from its
-/// neighbours.
-pub fn shortened(name: &str, most: usize) -> String {
-    let (count, most) = (name.chars().count(), most.max(3));
-    if count <= most {
+/// The beginning and the end of a name, in at most `limit` characters (at least 3).
+pub fn abbreviate(name: &str, limit: usize) -> String {
+    let (count, limit) = (name.chars().count(), limit.max(3));
+    if count <= limit {
         return name.to_owned();
     }
-    let first = (most - 1) / 3;
+    let first = (limit - 1) / 3;
     let begin: String = name.chars().take(first).collect();
-    let end: String = name.chars().skip(count - (most - 1 - first)).collect();
+    let end: String = name.chars().skip(count - (limit - 1 - first)).collect();
     format!("{begin}…{end}")
 }
 
@@ -61,10 +59,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_in_the_order_of_their_numbers() {
+    fn natural_order_sorts_by_number() {
         let mut names =
             ["leaf-10", "leaf-2", "leaf-2b", "LEAF", "leaf-", "", "7", "leaf-99999999999999999999"];
-        names.sort_by_cached_key(|name| natural(name));
+        names.sort_by_cached_key(|name| natural_key(name));
         assert_eq!(
             names,
             ["", "7", "LEAF", "leaf-", "leaf-2", "leaf-2b", "leaf-10", "leaf-99999999999999999999"]
@@ -72,15 +70,15 @@ mod tests {
     }
 
     #[test]
-    fn a_name_keeps_what_tells_it_from_its_neighbours() {
-        for (name, most, told) in [
+    fn abbreviated_name_keeps_both_ends() {
+        for (name, limit, expected) in [
             ("leaf-0", 8, "leaf-0"),
             ("g10-spine-3", 8, "g1…ine-3"),
             ("ünïcödé-name-12", 7, "ün…e-12"),
             ("abcdef", 0, "…ef"),
             ("", 0, ""),
         ] {
-            assert_eq!(shortened(name, most), told, "{name} {most}");
+            assert_eq!(abbreviate(name, limit), expected, "{name} {limit}");
         }
     }
 }

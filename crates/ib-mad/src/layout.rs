@@ -1,25 +1,25 @@
-//! One description of an attribute's fields for both directions: who reads an answer and who
-//! writes one agree on where each field stands, because it is said once.
+//! Declarative attribute layouts: one list of fields per attribute generates the struct, the decoder and
+//! the encoder, so the exporter and the simulator agree on every offset.
 
 use crate::{Guid, Lid};
 
 use super::{DATA, LEN, Mad};
 
-/// Where a field stands in an attribute.
+/// Location of a field in the attribute's data.
 ///
-/// The functions that make one refuse nonsense by a panic: call them in constants, as `attribute!`
-/// does, where it is the compiler that refuses.
+/// The constructors panic on invalid input: call them in constants, as `attribute!` does, so that the
+/// compiler reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// Its highest bit, from the start of the attribute's data.
+    /// Offset of its highest bit from the start of the attribute's data.
     first: u16,
     width: u8,
 }
 
-/// Some bits, from the `first` of the attribute's data on; bit 0 is the highest of byte 0.
+/// `width` bits from bit `first` of the attribute's data on; bit 0 is the highest of byte 0.
 ///
 /// # Panics
-/// For bits that are none, past the end of the data, or across more than eight bytes.
+/// For a width of 0, bits past the end of the data, or across more than eight bytes.
 pub const fn bits(first: u16, width: u8) -> Bits {
     assert!(width > 0 && first % 8 + width as u16 <= 64, "one load reads it");
     assert!(first as usize + width as usize <= (LEN - DATA) * 8, "inside the data");
@@ -31,7 +31,7 @@ pub const fn byte(offset: u16) -> Bits {
     bits(offset * 8, 8)
 }
 
-/// Some bytes, the highest first.
+/// `count` bytes, big-endian.
 pub const fn bytes(offset: u16, count: u8) -> Bits {
     bits(offset * 8, count * 8)
 }
@@ -47,69 +47,68 @@ pub const fn low(offset: u16) -> Bits {
 }
 
 impl Bits {
-    /// The whole bytes that hold it: where they begin in the MAD, and how many they are.
+    /// Offset in the MAD and number of the bytes that hold the field.
     const fn span(self) -> (usize, usize) {
         let start = self.first as usize / 8;
         let end = (self.first as usize + self.width as usize).div_ceil(8);
         (DATA + start, end - start)
     }
 
-    /// How many bits of its last byte lie below it.
-    const fn below(self) -> u32 {
+    /// Bits of its last byte below the field.
+    const fn shift(self) -> u32 {
         (8 - (self.first + self.width as u16) % 8) as u32 % 8
     }
 
     /// The highest value that fits.
-    const fn most(self) -> u64 {
+    const fn max(self) -> u64 {
         u64::MAX >> (64 - self.width as u32)
     }
 
-    /// Where the element of a table stands whose first one stands here.
+    /// Location of an element of an array whose first element is here.
     const fn element(self, index: usize) -> Bits {
         Bits { first: self.first + index as u16 * self.width as u16, width: self.width }
     }
 }
 
-/// This place, if a `T` can be read from it.
+/// These bits, checked to hold a `T`.
 ///
 /// # Panics
-/// If its bits do not fit into a `T`, or a table passes the end of the data.
-pub const fn checked<T: Field>(place: Bits) -> Bits {
-    assert!(place.width <= T::WIDTH, "the type holds what the bits can say");
-    assert!(place.first as usize + place.width as usize * T::COUNT <= (LEN - DATA) * 8);
-    place
+/// If the bits do not fit into a `T`, or an array passes the end of the data.
+pub const fn checked<T: Field>(bits: Bits) -> Bits {
+    assert!(bits.width <= T::WIDTH, "the type holds all bits");
+    assert!(bits.first as usize + bits.width as usize * T::COUNT <= (LEN - DATA) * 8);
+    bits
 }
 
 impl Mad {
-    /// The value of some bits of the attribute's data.
+    /// The value of bits of the attribute's data.
     #[inline]
-    pub fn bits(&self, place: Bits) -> u64 {
-        let (start, count) = place.span();
-        self.be(start, count) >> place.below() & place.most()
+    pub fn bits(&self, bits: Bits) -> u64 {
+        let (start, count) = bits.span();
+        self.be(start, count) >> bits.shift() & bits.max()
     }
 
-    /// Gives some bits of the attribute's data a value, of which what does not fit is left out;
-    /// all other bits stay as they are.
+    /// Sets bits of the attribute's data to the low bits of a value; all other bits keep their value.
     #[inline]
-    pub fn set_bits(&mut self, place: Bits, value: u64) {
-        let (start, count) = place.span();
-        let around = self.be(start, count) & !(place.most() << place.below());
-        self.put_be(start, count, around | (value & place.most()) << place.below());
+    pub fn set_bits(&mut self, bits: Bits, value: u64) {
+        let (start, count) = bits.span();
+        let others = self.be(start, count) & !(bits.max() << bits.shift());
+        self.put_be(start, count, others | (value & bits.max()) << bits.shift());
     }
 }
 
-/// A type that fields are read as.
+/// A type of fields.
 pub trait Field: Copy {
-    /// The most bits that it holds.
+    /// Bits of one element.
     const WIDTH: u8;
-    /// How many of them stand one after another.
+    /// Number of consecutive elements.
     const COUNT: usize = 1;
 
-    /// Reads it from its place.
-    fn read(mad: &Mad, place: Bits) -> Self;
+    /// Reads the field.
+    fn read(mad: &Mad, bits: Bits) -> Self;
 
-    /// Writes it to its place, and nothing beside it.
-    fn write(self, mad: &mut Mad, place: Bits);
+    /// Writes the field, and no other bits.
+    fn write(self, mad: &mut Mad, bits: Bits);
 }
 
 macro_rules! fields {
@@ -118,15 +117,15 @@ macro_rules! fields {
             const WIDTH: u8 = $width;
 
             #[inline]
-            fn read(mad: &Mad, place: Bits) -> Self {
-                let $value = mad.bits(place);
+            fn read(mad: &Mad, bits: Bits) -> Self {
+                let $value = mad.bits(bits);
                 $read
             }
 
             #[inline]
-            fn write(self, mad: &mut Mad, place: Bits) {
+            fn write(self, mad: &mut Mad, bits: Bits) {
                 let $field = self;
-                mad.set_bits(place, $write);
+                mad.set_bits(bits, $write);
             }
         }
     )+};
@@ -142,69 +141,67 @@ fields! {
     Lid: 16 = value => Lid(value as u16), field => u64::from(field.0);
 }
 
-/// A table: the place is that of its first element, and the others follow without a gap.
+/// An array: the bits are those of its first element, and the others follow without a gap.
 impl<T: Field, const N: usize> Field for [T; N] {
     const WIDTH: u8 = T::WIDTH;
     const COUNT: usize = N * T::COUNT;
 
     #[inline]
-    fn read(mad: &Mad, place: Bits) -> Self {
-        std::array::from_fn(|index| T::read(mad, place.element(index)))
+    fn read(mad: &Mad, bits: Bits) -> Self {
+        std::array::from_fn(|index| T::read(mad, bits.element(index)))
     }
 
     #[inline]
-    fn write(self, mad: &mut Mad, place: Bits) {
+    fn write(self, mad: &mut Mad, bits: Bits) {
         for (index, element) in self.into_iter().enumerate() {
-            element.write(mad, place.element(index));
+            element.write(mad, bits.element(index));
         }
     }
 }
 
-/// Makes an attribute from the list of its fields: the struct, its id, and both directions.
+/// Generates an attribute from the list of its fields: the struct, its id, `decode` and `encode`.
 ///
 /// ```text
 /// attribute! {
 ///     /// SMInfo.
 ///     pub struct SmInfo = 0x0020 {
-///         /// GUID of the port that the subnet manager runs at.
-///         guid: Guid = bytes(0, 8),
-///         /// SMState.
-///         state: u8 = low(20),
+///         guid: Guid = bytes(0, 8), "GUID of the port of the subnet manager.";
+///         state: u8 = low(20), "SMState.";
 ///     }
 /// }
 /// ```
 macro_rules! attribute {
     ($(#[$about:meta])* pub struct $name:ident = $id:literal {
-        $($(#[$says:meta])* $field:ident: $type:ty = $place:expr,)+
+        $($field:ident: $type:ty = $bits:expr, $doc:literal;)+
     }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-        pub struct $name { $($(#[$says])* pub $field: $type,)+ }
+        pub struct $name { $(#[doc = $doc] pub $field: $type,)+ }
 
         impl $name {
-            /// Its AttributeID.
+            /// AttributeID.
             pub const ID: u16 = $id;
 
-            /// The fields' names, places, and how many times each stands there.
+            /// Name, location and number of elements of each field.
             #[cfg(test)]
             pub(in crate) const FIELDS: &[(&str, $crate::layout::Bits, usize)] =
                 &[$((
                     stringify!($field),
-                    $place,
+                    $bits,
                     <$type as $crate::layout::Field>::COUNT,
                 )),+];
 
-            /// Reads it from an answer.
+            /// Decodes the attribute of a response.
             #[inline]
             pub fn decode(mad: &$crate::Mad) -> Self {
                 use $crate::layout::{Field, checked};
-                $name { $($field: Field::read(mad, const { checked::<$type>($place) }),)+ }
+                $name { $($field: Field::read(mad, const { checked::<$type>($bits) }),)+ }
             }
 
-            /// Writes it to an answer: its own fields, and no bit beside them.
+            /// Encodes the attribute: its own fields, and no other bits.
             pub fn encode(&self, mad: &mut $crate::Mad) {
                 use $crate::layout::{Field, checked};
-                $(Field::write(self.$field, mad, const { checked::<$type>($place) });)+
+                $(Field::write(self.$field, mad, const { checked::<$type>($bits) });)+
             }
         }
     };
@@ -224,20 +221,20 @@ mod tests {
     use crate::port_info::{MellanoxExtendedPortInfo, PortInfo};
     use crate::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
 
-    /// What is checked of every attribute, by the bits of one MAD and of another.
+    /// The checks of every attribute, with the bits of one MAD and of another.
     trait Checked: Copy + PartialEq + std::fmt::Debug {
         const FIELDS: &'static [(&'static str, Bits, usize)];
         fn decode(mad: &Mad) -> Self;
         fn encode(&self, mad: &mut Mad);
 
-        /// Which bits of a MAD the fields take.
+        /// The bits of a MAD that the fields cover.
         fn mask() -> Mad {
             let mut mask = Mad([0; LEN]);
-            for &(name, place, count) in Self::FIELDS {
+            for &(name, bits, count) in Self::FIELDS {
                 for index in 0..count {
-                    let place = place.element(index);
-                    assert_eq!(mask.bits(place), 0, "{name} overlaps");
-                    mask.set_bits(place, u64::MAX);
+                    let bits = bits.element(index);
+                    assert_eq!(mask.bits(bits), 0, "{name} overlaps");
+                    mask.set_bits(bits, u64::MAX);
                 }
             }
             mask
@@ -272,14 +269,14 @@ mod tests {
             }
 
             #[test]
-            fn no_field_passes_the_end_of_its_attribute() {
+            fn fields_end_within_attribute() {
                 $(let end = <$name as Checked>::mask().0.iter().rposition(|&byte| byte != 0);
                 assert_eq!(end, Some(DATA + $last), stringify!($name));)+
             }
         };
     }
 
-    // With the last byte that each takes; for the subnet's the path begins behind byte 63.
+    // With the last byte of each; in subnet management the path follows byte 63.
     checked_attributes! {
         NodeInfo: 39, SwitchInfo: 19, PortInfo: 63, PKeyTable: 63, SmInfo: 20,
         Sample: 15, PortInfoExtended: 21, MellanoxExtendedPortInfo: 47,
@@ -294,21 +291,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read_and_nothing_else_is_written(
+        fn attribute_round_trip_keeps_other_bits(
             from in any_mad(), onto in any_mad(),
         ) {
             check_all(&from, &onto);
         }
 
         #[test]
-        fn bits_change_alone(
+        fn set_bits_keeps_other_bits(
             onto in any_mad(), first in 0u16..1400, width in 1u8..=57, value: u64,
         ) {
-            let place = bits(first, width);
+            let field = bits(first, width);
             let mut mad = onto.clone();
-            mad.set_bits(place, value);
-            prop_assert_eq!(mad.bits(place), value & place.most());
-            mad.set_bits(place, onto.bits(place));
+            mad.set_bits(field, value);
+            prop_assert_eq!(mad.bits(field), value & field.max());
+            mad.set_bits(field, onto.bits(field));
             prop_assert_eq!(mad, onto);
         }
     }
@@ -316,23 +313,17 @@ mod tests {
     attribute! {
         /// One field of each kind.
         pub struct Sample = 0x7fff {
-            /// Four bits.
-            upper: u8 = high(0),
-            /// Four bits.
-            lower: u8 = low(0),
-            /// One bit.
-            flag: bool = bits(8 + 2, 1),
-            /// Bits across bytes.
-            across: u32 = bits(8 + 4, 20),
-            /// A table of bits.
-            table: [u8; 3] = bits(4 * 8, 2),
-            /// Eight bytes.
-            guid: Guid = bytes(8, 8),
+            upper: u8 = high(0), "Four bits.";
+            lower: u8 = low(0), "Four bits.";
+            flag: bool = bits(8 + 2, 1), "One bit.";
+            across: u32 = bits(8 + 4, 20), "Bits across bytes.";
+            table: [u8; 3] = bits(4 * 8, 2), "An array of bits.";
+            guid: Guid = bytes(8, 8), "Eight bytes.";
         }
     }
 
     #[test]
-    fn bits_are_counted_from_the_highest() {
+    fn bit_0_is_the_most_significant() {
         let mut mad = Mad([0; LEN]);
         let sample = Sample {
             upper: 0xa,
@@ -350,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out() {
+    fn oversized_value_is_truncated() {
         let mut mad = Mad([0; LEN]);
         Sample { upper: 0xff, ..Sample::default() }.encode(&mut mad);
         assert_eq!(mad.data()[..2], [0xf0, 0]);

@@ -1,7 +1,29 @@
-//! The wire: management datagrams as bytes and as values.
+//! InfiniBand management datagrams (MADs) as bytes and as values, without I/O.
 //!
-//! A MAD is 256 bytes, big-endian (IBTA 1.4, chapter 13.4). Everything here is pure; whatever
-//! comes in is decoded by offset from a buffer of that size, so no answer can make a decoder fail.
+//! A [`Mad`] has 256 bytes, big-endian (IBTA 1.4, chapter 13.4). A [`Query`] generates requests; each attribute is a
+//! struct with `decode` and `encode`, generated from one table of its fields (see [`layout`]). Decoders read
+//! fixed offsets of a buffer of that size, so no response can make a decoder fail.
+//!
+//! The crate also has the base types of all others: [`Guid`], [`Lid`], [`Moment`], link rates and port states, and
+//! the table of port counters ([`counter::TABLE`]).
+//!
+//! ```
+//! use ib_mad::counter::Attribute;
+//! use ib_mad::pma::{self, AgentProfile, OptionalCounters};
+//! use ib_mad::{Counter, DATA, Mad, Moment, Reading};
+//!
+//! // The Get of PortCounters of port 1, and a response of the device.
+//! let request = Mad::get(&pma::counters(Attribute::PortCounters, 1), None, 7);
+//! let mut response = request.response();
+//! response.put_be(DATA + 4, 2, 42); // SymbolErrorCounter
+//!
+//! // A device without 64-bit counters: one attribute has all of them.
+//! let plan = pma::read_plan(&AgentProfile::default(), OptionalCounters::default());
+//! let mut reading = Reading::empty(Moment::default());
+//! plan[0].read(&response, &mut reading);
+//! assert_eq!(reading.get(Counter::SymbolErrors), Some(42));
+//! assert_eq!(reading.get(Counter::XmitWait), None, "not announced");
+//! ```
 
 pub mod class_port_info;
 pub mod clear;
@@ -12,6 +34,7 @@ pub mod extended_speeds;
 pub mod fec;
 pub mod ids;
 pub mod label;
+pub mod labels;
 pub mod layout;
 pub mod m_key;
 pub mod moment;
@@ -38,28 +61,28 @@ use m_key::MKey;
 /// The size of every MAD.
 pub const LEN: usize = 256;
 
-/// Where the attribute's data begins in the classes spoken here.
+/// Offset of the attribute's data in the supported classes.
 pub const DATA: usize = 64;
 
-/// How long the data of a subnet management attribute is; directed routes keep their path behind.
+/// Length of the data of a subnet management attribute; InitialPath follows it.
 const SMP_DATA_LEN: usize = 64;
 
-/// Where InitialPath begins, with a byte that no hop uses.
-const PATH: usize = DATA + SMP_DATA_LEN;
+/// Offset of InitialPath, whose first byte no hop uses.
+const INITIAL_PATH: usize = DATA + SMP_DATA_LEN;
 
-/// Where M_Key stands in an SMP (IBTA 1.4, 14.2.1).
+/// Offset of M_Key in an SMP (IBTA 1.4, 14.2.1).
 const M_KEY: usize = 24;
 
-/// Where PortSelect stands in each performance management attribute of a port.
+/// Offset of PortSelect in the performance management attributes of a port.
 const PORT_SELECT: usize = DATA + 1;
 
-/// The methods that matter to a reader of the fabric.
+/// Methods.
 pub mod method {
-    /// Asks for an attribute.
+    /// Get.
     pub const GET: u8 = 0x01;
-    /// Sets an attribute: here only ever counters, to zero, see [`clear`](super::clear).
+    /// Set; sent only to clear counters, see [`clear`](super::clear).
     pub const SET: u8 = 0x02;
-    /// Answers Get, and Set.
+    /// Response to Get and to Set.
     pub const GET_RESPONSE: u8 = 0x81;
 }
 
@@ -67,54 +90,40 @@ pub mod method {
 pub mod status {
     /// The direction bit that a directed-route SMP carries in its status.
     pub const DIRECTION: u16 = 0x8000;
-    /// Bit 0: too busy, ask again later.
+    /// Bit 0: busy, retry later.
     pub const BUSY: u16 = 0x0001;
-    /// Bit 1: ask elsewhere.
+    /// Bit 1: redirect required.
     pub const REDIRECT: u16 = 0x0002;
-    /// Bits 2 to 4, code 1: a base or class version that the agent does not speak.
+    /// Bits 2 to 4, code 1: unsupported base or class version.
     pub const UNSUPPORTED_VERSION: u16 = 1 << 2;
-    /// Code 2: a method that it does not know.
+    /// Code 2: unsupported method.
     pub const UNSUPPORTED_METHOD: u16 = 2 << 2;
-    /// Code 3: a method that it knows, but not for this attribute.
+    /// Code 3: unsupported combination of method and attribute.
     pub const UNSUPPORTED_ATTRIBUTE: u16 = 3 << 2;
-    /// Code 7: a field, or the attribute's modifier, with a value that cannot be.
+    /// Code 7: invalid value in a field or in the attribute modifier.
     pub const INVALID_FIELD: u16 = 7 << 2;
 
     /// Bits 2 to 4.
     const CODE: u16 = 7 << 2;
 
-    /// Whether the agent does not know the method, or not for this attribute.
+    /// Whether the agent does not support the method, or not for this attribute.
     pub fn is_unsupported(status: u16) -> bool {
         matches!(status & CODE, UNSUPPORTED_METHOD | UNSUPPORTED_ATTRIBUTE)
     }
 }
 
-/// A management class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Class {
-    /// Subnet management, routed by LID.
-    SubnetLid = 0x01,
-    /// Subnet management, by a directed route.
-    SubnetDirected = 0x81,
-    /// Performance management.
-    Performance = 0x04,
+labeled_enum! {
+    /// A management class; the discriminants are the codes.
+    #[repr(u8)]
+    pub enum Class {
+        SubnetDirected = 0x81, "smp_directed", "Subnet management, directed-route.";
+        SubnetLid = 0x01, "smp_lid", "Subnet management, LID-routed.";
+        Performance = 0x04, "perfmgt", "Performance management.";
+    }
 }
 
 impl Class {
-    /// All classes that are spoken.
-    pub const ALL: [Class; 3] = [Class::SubnetDirected, Class::SubnetLid, Class::Performance];
-
-    /// As metrics write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            Class::SubnetLid => "smp_lid",
-            Class::SubnetDirected => "smp_directed",
-            Class::Performance => "perfmgt",
-        }
-    }
-
-    /// Its place in [`Class::ALL`].
+    /// Index in [`Class::ALL`].
     pub fn index(self) -> usize {
         match self {
             Class::SubnetDirected => 0,
@@ -123,28 +132,29 @@ impl Class {
         }
     }
 
-    /// Whether it travels on QP0, virtual lane 15.
+    /// Whether the class uses QP0 and virtual lane 15.
     pub fn is_smp(self) -> bool {
         self != Class::Performance
     }
 }
 
-/// A directed route: the port to leave by at each hop, from our own port on.
+/// A directed route: the egress port of each hop, from the local port on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Path {
+pub struct DirectedRoute {
     hops: u8,
-    ports: [PortNumber; Path::MAX_HOPS + 1],
+    ports: [PortNumber; DirectedRoute::MAX_HOPS + 1],
 }
 
-impl Path {
-    /// The longest route that fits: byte 0 of its 64 is unused.
+impl DirectedRoute {
+    /// The longest route: byte 0 of the 64 is unused.
     pub const MAX_HOPS: usize = 63;
 
-    /// The route to ourselves.
-    pub const HERE: Path = Path { hops: 0, ports: [0; Path::MAX_HOPS + 1] };
+    /// The empty route, to the local node.
+    pub const LOCAL: DirectedRoute =
+        DirectedRoute { hops: 0, ports: [0; DirectedRoute::MAX_HOPS + 1] };
 
-    /// This route and one hop more; `None` when it is full.
-    pub fn then(mut self, port: PortNumber) -> Option<Path> {
+    /// This route extended by one hop; `None` if it is full.
+    pub fn then(mut self, port: PortNumber) -> Option<DirectedRoute> {
         let hop = usize::from(self.hops) + 1;
         *self.ports.get_mut(hop)? = port;
         self.hops += 1;
@@ -157,18 +167,18 @@ impl Path {
     }
 }
 
-impl fmt::Debug for Path {
-    /// As infiniband-diags write it: `0,1,5`.
+impl fmt::Debug for DirectedRoute {
+    /// As infiniband-diags print it: `0,1,5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("0")?;
         self.ports[1..=usize::from(self.hops)].iter().try_for_each(|port| write!(f, ",{port}"))
     }
 }
 
-/// What one request asks for, apart from whom.
+/// A request apart from its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// A subnet management attribute; otherwise a performance management one.
+    /// Subnet management if true, else performance management.
     pub subnet: bool,
     /// AttributeID.
     pub attribute: u16,
@@ -176,21 +186,21 @@ pub struct Query {
     pub modifier: u32,
     /// PortSelect of a performance management attribute.
     pub port_select: PortNumber,
-    /// The counters to set to zero, instead of asking for anything. This is the only Set of the
-    /// program: nothing makes one without `--fabric.clear-saturated`, and no other can be said.
+    /// Counters to clear: makes the request a Set. This is the only Set of the program, sent only with
+    /// `--fabric.clear-saturated`.
     pub clear: Option<Clear>,
-    /// The M_Key that a subnet management attribute is asked with.
+    /// M_Key of a subnet management request.
     pub m_key: MKey,
 }
 
-/// A MAD's bytes.
+/// The bytes of a MAD.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Mad(pub [u8; LEN]);
 
 impl Mad {
-    /// The request that a query makes: a [`Mad::get`], but for the one that clears counters.
-    pub fn request(query: &Query, path: Option<&Path>, transaction: u32) -> Mad {
-        let mut mad = Mad::get(query, path, transaction);
+    /// The request of a query: a [`Mad::get`], or the Set that clears counters.
+    pub fn request(query: &Query, route: Option<&DirectedRoute>, transaction_id: u32) -> Mad {
+        let mut mad = Mad::get(query, route, transaction_id);
         if let Some(clear) = query.clear {
             mad.0[3] = method::SET;
             clear.encode(&mut mad);
@@ -198,23 +208,23 @@ impl Mad {
         mad
     }
 
-    /// The Get for a query, with the low 32 bits of its transaction id; the kernel sets the high
-    /// ones. With a path it travels as a directed-route SMP.
-    pub fn get(query: &Query, path: Option<&Path>, transaction: u32) -> Mad {
+    /// The Get of a query, with the low 32 bits of its transaction id; the kernel sets the high ones. With
+    /// a route it is a directed-route SMP.
+    pub fn get(query: &Query, route: Option<&DirectedRoute>, transaction_id: u32) -> Mad {
         let mut mad = Mad([0; LEN]);
         let bytes = &mut mad.0;
-        let class = query.class(path.is_some());
+        let class = query.class(route.is_some());
         bytes[0] = 1; // BaseVersion
         bytes[1] = class as u8;
         bytes[2] = 1; // ClassVersion
         bytes[3] = method::GET;
-        bytes[12..16].copy_from_slice(&transaction.to_be_bytes());
+        bytes[12..16].copy_from_slice(&transaction_id.to_be_bytes());
         bytes[16..18].copy_from_slice(&query.attribute.to_be_bytes());
         bytes[20..24].copy_from_slice(&query.modifier.to_be_bytes());
-        if let Some(path) = path {
-            bytes[7] = path.hops;
+        if let Some(route) = route {
+            bytes[7] = route.hops;
             bytes[32..36].fill(0xff); // DrSLID and DrDLID: directed all the way
-            bytes[PATH..PATH + path.ports.len()].copy_from_slice(&path.ports);
+            bytes[INITIAL_PATH..INITIAL_PATH + route.ports.len()].copy_from_slice(&route.ports);
         }
         if query.subnet {
             bytes[M_KEY..M_KEY + 8].copy_from_slice(&query.m_key.0.to_be_bytes());
@@ -224,29 +234,28 @@ impl Mad {
         mad
     }
 
-    /// The answer to this request as its sender will see it, with no data yet: it went well, and
-    /// apart from that it is the request's own header.
+    /// The successful response to this request as its sender receives it, without data: the header of the
+    /// request with the response's method and status.
     ///
-    /// A directed route has the direction bit then, and its hop pointer has counted back to 0, with
-    /// which the sender's own port takes it (IBTA 1.4, 14.2.2.4; kernel: `smi_handle_dr_smp_recv`
-    /// of drivers/infiniband/core/smi.c). A performance management agent
-    /// says again which port it speaks of.
+    /// With a directed route the direction bit is set and the hop pointer is back at 0, with which the
+    /// sender's own port accepts it (IBTA 1.4, 14.2.2.4; kernel: `smi_handle_dr_smp_recv` of
+    /// drivers/infiniband/core/smi.c). A performance management agent repeats PortSelect.
     #[must_use]
-    pub fn answer(&self) -> Mad {
-        let mut answer = self.clone();
-        answer.0[3] = method::GET_RESPONSE;
+    pub fn response(&self) -> Mad {
+        let mut response = self.clone();
+        response.0[3] = method::GET_RESPONSE;
         let data = if self.is_smp() { SMP_DATA_LEN } else { LEN - DATA };
-        answer.0[DATA..DATA + data].fill(0);
-        answer.put_be(4, 2, if self.is_directed() { status::DIRECTION.into() } else { 0 });
+        response.0[DATA..DATA + data].fill(0);
+        response.put_be(4, 2, if self.is_directed() { status::DIRECTION.into() } else { 0 });
         if self.is_directed() {
-            answer.0[6] = 0;
+            response.0[6] = 0;
         } else if !self.is_smp() {
-            answer.0[PORT_SELECT] = self.port_select();
+            response.0[PORT_SELECT] = self.port_select();
         }
-        answer
+        response
     }
 
-    /// Sets the status, but not the direction bit that directed routes keep there.
+    /// Sets the status; the direction bit of directed routes keeps its value.
     pub fn set_status(&mut self, status: u16) {
         let direction = self.u16(4) & status::DIRECTION;
         self.put_be(4, 2, (direction | status & !status::DIRECTION).into());
@@ -272,35 +281,35 @@ impl Mad {
         self.be(offset, 8)
     }
 
-    // Offsets are constants of this module's own, all of them below LEN.
+    // Offsets are constants of this crate, all of them below LEN.
     #[inline]
     fn be(&self, offset: usize, bytes: usize) -> u64 {
         self.0[offset..offset + bytes].iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
     }
 
-    /// Writes the low bytes of a value from an offset on, the highest first.
+    /// Writes the low `bytes` bytes of a value at an offset, big-endian.
     pub fn put_be(&mut self, offset: usize, bytes: usize, value: u64) {
         for (below, byte) in self.0[offset..offset + bytes].iter_mut().rev().enumerate() {
             *byte = (value >> (8 * below)) as u8;
         }
     }
 
-    /// The management class, as the wire says it.
+    /// MgmtClass.
     pub fn class(&self) -> u8 {
         self.u8(1)
     }
 
-    /// Whether its class is subnet management, by either way.
+    /// Whether the class is subnet management, LID-routed or directed-route.
     pub fn is_smp(&self) -> bool {
         self.is_directed() || self.class() == Class::SubnetLid as u8
     }
 
-    /// Whether it travels by a directed route.
+    /// Whether it is a directed-route SMP.
     pub fn is_directed(&self) -> bool {
         self.class() == Class::SubnetDirected as u8
     }
 
-    /// The version of the base and of the class; a 1 each in all classes that are spoken here.
+    /// BaseVersion and ClassVersion; both are 1 in all supported classes.
     pub fn versions(&self) -> [u8; 2] {
         [self.u8(0), self.u8(2)]
     }
@@ -310,31 +319,30 @@ impl Mad {
         self.u8(3)
     }
 
-    /// The status, without the direction bit that directed routes keep there; 0 is success.
+    /// The status without the direction bit of directed routes; 0 is success.
     pub fn status(&self) -> u16 {
         self.u16(4) & !status::DIRECTION
     }
 
-    /// The low half of the transaction id, which is the part that comes back as it was sent.
-    pub fn transaction(&self) -> u32 {
+    /// The low 32 bits of the transaction id, which a response returns unchanged.
+    pub fn transaction_id(&self) -> u32 {
         self.u32(12)
     }
 
-    /// The attribute's id.
+    /// AttributeID.
     pub fn attribute(&self) -> u16 {
         self.u16(16)
     }
 
-    /// The attribute's modifier.
+    /// AttributeModifier.
     pub fn modifier(&self) -> u32 {
         self.u32(20)
     }
 
-    /// The directed route that it took or is to take: the port to leave by at each hop. A route
-    /// that says to be longer than one can be has as many as there is room for.
-    pub fn path_ports(&self) -> &[PortNumber] {
-        let hops = usize::from(self.u8(7)).min(Path::MAX_HOPS);
-        &self.0[PATH + 1..=PATH + hops]
+    /// The egress port of each hop of the directed route. A hop count above the maximum is truncated.
+    pub fn route_ports(&self) -> &[PortNumber] {
+        let hops = usize::from(self.u8(7)).min(DirectedRoute::MAX_HOPS);
+        &self.0[INITIAL_PATH + 1..=INITIAL_PATH + hops]
     }
 
     /// M_Key of a subnet management MAD; none in other classes.
@@ -342,8 +350,7 @@ impl Mad {
         if self.is_smp() { MKey(self.u64(M_KEY)) } else { MKey::NONE }
     }
 
-    /// The same without its M_Key, and without the one that PortInfo tells to who knows it: to be
-    /// shown to others.
+    /// The same without its M_Key and without the M_Key in PortInfo, for output to files.
     #[must_use]
     pub fn without_m_key(&self) -> Mad {
         let mut mad = self.clone();
@@ -366,7 +373,7 @@ impl Mad {
         &self.0[DATA..]
     }
 
-    /// The attribute's data, to be written.
+    /// The attribute's data, mutable.
     pub fn data_mut(&mut self) -> &mut [u8] {
         &mut self.0[DATA..]
     }
@@ -378,7 +385,7 @@ impl fmt::Debug for Mad {
             .field("class", &self.class())
             .field("method", &self.method())
             .field("status", &self.status())
-            .field("transaction", &self.transaction())
+            .field("transaction", &self.transaction_id())
             .field("attribute", &self.attribute())
             .field("modifier", &self.modifier())
             .finish_non_exhaustive()
@@ -386,13 +393,13 @@ impl fmt::Debug for Mad {
 }
 
 impl Query {
-    /// The same, asked with a key.
+    /// The same query with an M_Key.
     #[must_use]
     pub fn with_m_key(self, m_key: MKey) -> Self {
         Query { m_key, ..self }
     }
 
-    /// The class it travels in.
+    /// The management class of the request.
     pub fn class(&self, directed: bool) -> Class {
         match (self.subnet, directed) {
             (true, true) => Class::SubnetDirected,
@@ -401,21 +408,20 @@ impl Query {
         }
     }
 
-    /// Whether it is about something that an agent need not have, and is asked in passing. Agents are
-    /// to refuse what they do not have, but not all do (ibsim says nothing): their silence to this
-    /// says nothing of the node, and it is not worth a second try.
-    pub fn may_go_unanswered(&self) -> bool {
-        let passing: &[u16] = if self.subnet {
+    /// Whether the attribute is optional. Agents must refuse what they do not support, but not all do (ibsim
+    /// sends no response): a timeout of such a query says nothing about the node and is not retried.
+    pub fn is_optional(&self) -> bool {
+        let optional: &[u16] = if self.subnet {
             &[extended_speeds::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]
         } else {
             &[pma::PortSamplesControl::ID]
         };
-        passing.contains(&self.attribute)
+        optional.contains(&self.attribute)
     }
 
-    /// Whether a MAD is an answer to it, whatever its status says. A redirect answers with
-    /// ClassPortInfo instead of what was asked (IBTA 1.4, 13.5.1.1).
-    pub fn is_answered_by(&self, mad: &Mad, directed: bool) -> bool {
+    /// Whether a MAD is a response to this query, with any status. A redirect returns ClassPortInfo instead
+    /// of the requested attribute (IBTA 1.4, 13.5.1.1).
+    pub fn matches_response(&self, mad: &Mad, directed: bool) -> bool {
         let redirect =
             mad.status() & status::REDIRECT != 0 && mad.attribute() == class_port_info::ID;
         mad.method() == method::GET_RESPONSE
@@ -429,32 +435,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directed_get_has_its_path_where_switches_look_for_it() {
-        let path = Path::HERE.then(1).unwrap().then(7).unwrap();
-        let mad = Mad::get(&smp::port_info(3), Some(&path), 0xdead_beef);
+    fn directed_get_encodes_initial_path() {
+        let route = DirectedRoute::LOCAL.then(1).unwrap().then(7).unwrap();
+        let mad = Mad::get(&smp::port_info(3), Some(&route), 0xdead_beef);
         assert_eq!(mad.0[..4], [1, 0x81, 1, 0x01]);
         assert_eq!((mad.u8(6), mad.u8(7)), (0, 2), "hop pointer and count");
-        assert_eq!(mad.transaction(), 0xdead_beef);
+        assert_eq!(mad.transaction_id(), 0xdead_beef);
         assert_eq!((mad.attribute(), mad.modifier()), (0x15, 3));
         assert_eq!(mad.u32(32), 0xffff_ffff);
         assert_eq!(mad.0[128..132], [0, 1, 7, 0]);
-        assert_eq!(format!("{path:?}"), "0,1,7");
+        assert_eq!(format!("{route:?}"), "0,1,7");
     }
 
     #[test]
-    fn an_m_key_stands_in_subnet_management_alone_and_is_left_out_of_what_is_shown() {
+    fn m_key_is_only_in_smps_and_can_be_redacted() {
         let key = MKey(0x0102_0304_0506_0708);
-        for path in [None, Some(Path::HERE)] {
-            let mut mad = Mad::get(&smp::port_info(1).with_m_key(key), path.as_ref(), 1);
+        for route in [None, Some(DirectedRoute::LOCAL)] {
+            let mut mad = Mad::get(&smp::port_info(1).with_m_key(key), route.as_ref(), 1);
             assert_eq!(mad.0[24..32], [1, 2, 3, 4, 5, 6, 7, 8]);
             assert_eq!(mad.m_key(), key);
             // PortInfo begins with the key.
             mad.put_be(DATA, 8, key.0);
             mad.put_be(DATA + 8, 8, 0xfe80 << 48);
-            let shown = mad.without_m_key();
-            assert_eq!((shown.m_key(), shown.u64(DATA)), (MKey::NONE, 0));
-            assert_eq!(shown.0[DATA + 8..], mad.0[DATA + 8..]);
-            assert_eq!(shown.0[..24], mad.0[..24]);
+            let redacted = mad.without_m_key();
+            assert_eq!((redacted.m_key(), redacted.u64(DATA)), (MKey::NONE, 0));
+            assert_eq!(redacted.0[DATA + 8..], mad.0[DATA + 8..]);
+            assert_eq!(redacted.0[..24], mad.0[..24]);
         }
         let mad = Mad::get(&pma::class_port_info().with_m_key(key), None, 1);
         assert_eq!((mad.0[24..32].to_vec(), mad.m_key()), (vec![0; 8], MKey::NONE));
@@ -463,69 +469,69 @@ mod tests {
     }
 
     #[test]
-    fn a_path_ends_at_63_hops() {
-        let mut path = Path::HERE;
-        for _ in 0..Path::MAX_HOPS {
-            path = path.then(1).unwrap();
+    fn directed_route_is_limited_to_63_hops() {
+        let mut route = DirectedRoute::LOCAL;
+        for _ in 0..DirectedRoute::MAX_HOPS {
+            route = route.then(1).unwrap();
         }
-        assert_eq!(path.hops(), 63);
-        assert_eq!(path.then(1), None);
+        assert_eq!(route.hops(), 63);
+        assert_eq!(route.then(1), None);
     }
 
     #[test]
-    fn a_performance_get_selects_its_port() {
+    fn performance_get_sets_port_select() {
         let mad = Mad::get(&pma::class_port_info(), None, 1);
         assert_eq!(mad.0[..4], [1, 0x04, 1, 0x01]);
-        let query = pma::counters(crate::counter::Attribute::PortCountersExtended, 36);
+        let query = pma::counters(counter::Attribute::PortCountersExtended, 36);
         let mad = Mad::get(&query, None, 1);
         assert_eq!((mad.attribute(), mad.u8(65)), (0x1d, 36));
     }
 
     #[test]
-    fn an_answer_by_directed_route_has_come_back() {
-        let path = Path::HERE.then(1).unwrap().then(7).unwrap();
-        let mut request = Mad::get(&smp::port_info(3), Some(&path), 0xdead_beef);
+    fn directed_response_has_direction_bit() {
+        let route = DirectedRoute::LOCAL.then(1).unwrap().then(7).unwrap();
+        let mut request = Mad::get(&smp::port_info(3), Some(&route), 0xdead_beef);
         request.0[6] = 2;
         request.0[100] = 0x55;
-        let mut answer = request.answer();
-        assert_eq!(answer.0[..8], [1, 0x81, 1, 0x81, 0x80, 0, 0, 2]);
-        assert_eq!((answer.transaction(), answer.status()), (0xdead_beef, 0));
-        assert_eq!(answer.data()[..64], [0; 64], "what the sender left there");
-        assert_eq!(answer.path_ports(), [1, 7]);
-        assert!(smp::port_info(3).is_answered_by(&answer, true));
-        answer.set_status(status::UNSUPPORTED_ATTRIBUTE);
-        assert_eq!(answer.0[4..6], [0x80, 0x0c]);
-        answer.set_status(0xffff);
-        answer.set_status(0);
-        assert_eq!(answer.0[4..6], [0x80, 0], "it stays on its way back");
+        let mut response = request.response();
+        assert_eq!(response.0[..8], [1, 0x81, 1, 0x81, 0x80, 0, 0, 2]);
+        assert_eq!((response.transaction_id(), response.status()), (0xdead_beef, 0));
+        assert_eq!(response.data()[..64], [0; 64], "the request's data is gone");
+        assert_eq!(response.route_ports(), [1, 7]);
+        assert!(smp::port_info(3).matches_response(&response, true));
+        response.set_status(status::UNSUPPORTED_ATTRIBUTE);
+        assert_eq!(response.0[4..6], [0x80, 0x0c]);
+        response.set_status(0xffff);
+        response.set_status(0);
+        assert_eq!(response.0[4..6], [0x80, 0], "the direction bit is kept");
     }
 
     #[test]
-    fn an_answer_by_lid_has_no_direction() {
-        let answer = Mad::get(&smp::port_info(3), None, 1).answer();
-        assert_eq!(answer.0[..8], [1, 0x01, 1, 0x81, 0, 0, 0, 0]);
+    fn lid_routed_response_has_no_direction_bit() {
+        let response = Mad::get(&smp::port_info(3), None, 1).response();
+        assert_eq!(response.0[..8], [1, 0x01, 1, 0x81, 0, 0, 0, 0]);
         let mut request = Mad::get(&pma::class_port_info(), None, 1);
         request.0[DATA..].fill(0x99);
-        let mut answer = request.answer();
-        assert_eq!(answer.port_select(), 0x99);
-        assert!(answer.data().iter().enumerate().all(|(at, byte)| at == 1 || *byte == 0));
-        answer.set_status(status::INVALID_FIELD | status::DIRECTION);
-        assert_eq!(answer.u16(4), 0x001c, "nothing has a direction here");
-        assert_eq!((answer.versions(), answer.is_smp()), ([1, 1], false));
+        let mut response = request.response();
+        assert_eq!(response.port_select(), 0x99);
+        assert!(response.data().iter().enumerate().all(|(at, byte)| at == 1 || *byte == 0));
+        response.set_status(status::INVALID_FIELD | status::DIRECTION);
+        assert_eq!(response.u16(4), 0x001c, "no direction bit");
+        assert_eq!((response.versions(), response.is_smp()), ([1, 1], false));
     }
 
     #[test]
-    fn a_path_that_says_to_be_too_long_is_cut() {
-        let mut mad = Mad::get(&smp::node_info(), Some(&Path::HERE), 1);
-        assert_eq!(mad.path_ports(), [0; 0]);
+    fn oversized_hop_count_is_truncated() {
+        let mut mad = Mad::get(&smp::node_info(), Some(&DirectedRoute::LOCAL), 1);
+        assert_eq!(mad.route_ports(), [0; 0]);
         for (hops, length) in [(1, 1), (63, 63), (64, 63), (255, 63)] {
             mad.0[7] = hops;
-            assert_eq!(mad.path_ports().len(), length, "{hops}");
+            assert_eq!(mad.route_ports().len(), length, "{hops}");
         }
     }
 
     #[test]
-    fn statuses_are_those_of_the_specification() {
+    fn mad_status_codes_match_specification() {
         for (status, value, unsupported) in [
             (status::UNSUPPORTED_VERSION, 0x04, false),
             (status::UNSUPPORTED_METHOD, 0x08, true),
@@ -538,18 +544,18 @@ mod tests {
     }
 
     #[test]
-    fn only_a_response_to_the_same_question_is_an_answer() {
+    fn response_must_match_request() {
         let query = smp::port_info(3);
-        let mut answer = Mad::get(&query, None, 1);
-        assert!(!query.is_answered_by(&answer, false), "our own request");
-        answer.0[3] = method::GET_RESPONSE;
-        assert!(query.is_answered_by(&answer, false));
-        assert!(!query.is_answered_by(&answer, true), "another class");
-        assert!(!smp::port_info(4).is_answered_by(&answer, false), "another modifier");
-        assert!(!smp::node_info().is_answered_by(&answer, false), "another attribute");
-        answer.0[17] = class_port_info::ID as u8;
-        assert!(!query.is_answered_by(&answer, false));
-        answer.0[5] = status::REDIRECT as u8;
-        assert!(query.is_answered_by(&answer, false), "a redirect");
+        let mut response = Mad::get(&query, None, 1);
+        assert!(!query.matches_response(&response, false), "our own request");
+        response.0[3] = method::GET_RESPONSE;
+        assert!(query.matches_response(&response, false));
+        assert!(!query.matches_response(&response, true), "another class");
+        assert!(!smp::port_info(4).matches_response(&response, false), "another modifier");
+        assert!(!smp::node_info().matches_response(&response, false), "another attribute");
+        response.0[17] = class_port_info::ID as u8;
+        assert!(!query.matches_response(&response, false));
+        response.0[5] = status::REDIRECT as u8;
+        assert!(query.matches_response(&response, false), "a redirect");
     }
 }

@@ -1,37 +1,32 @@
-//! Time as a value: judgements take moments, they never read a clock.
+//! Time as a value: evaluations take moments and never read a clock.
 
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::{Duration, SystemTime};
 
-/// A moment on a clock that never goes back, in nanoseconds since that clock began.
+/// A moment of a monotonic clock, in nanoseconds since the clock started.
 ///
-/// Deadlines and rates need a clock that NTP cannot turn back; what people read needs the wall's.
-/// An [`Anchor`] joins the two. In the simulator the clock is virtual.
+/// Deadlines and rates need a clock that NTP cannot set; output needs wall-clock time. An [`Anchor`] converts
+/// between them. In the simulator the clock is virtual.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(pub u64);
 
 impl Moment {
-    /// The end of time: the deadline of what is not waited for.
+    /// The latest moment: no deadline.
     pub const NEVER: Moment = Moment(u64::MAX);
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// Time since `earlier`; zero if that is later.
     pub fn since(self, earlier: Moment) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
-}
 
-impl Moment {
-    /// So much earlier, or the beginning of the clock.
+    /// The moment this much earlier, at the earliest the start of the clock.
     #[must_use]
     pub fn before(self, earlier: Duration) -> Moment {
         Moment(self.0.saturating_sub(u64::try_from(earlier.as_nanos()).unwrap_or(u64::MAX)))
     }
-}
 
-impl Moment {
-    /// Whole seconds since the clock began: what is kept of many ports for long, and need not be known
-    /// more exactly. They go round in 136 years.
+    /// Whole seconds since the clock started: a compact form for many ports. It wraps after 136 years.
     pub fn whole_seconds(self) -> u32 {
         (self.0 / 1_000_000_000) as u32
     }
@@ -59,20 +54,20 @@ impl fmt::Debug for Moment {
     }
 }
 
-/// The same instant on both clocks: turns moments near it into times of day.
+/// The same instant on both clocks: converts moments to wall-clock time.
 ///
-/// Taken anew for each sweep, so that an adjustment of the wall clock (10 ppm of drift are 26 s in
-/// a month) never makes readings disagree with the time of day by more than one sweep's worth.
+/// Taken for each sweep, so that adjustments of the wall clock (10 ppm of drift are 26 s in a month) never
+/// displace a reading by more than those of one sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
-    /// The instant on the exporter's own clock.
+    /// The instant on the monotonic clock.
     pub moment: Moment,
-    /// The same instant on the wall.
+    /// The same instant on the wall clock.
     pub wall: SystemTime,
 }
 
 impl Anchor {
-    /// The time of day of a moment.
+    /// Wall-clock time of a moment.
     pub fn wall_of(&self, moment: Moment) -> SystemTime {
         if moment >= self.moment {
             self.wall + moment.since(self.moment)
@@ -81,7 +76,7 @@ impl Anchor {
         }
     }
 
-    /// The time of day of a moment in seconds since 1970, as metrics carry it.
+    /// Unix time of a moment in seconds, as in metrics.
     pub fn unix_seconds_of(&self, moment: Moment) -> f64 {
         self.wall_of(moment)
             .duration_since(SystemTime::UNIX_EPOCH)
@@ -94,17 +89,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_anchor_tells_the_time_of_day_on_both_sides_of_it() {
+    fn anchor_converts_earlier_and_later_moments() {
         let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
         let anchor = Anchor { moment: Moment(5_000_000_000), wall };
         for (moment, seconds) in [(5, 1_000.0), (7, 1_002.0), (4, 999.0)] {
-            let told = anchor.unix_seconds_of(Moment(moment * 1_000_000_000));
-            assert!((told - seconds).abs() < 1e-9, "{told}");
+            let unix = anchor.unix_seconds_of(Moment(moment * 1_000_000_000));
+            assert!((unix - seconds).abs() < 1e-9, "{unix}");
         }
     }
 
     #[test]
-    fn the_end_of_time_stays_there() {
+    fn never_plus_duration_is_never() {
         assert_eq!(Moment::NEVER + Duration::from_secs(1), Moment::NEVER);
         assert_eq!(Moment(1) - Moment(2), Duration::ZERO);
     }

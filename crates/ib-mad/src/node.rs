@@ -1,92 +1,76 @@
 //! What a node says of itself.
 
 use crate::ids::{Guid, PortNumber};
+use crate::labeled_enum;
 use crate::port_state::SpeedFields;
 
-/// What a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NodeKind {
-    /// A channel adapter: a host's.
-    Ca,
-    /// A switch.
-    Switch,
-    /// A router to another subnet.
-    Router,
-    /// A switch's in-network computing unit (SHARP): shows as a CA on an internal port, and need
-    /// not answer for counters.
-    AggregationNode,
-}
-
-impl NodeKind {
-    /// As metrics write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            NodeKind::Ca => "ca",
-            NodeKind::Switch => "switch",
-            NodeKind::Router => "router",
-            NodeKind::AggregationNode => "aggregation_node",
-        }
+labeled_enum! {
+    /// Kind of a node.
+    pub enum NodeKind {
+        Ca, "ca", "A channel adapter of a host.";
+        Switch, "switch", "A switch.";
+        Router, "router", "A router to another subnet.";
+        AggregationNode, "aggregation_node",
+            "In-network computing unit of a switch (SHARP): appears as a CA on an internal port.";
     }
 }
 
-/// What a device told of itself and does not change while it lives.
+/// Properties of a node that do not change while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeIdentity {
-    /// NodeGUID: names the node in every metric.
+    /// NodeGUID: identifies the node in metrics.
     pub guid: Guid,
-    /// SystemImageGUID: the same for the nodes of one chassis or one card.
+    /// SystemImageGUID: shared by the nodes of one chassis or card.
     pub system_guid: Guid,
-    /// What it is.
+    /// Kind.
     pub kind: NodeKind,
-    /// The description it tells, made readable.
+    /// NodeDescription as printable text.
     pub description: String,
-    /// The vendor's 24-bit id.
+    /// VendorID, 24 bits.
     pub vendor_id: u32,
-    /// The vendor's id of the device.
+    /// DeviceID.
     pub device_id: u16,
-    /// How many physical ports it has.
+    /// Number of physical ports.
     pub port_count: u8,
-    /// A switch whose port 0 is a full endpoint, with counters of its own.
+    /// EnhancedPort0: port 0 of the switch is an endpoint with counters of its own.
     pub enhanced_port0: bool,
-    /// Which speed fields of a switch's ports mean something.
+    /// Valid speed fields of a switch's ports.
     pub speed_fields: SpeedFields,
-    /// Its ports tell which error correction they run with (PortInfoExtended).
-    pub tells_fec: bool,
+    /// Its ports support PortInfoExtended, which reports the FEC mode.
+    pub reports_fec: bool,
 }
 
 impl NodeIdentity {
-    /// The number of its first port: a switch has a port 0.
+    /// Number of the first port: a switch has a port 0.
     pub fn first_port(&self) -> PortNumber {
         u8::from(self.kind != NodeKind::Switch)
     }
 }
 
-/// What a switch port is for, as Mellanox's ExtPortInfo (0xFF90) says.
+/// Role of a switch port, from Mellanox ExtendedPortInfo (0xFF90).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortRole {
-    /// A cable is plugged in here.
+    /// External port.
     Cable,
     /// Connects the ASICs of one multi-plane (XDR) switch: FNM.
     Fnm,
-    /// Leads to the router inside the switch.
+    /// Leads to the internal router.
     Router,
-    /// Another internal port: to an aggregation node, an Ethernet gateway, or of a type that is not
-    /// known.
+    /// Another internal port: to an aggregation node, an Ethernet gateway, or of an unknown type.
     Other,
 }
 
 impl PortRole {
-    /// Whether its link is no cable that a technician could replace.
+    /// Whether its link is internal: no cable that a technician could replace.
     pub fn is_internal(self) -> bool {
         matches!(self, PortRole::Fnm | PortRole::Router)
     }
 }
 
-/// Makes readable text of the bytes that a device tells as its description.
+/// Converts the bytes of a NodeDescription to printable text.
 ///
-/// They are 64 at most, end at the first NUL or not at all, need not be UTF-8, and whoever has
-/// root on a host chooses them: control characters are replaced here once, so that neither a log
-/// nor a terminal nor a page meets one.
+/// They are at most 64 bytes, end at the first NUL if there is one, need not be UTF-8, and any root user of a
+/// host can set them: control characters are replaced here, before they reach a log, a terminal or a page.
 pub fn readable_description(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end])
@@ -101,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptions_are_hostile() {
+    fn node_description_is_sanitized() {
         for (bytes, text) in [
             (&b"MF0;leaf-1:MQM9700/U1\0junk"[..], "MF0;leaf-1:MQM9700/U1"),
             (b"host-1 mlx5_0  ", "host-1 mlx5_0"),

@@ -1,14 +1,14 @@
-//! P_Keys: the partitions that general management travels in (IBTA 1.4, 10.9).
+//! P_Keys: the partitions of general management packets (IBTA 1.4, 10.9).
 //!
-//! The low 15 bits name the partition, bit 15 says full member. Two limited members of a partition
-//! do not hear each other: the receiver drops the packet and counts a P_Key violation.
+//! The low 15 bits name the partition, bit 15 marks a full member. Two limited members of a partition
+//! cannot communicate: the receiver drops the packet and counts a P_Key violation.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// A P_Key that names a partition.
+/// A valid P_Key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct PKey(u16);
@@ -17,42 +17,38 @@ pub struct PKey(u16);
 const FULL: u16 = 0x8000;
 
 impl PKey {
-    /// The P_Key of these bits; `None` where they name no partition, as an empty place of a table
-    /// does.
+    /// The P_Key with these bits; `None` for an invalid one, such as an empty table entry.
     pub fn new(bits: u16) -> Option<PKey> {
         (bits & !FULL != 0).then_some(PKey(bits))
     }
 
-    /// As it stands in tables and headers.
+    /// The 16 bits of tables and headers.
     pub fn bits(self) -> u16 {
         self.0
     }
 
-    /// Whether it says full member.
+    /// Whether it marks a full member.
     pub fn is_full(self) -> bool {
         self.0 & FULL != 0
     }
 
-    /// Whether both name one partition, whatever the membership.
+    /// Whether both name the same partition, regardless of membership.
     pub fn same_partition(self, other: PKey) -> bool {
         (self.0 ^ other.0) & !FULL == 0
     }
 
-    /// The place in a port's table of the key to send with for this one: the very same one, else a
-    /// full, else a limited member of its partition. The table is read no further than needed, for
-    /// each of its places may cost a command to the firmware.
-    pub fn place_in<T: Copy>(
-        self,
-        table: impl IntoIterator<Item = (T, PKey)>,
-    ) -> Option<(T, PKey)> {
+    /// The index in a port's table of the key to send with: the same key, else a full member, else a
+    /// limited member of its partition. The table is read no further than needed, because each entry may
+    /// cost a firmware command.
+    pub fn find_in<T: Copy>(self, table: impl IntoIterator<Item = (T, PKey)>) -> Option<(T, PKey)> {
         let mut best: Option<(T, PKey)> = None;
-        for (place, key) in table {
+        for (index, key) in table {
             if key == self {
-                return Some((place, key));
+                return Some((index, key));
             }
             let is_better = best.is_none_or(|(_, known)| key.is_full() && !known.is_full());
             if key.same_partition(self) && is_better {
-                best = Some((place, key));
+                best = Some((index, key));
             }
         }
         best
@@ -74,7 +70,7 @@ impl fmt::Debug for PKey {
 impl FromStr for PKey {
     type Err = String;
 
-    /// Hexadecimal with `0x`, as sysfs and partitions.conf write it: without, 8001 could be either.
+    /// Parses hexadecimal digits with `0x`, as in sysfs and partitions.conf: without it, 8001 is ambiguous.
     fn from_str(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         digits
@@ -102,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_p_key_is_written_with_0x() {
+    fn p_key_parses_only_with_0x() {
         for (text, bits) in [("0x8001", 0x8001), ("0xffff", 0xffff), ("0X1", 1), ("0x7FFF", 0x7fff)]
         {
             assert_eq!(key(text).bits(), bits, "{text}");
@@ -115,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_that_of_the_key_or_of_a_member_of_its_partition() {
+    fn p_key_lookup_prefers_exact_then_full_member() {
         let table =
             |keys: &[&str]| keys.iter().map(|text| key(text)).enumerate().collect::<Vec<_>>();
         for (keys, wanted, place) in [
@@ -127,7 +123,7 @@ mod tests {
             (vec!["0xffff"], "0x8001", None),
             (vec![], "0xffff", None),
         ] {
-            let found = key(wanted).place_in(table(&keys));
+            let found = key(wanted).find_in(table(&keys));
             assert_eq!(found, place.map(|(place, text)| (place, key(text))), "{keys:?} {wanted}");
         }
     }

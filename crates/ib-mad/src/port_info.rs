@@ -1,4 +1,4 @@
-//! PortInfo: how a port is, and how fast (IBTA 1.4, table 155, and the fields that XDR added).
+//! PortInfo: state, width and speed of a port (IBTA 1.4, table 155, and the XDR fields).
 
 use crate::node::PortRole;
 use crate::port_state::{PortStatus, SpeedFields};
@@ -8,144 +8,83 @@ use crate::{Lid, PortNumber};
 use super::layout::{attribute, bits, byte, bytes, high, low};
 
 attribute! {
-    /// PortInfo, in the wire's own codes.
+    /// PortInfo, in wire codes.
     pub struct PortInfo = 0x0015 {
-        /// M_Key; 0 to anyone who need not know it.
-        m_key: u64 = bytes(0, 8),
-        /// GidPrefix of the subnet.
-        gid_prefix: u64 = bytes(8, 8),
-        /// LID.
-        lid: Lid = bytes(16, 2),
-        /// MasterSMLID.
-        sm_lid: Lid = bytes(18, 2),
-        /// CapabilityMask, see [`capability`].
-        capabilities: u32 = bytes(20, 4),
-        /// DiagCode.
-        diag_code: u16 = bytes(24, 2),
-        /// M_KeyLeasePeriod, in seconds.
-        m_key_lease_period: u16 = bytes(26, 2),
-        /// LocalPortNum.
-        local_port: PortNumber = byte(28),
-        /// LinkWidthEnabled, a mask.
-        width_enabled: u8 = byte(29),
-        /// LinkWidthSupported, a mask.
-        width_supported: u8 = byte(30),
-        /// LinkWidthActive.
-        width_active: u8 = byte(31),
-        /// LinkSpeedSupported, a mask.
-        speed_supported: u8 = high(32),
-        /// PortState.
-        state: u8 = low(32),
-        /// PortPhysicalState.
-        physical_state: u8 = high(33),
-        /// LinkDownDefaultState.
-        link_down_default_state: u8 = low(33),
-        /// M_KeyProtectBits.
-        m_key_protect: u8 = bits(34 * 8, 2),
-        /// LMC.
-        lmc: u8 = bits(34 * 8 + 5, 3),
-        /// LinkSpeedActive.
-        speed_active: u8 = high(35),
-        /// LinkSpeedEnabled, a mask.
-        speed_enabled: u8 = low(35),
-        /// NeighborMTU: 1 to 5 for 256 to 4096 bytes.
-        neighbor_mtu: u8 = high(36),
-        /// MasterSMSL.
-        sm_sl: u8 = low(36),
-        /// VLCap: 1 to 5 for 1, 2, 4, 8 and 15 data lanes.
-        vl_cap: u8 = high(37),
-        /// InitType.
-        init_type: u8 = low(37),
-        /// VLHighLimit.
-        vl_high_limit: u8 = byte(38),
-        /// VLArbitrationHighCap.
-        vl_arbitration_high_cap: u8 = byte(39),
-        /// VLArbitrationLowCap.
-        vl_arbitration_low_cap: u8 = byte(40),
-        /// InitTypeReply.
-        init_type_reply: u8 = high(41),
-        /// MTUCap, in the codes of NeighborMTU.
-        mtu_cap: u8 = low(41),
-        /// VLStallCount.
-        vl_stall_count: u8 = bits(42 * 8, 3),
-        /// HOQLife.
-        hoq_life: u8 = bits(42 * 8 + 3, 5),
-        /// OperationalVLs, in the codes of VLCap.
-        operational_vls: u8 = high(43),
-        /// PartitionEnforcementInbound.
-        partition_enforcement_inbound: bool = bits(43 * 8 + 4, 1),
-        /// PartitionEnforcementOutbound.
-        partition_enforcement_outbound: bool = bits(43 * 8 + 5, 1),
-        /// FilterRawInbound.
-        filter_raw_inbound: bool = bits(43 * 8 + 6, 1),
-        /// FilterRawOutbound.
-        filter_raw_outbound: bool = bits(43 * 8 + 7, 1),
-        /// M_KeyViolations.
-        m_key_violations: u16 = bytes(44, 2),
-        /// P_KeyViolations.
-        p_key_violations: u16 = bytes(46, 2),
-        /// Q_KeyViolations.
-        q_key_violations: u16 = bytes(48, 2),
-        /// GUIDCap: how many GUIDs the port can have.
-        guid_cap: u8 = byte(50),
-        /// ClientReregister.
-        client_reregister: bool = bits(51 * 8, 1),
-        /// MulticastPKeyTrapSuppressionEnabled.
-        multicast_pkey_trap_suppression: u8 = bits(51 * 8 + 1, 2),
-        /// SubnetTimeOut: 4.096 us times two to this power.
-        subnet_timeout: u8 = bits(51 * 8 + 3, 5),
-        /// RespTimeValue, in the same unit.
-        response_time: u8 = bits(52 * 8 + 3, 5),
-        /// LocalPhyErrors: the threshold of LocalLinkIntegrityErrors.
-        local_phy_errors: u8 = high(53),
-        /// OverrunErrors: the threshold of ExcessiveBufferOverrunErrors.
-        overrun_errors: u8 = low(53),
-        /// MaxCreditHint.
-        max_credit_hint: u16 = bytes(54, 2),
-        /// LinkSpeedExt2Active: XDR.
-        speed_ext2_active: u8 = bits(56 * 8 + 1, 2),
-        /// LinkSpeedExt2Supported, a mask.
-        speed_ext2_supported: u8 = bits(56 * 8 + 3, 2),
-        /// LinkSpeedExt2Enabled, a mask.
-        speed_ext2_enabled: u8 = bits(56 * 8 + 5, 3),
-        /// LinkRoundTripLatency, 24 bits.
-        round_trip_latency: u32 = bytes(57, 3),
-        /// CapabilityMask2, see [`capability2`].
-        capabilities2: u16 = bytes(60, 2),
-        /// LinkSpeedExtActive.
-        speed_ext_active: u8 = high(62),
-        /// LinkSpeedExtSupported, a mask.
-        speed_ext_supported: u8 = low(62),
-        /// LinkSpeedExtEnabled, a mask; 30 is none of them.
-        speed_ext_enabled: u8 = bits(63 * 8 + 3, 5),
+        m_key: u64 = bytes(0, 8), "M_Key; 0 unless the request had the key.";
+        gid_prefix: u64 = bytes(8, 8), "GidPrefix of the subnet.";
+        lid: Lid = bytes(16, 2), "LID.";
+        sm_lid: Lid = bytes(18, 2), "MasterSMLID.";
+        capabilities: u32 = bytes(20, 4), "CapabilityMask, see [`capability`].";
+        diag_code: u16 = bytes(24, 2), "DiagCode.";
+        m_key_lease_period: u16 = bytes(26, 2), "M_KeyLeasePeriod, in seconds.";
+        local_port: PortNumber = byte(28), "LocalPortNum.";
+        width_enabled: u8 = byte(29), "LinkWidthEnabled, a mask.";
+        width_supported: u8 = byte(30), "LinkWidthSupported, a mask.";
+        width_active: u8 = byte(31), "LinkWidthActive.";
+        speed_supported: u8 = high(32), "LinkSpeedSupported, a mask.";
+        state: u8 = low(32), "PortState.";
+        physical_state: u8 = high(33), "PortPhysicalState.";
+        link_down_default_state: u8 = low(33), "LinkDownDefaultState.";
+        m_key_protect: u8 = bits(34 * 8, 2), "M_KeyProtectBits.";
+        lmc: u8 = bits(34 * 8 + 5, 3), "LMC.";
+        speed_active: u8 = high(35), "LinkSpeedActive.";
+        speed_enabled: u8 = low(35), "LinkSpeedEnabled, a mask.";
+        neighbor_mtu: u8 = high(36), "NeighborMTU: 1 to 5 for 256 to 4096 bytes.";
+        sm_sl: u8 = low(36), "MasterSMSL.";
+        vl_cap: u8 = high(37), "VLCap: 1 to 5 for 1, 2, 4, 8 and 15 data lanes.";
+        init_type: u8 = low(37), "InitType.";
+        vl_high_limit: u8 = byte(38), "VLHighLimit.";
+        vl_arbitration_high_cap: u8 = byte(39), "VLArbitrationHighCap.";
+        vl_arbitration_low_cap: u8 = byte(40), "VLArbitrationLowCap.";
+        init_type_reply: u8 = high(41), "InitTypeReply.";
+        mtu_cap: u8 = low(41), "MTUCap, in the codes of NeighborMTU.";
+        vl_stall_count: u8 = bits(42 * 8, 3), "VLStallCount.";
+        hoq_life: u8 = bits(42 * 8 + 3, 5), "HOQLife.";
+        operational_vls: u8 = high(43), "OperationalVLs, in the codes of VLCap.";
+        partition_enforcement_inbound: bool = bits(43 * 8 + 4, 1), "PartitionEnforcementInbound.";
+        partition_enforcement_outbound: bool = bits(43 * 8 + 5, 1), "PartitionEnforcementOutbound.";
+        filter_raw_inbound: bool = bits(43 * 8 + 6, 1), "FilterRawInbound.";
+        filter_raw_outbound: bool = bits(43 * 8 + 7, 1), "FilterRawOutbound.";
+        m_key_violations: u16 = bytes(44, 2), "M_KeyViolations.";
+        p_key_violations: u16 = bytes(46, 2), "P_KeyViolations.";
+        q_key_violations: u16 = bytes(48, 2), "Q_KeyViolations.";
+        guid_cap: u8 = byte(50), "GUIDCap: number of GUIDs that the port can have.";
+        client_reregister: bool = bits(51 * 8, 1), "ClientReregister.";
+        multicast_pkey_trap_suppression: u8 = bits(51 * 8 + 1, 2), "MulticastPKeyTrapSuppressionEnabled.";
+        subnet_timeout: u8 = bits(51 * 8 + 3, 5), "SubnetTimeOut: 4.096 us * 2^value.";
+        response_time: u8 = bits(52 * 8 + 3, 5), "RespTimeValue: 4.096 us * 2^value.";
+        local_phy_errors: u8 = high(53), "LocalPhyErrors: the threshold of LocalLinkIntegrityErrors.";
+        overrun_errors: u8 = low(53), "OverrunErrors: the threshold of ExcessiveBufferOverrunErrors.";
+        max_credit_hint: u16 = bytes(54, 2), "MaxCreditHint.";
+        speed_ext2_active: u8 = bits(56 * 8 + 1, 2), "LinkSpeedExt2Active: XDR.";
+        speed_ext2_supported: u8 = bits(56 * 8 + 3, 2), "LinkSpeedExt2Supported, a mask.";
+        speed_ext2_enabled: u8 = bits(56 * 8 + 5, 3), "LinkSpeedExt2Enabled, a mask.";
+        round_trip_latency: u32 = bytes(57, 3), "LinkRoundTripLatency, 24 bits.";
+        capabilities2: u16 = bytes(60, 2), "CapabilityMask2, see [`capability2`].";
+        speed_ext_active: u8 = high(62), "LinkSpeedExtActive.";
+        speed_ext_supported: u8 = low(62), "LinkSpeedExtSupported, a mask.";
+        speed_ext_enabled: u8 = bits(63 * 8 + 3, 5), "LinkSpeedExtEnabled, a mask; 30 is none.";
     }
 }
 
 attribute! {
-    /// Mellanox's own attribute (ibdiagnet: SMP_MlnxExtPortInfo). It has the speed that PortInfo has no
-    /// bit for: FDR10 is bit 0 (kernel: `mlx5_query_mad_ifc_port` of drivers/infiniband/hw/mlx5/mad.c);
-    /// and what a switch port is for (NVIDIA's iba/ib_types.h, `ib_mlnx_ext_port_info_t`). The latter
-    /// was never seen on hardware here.
+    /// ExtendedPortInfo of Mellanox (ibdiagnet: SMP_MlnxExtPortInfo). It has a bit for FDR10, which PortInfo
+    /// lacks: bit 0 (kernel: `mlx5_query_mad_ifc_port` of drivers/infiniband/hw/mlx5/mad.c); and the role of
+    /// a switch port (NVIDIA's iba/ib_types.h, `ib_mlnx_ext_port_info_t`). The latter was not tested on
+    /// hardware.
     pub struct MellanoxExtendedPortInfo = 0xff90 {
-        /// StateChangeEnable.
-        state_change_enable: u8 = byte(3),
-        /// LinkSpeedSupported, a mask.
-        speed_supported: u8 = byte(7),
-        /// LinkSpeedEnabled, a mask.
-        speed_enabled: u8 = byte(11),
-        /// LinkSpeedActive.
-        speed_active: u8 = byte(15),
-        /// IsFNMPort: connects the ASICs of one multi-plane switch.
-        is_fnm: bool = bits(44 * 8, 1),
-        /// IsSpecialPort: leads to a part of the switch.
-        is_special: bool = bits(47 * 8, 1),
-        /// SpecialPortType: 1 aggregation node, 2 router, 3 Ethernet gateway.
-        special_type: u8 = low(47),
+        state_change_enable: u8 = byte(3), "StateChangeEnable.";
+        speed_supported: u8 = byte(7), "LinkSpeedSupported, a mask.";
+        speed_enabled: u8 = byte(11), "LinkSpeedEnabled, a mask.";
+        speed_active: u8 = byte(15), "LinkSpeedActive.";
+        is_fnm: bool = bits(44 * 8, 1), "IsFNMPort: connects the ASICs of a multi-plane switch.";
+        is_special: bool = bits(47 * 8, 1), "IsSpecialPort: internal port of the switch.";
+        special_type: u8 = low(47), "SpecialPortType: 1 aggregation node, 2 router, 3 Ethernet gateway.";
     }
 }
 
 impl MellanoxExtendedPortInfo {
-    /// What the port is for. Only FNM and router ports are ever muted, and only by a set bit.
+    /// The role of the port. Only FNM and router ports are excluded from alerts, and only by a set bit.
     pub fn role(&self) -> PortRole {
         match (self.is_fnm, self.is_special, self.special_type) {
             (true, ..) => PortRole::Fnm,
@@ -155,10 +94,10 @@ impl MellanoxExtendedPortInfo {
         }
     }
 
-    /// SpecialPortType of the port that leads to the router inside a switch.
+    /// SpecialPortType of the port to the internal router of a switch.
     pub const ROUTER: u8 = 2;
 
-    /// The code of FDR10 in its speeds.
+    /// Speed code of FDR10.
     pub const FDR10: u8 = 1;
 
     /// Whether the port runs at FDR10.
@@ -169,31 +108,29 @@ impl MellanoxExtendedPortInfo {
 
 /// Bits of CapabilityMask (IBTA 1.4, table 155).
 pub mod capability {
-    /// Bit 1: a subnet manager runs here.
+    /// Bit 1: a subnet manager runs at this port.
     pub const IS_SM: u32 = 1 << 1;
-    /// Bit 14: the extended speeds mean something.
+    /// Bit 14: the extended speeds are valid.
     pub const EXTENDED_SPEEDS: u32 = 1 << 14;
-    /// Bit 15: CapabilityMask2 means something.
+    /// Bit 15: CapabilityMask2 is valid.
     pub const CAPABILITY_MASK2: u32 = 1 << 15;
 }
 
 /// Bits of CapabilityMask2 (kernel: `ib_port_capability_mask2_bits` of include/rdma/ib_mad.h).
 pub mod capability2 {
-    /// Bit 1: it answers PortInfoExtended.
+    /// Bit 1: PortInfoExtended is supported.
     pub const PORT_INFO_EXTENDED: u16 = 1 << 1;
-    /// Bit 4: the width 2x means something.
-    pub const WIDTH_2X: u16 = 1 << 4;
-    /// Bit 5: so does the speed HDR.
+    /// Bit 5: HDR is supported.
     pub const SPEED_HDR: u16 = 1 << 5;
-    /// Bit 10: so does NDR.
+    /// Bit 10: NDR is supported.
     pub const SPEED_NDR: u16 = 1 << 10;
-    /// Bit 11: the second extended speeds mean something.
+    /// Bit 11: the second extended speeds are valid.
     pub const EXTENDED_SPEEDS2: u16 = 1 << 11;
-    /// Bit 12: and XDR of them.
+    /// Bit 12: XDR is supported.
     pub const SPEED_XDR: u16 = 1 << 12;
 }
 
-/// The codes of a port's speed fields, slowest first.
+/// Codes of the speed fields, slowest first.
 const BASE_SPEEDS: [(u8, Speed); 3] = [(1, Speed::Sdr), (2, Speed::Ddr), (4, Speed::Qdr)];
 const EXT_SPEEDS: [(u8, Speed); 4] =
     [(1, Speed::Fdr), (2, Speed::Edr), (4, Speed::Hdr), (8, Speed::Ndr)];
@@ -208,8 +145,7 @@ fn all_of(table: &'static [(u8, Speed)], mask: u8) -> impl Iterator<Item = Speed
 }
 
 impl PortInfo {
-    /// Which of the speed fields mean something. A switch tells it once, on its port 0, for all of
-    /// its ports.
+    /// Which speed fields are valid. A switch announces it on port 0 for all of its ports.
     pub fn speed_fields(&self) -> SpeedFields {
         let has_mask2 = self.capabilities & capability::CAPABILITY_MASK2 != 0;
         SpeedFields {
@@ -218,17 +154,17 @@ impl PortInfo {
         }
     }
 
-    /// Whether it answers PortInfoExtended. Port 0 of a switch tells it for all of them.
-    pub fn tells_fec(&self) -> bool {
+    /// Whether PortInfoExtended is supported. A switch announces it on port 0 for all of its ports.
+    pub fn reports_fec(&self) -> bool {
         self.capabilities & capability::CAPABILITY_MASK2 != 0
             && self.capabilities2 & capability2::PORT_INFO_EXTENDED != 0
     }
 
-    /// The port in the terms of the field; `fields` are those of port 0 for a switch's port.
+    /// Decoded state of the port. For a switch port, `fields` are those of port 0.
     pub fn status(&self, fields: SpeedFields) -> PortStatus {
         let mut supported: SpeedSet = all_of(&BASE_SPEEDS, self.speed_supported).collect();
         let mut enabled: SpeedSet = all_of(&BASE_SPEEDS, self.speed_enabled).collect();
-        // The newest field that names a speed is the one that counts.
+        // The newest field with a known code wins.
         let mut speed = exactly(&BASE_SPEEDS, self.speed_active);
         if fields.extended {
             supported =
@@ -256,7 +192,7 @@ impl PortInfo {
             widths_enabled: self.width_enabled,
             speeds_enabled: enabled,
         };
-        // Without a link the active fields hold what the last one had, or nonsense.
+        // Without a link the active fields hold values of the last link, or garbage.
         if status.link_up() {
             PortStatus { width: Width::from_code(self.width_active), speed, ..status }
         } else {
@@ -264,9 +200,8 @@ impl PortInfo {
         }
     }
 
-    /// The port with these speeds, those of them that are enabled, and the one that it runs at; with
-    /// the bits of its capability masks that make the fields mean something. What no field has a code
-    /// for, as FDR10, is left out.
+    /// The port with these supported, enabled and active speeds, and with the capability bits that validate
+    /// the fields. Speeds without a code in PortInfo, such as FDR10, are left out.
     #[must_use]
     pub fn with_speeds(
         self,
@@ -275,7 +210,7 @@ impl PortInfo {
         active: Option<Speed>,
     ) -> Self {
         let mask_of = |set: SpeedSet, table: &[(u8, Speed)]| {
-            let codes = table.iter().filter(|(_, speed)| set.has(*speed));
+            let codes = table.iter().filter(|(_, speed)| set.contains(*speed));
             codes.fold(0, |mask, (code, _)| mask | code)
         };
         let mask = |table: &[(u8, Speed)]| mask_of(supported, table);
@@ -285,7 +220,7 @@ impl PortInfo {
         };
         let (base, ext, ext2) = (mask(&BASE_SPEEDS), mask(&EXT_SPEEDS), mask(&EXT2_SPEEDS));
         let (active_ext, active_ext2) = (code(&EXT_SPEEDS), code(&EXT2_SPEEDS));
-        // While an extended speed is active, LinkSpeedActive has the fastest that it knows.
+        // While an extended speed is active, LinkSpeedActive holds its fastest supported speed.
         let fastest_base = BASE_SPEEDS.iter().rev().find(|(code, _)| base & code != 0);
         let active_base = if active_ext | active_ext2 == 0 {
             code(&BASE_SPEEDS)
@@ -294,10 +229,10 @@ impl PortInfo {
         };
         let extended = ext | ext2 != 0;
         let bit = |set: bool, bit: u16| if set { bit } else { 0 };
-        let capabilities2 = bit(supported.has(Speed::Hdr), capability2::SPEED_HDR)
-            | bit(supported.has(Speed::Ndr), capability2::SPEED_NDR)
+        let capabilities2 = bit(supported.contains(Speed::Hdr), capability2::SPEED_HDR)
+            | bit(supported.contains(Speed::Ndr), capability2::SPEED_NDR)
             | bit(ext2 != 0, capability2::EXTENDED_SPEEDS2)
-            | bit(supported.has(Speed::Xdr), capability2::SPEED_XDR);
+            | bit(supported.contains(Speed::Xdr), capability2::SPEED_XDR);
         let capabilities = if extended { capability::EXTENDED_SPEEDS } else { 0 }
             | if capabilities2 != 0 { capability::CAPABILITY_MASK2 } else { 0 };
         PortInfo {
@@ -319,14 +254,14 @@ impl PortInfo {
 
 #[cfg(test)]
 mod tests {
-    use super::super::smp::tests::answer;
+    use super::super::smp::tests::response;
     use super::*;
     use crate::port_state::{physical, state};
     use crate::{DATA, LEN, Mad};
 
     #[test]
     fn port_info_field_by_field() {
-        let told = answer(&[
+        let mad = response(&[
             (0, &[0x80, 0, 0, 0, 0, 0, 0, 7]),
             (8, &[0xfe, 0x80, 0, 0, 0, 0, 0, 1]),
             (16, &[0x12, 0x34, 0, 9]),
@@ -396,14 +331,14 @@ mod tests {
             speed_ext_supported: 3,
             speed_ext_enabled: 30,
         };
-        assert_eq!(PortInfo::decode(&told), info);
-        let mut mad = Mad([0; LEN]);
-        info.encode(&mut mad);
-        assert!(mad == told);
+        assert_eq!(PortInfo::decode(&mad), info);
+        let mut encoded = Mad([0; LEN]);
+        info.encode(&mut encoded);
+        assert!(encoded == mad);
     }
 
     #[test]
-    fn the_speeds_that_a_port_is_given_are_those_that_it_tells() {
+    fn port_info_speeds_round_trip() {
         let all = [Speed::Sdr, Speed::Ddr, Speed::Qdr, Speed::Fdr, Speed::Edr, Speed::Hdr];
         let all: Vec<Speed> = all.into_iter().chain([Speed::Ndr, Speed::Xdr]).collect();
         for (index, fastest) in all.iter().enumerate() {
@@ -434,8 +369,8 @@ mod tests {
     }
 
     #[test]
-    fn mellanox_tells_fdr10_in_the_last_bytes_of_four_words() {
-        let told = answer(&[(0, &[0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 1])]);
+    fn mellanox_extended_port_info_reports_fdr10() {
+        let mad = response(&[(0, &[0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 1])]);
         let info = MellanoxExtendedPortInfo {
             state_change_enable: 9,
             speed_supported: 1,
@@ -443,13 +378,13 @@ mod tests {
             speed_active: MellanoxExtendedPortInfo::FDR10,
             ..MellanoxExtendedPortInfo::default()
         };
-        assert_eq!(MellanoxExtendedPortInfo::decode(&told), info);
+        assert_eq!(MellanoxExtendedPortInfo::decode(&mad), info);
         assert!(info.is_fdr10());
         assert!(!MellanoxExtendedPortInfo { speed_active: 0, ..info }.is_fdr10());
     }
 
     #[test]
-    fn mellanox_tells_internal_ports_apart() {
+    fn mellanox_extended_port_info_reports_port_role() {
         for (fnm, special, role) in [
             (0, 0, PortRole::Cable),
             (0x80, 0, PortRole::Fnm),
@@ -458,9 +393,9 @@ mod tests {
             (0, 0x81, PortRole::Other),
             (0, 0xf3, PortRole::Other),
         ] {
-            let told = answer(&[(44, &[fnm]), (47, &[special])]);
+            let mad = response(&[(44, &[fnm]), (47, &[special])]);
             assert_eq!(
-                MellanoxExtendedPortInfo::decode(&told).role(),
+                MellanoxExtendedPortInfo::decode(&mad).role(),
                 role,
                 "{fnm:#x} {special:#x}"
             );
@@ -468,9 +403,9 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_speed_field_that_may_be_trusted_counts() {
+    fn newest_valid_speed_field_wins() {
         let port = |active: u8, ext: u8, ext2: u8| {
-            PortInfo::decode(&answer(&[
+            PortInfo::decode(&response(&[
                 (31, &[2]),
                 (32, &[0x74, 0x50]),
                 (35, &[active << 4]),
@@ -501,8 +436,8 @@ mod tests {
     }
 
     #[test]
-    fn a_port_without_a_link_has_no_width_and_no_speed() {
-        let mut mad = answer(&[(31, &[2]), (32, &[0x71, 0x20]), (35, &[0x10])]);
+    fn port_without_link_has_no_width_or_speed() {
+        let mut mad = response(&[(31, &[2]), (32, &[0x71, 0x20]), (35, &[0x10])]);
         let down = PortInfo::decode(&mad).status(SpeedFields::default());
         assert_eq!((down.state, down.physical_state), (state::DOWN, physical::POLLING));
         assert_eq!((down.width, down.speed, down.rate()), (None, None, None));
@@ -512,9 +447,9 @@ mod tests {
     }
 
     #[test]
-    fn the_masks_say_which_fields_mean_something() {
+    fn capability_masks_enable_speed_fields() {
         let fields = |mask: &[u8], mask2: &[u8]| {
-            PortInfo::decode(&answer(&[(20, mask), (60, mask2)])).speed_fields()
+            PortInfo::decode(&response(&[(20, mask), (60, mask2)])).speed_fields()
         };
         assert_eq!(fields(&[0, 0, 0, 0], &[0xff, 0xff]), SpeedFields::default());
         assert_eq!(

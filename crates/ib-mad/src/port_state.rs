@@ -1,4 +1,4 @@
-//! What a port says of itself, in the terms of the field.
+//! State of a port, as PortInfo reports it.
 
 use super::ids::Lid;
 use super::rate::{self, Speed, SpeedSet, Width};
@@ -7,17 +7,16 @@ use super::rate::{self, Speed, SpeedSet, Width};
 pub mod state {
     /// No link.
     pub const DOWN: u8 = 1;
-    /// A link, not yet configured by a subnet manager.
+    /// Link is up, not yet configured by a subnet manager.
     pub const INIT: u8 = 2;
     /// Configured, not yet in use.
     pub const ARMED: u8 = 3;
     /// Carries traffic.
     pub const ACTIVE: u8 = 4;
-    /// Carries traffic, and waits whether a link error comes back: the kernel's own (kernel:
-    /// `IB_PORT_ACTIVE_DEFER`).
+    /// Carries traffic during a link error grace period (kernel: `IB_PORT_ACTIVE_DEFER`).
     pub const ACTIVE_DEFER: u8 = 5;
 
-    /// A state's name.
+    /// Name of a state.
     pub fn name(state: u8) -> &'static str {
         match state {
             DOWN => "Down",
@@ -32,16 +31,16 @@ pub mod state {
 
 /// PortPhysicalState (IBTA 1.4, table 155).
 pub mod physical {
-    /// Sleeps: looks for no partner.
+    /// Does not look for a link partner.
     pub const SLEEP: u8 = 1;
-    /// Looks for a partner.
+    /// Looks for a link partner.
     pub const POLLING: u8 = 2;
-    /// Switched off.
+    /// Disabled.
     pub const DISABLED: u8 = 3;
     /// The lanes are trained.
     pub const LINK_UP: u8 = 5;
 
-    /// A state's name.
+    /// Name of a state.
     pub fn name(state: u8) -> &'static str {
         match state {
             SLEEP => "Sleep",
@@ -56,48 +55,48 @@ pub mod physical {
     }
 }
 
-/// What PortInfo says of a port, in the terms of the field.
+/// State of a port, as PortInfo reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortStatus {
-    /// The port's own LID; a switch has one, on port 0.
+    /// LID of the port; a switch has one, on port 0.
     pub lid: Lid,
     /// LID mask count: the port owns 2^lmc LIDs.
     pub lmc: u8,
-    /// The LID of the master subnet manager, as the port knows it.
+    /// LID of the master subnet manager (MasterSMLID).
     pub sm_lid: Lid,
-    /// Says that a subnet manager runs here; of a switch, on its port 0.
+    /// A subnet manager runs at this port; of a switch, on port 0.
     pub is_sm: bool,
     /// PortState, see [`state`].
     pub state: u8,
     /// PortPhysicalState, see [`physical`].
     pub physical_state: u8,
-    /// The width it runs at, while it has a link.
+    /// Active width, with a link.
     pub width: Option<Width>,
-    /// The speed it runs at, while it has a link.
+    /// Active speed, with a link.
     pub speed: Option<Speed>,
     /// LinkWidthSupported, a mask of codes.
     pub widths_supported: u8,
-    /// The speeds it can do.
+    /// Supported speeds.
     pub speeds_supported: SpeedSet,
-    /// LinkWidthEnabled: those of the widths that somebody allowed it.
+    /// LinkWidthEnabled, a mask of codes.
     pub widths_enabled: u8,
-    /// Those of the speeds that somebody allowed it.
+    /// Enabled speeds.
     pub speeds_enabled: SpeedSet,
 }
 
 impl PortStatus {
-    /// Whether the lanes are trained: something is plugged in at the other end.
+    /// Whether the lanes are trained: there is a link partner.
     pub fn link_up(&self) -> bool {
         self.physical_state == physical::LINK_UP
     }
 
-    /// What it carries at its present width and speed, in bytes a second.
+    /// Nominal rate at the active width and speed, in bytes per second.
     pub fn rate(&self) -> Option<u64> {
         Some(rate::bytes_per_second(self.width?, self.speed?))
     }
 
-    /// The port with FDR10 in place of QDR, which is what PortInfo calls it; Mellanox's own
-    /// attribute tells the two apart.
+    /// The port with FDR10 instead of QDR: PortInfo has one code for both, Mellanox ExtendedPortInfo
+    /// distinguishes them.
     #[must_use]
     pub fn at_fdr10(self) -> Self {
         let fdr10 = |speed| if speed == Speed::Qdr { Speed::Fdr10 } else { speed };
@@ -109,27 +108,27 @@ impl PortStatus {
         }
     }
 
-    /// The best that this port and its partner can both do, in bytes a second.
+    /// The highest rate that this port and its partner both support, in bytes per second.
     pub fn best_rate_with(&self, partner: &PortStatus) -> Option<u64> {
         let width = Width::widest(self.widths_supported & partner.widths_supported)?;
-        let speed = self.speeds_supported.common(partner.speeds_supported).fastest()?;
+        let speed = self.speeds_supported.intersection(partner.speeds_supported).fastest()?;
         Some(rate::bytes_per_second(width, speed))
     }
 
-    /// The widths, a mask of codes, and the speeds that this port can do and is allowed.
+    /// Supported and enabled widths (a mask of codes) and speeds.
     pub fn allowed(&self) -> (u8, SpeedSet) {
         let widths = self.widths_supported & self.widths_enabled;
-        (widths, self.speeds_supported.common(self.speeds_enabled))
+        (widths, self.speeds_supported.intersection(self.speeds_enabled))
     }
 
-    /// The widest and the fastest that this port and its partner can both do and are both allowed.
+    /// The highest width and speed that this port and its partner both support and have enabled.
     pub fn best_enabled_with(&self, partner: &PortStatus) -> (Option<Width>, Option<Speed>) {
         let (near, far) = (self.allowed(), partner.allowed());
-        (Width::widest(near.0 & far.0), near.1.common(far.1).fastest())
+        (Width::widest(near.0 & far.0), near.1.intersection(far.1).fastest())
     }
 }
 
-/// Which of a port's speed fields in PortInfo mean something, as its capability masks say.
+/// Which speed fields of PortInfo are valid, by its capability masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SpeedFields {
     /// FDR to NDR.
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_rate_is_what_both_ends_can_do() {
+    fn best_rate_is_common_to_both_ends() {
         let (mut near, far) = (up(1), up(2));
         assert_eq!(near.best_rate_with(&far), Some(12_500_000_000));
         near.widths_supported = 1;

@@ -1,6 +1,6 @@
-//! How wide and how fast a link is: one table of widths, one of speeds.
+//! Width and speed of links: one table of widths, one of speeds.
 
-/// How many lanes a link runs on.
+/// Number of lanes of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// One lane.
@@ -24,7 +24,7 @@ struct WidthRow {
     label: &'static str,
 }
 
-// In ascending order of lanes, which is not the order of the codes: 2x came last.
+// In ascending order of lanes, which is not the order of the codes: 2x was added last.
 const WIDTHS: [WidthRow; 5] = [
     WidthRow { width: Width::X1, code: 1, lanes: 1, label: "1x" },
     WidthRow { width: Width::X2, code: 16, lanes: 2, label: "2x" },
@@ -38,43 +38,43 @@ impl Width {
         &WIDTHS[self as usize]
     }
 
-    /// The width with exactly this code in LinkWidthActive, if there is one.
+    /// The width with this code in LinkWidthActive.
     pub fn from_code(code: u8) -> Option<Width> {
         WIDTHS.iter().find(|row| row.code == code).map(|row| row.width)
     }
 
-    /// The width with so many lanes, if there is one.
+    /// The width with this number of lanes.
     pub fn from_lanes(lanes: u8) -> Option<Width> {
         WIDTHS.iter().find(|row| row.lanes == lanes).map(|row| row.width)
     }
 
-    /// The widest of a set of codes, as in LinkWidthSupported and LinkWidthEnabled.
+    /// The widest of a mask of codes, as in LinkWidthSupported and LinkWidthEnabled.
     pub fn widest(mask: u8) -> Option<Width> {
         WIDTHS.iter().rev().find(|row| mask & row.code != 0).map(|row| row.width)
     }
 
-    /// Its code in LinkWidthActive.
+    /// Code in LinkWidthActive.
     pub fn code(self) -> u8 {
         self.row().code
     }
 
-    /// The codes of this width and all narrower ones.
+    /// Mask of the codes of this width and all narrower ones.
     pub fn up_to(self) -> u8 {
         WIDTHS[..=self as usize].iter().fold(0, |mask, row| mask | row.code)
     }
 
-    /// The number of lanes.
+    /// Number of lanes.
     pub fn lanes(self) -> u8 {
         self.row().lanes
     }
 
-    /// As the field writes it: `4x`.
+    /// Usual notation: `4x`.
     pub fn label(self) -> &'static str {
         self.row().label
     }
 }
 
-/// How fast each lane of a link runs.
+/// Speed of each lane of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Speed {
     /// Single data rate, 2.5 Gb/s.
@@ -83,7 +83,7 @@ pub enum Speed {
     Ddr,
     /// Quad data rate, 10 Gb/s.
     Qdr,
-    /// Mellanox's 10 Gb/s with 64b/66b coding.
+    /// 10 Gb/s with 64b/66b coding, of Mellanox.
     Fdr10,
     /// Fourteen data rate.
     Fdr,
@@ -101,9 +101,8 @@ pub enum Speed {
 struct SpeedRow {
     speed: Speed,
     label: &'static str,
-    /// What a lane is said to carry, in Mb/s: as sysfs's `rate` and `ibstat` count it, so that a
-    /// port has the same rate whether its host or the fabric is asked (kernel: `ib_port_attr`,
-    /// `rate_show` in drivers/infiniband/core/sysfs.c).
+    /// Nominal rate of a lane in Mb/s, as in sysfs `rate` and `ibstat`, so that a port has the same rate in the
+    /// host and the fabric view (kernel: `ib_port_attr`, `rate_show` in drivers/infiniband/core/sysfs.c).
     lane_mbps: u32,
 }
 
@@ -135,48 +134,48 @@ impl Speed {
         &SPEEDS[self as usize]
     }
 
-    /// The speed that the field writes so.
+    /// The speed with this name.
     pub fn from_label(label: &str) -> Option<Speed> {
         SPEEDS.iter().find(|row| row.label == label).map(|row| row.speed)
     }
 
-    /// As the field writes it: `EDR`.
+    /// Usual name: `EDR`.
     pub fn label(self) -> &'static str {
         self.row().label
     }
 }
 
-/// A set of speeds, one bit each.
+/// A set of speeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SpeedSet(u16);
 
 impl SpeedSet {
-    /// This set with one speed more.
+    /// This set and one more speed.
     #[must_use]
     pub fn with(self, speed: Speed) -> SpeedSet {
         SpeedSet(self.0 | 1 << speed as u16)
     }
 
-    /// What of it is no faster than this.
+    /// The speeds of this set up to `max`.
     #[must_use]
-    pub fn up_to(self, most: Speed) -> SpeedSet {
-        SpeedSet(self.0 & ((2 << most as u16) - 1))
+    pub fn up_to(self, max: Speed) -> SpeedSet {
+        SpeedSet(self.0 & ((2 << max as u16) - 1))
     }
 
-    /// Whether it is one of the set.
-    pub fn has(self, speed: Speed) -> bool {
+    /// Whether the set contains a speed.
+    pub fn contains(self, speed: Speed) -> bool {
         self.0 & 1 << speed as u16 != 0
     }
 
-    /// What both sets hold.
+    /// The speeds in both sets.
     #[must_use]
-    pub fn common(self, other: SpeedSet) -> SpeedSet {
+    pub fn intersection(self, other: SpeedSet) -> SpeedSet {
         SpeedSet(self.0 & other.0)
     }
 
     /// The fastest of the set.
     pub fn fastest(self) -> Option<Speed> {
-        SPEEDS.iter().rev().find(|row| self.0 & 1 << row.speed as u16 != 0).map(|row| row.speed)
+        Speed::ALL.into_iter().rev().find(|speed| self.contains(*speed))
     }
 }
 
@@ -186,7 +185,7 @@ impl FromIterator<Speed> for SpeedSet {
     }
 }
 
-/// What a link of this width and speed carries, in bytes a second (of the nominal rate).
+/// Nominal rate of a link in bytes per second.
 pub fn bytes_per_second(width: Width, speed: Speed) -> u64 {
     u64::from(width.lanes()) * u64::from(speed.row().lane_mbps) * 1_000_000 / 8
 }
@@ -196,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rows_stand_where_their_enums_point() {
+    fn table_rows_match_enum_order() {
         for row in &WIDTHS {
             assert_eq!(row.width.label(), row.label);
         }
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_that_sysfs_prints() {
+    fn rates_match_sysfs() {
         for (width, speed, gbps) in [
             (Width::X4, Speed::Sdr, 10),
             (Width::X4, Speed::Qdr, 40),
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_is_told_by_lanes_and_not_by_code() {
+    fn widest_compares_lanes_not_codes() {
         // 2x has the highest code of all, 16.
         assert_eq!(Width::widest(1 | 16), Some(Width::X2));
         assert_eq!(Width::widest(2 | 16), Some(Width::X4));
@@ -236,10 +235,10 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_that_both_ends_know() {
+    fn fastest_common_speed() {
         let old: SpeedSet = [Speed::Sdr, Speed::Qdr, Speed::Fdr].into_iter().collect();
         let new: SpeedSet = [Speed::Sdr, Speed::Fdr, Speed::Edr].into_iter().collect();
-        assert_eq!(old.common(new).fastest(), Some(Speed::Fdr));
+        assert_eq!(old.intersection(new).fastest(), Some(Speed::Fdr));
         assert_eq!(SpeedSet::default().fastest(), None);
     }
 }

@@ -1,7 +1,8 @@
-//! Subnet management: what nodes and ports say of themselves (IBTA 1.4, chapter 14.2.5).
+//! Subnet management attributes (IBTA 1.4, chapter 14.2.5).
 
 use crate::device;
 use crate::device::is_mellanox;
+use crate::labeled_enum;
 use crate::node::readable_description;
 use crate::node::{NodeIdentity, NodeKind};
 use crate::port_state::SpeedFields;
@@ -13,44 +14,44 @@ use super::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use super::{DATA, Mad, Query, SMP_DATA_LEN};
 use crate::extended_speeds::PortInfoExtended;
 
-/// The AttributeID of NodeDescription, which is one text and no fields.
+/// AttributeID of NodeDescription, which is one text without fields.
 pub const NODE_DESCRIPTION: u16 = 0x0010;
 
 const fn query(attribute: u16, modifier: u32) -> Query {
     Query { subnet: true, attribute, modifier, port_select: 0, clear: None, m_key: MKey::NONE }
 }
 
-/// Asks a node for its description.
+/// Reads the NodeDescription of a node.
 pub fn node_description() -> Query {
     query(NODE_DESCRIPTION, 0)
 }
 
-/// Asks a node who it is.
+/// Reads the NodeInfo of a node.
 pub fn node_info() -> Query {
     query(NodeInfo::ID, 0)
 }
 
-/// Asks a switch about itself.
+/// Reads the SwitchInfo of a switch.
 pub fn switch_info() -> Query {
     query(SwitchInfo::ID, 0)
 }
 
-/// Asks a port for the subnet manager that runs there.
+/// Reads the SMInfo of the subnet manager at a port.
 pub fn sm_info() -> Query {
     query(SmInfo::ID, 0)
 }
 
-/// Asks a node about one of its ports; an endpoint knows its own port as 0, too.
+/// Reads PortInfo of a port; port 0 of an end node is the port that receives the request.
 pub fn port_info(port: PortNumber) -> Query {
     query(PortInfo::ID, u32::from(port))
 }
 
-/// Asks a Mellanox node about the speeds of a port that PortInfo has no bits for.
+/// Reads Mellanox ExtendedPortInfo of a port.
 pub fn mellanox_extended_port_info(port: PortNumber) -> Query {
     query(MellanoxExtendedPortInfo::ID, u32::from(port))
 }
 
-/// Asks a node about the error correction of one of its ports.
+/// Reads PortInfoExtended of a port: its FEC mode.
 pub fn port_info_extended(port: PortNumber) -> Query {
     query(PortInfoExtended::ID, u32::from(port))
 }
@@ -58,46 +59,34 @@ pub fn port_info_extended(port: PortNumber) -> Query {
 attribute! {
     /// NodeInfo.
     pub struct NodeInfo = 0x0011 {
-        /// BaseVersion.
-        base_version: u8 = byte(0),
-        /// ClassVersion.
-        class_version: u8 = byte(1),
-        /// NodeType: 1 CA, 2 switch, 3 router.
-        node_type: u8 = byte(2),
-        /// NumPorts: of physical ports.
-        port_count: u8 = byte(3),
-        /// SystemImageGUID.
-        system_guid: Guid = bytes(4, 8),
-        /// NodeGUID.
-        node_guid: Guid = bytes(12, 8),
-        /// PortGUID of the port that was asked.
-        port_guid: Guid = bytes(20, 8),
-        /// PartitionCap: how many P_Keys fit into the table of an end port.
-        partition_cap: u16 = bytes(28, 2),
-        /// DeviceID.
-        device_id: u16 = bytes(30, 2),
-        /// Revision.
-        revision: u32 = bytes(32, 4),
-        /// LocalPortNum: the port that the question came in by.
-        local_port: PortNumber = byte(36),
-        /// VendorID, 24 bits.
-        vendor_id: u32 = bytes(37, 3),
+        base_version: u8 = byte(0), "BaseVersion.";
+        class_version: u8 = byte(1), "ClassVersion.";
+        node_type: u8 = byte(2), "NodeType: 1 CA, 2 switch, 3 router.";
+        port_count: u8 = byte(3), "NumPorts: number of physical ports.";
+        system_guid: Guid = bytes(4, 8), "SystemImageGUID.";
+        node_guid: Guid = bytes(12, 8), "NodeGUID.";
+        port_guid: Guid = bytes(20, 8), "PortGUID of the receiving port.";
+        partition_cap: u16 = bytes(28, 2), "PartitionCap: size of an end port's P_Key table.";
+        device_id: u16 = bytes(30, 2), "DeviceID.";
+        revision: u32 = bytes(32, 4), "Revision.";
+        local_port: PortNumber = byte(36), "LocalPortNum: the port that received the request.";
+        vendor_id: u32 = bytes(37, 3), "VendorID, 24 bits.";
     }
 }
 
-/// The codes of NodeType.
+/// Codes of NodeType.
 const NODE_TYPES: [(u8, NodeKind); 3] =
     [(1, NodeKind::Ca), (2, NodeKind::Switch), (3, NodeKind::Router)];
 
 impl NodeInfo {
-    /// NodeType of a kind of node. An aggregation node has none of its own: it says to be a CA.
+    /// NodeType of a kind of node. An aggregation node has none of its own: it reports CA.
     pub fn type_of(kind: NodeKind) -> u8 {
         let row = NODE_TYPES.iter().find(|(_, of)| *of == kind);
         row.map_or(NODE_TYPES[0].0, |(node_type, _)| *node_type)
     }
 
-    /// The node that it speaks of, as far as it is known before its description has come.
-    /// `None` for a type that the specification does not have.
+    /// The identity of the node, still without description and port capabilities. `None` for a NodeType that
+    /// is not in the specification.
     pub fn identity(&self) -> Option<NodeIdentity> {
         let (_, mut kind) = *NODE_TYPES.iter().find(|(code, _)| *code == self.node_type)?;
         if kind == NodeKind::Ca && is_aggregation_device(self.vendor_id, self.device_id) {
@@ -110,27 +99,26 @@ impl NodeInfo {
             description: String::new(),
             vendor_id: self.vendor_id,
             device_id: self.device_id,
-            // 255 is not a port: PortSelect 255 is all of them.
+            // 255 is no port: PortSelect 255 means all ports.
             port_count: self.port_count.min(254),
             enhanced_port0: false,
             speed_fields: SpeedFields::default(),
-            tells_fec: false,
+            reports_fec: false,
         })
     }
 
-    /// Whether the vendor is Mellanox (now NVIDIA), by the OUIs that its devices carry.
+    /// Whether the vendor is Mellanox (now NVIDIA).
     pub fn is_mellanox(&self) -> bool {
         is_mellanox(self.vendor_id)
     }
 }
 
-/// The node's description, made readable.
+/// Decodes a node's description as printable text.
 pub fn decode_node_description(mad: &Mad) -> String {
     readable_description(&mad.data()[..SMP_DATA_LEN])
 }
 
-/// Writes a node's description as a node itself would: as many bytes as there is room for, in
-/// whatever they mean, and zeros behind them.
+/// Encodes a node's description: truncated to the field, with zeros behind it.
 pub fn encode_node_description(mad: &mut Mad, description: &[u8]) {
     let (text, rest) =
         mad.0[DATA..DATA + SMP_DATA_LEN].split_at_mut(description.len().min(SMP_DATA_LEN));
@@ -138,14 +126,14 @@ pub fn encode_node_description(mad: &mut Mad, description: &[u8]) {
     rest.fill(0);
 }
 
-/// Whether a CA is a SHARP aggregation node, which has no type of its own in NodeInfo: by what it
-/// calls itself, word for word, and by its vendor, for anybody may choose a host's description.
+/// Whether a CA is a SHARP aggregation node, which has no NodeType of its own: by its exact description, and
+/// by its vendor, because hosts can choose any description.
 pub fn is_aggregation_node(description: &str, vendor_id: u32) -> bool {
     description == "Mellanox Technologies Aggregation Node" && is_mellanox(vendor_id)
 }
 
-/// Whether a CA is a SHARP aggregation node by its ids. All of 714 aggregation nodes in public
-/// topologies have this DeviceID; unlike the description it comes with NodeInfo.
+/// Whether a CA is a SHARP aggregation node by its DeviceID, which all of 714 aggregation nodes in public
+/// topologies have. Unlike the description it is part of NodeInfo.
 pub fn is_aggregation_device(vendor_id: u32, device_id: u16) -> bool {
     device_id == device::AGGREGATION_NODE && is_mellanox(vendor_id)
 }
@@ -153,88 +141,70 @@ pub fn is_aggregation_device(vendor_id: u32, device_id: u16) -> bool {
 attribute! {
     /// SwitchInfo (IBTA 1.4, 14.2.5.4).
     pub struct SwitchInfo = 0x0012 {
-        /// LinearFDBCap: how many LIDs its forwarding table has room for.
-        linear_table_size: u16 = bytes(0, 2),
-        /// RandomFDBCap.
-        random_table_size: u16 = bytes(2, 2),
-        /// MulticastFDBCap.
-        multicast_table_size: u16 = bytes(4, 2),
-        /// LinearFDBTop: the highest LID that it forwards.
-        linear_table_top: u16 = bytes(6, 2),
-        /// DefaultPort.
-        default_port: PortNumber = byte(8),
-        /// DefaultMulticastPrimaryPort.
-        default_multicast_primary_port: PortNumber = byte(9),
-        /// DefaultMulticastNotPrimaryPort.
-        default_multicast_other_port: PortNumber = byte(10),
-        /// LifeTimeValue: a packet may stay for 4.096 us times two to this power.
-        life_time: u8 = bits(11 * 8, 5),
-        /// PortStateChange: some port changed since a subnet manager last looked.
-        port_state_change: bool = bits(11 * 8 + 5, 1),
-        /// OptimizedSLtoVLMappingProgramming.
-        optimized_sl_to_vl: u8 = bits(11 * 8 + 6, 2),
-        /// LIDsPerPort.
-        lids_per_port: u16 = bytes(12, 2),
-        /// PartitionEnforcementCap: how many P_Keys fit into the table of an external port.
-        partition_enforcement_cap: u16 = bytes(14, 2),
-        /// InboundEnforcementCap.
-        inbound_enforcement: bool = bits(16 * 8, 1),
-        /// OutboundEnforcementCap.
-        outbound_enforcement: bool = bits(16 * 8 + 1, 1),
-        /// FilterRawInboundCap.
-        filter_raw_inbound: bool = bits(16 * 8 + 2, 1),
-        /// FilterRawOutboundCap.
-        filter_raw_outbound: bool = bits(16 * 8 + 3, 1),
-        /// EnhancedPort0: its port 0 is a full endpoint.
-        enhanced_port0: bool = bits(16 * 8 + 4, 1),
-        /// MulticastFDBTop.
-        multicast_table_top: u16 = bytes(18, 2),
+        linear_table_size: u16 = bytes(0, 2), "LinearFDBCap: size of the linear forwarding table.";
+        random_table_size: u16 = bytes(2, 2), "RandomFDBCap.";
+        multicast_table_size: u16 = bytes(4, 2), "MulticastFDBCap.";
+        linear_table_top: u16 = bytes(6, 2), "LinearFDBTop: the highest forwarded LID.";
+        default_port: PortNumber = byte(8), "DefaultPort.";
+        default_multicast_primary_port: PortNumber = byte(9), "DefaultMulticastPrimaryPort.";
+        default_multicast_other_port: PortNumber = byte(10), "DefaultMulticastNotPrimaryPort.";
+        life_time: u8 = bits(11 * 8, 5), "LifeTimeValue: 4.096 us * 2^value.";
+        port_state_change: bool = bits(11 * 8 + 5, 1), "PortStateChange: until the SM resets it.";
+        optimized_sl_to_vl: u8 = bits(11 * 8 + 6, 2), "OptimizedSLtoVLMappingProgramming.";
+        lids_per_port: u16 = bytes(12, 2), "LIDsPerPort.";
+        partition_enforcement_cap: u16 = bytes(14, 2), "PartitionEnforcementCap: P_Keys per port.";
+        inbound_enforcement: bool = bits(16 * 8, 1), "InboundEnforcementCap.";
+        outbound_enforcement: bool = bits(16 * 8 + 1, 1), "OutboundEnforcementCap.";
+        filter_raw_inbound: bool = bits(16 * 8 + 2, 1), "FilterRawInboundCap.";
+        filter_raw_outbound: bool = bits(16 * 8 + 3, 1), "FilterRawOutboundCap.";
+        enhanced_port0: bool = bits(16 * 8 + 4, 1), "EnhancedPort0: port 0 is a full endpoint.";
+        multicast_table_top: u16 = bytes(18, 2), "MulticastFDBTop.";
     }
 }
 
 attribute! {
-    /// SMInfo (IBTA 1.4, 14.2.5.13): the subnet manager at a port, told by itself.
+    /// SMInfo (IBTA 1.4, 14.2.5.13): the subnet manager at a port.
     pub struct SmInfo = 0x0020 {
-        /// GUID of the port that it runs at.
-        guid: Guid = bytes(0, 8),
-        /// SM_Key; 0 to anyone who need not know it.
-        sm_key: u64 = bytes(8, 8),
-        /// ActCount: goes up while it works, and stands still when it hangs.
-        act_count: u32 = bytes(16, 4),
-        /// Priority: the highest is to be the master.
-        priority: u8 = high(20),
-        /// SMState, see [`sm_state`].
-        state: u8 = low(20),
+        guid: Guid = bytes(0, 8), "GUID of the port of the subnet manager.";
+        sm_key: u64 = bytes(8, 8), "SM_Key; 0 unless the requester is trusted.";
+        act_count: u32 = bytes(16, 4), "ActCount: increases while the subnet manager works.";
+        priority: u8 = high(20), "Priority: the highest becomes master.";
+        state: u8 = low(20), "SMState, see [`SmState`].";
     }
 }
 
-/// SMState (IBTA 1.4, 14.2.5.13).
-pub mod sm_state {
-    /// Not active: told to keep still.
-    pub const NOT_ACTIVE: u8 = 0;
-    /// Discovering: looks at the subnet, and for other subnet managers.
-    pub const DISCOVERING: u8 = 1;
-    /// Standby: waits for the master to fail.
-    pub const STANDBY: u8 = 2;
-    /// Master: the subnet is its.
-    pub const MASTER: u8 = 3;
+labeled_enum! {
+    /// SMState (IBTA 1.4, 14.2.5.13); the discriminants are the codes.
+    #[repr(u8)]
+    pub enum SmState {
+        NotActive = 0, "not_active", "Disabled by the master.";
+        Discovering = 1, "discovering", "Discovers the subnet and other subnet managers.";
+        Standby = 2, "standby", "Waits for the master to fail.";
+        Master = 3, "master", "Manages the subnet.";
+    }
+}
+
+impl SmState {
+    /// The state with this code; `None` for a reserved one.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
 }
 
 attribute! {
     /// One block of a port's P_KeyTable (IBTA 1.4, 14.2.5.7).
     pub struct PKeyTable = 0x0016 {
-        /// The P_Keys; 0 where none is set.
-        keys: [u16; PKeyTable::PER_BLOCK] = bytes(0, 2),
+        keys: [u16; PKeyTable::PER_BLOCK] = bytes(0, 2), "The P_Keys; 0 where none is set.";
     }
 }
 
 impl PKeyTable {
-    /// How many P_Keys a block has.
+    /// P_Keys per block.
     pub const PER_BLOCK: usize = 32;
 
-    /// Which block of which port a modifier asks for. Only switches look at the port.
-    pub fn place(modifier: u32) -> (PortNumber, u16) {
-        // 16 bits, but no port has a number above 255, and 255 is none.
+    /// Port number and block of an AttributeModifier. Only switches use the port number.
+    pub fn port_and_block(modifier: u32) -> (PortNumber, u16) {
+        // The field has 16 bits, but port numbers end at 254; 255 is no port.
         ((modifier >> 16).min(255) as PortNumber, modifier as u16)
     }
 }
@@ -244,8 +214,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::LEN;
 
-    /// An answer with these bytes at these offsets of its data.
-    pub(crate) fn answer(fields: &[(usize, &[u8])]) -> Mad {
+    /// A response with these bytes at these offsets of its data.
+    pub(crate) fn response(fields: &[(usize, &[u8])]) -> Mad {
         let mut mad = Mad([0; LEN]);
         for (offset, bytes) in fields {
             mad.0[DATA + offset..DATA + offset + bytes.len()].copy_from_slice(bytes);
@@ -255,7 +225,7 @@ pub(crate) mod tests {
 
     #[test]
     fn node_info_field_by_field() {
-        let info = NodeInfo::decode(&answer(&[
+        let info = NodeInfo::decode(&response(&[
             (0, &[1, 1]),
             (2, &[2, 36]),
             (4, &[0, 0, 0, 0, 0, 0, 0, 7]),
@@ -290,7 +260,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn each_kind_of_node_has_its_type() {
+    fn node_kind_maps_to_node_type() {
         for (kind, node_type) in [(NodeKind::Ca, 1), (NodeKind::Switch, 2), (NodeKind::Router, 3)] {
             assert_eq!(NodeInfo::type_of(kind), node_type);
             let info = NodeInfo { node_type, ..NodeInfo::default() };
@@ -300,20 +270,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_description_is_read_back_and_ends_where_its_room_does() {
+    fn node_description_round_trip_is_truncated() {
         let long = "x".repeat(70);
         let cut = &long[..64];
         let mut mad = Mad([0xee; LEN]);
         for (text, read) in [("leaf 3", "leaf 3"), (&*long, cut), (cut, cut), ("", "")] {
             encode_node_description(&mut mad, text.as_bytes());
             assert_eq!(decode_node_description(&mad), read);
-            assert_eq!(mad.data()[64..], [0xee; 128], "the path behind it");
+            assert_eq!(mad.data()[64..], [0xee; 128], "InitialPath");
         }
     }
 
     #[test]
-    fn switch_info_has_its_two_bits() {
-        let info = SwitchInfo::decode(&answer(&[
+    fn switch_info_flag_bits() {
+        let info = SwitchInfo::decode(&response(&[
             (0, &[0xc0, 0]),
             (6, &[0, 42]),
             (11, &[0x94]),
@@ -321,13 +291,13 @@ pub(crate) mod tests {
         ]));
         assert_eq!((info.linear_table_size, info.linear_table_top), (0xc000, 42));
         assert!(info.port_state_change && info.enhanced_port0);
-        let info = SwitchInfo::decode(&answer(&[(11, &[0x93]), (16, &[0xf7])]));
+        let info = SwitchInfo::decode(&response(&[(11, &[0x93]), (16, &[0xf7])]));
         assert!(!info.port_state_change && !info.enhanced_port0);
     }
 
     #[test]
     fn switch_info_field_by_field() {
-        let info = SwitchInfo::decode(&answer(&[
+        let info = SwitchInfo::decode(&response(&[
             (0, &[0xc0, 0, 0, 1, 0x10, 0, 0, 42]),
             (8, &[1, 2, 3, 0x95]),
             (12, &[0, 4, 0, 32, 0b1010_1000, 0, 0xc0, 7]),
@@ -359,7 +329,7 @@ pub(crate) mod tests {
 
     #[test]
     fn sm_info_field_by_field() {
-        let told = answer(&[
+        let mad = response(&[
             (0, &[0, 2, 0xc9, 3, 0, 0, 0, 9]),
             (8, &[0x80, 0, 0, 0, 0, 0, 0, 1]),
             (16, &[0, 0, 1, 2, 0xe3]),
@@ -369,27 +339,29 @@ pub(crate) mod tests {
             sm_key: 0x8000_0000_0000_0001,
             act_count: 0x102,
             priority: 14,
-            state: sm_state::MASTER,
+            state: SmState::Master as u8,
         };
-        assert_eq!(SmInfo::decode(&told), info);
-        let mut mad = answer(&[]);
-        info.encode(&mut mad);
-        assert!(mad == told);
+        assert_eq!(SmInfo::decode(&mad), info);
+        let mut encoded = response(&[]);
+        info.encode(&mut encoded);
+        assert!(encoded == mad);
     }
 
     #[test]
-    fn a_block_of_pkeys_has_32_of_them() {
-        let table = PKeyTable::decode(&answer(&[(0, &[0xff, 0xff, 0x7f, 0xff]), (62, &[0x80, 1])]));
+    fn p_key_table_block_has_32_entries() {
+        let table =
+            PKeyTable::decode(&response(&[(0, &[0xff, 0xff, 0x7f, 0xff]), (62, &[0x80, 1])]));
         assert_eq!((table.keys[0], table.keys[1], table.keys[2]), (0xffff, 0x7fff, 0));
         assert_eq!(table.keys[31], 0x8001);
-        for (modifier, place) in [(0, (0, 0)), (0x0024_0003, (36, 3)), (0x0100_ffff, (255, 0xffff))]
+        for (modifier, expected) in
+            [(0, (0, 0)), (0x0024_0003, (36, 3)), (0x0100_ffff, (255, 0xffff))]
         {
-            assert_eq!(PKeyTable::place(modifier), place, "{modifier:#x}");
+            assert_eq!(PKeyTable::port_and_block(modifier), expected, "{modifier:#x}");
         }
     }
 
     #[test]
-    fn aggregation_nodes_are_recognized_by_description_and_by_device_id() {
+    fn aggregation_node_by_description_or_device_id() {
         assert!(is_aggregation_node("Mellanox Technologies Aggregation Node", 0x2c9));
         assert!(!is_aggregation_node("Mellanox Technologies Aggregation Node", 1));
         assert!(!is_aggregation_node("my Aggregation Node", 0x2c9));

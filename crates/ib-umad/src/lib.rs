@@ -1,19 +1,57 @@
-//! Who carries a MAD: the wire as a trait, and the transactor that keeps many requests on it.
+//! A native client for InfiniBand management datagrams (MADs) over the kernel's umad devices.
 //!
-//! A [`Wire`] sends and receives single MADs. A [`walk::Walk`] knows what to ask. The
-//! [`transactor::Transactor`] stands between them: windows, deadlines, retries, back-off,
-//! redirects. Neither walk nor transactor does I/O or reads a clock, so a device, a capture, a
-//! test's script and the simulated fabric can all be the wire.
+//! A [`MadTransport`] sends and receives single MADs: a [`umad::Umad`] device, a capture around it, a simulated
+//! fabric, or a script of a test. A [`query::QueryPlan`] generates requests. The [`client::MadClient`] between them
+//! is a state machine without I/O and without a clock: windows, deadlines, retries, back-off, redirects.
+//! [`query::run`] drives a plan to its end.
+//!
+//! ```
+//! use ib_mad::smp::{self, NodeInfo};
+//! use ib_mad::{DirectedRoute, Mad, Moment};
+//! use ib_umad::query::QueryPlan;
+//! use ib_umad::{Address, QueuePair, Request, RequestError};
+//!
+//! /// Reads NodeInfo of the local node.
+//! #[derive(Default)]
+//! struct LocalNode {
+//!     is_sent: bool,
+//!     info: Option<NodeInfo>,
+//! }
+//!
+//! impl QueryPlan for LocalNode {
+//!     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+//!         let is_next = qp == QueuePair::Qp0 && !std::mem::replace(&mut self.is_sent, true);
+//!         let to = Address::Directed(DirectedRoute::LOCAL);
+//!         is_next.then(|| (Request { to, query: smp::node_info() }, 0))
+//!     }
+//!
+//!     fn handle_outcome(&mut self, _tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
+//!         self.info = outcome.ok().map(NodeInfo::decode);
+//!     }
+//! }
+//!
+//! # #[cfg(feature = "testing")] {
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use ib_umad::client::{MadClient, SendConfig};
+//! use ib_umad::testing::{ScriptedTransport, fabric};
+//!
+//! // A scripted transport (cargo feature `testing`); `umad::Umad::open_first` opens a real one.
+//! let mut transport = ScriptedTransport::new(fabric(&[(ib_mad::NodeKind::Ca, 1)], &[]));
+//! let mut plan = LocalNode::default();
+//! let mut client = MadClient::new(SendConfig::default());
+//! ib_umad::query::run(&mut plan, &mut client, &mut transport, &AtomicBool::new(false)).unwrap();
+//! assert_eq!(plan.info.unwrap().port_count, 1);
+//! # }
+//! ```
 
 pub mod capture;
-pub mod pace;
-pub mod pulse;
+pub mod client;
+pub mod query;
 pub mod stats;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub mod transactor;
 pub mod umad;
-pub mod walk;
 
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -23,40 +61,40 @@ use thiserror::Error;
 use ib_mad::class_port_info::Redirect;
 use ib_mad::moment::Anchor;
 use ib_mad::p_key::PKey;
-use ib_mad::{Class, Mad, Path, Query};
+use ib_mad::{Class, DirectedRoute, Mad, Query};
 use ib_mad::{Guid, Lid, Moment};
 
-/// A lane: SMPs and GMPs have windows of their own, for they meet different queues.
+/// The management queue pairs. Each has its own window, because their packets meet different queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
-    /// Subnet management: QP0, virtual lane 15, no flow control.
-    Smp,
-    /// General management: QP1.
-    Gmp,
+pub enum QueuePair {
+    /// Subnet management packets (SMPs): virtual lane 15, no flow control.
+    Qp0,
+    /// General management packets (GMPs).
+    Qp1,
 }
 
-/// Whom to ask.
+/// Destination of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
     /// By a directed route, which needs no subnet manager.
-    Directed(Path),
+    Directed(DirectedRoute),
     /// By LID.
     Lid(Lid),
-    /// By GID, for general management alone: an SMP never leaves its subnet.
+    /// By GID, for GMPs only: SMPs do not leave their subnet.
     Global(GlobalRoute),
 }
 
-/// The way to a port by its GID: what the global route header says (IBTA 1.4, 8.3). It is how MADs
-/// reach other subnets, and on RoCE the only way there is.
+/// Route to a port by its GID: the fields of the global route header (IBTA 1.4, 8.3). MADs to other subnets need
+/// it, and all MADs on RoCE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobalRoute {
-    /// Where it begins: the LID of the router, or of the port. RoCE has none: 0.
+    /// LID of the first hop: of the router, or of the port. 0 on RoCE.
     pub lid: Lid,
-    /// The port's GID. It has an IPv6 address' form, on RoCE version 2 it is one.
+    /// GID of the port, in the form of an IPv6 address, which it is on RoCE version 2.
     pub gid: Ipv6Addr,
-    /// Our own GID, by its place in our port's table of them.
+    /// Index of the source GID in the GID table of the local port.
     pub gid_index: u8,
-    /// How many routers may stand between.
+    /// HopLmt: maximum number of routers.
     pub hop_limit: u8,
     /// TClass.
     pub traffic_class: u8,
@@ -64,90 +102,90 @@ pub struct GlobalRoute {
     pub flow_label: u32,
 }
 
-/// A question to one node.
+/// A request to one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Whom.
+    /// Destination.
     pub to: Address,
-    /// What.
+    /// Attribute and parameters.
     pub query: Query,
 }
 
 impl Request {
-    /// The class it travels in.
+    /// Management class.
     pub fn class(&self) -> Class {
         self.query.class(matches!(self.to, Address::Directed(_)))
     }
 }
 
-/// Why a request has no answer.
+/// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Failure {
-    /// No answer to it and to any of its retries.
+pub enum RequestError {
+    /// No response, also to retries.
     #[error("no answer")]
     TimedOut,
-    /// Not asked: the node had just failed to answer anything.
+    /// Not sent: the node did not respond to earlier requests.
     #[error("not asked, the node is silent")]
     Silent,
-    /// Busy, each time.
+    /// Busy, also at retries.
     #[error("busy")]
     Busy,
-    /// The device answered with this status instead.
+    /// The device returned this MAD status.
     #[error("refused with MAD status {0:#06x}")]
     Status(u16),
-    /// Our own side would not send it.
+    /// The transport refused to send it.
     #[error("could not be sent")]
     Unsent,
 }
 
-impl Failure {
-    /// Whether the node gave no sign of life.
-    pub fn is_silence(self) -> bool {
-        matches!(self, Failure::TimedOut | Failure::Silent | Failure::Unsent)
+impl RequestError {
+    /// Whether the node did not respond at all.
+    pub fn is_no_response(self) -> bool {
+        matches!(self, RequestError::TimedOut | RequestError::Silent | RequestError::Unsent)
     }
 }
 
-/// The queue pair and key that every performance management agent has (IBTA 1.4, 3.5.3).
-const GSI: (u32, u32) = (1, 0x8001_0000);
+/// Q_Key of QP1 (IBTA 1.4, 3.5.3).
+const QP1_QKEY: u32 = 0x8001_0000;
 
-/// A MAD on its way out, and where to.
+/// A MAD to send, with its destination.
 #[derive(Clone, Debug)]
-pub struct Parcel {
-    /// The class, which picks the queue pair on our own side.
+pub struct OutgoingMad {
+    /// The class, which selects the local queue pair.
     pub class: Class,
-    /// The destination's LID; the permissive one for a directed route.
+    /// LID of the destination; the permissive LID for a directed route.
     pub lid: Lid,
-    /// The global route header, if there is to be one.
+    /// The global route header, if any.
     pub route: Option<GlobalRoute>,
-    /// The destination's queue pair.
+    /// Queue pair of the destination.
     pub qp: u32,
-    /// Its key; 0 on QP0.
+    /// Q_Key; 0 on QP0.
     pub qkey: u32,
     /// The service level.
     pub sl: u8,
-    /// The partition that a redirect names; `None` for the carrier's own.
+    /// P_Key of a redirect; `None` for the transport's own.
     pub p_key: Option<PKey>,
-    /// How long the carrier itself should wait before it gives the request up.
+    /// Time-out of the request in the kernel.
     pub timeout: Duration,
     /// The bytes.
     pub mad: Mad,
 }
 
-impl Parcel {
+impl OutgoingMad {
     fn new(
         request: &Request,
         redirect: Option<&Redirect>,
-        transaction: u32,
+        transaction_id: u32,
         timeout: Duration,
     ) -> Self {
         let class = request.class();
-        let (path, lid, route) = match &request.to {
-            Address::Directed(path) => (Some(path), Lid::PERMISSIVE, None),
+        let (directed, lid, route) = match &request.to {
+            Address::Directed(route) => (Some(route), Lid::PERMISSIVE, None),
             Address::Lid(lid) => (None, *lid, None),
             Address::Global(route) => (None, route.lid, Some(*route)),
         };
-        let (qp, qkey) = if class.is_smp() { (0, 0) } else { GSI };
-        let plain = Parcel {
+        let (qp, qkey) = if class.is_smp() { (0, 0) } else { (1, QP1_QKEY) };
+        let plain = OutgoingMad {
             class,
             lid,
             route,
@@ -156,10 +194,10 @@ impl Parcel {
             sl: 0,
             p_key: None,
             timeout,
-            mad: Mad::request(&request.query, path, transaction),
+            mad: Mad::request(&request.query, directed, transaction_id),
         };
         match redirect {
-            Some(to) => Parcel {
+            Some(to) => OutgoingMad {
                 lid: to.lid,
                 qp: to.qp,
                 qkey: to.qkey,
@@ -172,78 +210,77 @@ impl Parcel {
     }
 }
 
-/// What came in.
+/// What a transport received.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are MADs, and none is kept")]
 pub enum Received {
     /// A MAD from the fabric.
     Mad {
-        /// The LID that it says it comes from.
+        /// Source LID.
         from: Lid,
-        /// Its bytes.
+        /// The MAD.
         mad: Mad,
     },
-    /// The carrier gave up waiting for the answer to the request with this transaction id.
+    /// The kernel's time-out of a request.
     Expired {
-        /// The low 32 bits of the id.
-        transaction: u32,
+        /// The low 32 bits of its transaction id.
+        transaction_id: u32,
     },
-    /// Something that is not a whole MAD.
+    /// A packet that is not a complete MAD.
     Malformed {
-        /// How many bytes it had.
+        /// Its length in bytes.
         bytes: usize,
     },
 }
 
-/// Why the wire cannot be used any more.
+/// Why a transport cannot be used any more.
 #[derive(Debug, Error)]
 #[error("{device}: {problem}")]
-pub struct WireError {
-    /// Which device and port.
+pub struct TransportError {
+    /// Device and port.
     pub device: String,
-    /// What happened, and what it usually means.
+    /// The problem.
     pub problem: String,
 }
 
 /// Why one MAD could not be sent.
 #[derive(Debug, Error)]
 pub enum SendError {
-    /// This MAD was refused; others may do.
+    /// This MAD was refused; others may be accepted.
     #[error("refused: {0}")]
     Refused(std::io::Error),
-    /// No room just now; the same MAD may do later.
+    /// No room; the same MAD may be accepted later.
     #[error("no room to send")]
     Full,
     /// The device is gone.
     #[error(transparent)]
-    Wire(#[from] WireError),
+    Transport(#[from] TransportError),
 }
 
-/// Something that carries single MADs to a fabric and back, and the clock that runs along with it.
-pub trait Wire {
-    /// The time now.
+/// Sends and receives single MADs, and provides the clock.
+pub trait MadTransport {
+    /// The current moment.
     fn now(&self) -> Moment;
 
-    /// The time now, on this clock and on the wall.
+    /// The current moment, with wall-clock time.
     fn anchor(&self) -> Anchor;
 
-    /// A discovery begins: what the carrier knows of its own port may have changed.
-    fn look_again(&mut self) {}
+    /// Refreshes what is cached of the local port; called at each discovery.
+    fn refresh(&mut self) {}
 
-    /// Our own port's GUID, if the carrier knows it before it is asked.
+    /// GUID of the local port, if it is known without a query.
     fn port_guid(&self) -> Option<Guid> {
         None
     }
 
-    /// Whether our own port has the P_Key to ask general management with. Without it such requests are
-    /// not sent.
-    fn in_partition(&self) -> bool {
+    /// Whether the local port has the P_Key for GMPs. Without it GMPs are not sent.
+    fn has_p_key(&self) -> bool {
         true
     }
 
-    /// Sends a MAD, without waiting.
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError>;
+    /// Sends a MAD without waiting.
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError>;
 
-    /// The next thing that came in, waiting for it until `until` at the most.
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError>;
+    /// Receives, waiting at most until `until`.
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError>;
 }

@@ -1,13 +1,14 @@
-//! A small fabric for tests: it answers MADs by itself, and does with each what the test says.
+//! A scripted transport for tests: a small fabric that responds to MADs, or does what the test says with each.
 //!
-//! Its clock is virtual, so that hours of time-outs pass in no time and the same way each time.
+//! Its clock is virtual, so hours of time-outs pass at once and deterministically.
+#![expect(missing_docs, reason = "test support; the names say it")]
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::time::{Duration, SystemTime};
 
 use ib_mad::class_port_info;
-use ib_mad::class_port_info::{Capabilities, ClassPortInfo};
+use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
 use ib_mad::counter::Attribute;
 use ib_mad::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::moment::Anchor;
@@ -17,40 +18,40 @@ use ib_mad::port_info::{PortInfo, capability, capability2};
 use ib_mad::port_state::{physical, state};
 use ib_mad::rate::{Speed, SpeedSet, Width};
 use ib_mad::smp::{
-    NODE_DESCRIPTION, NodeInfo, SmInfo, SwitchInfo, encode_node_description, sm_state,
+    NODE_DESCRIPTION, NodeInfo, SmInfo, SmState, SwitchInfo, encode_node_description,
 };
 use ib_mad::{DATA, Mad, method, status};
 use ib_mad::{Guid, Lid, Moment, PortNumber};
 
-use super::{Parcel, Received, SendError, Wire, WireError};
+use super::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 
-/// What becomes of one MAD.
+/// Reaction to one MAD.
 #[derive(Clone, Debug)]
-pub enum Fate {
-    /// Answered after a while.
+pub enum Reply {
+    /// Response after this time.
     Answered(Duration),
-    /// Answered with a status and no data.
+    /// Response with a status and no data.
     Status(u16),
-    /// Told to ask elsewhere.
+    /// Redirect to this LID and QP.
     Redirected(Lid, u32),
-    /// Never heard of again.
+    /// No response.
     Lost,
-    /// The carrier says that nobody answered.
+    /// Time-out reported by the kernel.
     Expired,
-    /// An answer comes, but to another transaction.
+    /// Response with another transaction id.
     Foreign,
-    /// Part of an answer comes.
+    /// Truncated response.
     Short,
-    /// The device refuses to send it.
+    /// Refused by the device.
     Refused,
-    /// The device has no room.
+    /// The device is full.
     Full,
 }
 
 /// The usual round trip.
 pub const ROUND_TRIP: Duration = Duration::from_micros(20);
 
-/// A node of the test's fabric.
+/// A node of the scripted fabric.
 #[derive(Clone, Debug)]
 pub struct ScriptedNode {
     pub guid: u64,
@@ -58,89 +59,90 @@ pub struct ScriptedNode {
     pub ports: u8,
     pub device_id: u16,
     pub description: Vec<u8>,
-    /// By port; a switch's is that of port 0.
+    /// By port; of a switch, on port 0.
     pub lids: BTreeMap<PortNumber, u16>,
     pub links: BTreeMap<PortNumber, (usize, PortNumber)>,
-    /// CapabilityMask and CapabilityMask2 of its performance management.
+    /// CapabilityMask and CapabilityMask2 of its performance management agent.
     pub capabilities: (u16, u32),
-    /// Tick of PortSamplesControl, if it has one.
+    /// Tick of PortSamplesControl, if it is supported.
     pub tick: Option<u8>,
-    /// FECModeActive of its ports, if they answer PortInfoExtended.
+    /// FECModeActive of its ports, if PortInfoExtended is supported.
     pub fec: Option<u16>,
     pub state_change: bool,
     pub sm_lid: u16,
-    /// A subnet manager's SMState, priority and ActCount, if one runs there.
+    /// SMState, priority and ActCount of its subnet manager, if any.
     pub manager: Option<(u8, u8, u32)>,
 }
 
-/// Does something to an answer's data.
+/// Modifies the data of a response.
 pub type Garble = Box<dyn FnMut(&mut [u8]) + Send>;
 
-/// The fabric, the wire to it and the script.
-pub struct Scripted {
+/// The fabric, the transport to it, and the script.
+pub struct ScriptedTransport {
     pub nodes: Vec<ScriptedNode>,
-    /// Which node and port we sit at.
-    pub home: (usize, PortNumber),
-    pub fate: Box<dyn FnMut(&Parcel) -> Fate + Send>,
+    /// The local node and port.
+    pub local_port: (usize, PortNumber),
+    /// Reaction to each MAD.
+    pub reply: Box<dyn FnMut(&OutgoingMad) -> Reply + Send>,
     /// PortPhysicalState of ports without a link.
     pub polling: u8,
-    /// What links run at.
+    /// Speed of links.
     pub speed: Speed,
     /// RedirectP_Key of redirects.
     pub redirect_p_key: u16,
-    /// What is done to the data of each answer.
+    /// Modifies the data of each response.
     pub garble: Garble,
-    /// Every MAD that was sent.
-    pub sent: Vec<Parcel>,
-    /// The most that were unanswered at once: in all by lane, and to one LID.
-    pub most_in_flight: [usize; 2],
-    pub most_to_one_lid: usize,
+    /// All sent MADs.
+    pub sent: Vec<OutgoingMad>,
+    /// Maximum number of open requests: by queue pair, and GMPs to one LID.
+    pub max_in_flight: [usize; 2],
+    pub max_to_one_lid: usize,
     now: Moment,
     arrivals: BinaryHeap<Reverse<(Moment, usize)>>,
-    letters: HashMap<usize, Received>,
+    arriving: HashMap<usize, Received>,
     open: HashMap<usize, (Lid, bool, Moment)>,
 }
 
-impl Scripted {
+impl ScriptedTransport {
     pub fn new(nodes: Vec<ScriptedNode>) -> Self {
-        Scripted {
+        ScriptedTransport {
             redirect_p_key: 0,
             nodes,
-            home: (0, 1),
-            fate: Box::new(|_| Fate::Answered(ROUND_TRIP)),
+            local_port: (0, 1),
+            reply: Box::new(|_| Reply::Answered(ROUND_TRIP)),
             polling: 2,
             speed: Speed::Edr,
             garble: Box::new(|_| {}),
             sent: Vec::new(),
-            most_in_flight: [0; 2],
-            most_to_one_lid: 0,
+            max_in_flight: [0; 2],
+            max_to_one_lid: 0,
             now: Moment(0),
             arrivals: BinaryHeap::new(),
-            letters: HashMap::new(),
+            arriving: HashMap::new(),
             open: HashMap::new(),
         }
     }
 
-    fn deliver(&mut self, after: Duration, letter: Received) {
+    fn deliver(&mut self, after: Duration, received: Received) {
         let number = self.sent.len();
         self.arrivals.push(Reverse((self.now + after, number)));
-        self.letters.insert(number, letter);
+        self.arriving.insert(number, received);
     }
 
-    /// The node that a MAD reaches, and the port that it comes in by.
-    fn target(&self, parcel: &Parcel) -> Option<(usize, PortNumber)> {
-        if parcel.lid != Lid::PERMISSIVE {
+    /// The node that a MAD reaches, and its ingress port.
+    fn target(&self, outgoing: &OutgoingMad) -> Option<(usize, PortNumber)> {
+        if outgoing.lid != Lid::PERMISSIVE {
             return self.nodes.iter().enumerate().find_map(|(index, node)| {
                 if node.links.is_empty() {
                     return None;
                 }
-                let port = node.lids.iter().find(|(_, lid)| **lid == parcel.lid.0)?.0;
+                let port = node.lids.iter().find(|(_, lid)| **lid == outgoing.lid.0)?.0;
                 Some((index, *port))
             });
         }
-        let hops = usize::from(parcel.mad.u8(7));
-        let mut at = self.home;
-        for (hop, &port) in parcel.mad.0[129..129 + hops].iter().enumerate() {
+        let hops = usize::from(outgoing.mad.u8(7));
+        let mut at = self.local_port;
+        for (hop, &port) in outgoing.mad.0[129..129 + hops].iter().enumerate() {
             let node = &self.nodes[at.0];
             if hop > 0 && node.kind != NodeKind::Switch {
                 return None;
@@ -150,13 +152,13 @@ impl Scripted {
         Some(at)
     }
 
-    fn answer(&self, parcel: &Parcel) -> Option<Mad> {
-        let (index, ingress) = self.target(parcel)?;
+    fn respond(&self, outgoing: &OutgoingMad) -> Option<Mad> {
+        let (index, ingress) = self.target(outgoing)?;
         let node = &self.nodes[index];
-        let mut answer = parcel.mad.answer();
-        let selected = answer.port_select();
-        match (parcel.class.is_smp(), answer.attribute()) {
-            (true, NODE_DESCRIPTION) => encode_node_description(&mut answer, &node.description),
+        let mut response = outgoing.mad.response();
+        let selected = response.port_select();
+        match (outgoing.class.is_smp(), response.attribute()) {
+            (true, NODE_DESCRIPTION) => encode_node_description(&mut response, &node.description),
             (true, NodeInfo::ID) => NodeInfo {
                 node_type: NodeInfo::type_of(node.kind),
                 port_count: node.ports,
@@ -167,47 +169,47 @@ impl Scripted {
                 device_id: node.device_id,
                 ..NodeInfo::default()
             }
-            .encode(&mut answer),
+            .encode(&mut response),
             (true, SwitchInfo::ID) => {
                 SwitchInfo { port_state_change: node.state_change, ..SwitchInfo::default() }
-                    .encode(&mut answer);
+                    .encode(&mut response);
             }
             (true, PortInfo::ID) => {
-                self.port_info(node, answer.modifier() as u8).encode(&mut answer);
+                self.port_info(node, response.modifier() as u8).encode(&mut response);
             }
             (true, SmInfo::ID) if node.manager.is_some() => {
                 let (state, priority, act_count) = node.manager.unwrap_or_default();
-                SmInfo { act_count, priority, state, ..SmInfo::default() }.encode(&mut answer);
+                SmInfo { act_count, priority, state, ..SmInfo::default() }.encode(&mut response);
             }
             (true, PortInfoExtended::ID) if node.fec.is_some() => PortInfoExtended {
                 capabilities: PortInfoExtended::FEC_MODES,
                 active: node.fec.unwrap_or_default(),
                 ..PortInfoExtended::default()
             }
-            .encode(&mut answer),
+            .encode(&mut response),
             (false, PortSamplesControl::ID) if node.tick.is_some() => {
                 let tick = node.tick.unwrap_or_default();
-                PortSamplesControl { tick, ..PortSamplesControl::default() }.encode(&mut answer);
+                PortSamplesControl { tick, ..PortSamplesControl::default() }.encode(&mut response);
             }
             (false, PortExtendedSpeedsCounters::ID) => PortExtendedSpeedsCounters {
                 port_corrected_symbols: symbol_errors(index, selected).into(),
                 ..PortExtendedSpeedsCounters::default()
             }
-            .encode(&mut answer),
+            .encode(&mut response),
             (false, ClassPortInfo::ID) => {
                 let (mask, mask2) = node.capabilities;
-                ClassPortInfo::of(Capabilities { mask, mask2 }, 0).encode(&mut answer);
+                ClassPortInfo::new(PmaCapabilities { mask, mask2 }, 0).encode(&mut response);
             }
-            // Symbol errors: something that tells node and port apart, at both of their places.
+            // Symbol errors: a value that identifies node and port, in both fields.
             (false, attribute) if attribute == Attribute::PortCounters as u16 => {
-                answer.put_be(DATA + 4, 2, u64::from(symbol_errors(index, selected)));
+                response.put_be(DATA + 4, 2, u64::from(symbol_errors(index, selected)));
             }
             (false, attribute) if attribute == Attribute::PortCountersExtended as u16 => {
-                answer.put_be(DATA + 72, 8, u64::from(symbol_errors(index, selected)));
+                response.put_be(DATA + 72, 8, u64::from(symbol_errors(index, selected)));
             }
-            _ => answer.set_status(status::UNSUPPORTED_ATTRIBUTE),
+            _ => response.set_status(status::UNSUPPORTED_ATTRIBUTE),
         }
-        Some(answer)
+        Some(response)
     }
 
     /// 4x where there is a link.
@@ -236,12 +238,12 @@ impl Scripted {
     }
 }
 
-/// What a port of the test's fabric counts.
+/// Symbol errors of a port of the scripted fabric.
 pub fn symbol_errors(node: usize, port: PortNumber) -> u16 {
     node as u16 * 100 + u16::from(port)
 }
 
-impl Wire for Scripted {
+impl MadTransport for ScriptedTransport {
     fn now(&self) -> Moment {
         self.now
     }
@@ -250,48 +252,48 @@ impl Wire for Scripted {
         Anchor { moment: self.now, wall: SystemTime::UNIX_EPOCH + Duration::from_nanos(self.now.0) }
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
-        let fate = (self.fate)(parcel);
-        match fate {
-            Fate::Refused => {
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
+        let reply = (self.reply)(outgoing);
+        match reply {
+            Reply::Refused => {
                 return Err(SendError::Refused(std::io::Error::from_raw_os_error(libc::EINVAL)));
             }
-            Fate::Full => return Err(SendError::Full),
-            _ => self.sent.push(parcel.clone()),
+            Reply::Full => return Err(SendError::Full),
+            _ => self.sent.push(outgoing.clone()),
         }
-        let transaction = parcel.mad.transaction();
-        let answer = self.answer(parcel);
-        let whole = |mad: Mad| Received::Mad { from: parcel.lid, mad };
-        let told = |edit: &dyn Fn(&mut Mad)| {
-            let mut mad = parcel.mad.clone();
+        let transaction_id = outgoing.mad.transaction_id();
+        let response = self.respond(outgoing);
+        let whole = |mad: Mad| Received::Mad { from: outgoing.lid, mad };
+        let edited = |edit: &dyn Fn(&mut Mad)| {
+            let mut mad = outgoing.mad.clone();
             mad.0[3] = method::GET_RESPONSE;
             edit(&mut mad);
             whole(mad)
         };
-        let mut waits = parcel.timeout + Duration::from_millis(100);
-        match fate {
-            Fate::Answered(after) => {
-                if let Some(mut mad) = answer {
+        let mut waits = outgoing.timeout + Duration::from_millis(100);
+        match reply {
+            Reply::Answered(after) => {
+                if let Some(mut mad) = response {
                     (self.garble)(&mut mad.0[DATA..]);
                     waits = waits.min(after);
                     self.deliver(after, whole(mad));
                 } else {
-                    // The kernel says so when the time that it was given is over.
-                    waits = parcel.timeout;
-                    self.deliver(parcel.timeout, Received::Expired { transaction });
+                    // The kernel reports the time-out.
+                    waits = outgoing.timeout;
+                    self.deliver(outgoing.timeout, Received::Expired { transaction_id });
                 }
             }
-            Fate::Status(status) => {
+            Reply::Status(status) => {
                 waits = ROUND_TRIP;
                 self.deliver(
                     ROUND_TRIP,
-                    told(&|mad| mad.0[4..6].copy_from_slice(&status.to_be_bytes())),
+                    edited(&|mad| mad.0[4..6].copy_from_slice(&status.to_be_bytes())),
                 );
             }
-            Fate::Redirected(lid, qp) => {
+            Reply::Redirected(lid, qp) => {
                 waits = ROUND_TRIP;
                 let p_key = self.redirect_p_key;
-                let redirect = told(&|mad| {
+                let redirect = edited(&|mad| {
                     mad.0[5] = 2;
                     mad.0[16..18].copy_from_slice(&class_port_info::ID.to_be_bytes());
                     mad.0[DATA + 28..DATA + 30].copy_from_slice(&lid.0.to_be_bytes());
@@ -300,33 +302,33 @@ impl Wire for Scripted {
                 });
                 self.deliver(ROUND_TRIP, redirect);
             }
-            Fate::Expired => {
+            Reply::Expired => {
                 waits = ROUND_TRIP;
-                self.deliver(ROUND_TRIP, Received::Expired { transaction });
+                self.deliver(ROUND_TRIP, Received::Expired { transaction_id });
             }
-            Fate::Foreign => self.deliver(ROUND_TRIP, told(&|mad| mad.0[14] ^= 0x55)),
-            Fate::Short => self.deliver(ROUND_TRIP, Received::Malformed { bytes: 100 }),
-            Fate::Lost | Fate::Refused | Fate::Full => {}
+            Reply::Foreign => self.deliver(ROUND_TRIP, edited(&|mad| mad.0[14] ^= 0x55)),
+            Reply::Short => self.deliver(ROUND_TRIP, Received::Malformed { bytes: 100 }),
+            Reply::Lost | Reply::Refused | Reply::Full => {}
         }
         let now = self.now;
         self.open.retain(|_, (_, _, until)| *until > now);
-        self.open.insert(self.sent.len(), (parcel.lid, parcel.class.is_smp(), now + waits));
+        self.open.insert(self.sent.len(), (outgoing.lid, outgoing.class.is_smp(), now + waits));
         let count = |keep: &dyn Fn(&(Lid, bool, Moment)) -> bool| {
             self.open.values().filter(|it| keep(it)).count()
         };
         let (smp, gmp) = (count(&|it| it.1), count(&|it| !it.1));
-        let to_lid = count(&|it| it.0 == parcel.lid && it.0 != Lid::PERMISSIVE && !it.1);
-        self.most_in_flight = [self.most_in_flight[0].max(smp), self.most_in_flight[1].max(gmp)];
-        self.most_to_one_lid = self.most_to_one_lid.max(to_lid);
+        let to_lid = count(&|it| it.0 == outgoing.lid && it.0 != Lid::PERMISSIVE && !it.1);
+        self.max_in_flight = [self.max_in_flight[0].max(smp), self.max_in_flight[1].max(gmp)];
+        self.max_to_one_lid = self.max_to_one_lid.max(to_lid);
         Ok(())
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         match self.arrivals.peek() {
             Some(&Reverse((at, number))) if at <= until => {
                 self.arrivals.pop();
                 self.now = self.now.max(at);
-                Ok(self.letters.remove(&number))
+                Ok(self.arriving.remove(&number))
             }
             _ => {
                 self.now = self.now.max(until);
@@ -354,7 +356,7 @@ fn node(guid: u64, kind: NodeKind, ports: u8) -> ScriptedNode {
     }
 }
 
-/// A node by its place, and one of its ports.
+/// Index of a node, and one of its ports.
 pub type ScriptedEnd = (usize, PortNumber);
 
 /// Builds a fabric: nodes by kind and ports, and cables by (node, port).
@@ -380,9 +382,9 @@ pub fn fabric(
             node.lids.insert(port, lid);
         }
     }
-    // Whoever has the LID that all have for the master's is it.
+    // The node with the SM LID of all ports is the master.
     if let Some(first) = built.first_mut() {
-        first.manager = Some((sm_state::MASTER, 0, 1));
+        first.manager = Some((SmState::Master as u8, 0, 1));
     }
     built
 }

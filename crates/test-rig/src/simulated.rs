@@ -22,7 +22,7 @@ use ib_sim::net::PortId;
 use ib_sim::scenario::{Action, Overrides, ResolvedScenario, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SharedSimulation, SimClock, SimTransport, lock, share};
-use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
+use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 use tokio::sync::watch;
 
 use super::Metrics;

@@ -9,12 +9,12 @@ use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::clock::Clock;
 use ib_mad::{Class, Mad, Query, pma};
 use ib_mad::{Lid, Moment, Reading, counter};
-use ib_umad::client::SendConfig;
-use ib_umad::stats::MadOutcome;
 use ib_umad::client::MadClient;
+use ib_umad::client::SendConfig;
+use ib_umad::query::{self, QueryPlan, RunError};
+use ib_umad::stats::MadOutcome;
 use ib_umad::umad::Umad;
-use ib_umad::query::{QueryPlan, RunError, drain_until, run};
-use ib_umad::{Address, RequestError, GlobalRoute, QueuePair, Request, MadTransport};
+use ib_umad::{Address, GlobalRoute, MadTransport, QueuePair, Request, RequestError};
 
 use super::watched::Watched;
 use super::{kernel, port};
@@ -52,7 +52,8 @@ pub fn run(args: &Args, what: &str) {
         "counters-of-old" => {
             kernel::forget_register_agent2();
             counters(&mut Session::open(args, once(PATIENCE)));
-            Session::open(args, SendConfig { retries: 1, ..SendConfig::default() }).ask(port::SILENT, 1);
+            Session::open(args, SendConfig { retries: 1, ..SendConfig::default() })
+                .ask(port::SILENT, 1);
         }
         "many" => {
             Session::open(args, once(PATIENCE)).ask(port::QUICK, 200);
@@ -73,14 +74,14 @@ pub fn run(args: &Args, what: &str) {
 /// Asks what the agent can do, then for the counters by which that is told best.
 fn counters(session: &mut Session) {
     let ask = |session: &mut Session, query| {
-        let answers = session.drive(vec![query]).expect("the device is there");
+        let answers = session.run(vec![query]).expect("the device is there");
         answers.into_iter().next().expect("an outcome").expect("an answer")
     };
     let capabilities = PmaCapabilities::decode(&ask(session, pma::class_port_info()));
     println!("capabilities mask={:#06x} mask2={:#x}", capabilities.mask, capabilities.mask2);
     let mut reading = Reading::empty(Moment::default());
-    let offer = pma::Offer { capabilities, is_switch: true, ..pma::Offer::default() };
-    for page in pma::read_plan(&offer, pma::Extras::default()) {
+    let offer = pma::AgentProfile { capabilities, is_switch: true, ..pma::AgentProfile::default() };
+    for page in pma::read_plan(&offer, pma::OptionalCounters::default()) {
         let answer = ask(session, pma::counters(page.attribute, port::QUICK));
         page.read(&answer, &mut reading);
     }
@@ -99,16 +100,16 @@ fn until_gone(session: &mut Session) {
         let ports = [port::SILENT, port::QUICK, port::QUICK];
         ports.map(|port| pma::counters(counter::Attribute::PortCounters, port)).to_vec()
     };
-    session.drive(vec![pma::class_port_info()]).expect("the device is there");
+    session.run(vec![pma::class_port_info()]).expect("the device is there");
     println!("answered");
     let broken = loop {
-        if let Err(broken) = session.drive(questions()) {
+        if let Err(broken) = session.run(questions()) {
             break broken;
         }
     };
     println!("broken {broken}");
     // A caller that does not give up at once comes to no harm either.
-    let again = session.drive(questions()).expect_err("the device is back");
+    let again = session.run(questions()).expect_err("the device is back");
     println!("again {again}");
 }
 
@@ -139,7 +140,7 @@ impl Session {
     fn ask(mut self, port: u8, times: usize) {
         let began = self.wire.now();
         let query = pma::counters(counter::Attribute::PortCounters, port);
-        let outcomes = self.drive(vec![query; times]).expect("the device is there");
+        let outcomes = self.run(vec![query; times]).expect("the device is there");
         let took = self.wire.now().since(began);
         let told = |failure| outcomes.iter().filter(|o| o.as_ref().err() == failure).count();
         let name = format!("port {port}");
@@ -153,7 +154,7 @@ impl Session {
         );
         // What is late, or comes twice, comes in now if it comes in at all.
         let until = self.wire.now() + port::LATE_BY + Duration::from_millis(500);
-        rest(until, &mut self.client, &mut self.wire, &AtomicBool::new(false))
+        query::drain_until(until, &mut self.client, &mut self.wire, &AtomicBool::new(false))
             .expect("the device is there");
         self.report(&name);
     }
@@ -178,10 +179,10 @@ impl Session {
     }
 
     /// Asks all of these, and gives what came of each.
-    fn drive(&mut self, queries: Vec<Query>) -> Result<Vec<Result<Mad, RequestError>>, RunError> {
+    fn run(&mut self, queries: Vec<Query>) -> Result<Vec<Result<Mad, RequestError>>, RunError> {
         let outcomes = vec![None; queries.len()];
         let mut walk = Asking { to: self.to, queries, asked: 0, outcomes };
-        drive(&mut walk, &mut self.client, &mut self.wire, &AtomicBool::new(false))?;
+        query::run(&mut walk, &mut self.client, &mut self.wire, &AtomicBool::new(false))?;
         Ok(walk.outcomes.into_iter().map(|outcome| outcome.expect("an outcome")).collect())
     }
 }
@@ -195,7 +196,7 @@ struct Asking {
 
 impl QueryPlan for Asking {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        let query = *self.queries.get(self.asked).filter(|_| lane == QueuePair::Qp1)?;
+        let query = *self.queries.get(self.asked).filter(|_| qp == QueuePair::Qp1)?;
         self.asked += 1;
         Some((Request { to: self.to, query }, self.asked as u64 - 1))
     }

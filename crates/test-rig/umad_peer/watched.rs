@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_umad::umad::Umad;
-use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
+use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 
 /// What passed.
 pub struct Watched {

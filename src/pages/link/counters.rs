@@ -17,7 +17,8 @@ pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
         .collect();
     let is_still =
         |row: &&&CounterRow| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
-    let (still, moved): (Vec<&CounterRow>, Vec<&CounterRow>) = counted.iter().partition(|row| is_still(row));
+    let (still, moved): (Vec<&CounterRow>, Vec<&CounterRow>) =
+        counted.iter().partition(|row| is_still(row));
     html! {
         h2 { "Errors and waits" }
         @if counted.is_empty() {

@@ -36,7 +36,8 @@ pub fn congestion(run: &Run) {
     assert!(late.contains_key(root), "{late:?}");
     assert!(late.keys().all(|port| waits.contains_key(port)), "{late:?}");
     // No cable is bad.
-    let wrong = TABLE.iter().filter(|row| matches!(row.kind, CounterKind::Error | CounterKind::Link));
+    let wrong =
+        TABLE.iter().filter(|row| matches!(row.kind, CounterKind::Error | CounterKind::Link));
     for row in wrong.filter(|row| !MENDED.contains(&row.metric)) {
         assert!(to.counted(row.metric).is_empty(), "{}", row.metric);
     }

@@ -165,7 +165,8 @@ impl Look {
 
     /// Apart from traffic only these counters are not 0, each at exactly these ports.
     pub fn assert_only<S: AsRef<str>>(&self, expected: &[(&str, &[S])]) {
-        let tells = |row: &&CounterRow| row.kind != CounterKind::Traffic && !MENDED.contains(&row.metric);
+        let tells =
+            |row: &&CounterRow| row.kind != CounterKind::Traffic && !MENDED.contains(&row.metric);
         for row in TABLE.iter().filter(tells) {
             let of = expected.iter().find(|(counter, _)| *counter == row.metric);
             let mut ports: Vec<&str> =

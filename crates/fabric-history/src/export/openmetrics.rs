@@ -165,7 +165,8 @@ impl Lived {
         asked: &Asked,
         lines: &mut Lines<'_>,
     ) -> Result<(), ExportError> {
-        let is_of_link = |place: &CounterField| place.attribute == Attribute::PortExtendedSpeedsCounters;
+        let is_of_link =
+            |place: &CounterField| place.attribute == Attribute::PortExtendedSpeedsCounters;
         let of_link = row.fields.iter().any(is_of_link);
         let ports = self.ports(asked);
         let most = (AT_ONCE / self.sweeps.len().max(1)).clamp(PORTS.start, PORTS.end) as u32;

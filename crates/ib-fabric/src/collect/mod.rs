@@ -1,17 +1,17 @@
-//! Who asks: walks over the fabric, each a state machine that knows what to ask next.
+//! Collectors: query plans over the fabric, each a state machine that generates the next requests.
 
-pub mod agents;
+pub mod agent_cache;
 pub mod clear;
-mod corrections;
+mod counter_sources;
+pub mod counter_sweep;
 pub mod discovery;
-mod hidden;
-pub mod home;
-pub mod perfmgt;
-pub mod port_state;
-mod sources;
-pub mod subnet;
+mod fec_modes;
+mod hidden_nodes;
+pub mod local_port;
+pub mod sm_sweep;
+pub mod state_sweep;
 pub mod sweep;
-pub mod unanswered;
+pub mod unresponsive;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! A sweep: states and counters of every port in one walk, each on its own lane, and the subnet's
-//! managers behind the states.
+//! A sweep: states and counters of every port in one run, each on its own queue pair, and the subnet managers after
+//! the states.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,40 +10,40 @@ use ib_mad::Mad;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, Moment};
-use ib_umad::walk::Walk;
-use ib_umad::{Failure, Lane, Request};
+use ib_umad::query::QueryPlan;
+use ib_umad::{QueuePair, Request, RequestError};
 
-use super::agents::Agents;
-use super::corrections::has_reed_solomon;
-use super::perfmgt::CounterSweep;
-use super::port_state::StateSweep;
-use super::subnet::SubnetSweep;
+use super::agent_cache::AgentCache;
+use super::counter_sweep::CounterSweep;
+use super::fec_modes::has_reed_solomon;
+use super::sm_sweep::SmSweep;
+use super::state_sweep::StateSweep;
 
-/// What is known of a node's life from the outcomes of its questions.
+/// Whether a node responded to its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Life {
-    NotAsked,
+enum Liveness {
+    NotQueried,
     Silent,
-    Heard,
+    Responding,
 }
 
-impl Life {
-    fn sign(&mut self, alive: bool) {
-        if alive {
-            *self = Life::Heard;
-        } else if *self == Life::NotAsked {
-            *self = Life::Silent;
+impl Liveness {
+    fn record(&mut self, has_responded: bool) {
+        if has_responded {
+            *self = Liveness::Responding;
+        } else if *self == Liveness::NotQueried {
+            *self = Liveness::Silent;
         }
     }
 }
 
-/// So many adapters must have been asked before their silence says something of all.
-const ENOUGH_ADAPTERS: usize = 3;
+/// Minimum number of silent adapters for a conclusion.
+const MIN_ADAPTERS: usize = 3;
 
-/// A few adapters are full members of the hosts' partition: the subnet manager's, a storage server's.
-const SILENT_FOR_EACH_HEARD: usize = 9;
+/// A few adapters are full members of the hosts' partition: of the subnet manager, of storage servers.
+const SILENT_PER_RESPONDING: usize = 9;
 
-/// Which part of the walk asked, in the lowest bits of a question's tag.
+/// The part of the sweep that sent a request, in the lowest bits of its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     States,
@@ -58,7 +58,7 @@ impl Part {
         tag << Self::BITS | self as u64
     }
 
-    fn of(tag: u64) -> Self {
+    fn from_tag(tag: u64) -> Self {
         match tag & ((1 << Self::BITS) - 1) {
             0 => Part::States,
             1 => Part::Counters,
@@ -67,132 +67,131 @@ impl Part {
     }
 }
 
-/// The walk; see the module.
+/// The query plan; see the [module](self).
 #[derive(Debug)]
 pub struct Sweep<'a> {
     fabric: &'a Arc<Fabric>,
     states: StateSweep<'a>,
     counters: CounterSweep<'a>,
-    managers: SubnetSweep<'a>,
-    /// Whether switches are asked by LID, which those of some fabrics do not answer.
+    managers: SmSweep<'a>,
+    /// Whether port states are queried by LID, to which switches of some fabrics do not respond.
     by_lid: bool,
-    life: Vec<Life>,
-    /// The same of performance management alone.
-    agents_life: Vec<Life>,
+    liveness: Vec<Liveness>,
+    /// The same of performance management only.
+    pma_liveness: Vec<Liveness>,
     anchor: Anchor,
     ended: Moment,
 }
 
-/// What a sweep brought in.
+/// The result of a sweep.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a finding by itself")]
-pub struct Swept {
-    /// For the tellers.
+#[expect(clippy::struct_excessive_bools, reason = "independent findings")]
+pub struct SweepResult {
+    /// The readings.
     pub snapshot: Snapshot,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
-    /// Some port is not as the discovery found it, or an absent node is back.
-    pub moved: bool,
-    /// LIDs are not what they were: what was read may be others', and must not be told.
-    pub readdressed: bool,
-    /// Switches were asked for port states by LID, and none answered; counters were, though.
-    pub states_useless: bool,
-    /// Ports of which something that was asked for is missing.
+    /// Some port changed since the discovery, or an absent node is back.
+    pub changed: bool,
+    /// LIDs changed: the readings may be of other nodes, and must not be published.
+    pub lids_changed: bool,
+    /// No switch responded to port state queries by LID, but counters were read.
+    pub states_unavailable: bool,
+    /// Number of ports with missing responses.
     pub failed_ports: usize,
-    /// Switches answer performance management, and at most one of ten channel adapters beside our own.
-    pub adapters_unheard: bool,
+    /// Switches respond to performance management, and at most one of ten channel adapters besides the local one.
+    pub adapters_silent: bool,
 }
 
 impl<'a> Sweep<'a> {
     /// A sweep that begins at the anchor's moment, with port states or without.
     pub fn new(
         fabric: &'a Arc<Fabric>,
-        agents: &'a mut Agents,
+        agents: &'a mut AgentCache,
         anchor: Anchor,
         states: bool,
     ) -> Self {
-        let Agents { plans, corrections, keys, hidden, .. } = agents;
-        let known = corrections.known(fabric);
+        let AgentCache { pma, fec_modes, keys, hidden, .. } = agents;
+        let modes = fec_modes.modes(fabric);
         let reed_solomon = fabric
             .port_indexes()
-            .zip(&known)
-            .map(|(port, &known)| has_reed_solomon(fabric, port, known))
+            .zip(&modes)
+            .map(|(port, &mode)| has_reed_solomon(fabric, port, mode))
             .collect();
         Sweep {
-            states: StateSweep::new(fabric, states, corrections, known, (keys, hidden)),
-            counters: CounterSweep::new(fabric, plans, reed_solomon, anchor.moment),
-            managers: SubnetSweep::new(fabric).with_keys(Arc::clone(keys)),
+            states: StateSweep::new(fabric, states, fec_modes, modes, (keys, hidden)),
+            counters: CounterSweep::new(fabric, pma, reed_solomon, anchor.moment),
+            managers: SmSweep::new(fabric).with_keys(Arc::clone(keys)),
             by_lid: states,
-            life: vec![Life::NotAsked; fabric.nodes.len()],
-            agents_life: vec![Life::NotAsked; fabric.nodes.len()],
+            liveness: vec![Liveness::NotQueried; fabric.nodes.len()],
+            pma_liveness: vec![Liveness::NotQueried; fabric.nodes.len()],
             fabric,
             anchor,
             ended: anchor.moment,
         }
     }
 
-    fn sign(&mut self, port: Option<PortIndex>, alive: bool, asked_by: Part) {
+    fn record_liveness(&mut self, port: Option<PortIndex>, has_responded: bool, sender: Part) {
         let Some(port) = port else { return };
         let node = self.fabric.port(port).node.0 as usize;
-        self.life[node].sign(alive);
-        if asked_by == Part::Counters {
-            self.agents_life[node].sign(alive);
+        self.liveness[node].record(has_responded);
+        if sender == Part::Counters {
+            self.pma_liveness[node].record(has_responded);
         }
     }
 
-    /// Whether switches answer performance management, and nearly no channel adapter does of those that
-    /// answered subnet management in the discovery, which is in no partition. Of two limited members of
-    /// a partition an adapter drops what it gets from the other; a switch's port 0 is a full member as a
-    /// rule (IBTA 1.4, 10.9.3), and so is the subnet manager's host in OpenSM's default partitions.conf
-    /// (ALL=limited, SELF=full).
-    fn adapters_unheard(&self) -> bool {
-        let home = self.fabric.home.map(|home| self.fabric.port(home).node);
-        let count = |kind: NodeKind, life: Life| {
-            let nodes = self.fabric.node_indexes().zip(&self.agents_life);
+    /// Whether switches respond to performance management, and nearly no channel adapter does of those that
+    /// responded to subnet management, which has no partition, in the discovery. Limited members of a partition
+    /// drop packets of each other; port 0 of a switch is usually a full member (IBTA 1.4, 10.9.3), and so is
+    /// the subnet manager's host in OpenSM's default partitions.conf (ALL=limited, SELF=full).
+    fn adapters_silent(&self) -> bool {
+        let local = self.fabric.local_port.map(|port| self.fabric.port(port).node);
+        let count = |kind: NodeKind, liveness: Liveness| {
+            let nodes = self.fabric.node_indexes().zip(&self.pma_liveness);
             nodes
-                .filter(|&(node, &of)| {
+                .filter(|&(node, &actual)| {
                     let about = self.fabric.node(node);
                     let is_found = about.presence == Presence::Found;
-                    let is_kind = about.identity.kind == kind && Some(node) != home;
-                    is_kind && of == life && (is_found || life == Life::Heard)
+                    let is_kind = about.identity.kind == kind && Some(node) != local;
+                    is_kind && actual == liveness && (is_found || liveness == Liveness::Responding)
                 })
                 .count()
         };
-        let silent = count(NodeKind::Ca, Life::Silent);
-        silent >= ENOUGH_ADAPTERS
-            && silent >= SILENT_FOR_EACH_HEARD * count(NodeKind::Ca, Life::Heard)
-            && count(NodeKind::Switch, Life::Heard) > 0
+        let silent = count(NodeKind::Ca, Liveness::Silent);
+        silent >= MIN_ADAPTERS
+            && silent >= SILENT_PER_RESPONDING * count(NodeKind::Ca, Liveness::Responding)
+            && count(NodeKind::Switch, Liveness::Responding) > 0
     }
 
-    /// What was read, once the walk is at its end.
-    pub fn finish(self) -> Swept {
-        let adapters_unheard = self.adapters_unheard();
+    /// The result, after the run.
+    pub fn finish(self) -> SweepResult {
+        let adapters_silent = self.adapters_silent();
         let states = self.states.finish();
         let mut counters = self.counters.finish();
         let mut managers = self.managers.finish();
-        let mut life = self.life;
-        for &node in &states.impostors {
-            // Whatever answered there, it was not this node.
-            life[node.0 as usize] = Life::Silent;
+        let mut liveness = self.liveness;
+        for &node in &states.lid_mismatches {
+            // Another node responded there.
+            liveness[node.0 as usize] = Liveness::Silent;
             managers.retain(|manager| self.fabric.port(manager.port).node != node);
             for port in self.fabric.ports_of(node) {
                 counters.readings[port.0 as usize] = None;
             }
         }
-        let is_silent = |(node, life): (NodeIndex, Life)| match life {
-            Life::Heard => false,
-            Life::Silent => true,
-            // The discovery got no answer from there either, unless an earlier sweep did.
-            Life::NotAsked => {
+        let is_silent = |(node, liveness): (NodeIndex, Liveness)| match liveness {
+            Liveness::Responding => false,
+            Liveness::Silent => true,
+            // The discovery got no response either; an earlier sweep may have.
+            Liveness::NotQueried => {
                 let is_hidden = self.fabric.node(node).presence == Presence::Hidden;
-                is_hidden && !states.hidden_answered.contains(&node)
+                is_hidden && !states.hidden_responding.contains(&node)
             }
         };
-        // Where nobody answers anything it is not the manner of asking that is at fault.
-        let heard = counters.readings.iter().any(Option::is_some);
-        // Where nobody answers subnet management by LID, nor do managers: they may be there.
-        let is_known = !managers.is_empty() || (self.by_lid && !states.unheard);
-        Swept {
+        // If no node responds to anything, LID routing is not the cause.
+        let has_readings = counters.readings.iter().any(Option::is_some);
+        // If no node responds to subnet management by LID, managers do not either: they may exist.
+        let is_known = !managers.is_empty() || (self.by_lid && !states.no_response);
+        SweepResult {
             snapshot: Snapshot {
                 fabric: Arc::clone(self.fabric),
                 anchor: self.anchor,
@@ -200,43 +199,44 @@ impl<'a> Sweep<'a> {
                 ended: self.ended,
                 readings: counters.readings,
                 statuses: states.statuses,
-                silent: self.fabric.node_indexes().zip(life).map(is_silent).collect(),
+                silent: self.fabric.node_indexes().zip(liveness).map(is_silent).collect(),
                 ticks: counters.ticks,
                 fec: states.fec,
                 managers: is_known.then_some(managers),
                 cleared: Vec::new(),
             },
             state_changes: states.state_changes,
-            moved: states.moved || counters.returned,
-            readdressed: states.readdressed,
-            states_useless: states.useless && heard,
+            changed: states.changed || counters.returned,
+            lids_changed: states.lids_changed,
+            states_unavailable: states.unavailable && has_readings,
             failed_ports: counters.failed_ports,
-            adapters_unheard,
+            adapters_silent,
         }
     }
 }
 
-impl Walk for Sweep<'_> {
-    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+impl QueryPlan for Sweep<'_> {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
         let tagged = |part: Part| move |(request, tag)| (request, part.tag(tag));
-        match lane {
-            Lane::Smp => (self.states.next_request().map(tagged(Part::States)))
-                .or_else(|| self.managers.next_request().map(tagged(Part::Managers))),
-            Lane::Gmp => self.counters.next_request().map(tagged(Part::Counters)),
+        match qp {
+            QueuePair::Qp0 => (self.states.poll_request().map(tagged(Part::States)))
+                .or_else(|| self.managers.poll_request().map(tagged(Part::Managers))),
+            QueuePair::Qp1 => self.counters.poll_request().map(tagged(Part::Counters)),
         }
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
-        // A refusal is an answer, too.
-        let alive = outcome.as_ref().map_or_else(|failure| !failure.is_silence(), |_| true);
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
+        // A refusal is a response, too.
+        let has_responded =
+            outcome.as_ref().map_or_else(|failure| !failure.is_no_response(), |_| true);
         let own = tag >> Part::BITS;
-        let asked_by = Part::of(tag);
-        let port = match asked_by {
-            Part::States => self.states.finished(own, outcome),
-            Part::Counters => self.counters.finished(own, outcome, at),
-            Part::Managers => self.managers.finished(own, outcome),
+        let sender = Part::from_tag(tag);
+        let port = match sender {
+            Part::States => self.states.on_outcome(own, outcome),
+            Part::Counters => self.counters.on_outcome(own, outcome, at),
+            Part::Managers => self.managers.on_outcome(own, outcome),
         };
-        self.sign(port, alive, asked_by);
+        self.record_liveness(port, has_responded, sender);
         self.ended = at;
     }
 }

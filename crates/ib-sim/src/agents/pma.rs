@@ -12,7 +12,7 @@ use ib_mad::class_port_info;
 use ib_mad::class_port_info::ClassPortInfo;
 use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter, CounterField, TABLE};
-use ib_mad::fec::PortExtendedSpeedsCounters;
+use ib_mad::extended_speeds::PortExtendedSpeedsCounters;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{OptionMask, PortSamplesControl};
 use ib_mad::{Mad, status};

@@ -4,13 +4,13 @@ use crate::device::DeviceModel;
 use crate::net::PortId;
 use crate::simulation::{Simulation, has_fec};
 use ib_mad::device::QUANTUM_3;
-use ib_mad::fec::PortInfoExtended;
+use ib_mad::extended_speeds::PortInfoExtended;
 use ib_mad::fec::Fec;
 use ib_mad::node::{NodeKind, PortRole};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
 use ib_mad::rate::{Speed, SpeedSet};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SmState};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
 use ib_mad::{Lid, PortNumber};
 use ib_mad::{Mad, status};
 
@@ -220,7 +220,11 @@ fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended
     let modes = 1 << Fec::ReedSolomon.code();
     PortInfoExtended {
         capabilities: PortInfoExtended::FEC_MODES,
-        active: if has_fec(simulation.port(port)) { Fec::ReedSolomon.code() } else { Fec::None.code() },
+        active: if has_fec(simulation.port(port)) {
+            Fec::ReedSolomon.code()
+        } else {
+            Fec::None.code()
+        },
         hdr_supported: modes,
         hdr_enabled: modes,
         ndr_supported: modes,

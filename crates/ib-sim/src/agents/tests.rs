@@ -7,10 +7,10 @@ use crate::load::Flow;
 use crate::net::Net;
 use crate::net::shapes::FatTree;
 use crate::scenario::{Action, MadDelivery, ResolvedScenario};
-use ib_mad::class_port_info::{PmaCapabilities, ClassPortInfo};
+use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
 use ib_mad::clear::{CounterSelect, clear, clear_fec_counters};
 use ib_mad::counter::{Attribute, Counter};
-use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
+use ib_mad::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::fec::Fec;
 use ib_mad::m_key::MKey;
 use ib_mad::pma;
@@ -19,9 +19,9 @@ use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability};
 use ib_mad::port_state::{physical, state};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SmState};
-use ib_mad::{Moment, PortNumber};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
 use ib_mad::{DirectedRoute, Query};
+use ib_mad::{Moment, PortNumber};
 
 const VERSION: u16 = 0x0004;
 const METHOD: u16 = 0x0008;
@@ -407,7 +407,9 @@ fn responses_are_ignored_and_bad_requests_refused() {
     let simulation = simulation_of("quantum-2", "connectx-7");
     let port = find(simulation.net(), "leaf-0-0[1]");
     let queries = [smp::node_info(), pma::class_port_info()];
-    for (query, path) in [(queries[0], None), (queries[0], Some(&DirectedRoute::LOCAL)), (queries[1], None)] {
+    for (query, path) in
+        [(queries[0], None), (queries[0], Some(&DirectedRoute::LOCAL)), (queries[1], None)]
+    {
         let request = Mad::get(&query, path, 1);
         // The byte, its value, and the status or no response.
         for (byte, value, status) in [

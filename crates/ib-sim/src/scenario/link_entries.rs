@@ -118,7 +118,7 @@ impl Degrade {
             return Err(context.error("width", problem));
         }
         if let Some(speed) = speed
-            && here.speeds.common(there.speeds).up_to(speed).fastest().is_none()
+            && here.speeds.intersection(there.speeds).up_to(speed).fastest().is_none()
         {
             let speed = speed.label();
             let problem = format!("speed: the two ends have nothing as slow as {speed}");

@@ -9,7 +9,7 @@ use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, Lid, Moment};
 use ib_mad::{Mad, status};
-use ib_umad::{OutgoingMad, Received, SendError, MadTransport, TransportError};
+use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 
 use super::agents;
 use super::net::PortId;

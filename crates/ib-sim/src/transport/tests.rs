@@ -31,8 +31,17 @@ fn send_get(transport: &mut SimTransport, query: Query, lid: Lid, transaction: u
     let class = query.class(false);
     let mad = Mad::get(&query, None, transaction);
     let (qp, qkey) = if class == Class::Performance { (1, 0x8001_0000) } else { (0, 0) };
-    let request =
-        OutgoingMad { class, lid, route: None, qp, qkey, sl: 0, p_key: None, timeout: TIMEOUT, mad };
+    let request = OutgoingMad {
+        class,
+        lid,
+        route: None,
+        qp,
+        qkey,
+        sl: 0,
+        p_key: None,
+        timeout: TIMEOUT,
+        mad,
+    };
     transport.send(&request).unwrap();
 }
 
@@ -44,7 +53,7 @@ fn incoming(transport: &mut SimTransport) -> Vec<(Moment, u32, bool)> {
     {
         all.push(match received {
             Received::Mad { mad, .. } => (transport.now(), mad.transaction_id(), true),
-            Received::Expired { transaction } => (transport.now(), transaction, false),
+            Received::Expired { transaction_id } => (transport.now(), transaction_id, false),
             Received::Malformed { .. } => panic!("nothing is malformed here"),
         });
     }

@@ -1,4 +1,4 @@
-//! Which ports this host can send MADs from, and whether one of them will do.
+//! The umad ports of this host, and selection of one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,137 +10,72 @@ use ib_mad::{Guid, PortNumber};
 
 use super::sys;
 
-/// A port that has a umad device.
+/// A port with a umad device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UmadPort {
     /// The HCA: `mlx5_0`.
     pub hca: String,
-    /// The port's number.
+    /// Port number.
     pub port: PortNumber,
     /// `/dev/infiniband/umad0`.
     pub device: PathBuf,
-    /// `InfiniBand` or `Ethernet`; `None` where the kernel is too old to say.
+    /// `InfiniBand` or `Ethernet`; `None` with old kernels.
     pub link_layer: Option<String>,
-    /// PortPhysicalState, as sysfs writes it: `5: LinkUp`.
+    /// PortPhysicalState as in sysfs: `5: LinkUp`.
     pub physical_state: Option<String>,
 }
 
-/// Why no port could be had. Each says what to do about it.
+/// Why no port could be opened. Each message names the remedy.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum DeviceError {
-    /// Nothing in sysfs.
     #[error(
         "no RDMA device on this host ({directory} has none): load the driver of the HCA and \
          ib_umad (modprobe ib_umad), or run this on a host that has one"
     )]
-    NoDevice {
-        /// Where it was looked for.
-        directory: String,
-    },
-    /// The HCA is not there.
+    NoDevice { directory: String },
     #[error("there is no HCA {asked:?} on this host: --fabric.hca may be {known}")]
-    UnknownHca {
-        /// What was asked for.
-        asked: String,
-        /// What there is.
-        known: String,
-    },
-    /// The HCA has no such port.
+    UnknownHca { asked: String, known: String },
     #[error("HCA {hca} has no port {asked}: --fabric.port may be {known}")]
-    UnknownPort {
-        /// The HCA.
-        hca: String,
-        /// What was asked for.
-        asked: PortNumber,
-        /// What there is.
-        known: String,
-    },
-    /// A RoCE port.
+    UnknownPort { hca: String, asked: PortNumber, known: String },
     #[error(
         "{hca} port {port} is an Ethernet (RoCE) port, which has no subnet to ask: name an \
          InfiniBand port with --fabric.hca, or leave the fabric out with --no-collector.fabric"
     )]
-    Ethernet {
-        /// The HCA.
-        hca: String,
-        /// The port.
-        port: PortNumber,
-    },
-    /// A port that may not send subnet management.
+    Ethernet { hca: String, port: PortNumber },
     #[error(
         "{hca} port {port} cannot send subnet management: it is a virtual function, a plane of an \
          HCA whose QP0 is another device's, or no InfiniBand port; name one that can with --fabric.hca"
     )]
-    NoSubnetManagement {
-        /// The HCA.
-        hca: String,
-        /// The port.
-        port: PortNumber,
-    },
-    /// No link.
+    NoSubnetManagement { hca: String, port: PortNumber },
     #[error(
         "{hca} port {port} has no link (physical state {state}): plug in its cable, or name a \
          port that is up with --fabric.hca and --fabric.port"
     )]
-    Down {
-        /// The HCA.
-        hca: String,
-        /// The port.
-        port: PortNumber,
-        /// What sysfs says.
-        state: String,
-    },
-    /// The port is in no such partition.
+    Down { hca: String, port: PortNumber, state: String },
     #[error(
         "{hca} port {port} is not in the partition of P_Key {asked}: its table has {known}; name one of \
          those with --fabric.pkey, or add the port's GUID to the partition in the subnet manager's \
          partitions.conf"
     )]
-    UnknownPKey {
-        /// The HCA.
-        hca: String,
-        /// The port.
-        port: PortNumber,
-        /// What was asked for.
-        asked: PKey,
-        /// What there is.
-        known: String,
-    },
-    /// The kernel lets no P_Key be chosen.
+    UnknownPKey { hca: String, port: PortNumber, asked: PKey, known: String },
     #[error(
         "P_Key {asked} has index {index} in the port's table, and this kernel's umad sends with index 0 \
          alone: leave --fabric.pkey out, or use a kernel from 3.18 on"
     )]
-    NoPKeyIndex {
-        /// What was asked for.
-        asked: PKey,
-        /// Its place in the table.
-        index: u16,
-    },
-    /// The device file is closed to us.
+    NoPKeyIndex { asked: PKey, index: u16 },
     #[error(
         "no permission to open {device}: run as root, or let the group of the service have it by a \
          udev rule: KERNEL==\"umad*\", GROUP=\"rdma\", MODE=\"0660\""
     )]
-    Permission {
-        /// The device file.
-        device: String,
-    },
-    /// The device cannot be opened or set up, for another reason.
+    Permission { device: String },
     #[error("{device}: {action}: {error}")]
-    Unusable {
-        /// The device file.
-        device: String,
-        /// What was tried.
-        action: &'static str,
-        /// What came of it.
-        error: io::Error,
-    },
+    Unusable { device: String, action: &'static str, error: io::Error },
 }
 
 impl DeviceError {
-    /// Why a device file could not be opened.
-    pub(super) fn of_open(device: String, error: io::Error) -> Self {
+    /// The error of opening a device file.
+    pub(super) fn from_open(device: String, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::PermissionDenied => DeviceError::Permission { device },
             _ => DeviceError::Unusable { device, action: "open", error },
@@ -152,7 +87,7 @@ fn attribute(path: &Path) -> Option<String> {
     sys::read_text(path).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// A port's GUID: the lower half of the first of its GIDs (IBTA 1.4, 4.1.1).
+/// GUID of a port: the lower half of its first GID (IBTA 1.4, 4.1.1).
 pub(super) fn port_guid(sysfs: &Path, port: &UmadPort) -> Option<Guid> {
     let ports = sysfs.join("class/infiniband").join(&port.hca).join("ports");
     let gid = attribute(&ports.join(port.port.to_string()).join("gids/0"))?;
@@ -160,7 +95,6 @@ pub(super) fn port_guid(sysfs: &Path, port: &UmadPort) -> Option<Guid> {
     Some(Guid(gid.to_bits() as u64)).filter(|guid| *guid != Guid::default())
 }
 
-/// All ports with a umad device, by HCA and number.
 fn ports(sysfs: &Path) -> Vec<UmadPort> {
     let class = sysfs.join("class");
     let entries = std::fs::read_dir(class.join("infiniband_mad")).into_iter().flatten().flatten();
@@ -191,8 +125,8 @@ impl UmadPort {
         ports(sysfs)
     }
 
-    /// The ports to ask the fabric from, the best first: those that were named, else the
-    /// InfiniBand ports with a link. There is one at least.
+    /// The usable ports, the best first: those that were named, else the InfiniBand ports with a link. There is at
+    /// least one.
     pub(super) fn candidates(
         sysfs: &Path,
         hca: Option<&str>,
@@ -201,7 +135,7 @@ impl UmadPort {
         choose(ports(sysfs), &sysfs.join("class/infiniband_mad"), hca, port)
     }
 
-    /// The port that was named, whatever its link layer and state; of several the first.
+    /// The named port, with any link layer and state; of several the first.
     pub(super) fn named(
         sysfs: &Path,
         hca: &str,
@@ -231,7 +165,7 @@ fn list(items: impl IntoIterator<Item = String>) -> String {
     items.join(", ")
 }
 
-/// The ports that were named; the first also by itself, for there is one at least.
+/// The named ports; the first is also returned separately, because there is at least one.
 fn named(
     all: Vec<UmadPort>,
     directory: &Path,
@@ -303,13 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_infiniband_port_with_a_link_is_taken() {
+    fn first_infiniband_port_with_link_is_chosen() {
         assert_eq!(chosen(mixed(), None, None), Ok(("mlx5_1".into(), 2)));
         assert_eq!(chosen(mixed(), Some("mlx5_1"), None), Ok(("mlx5_1".into(), 2)));
     }
 
     #[test]
-    fn each_refusal_names_what_to_do() {
+    fn each_device_error_names_remedy() {
         for (all, hca, number, says) in [
             (vec![], None, None, ["no RDMA device", "modprobe ib_umad"]),
             (mixed(), Some("mlx9"), None, ["\"mlx9\"", "mlx5_0, mlx5_1"]),
@@ -326,25 +260,26 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_device_file_is_told_from_one_that_is_not_there() {
-        let told = |code| {
+    fn permission_error_differs_from_missing_device() {
+        let message = |code| {
             let error = io::Error::from_raw_os_error(code);
-            DeviceError::of_open("/dev/infiniband/umad0".into(), error).to_string()
+            DeviceError::from_open("/dev/infiniband/umad0".into(), error).to_string()
         };
-        let denied = told(libc::EACCES);
+        let denied = message(libc::EACCES);
         assert!(denied.contains("no permission to open /dev/infiniband/umad0"), "{denied}");
         assert!(denied.contains("udev rule") && !denied.contains('\n'), "{denied}");
-        assert!(told(libc::ENOENT).contains("umad0: open: No such file"), "{}", told(libc::ENOENT));
+        let missing = message(libc::ENOENT);
+        assert!(missing.contains("umad0: open: No such file"), "{missing}");
     }
 
     #[test]
-    fn a_kernel_that_says_nothing_of_layer_and_state_is_believed() {
+    fn missing_link_layer_and_state_are_accepted() {
         let old = UmadPort { link_layer: None, physical_state: None, ..port("mthca0", 1, "", "") };
         assert!(chosen(vec![old], None, None).is_ok());
     }
 
     #[test]
-    fn ports_are_read_from_sysfs() {
+    fn umad_ports_are_read_from_sysfs() {
         let root = tempfile::tempdir().unwrap();
         let file = |path: &str, text: &str| {
             let path = root.path().join("class").join(path);

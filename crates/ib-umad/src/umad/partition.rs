@@ -1,8 +1,7 @@
-//! The place of a P_Key in our own port's table: what the kernel wants to know of a partition.
+//! P_Key indexes of the local port, by which the kernel selects the partition.
 //!
-//! The subnet manager writes the table, and may give keys other places when partitions change; so
-//! places are looked up again at each discovery. It is read from sysfs,
-//! `class/infiniband/<hca>/ports/<port>/pkeys/<index>`, one file a place.
+//! The subnet manager writes the P_Key table and may move keys when partitions change, so indexes are read again
+//! at each discovery, from sysfs: `class/infiniband/<hca>/ports/<port>/pkeys/<index>`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,41 +9,41 @@ use std::path::{Path, PathBuf};
 use ib_mad::p_key::PKey;
 
 use super::device::{DeviceError, UmadPort};
-use super::{Header, sys};
+use super::{HeaderFormat, sys};
 
-/// More places than any port has: devices have 128 at the most.
-const MOST_PLACES: u16 = 4096;
+/// More entries than any P_Key table has: devices have at most 128.
+const MAX_ENTRIES: u16 = 4096;
 
-/// The partitions of a port, as far as requests need them.
+/// P_Key indexes of a port that requests need.
 #[derive(Debug)]
 pub(super) struct Partitions {
     port: UmadPort,
     directory: PathBuf,
-    /// What `--fabric.pkey` names.
+    /// The P_Key of `--fabric.pkey`.
     wanted: Option<PKey>,
-    /// Its place; `None` where the table does not have it.
+    /// Its index; `None` if it is not in the table.
     index: Option<u16>,
-    /// The form of the header has a field for it.
+    /// The header format has a field for the index.
     has_field: bool,
-    /// Places of other keys, which redirects name.
-    others: HashMap<PKey, Option<u16>>,
+    /// Indexes of the P_Keys of redirects.
+    redirects: HashMap<PKey, Option<u16>>,
 }
 
-/// The table, place after place, as it is read.
+/// The P_Key table: index and key of each valid entry, read lazily.
 fn table(directory: &Path) -> impl Iterator<Item = (u16, PKey)> {
     let text = move |index: u16| sys::read_text(&directory.join(index.to_string())).ok();
-    (0..MOST_PLACES)
+    (0..MAX_ENTRIES)
         .map_while(move |index| text(index).map(|text| (index, text)))
         .filter_map(|(index, text)| Some((index, text.trim().parse().ok()?)))
 }
 
 impl Partitions {
-    /// Those of a port, to ask in the wanted one; place 0 if none is named.
-    pub(super) fn of(
+    /// The indexes of a port, for requests with the wanted P_Key; index 0 without one.
+    pub(super) fn new(
         sysfs: &Path,
         port: &UmadPort,
         wanted: Option<PKey>,
-        header: Header,
+        header: HeaderFormat,
     ) -> Result<Self, DeviceError> {
         let about = sysfs.join("class/infiniband").join(&port.hca).join("ports");
         let mut partitions = Partitions {
@@ -52,12 +51,12 @@ impl Partitions {
             port: port.clone(),
             wanted,
             index: Some(0),
-            has_field: header == Header::Long,
-            others: HashMap::new(),
+            has_field: header == HeaderFormat::Long,
+            redirects: HashMap::new(),
         };
         let Some(asked) = wanted else { return Ok(partitions) };
         let (hca, number) = (port.hca.clone(), port.port);
-        let Some((index, key)) = asked.place_in(table(&partitions.directory)) else {
+        let Some((index, key)) = asked.find_in(table(&partitions.directory)) else {
             let known = partitions.known();
             return Err(DeviceError::UnknownPKey { hca, port: number, asked, known });
         };
@@ -83,17 +82,17 @@ impl Partitions {
         if keys.is_empty() { "none".into() } else { keys.join(", ") }
     }
 
-    /// Forgets places, and looks the wanted key up again.
-    pub(super) fn look_again(&mut self) {
-        self.others.clear();
+    /// Reads the index of the wanted P_Key again, and forgets others.
+    pub(super) fn refresh(&mut self) {
+        self.redirects.clear();
         let Some(wanted) = self.wanted else { return };
-        let place = wanted.place_in(table(&self.directory)).map(|(index, _)| index);
-        let found = self.usable(place);
+        let entry = wanted.find_in(table(&self.directory)).map(|(index, _)| index);
+        let found = self.usable(entry);
         if found == self.index {
             return;
         }
         let (hca, port) = (&self.port.hca, self.port.port);
-        if let (None, Some(index)) = (found, place) {
+        if let (None, Some(index)) = (found, entry) {
             tracing::error!(
                 hca,
                 port,
@@ -124,22 +123,22 @@ impl Partitions {
         self.index = found;
     }
 
-    /// The place, if the header can name it: without the field the kernel takes index 0.
+    /// The index, if the header can carry it: without the field the kernel uses index 0.
     fn usable(&self, index: Option<u16>) -> Option<u16> {
         index.filter(|index| *index == 0 || self.has_field)
     }
 
-    /// Whether the wanted key can be sent with; without one, index 0 is used whatever it holds.
+    /// Whether the wanted P_Key is usable; without one, index 0 is used whatever it holds.
     pub(super) fn has_wanted(&self) -> bool {
         self.index.is_some()
     }
 
-    /// The place of the key to send a request with: that of a redirect, else the wanted one.
+    /// The P_Key index of a request: of its redirect, else of the wanted P_Key.
     pub(super) fn index(&mut self, redirect: Option<PKey>) -> Option<u16> {
         let Some(key) = redirect else { return self.index };
         let (directory, port) = (&self.directory, &self.port);
-        let index = *self.others.entry(key).or_insert_with(|| {
-            let found = key.place_in(table(directory)).map(|(index, _)| index);
+        let index = *self.redirects.entry(key).or_insert_with(|| {
+            let found = key.find_in(table(directory)).map(|(index, _)| index);
             if found.is_none() {
                 tracing::warn!(
                     hca = port.hca,
@@ -180,61 +179,63 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn opened(sysfs: &Path, wanted: Option<PKey>, header: Header) -> Result<Partitions, String> {
-        Partitions::of(sysfs, &port(), wanted, header).map_err(|error| error.to_string())
+    fn opened(
+        sysfs: &Path,
+        wanted: Option<PKey>,
+        header: HeaderFormat,
+    ) -> Result<Partitions, String> {
+        Partitions::new(sysfs, &port(), wanted, header).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn the_place_of_a_p_key_follows_the_table() {
+    fn p_key_index_follows_table() {
         let sysfs = tempfile::tempdir().unwrap();
         write(sysfs.path(), &["0xffff", "0x0000", "0x8001", "0x0002"]);
-        assert_eq!(opened(sysfs.path(), None, Header::Long).unwrap().index(None), Some(0));
-        let mut partitions = opened(sysfs.path(), Some(p_key("0x8001")), Header::Long).unwrap();
+        assert_eq!(opened(sysfs.path(), None, HeaderFormat::Long).unwrap().index(None), Some(0));
+        let mut partitions =
+            opened(sysfs.path(), Some(p_key("0x8001")), HeaderFormat::Long).unwrap();
         assert_eq!(partitions.index(None), Some(2));
-        // The subnet manager puts it elsewhere, takes it away, and gives it back.
-        for (keys, place) in [
+        // The subnet manager moves it, removes it, and adds it again.
+        for (keys, index) in [
             (["0xffff", "0x8001", "0x0000", "0x0002"], Some(1)),
             (["0xffff", "0x0000", "0x0000", "0x0002"], None),
             (["0xffff", "0x0000", "0x0000", "0x8001"], Some(3)),
         ] {
             write(sysfs.path(), &keys);
-            partitions.look_again();
-            assert_eq!(partitions.index(None), place, "{keys:?}");
-            assert_eq!(partitions.has_wanted(), place.is_some(), "{keys:?}");
+            partitions.refresh();
+            assert_eq!(partitions.index(None), index, "{keys:?}");
+            assert_eq!(partitions.has_wanted(), index.is_some(), "{keys:?}");
         }
     }
 
     #[test]
-    fn a_short_header_never_sends_with_another_p_key_than_the_wanted_one() {
+    fn short_header_sends_only_with_p_key_index_0() {
         let sysfs = tempfile::tempdir().unwrap();
         write(sysfs.path(), &["0x8001", "0xffff"]);
-        let mut partitions = opened(sysfs.path(), Some(p_key("0x8001")), Header::Short).unwrap();
+        let mut partitions =
+            opened(sysfs.path(), Some(p_key("0x8001")), HeaderFormat::Short).unwrap();
         assert_eq!(partitions.index(None), Some(0));
-        for (keys, place) in [(["0xffff", "0x8001"], None), (["0x8001", "0xffff"], Some(0))] {
+        for (keys, index) in [(["0xffff", "0x8001"], None), (["0x8001", "0xffff"], Some(0))] {
             write(sysfs.path(), &keys);
-            partitions.look_again();
-            assert_eq!(partitions.index(None), place, "{keys:?}");
+            partitions.refresh();
+            assert_eq!(partitions.index(None), index, "{keys:?}");
         }
     }
 
     #[test]
-    fn a_redirect_is_asked_in_its_own_partition_or_not_at_all() {
+    fn redirect_p_key_index_or_none() {
         let sysfs = tempfile::tempdir().unwrap();
         write(sysfs.path(), &["0xffff", "0x0002", "0x8003"]);
-        let mut partitions = opened(sysfs.path(), None, Header::Long).unwrap();
-        for (redirect, place) in [("0xffff", 0), ("0x8003", 2), ("0x8002", 1), ("0x7fff", 0)] {
-            assert_eq!(partitions.index(Some(p_key(redirect))), Some(place), "{redirect}");
+        let mut partitions = opened(sysfs.path(), None, HeaderFormat::Long).unwrap();
+        for (redirect, index) in [("0xffff", 0), ("0x8003", 2), ("0x8002", 1), ("0x7fff", 0)] {
+            assert_eq!(partitions.index(Some(p_key(redirect))), Some(index), "{redirect}");
         }
         assert_eq!(partitions.index(Some(p_key("0x8009"))), None);
         write(sysfs.path(), &["0xffff", "0x0002", "0x8009"]);
-        assert_eq!(
-            partitions.index(Some(p_key("0x8009"))),
-            None,
-            "the table is not read each time"
-        );
-        partitions.look_again();
+        assert_eq!(partitions.index(Some(p_key("0x8009"))), None, "the table is cached");
+        partitions.refresh();
         assert_eq!(partitions.index(Some(p_key("0x8009"))), Some(2));
-        let mut short = opened(sysfs.path(), None, Header::Short).unwrap();
+        let mut short = opened(sysfs.path(), None, HeaderFormat::Short).unwrap();
         assert_eq!(
             (short.index(Some(p_key("0xffff"))), short.index(Some(p_key("0x8009")))),
             (Some(0), None)
@@ -242,23 +243,23 @@ mod tests {
     }
 
     #[test]
-    fn a_p_key_that_cannot_be_used_is_refused_with_what_to_do() {
+    fn unusable_p_key_error_names_remedy() {
         let sysfs = tempfile::tempdir().unwrap();
         write(sysfs.path(), &["0xffff", "0x8001"]);
-        let error = opened(sysfs.path(), Some(p_key("0x8002")), Header::Long).unwrap_err();
+        let error = opened(sysfs.path(), Some(p_key("0x8002")), HeaderFormat::Long).unwrap_err();
         for part in
             ["mlx5_0 port 1", "0x8002", "0xffff, 0x8001", "--fabric.pkey", "partitions.conf"]
         {
             assert!(error.contains(part), "{part}: {error}");
         }
-        let error = opened(sysfs.path(), Some(p_key("0x8001")), Header::Short).unwrap_err();
+        let error = opened(sysfs.path(), Some(p_key("0x8001")), HeaderFormat::Short).unwrap_err();
         assert!(error.contains("index 1") && error.contains("--fabric.pkey"), "{error}");
         assert!(
-            opened(sysfs.path(), Some(p_key("0xffff")), Header::Short).is_ok(),
+            opened(sysfs.path(), Some(p_key("0xffff")), HeaderFormat::Short).is_ok(),
             "index 0 needs no field"
         );
         let nothing = tempfile::tempdir().unwrap();
-        let error = opened(nothing.path(), Some(p_key("0xffff")), Header::Long).unwrap_err();
+        let error = opened(nothing.path(), Some(p_key("0xffff")), HeaderFormat::Long).unwrap_err();
         assert!(error.contains("its table has none"), "{error}");
     }
 }

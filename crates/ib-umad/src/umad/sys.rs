@@ -1,9 +1,8 @@
-//! The system calls below umad. The one file here with `unsafe` in it.
+//! System calls of umad. The only file of this crate with `unsafe`.
 //!
-//! They are libc's own on purpose: ibsim's preload library stands between a program and libc's
-//! `open`, `read`, `write`, `ioctl`, `poll` and `close`, and the descriptors that it hands out are
-//! numbers it made up, which the standard library's and rustix's types would refuse (a debug build
-//! of the former aborts on closing one).
+//! They call libc on purpose: the preload library of ibsim replaces libc's `open`, `read`, `write`, `ioctl`, `poll`
+//! and `close`, and returns made-up descriptor numbers, which the types of the standard library and rustix do
+//! not accept (a debug build of the former aborts on close).
 #![expect(unsafe_code, reason = "umad has no interface but system calls")]
 
 use std::ffi::CString;
@@ -56,7 +55,7 @@ pub(super) struct Descriptor(libc::c_int);
 
 fn check(result: isize) -> io::Result<usize> {
     match result {
-        // ibsim's preload library returns the negated error instead of -1 and errno.
+        // The preload library of ibsim returns the negated error instead of -1 and errno.
         ..-1 => Err(io::Error::from_raw_os_error(-result as i32)),
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(result.unsigned_abs()),
@@ -72,7 +71,7 @@ fn open(path: &Path, flags: libc::c_int) -> io::Result<libc::c_int> {
 
 /// Reads a small text file, such as those of sysfs.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
-    // Not to wait for a pipe's other end, should somebody have put one there.
+    // Without O_NONBLOCK a named pipe at this path would block.
     let fd = open(path, libc::O_RDONLY | libc::O_NONBLOCK)?;
     // SAFETY: `fd` was just opened, is a real file's, and nobody else has it.
     let mut file = unsafe { File::from_raw_fd(fd) };
@@ -109,10 +108,10 @@ impl Descriptor {
         check(unsafe { libc::read(self.0, bytes.as_mut_ptr().cast(), bytes.len()) })
     }
 
-    /// Waits until there is something to read; false when `limit` passed without.
+    /// Waits until there is something to read; false after `limit`.
     pub fn wait_readable(&self, limit: Duration) -> io::Result<bool> {
         let mut poll = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
-        // Rounded up, or the last millisecond would be spent spinning.
+        // Rounded up, to avoid busy-waiting in the last millisecond.
         let millis = i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
         // SAFETY: one pollfd, borrowed for as long as the call lasts.
         let ready = match check(unsafe { libc::poll(&raw mut poll, 1, millis) } as isize) {

@@ -83,7 +83,8 @@ impl HostDevices {
             for port in &device.ports {
                 let Some(place) = fabric.find((*id, port.number)) else { continue };
                 let place = place.0 as usize;
-                snapshot.statuses[place] = shape::status(port).map_or(PortRead::Unknown, PortRead::Ok);
+                snapshot.statuses[place] =
+                    shape::status(port).map_or(PortRead::Unknown, PortRead::Ok);
                 if !port.reading.is_empty() {
                     snapshot.readings[place] = Some(port.reading.clone());
                 }

@@ -65,7 +65,8 @@ impl Shape {
             let forget = if too_many { look.began } else { look.began.before(WAITED_FOR) };
             let forget = forget.max(LONG_AGO + Duration::from_nanos(1));
             let nodes = here.iter().map(|(id, (name, ports))| node(*id, name, *ports)).collect();
-            let found = DiscoveredFabric { nodes, allow_shared_names: true, ..DiscoveredFabric::default() };
+            let found =
+                DiscoveredFabric { nodes, allow_shared_names: true, ..DiscoveredFabric::default() };
             let names = NodeNameMap::default();
             let fabric = Fabric::assemble(found, &names, look.began, Some((&before, forget)));
             self.fabric = Arc::new(fabric);

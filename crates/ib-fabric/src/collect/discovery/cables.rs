@@ -1,34 +1,33 @@
-//! The cables of a discovery, and nodes that share a GUID.
+//! Links of a discovery, and detection of nodes that share a GUID.
 //!
-//! A node is met by many routes, and is known again by its GUID. Where two nodes have one GUID (a card
-//! whose firmware was copied, a cloned configuration), they would be merged into one that has the ports
-//! of both. They show by what one node cannot be: another device, a port with two cables, a port that
-//! was entered and has no link. A cable that is moved during the walk looks the same, so the first
-//! answer is asked for again before anything is said.
+//! A node is found on many routes and identified by its GUID. Two nodes with one GUID (a card with copied firmware,
+//! a cloned configuration) would be merged into one with the ports of both. They are detected by contradictions:
+//! a different device, a port with two links, an entry port without a link. A cable that is moved during the
+//! discovery looks the same, so the first response is checked again before a duplicate is reported.
 
 use crate::topology::{DuplicateGuid, End};
-use ib_mad::Path;
+use ib_mad::DirectedRoute;
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PortStatus, physical};
 use ib_mad::smp::NodeInfo;
 use ib_mad::{Guid, PortNumber};
 
-use super::{Ask, Discovery};
+use super::{Discovery, Target};
 
-/// A cable: the question that left `near` by this route was answered at `far`.
+/// A link: the request that left `near` on this route was answered by `far`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cable {
     pub(super) near: End,
     pub(super) far: End,
-    path: Path,
+    route: DirectedRoute,
 }
 
 impl Cable {
-    pub(super) fn new(near: End, far: End, path: Path) -> Self {
-        Cable { near, far, path }
+    pub(super) fn new(near: End, far: End, route: DirectedRoute) -> Self {
+        Cable { near, far, route }
     }
 
-    fn joins(&self, other: &Cable) -> bool {
+    fn is_same(&self, other: &Cable) -> bool {
         (self.near, self.far) == (other.near, other.far)
             || (self.near, self.far) == (other.far, other.near)
     }
@@ -38,50 +37,50 @@ impl Cable {
     }
 }
 
-/// A port that two cables claim, or one cable although the port has no link: the cable was moved
-/// during the walk, or two nodes have one GUID.
+/// A port with two links, or with one although its state is down: a cable was moved during the discovery, or two
+/// nodes have one GUID.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Dispute {
+pub(super) struct CableConflict {
     pub(super) end: End,
-    /// The place of the cable that claimed the port first.
+    /// Index of the link that was found first.
     pub(super) old: usize,
     new: Option<Cable>,
 }
 
-/// Whether two answers with one NodeGUID can be of one node: what NodeInfo says of the node, and not
-/// of the port that was entered by, is the same then.
+/// Whether two NodeInfos with one NodeGUID can be of one node: all fields that do not depend on the entry port
+/// are equal.
 pub(super) fn same_device(one: &NodeInfo, other: &NodeInfo) -> bool {
-    let of = |info: &NodeInfo| {
+    let node_fields = |info: &NodeInfo| {
         (info.node_type, info.port_count, info.vendor_id, info.device_id, info.system_guid)
     };
-    of(one) == of(other)
+    node_fields(one) == node_fields(other)
 }
 
-/// Whether nothing can come in by a port: it sleeps, polls or is disabled.
+/// Whether nothing can enter by a port: it sleeps, polls or is disabled.
 fn is_down(status: &PortStatus) -> bool {
     matches!(status.physical_state, physical::SLEEP..=physical::DISABLED)
 }
 
 impl Discovery {
-    /// Takes a cable down, unless one of its ports has another one.
+    /// Adds a link, unless one of its ports has another one.
     pub(super) fn join(&mut self, cable: Cable) {
         let cable_at = |end| Some((end, *self.linked.get(&end)?));
         let known: Vec<(End, usize)> =
             [cable.near, cable.far].into_iter().filter_map(cable_at).collect();
-        let differs = |at: usize| self.links[at].is_some_and(|known| !known.joins(&cable));
+        let differs = |at: usize| self.links[at].is_some_and(|known| !known.is_same(&cable));
         if let Some(&(end, old)) = known.iter().find(|(_, at)| differs(*at)) {
-            return self.doubt(Dispute { end, old, new: Some(cable) });
+            return self.recheck(CableConflict { end, old, new: Some(cable) });
         }
         if known.is_empty() {
-            let place = self.links.len();
+            let index = self.links.len();
             self.links.push(Some(cable));
-            self.linked.extend([(cable.near, place), (cable.far, place)]);
-            self.doubt_if_down(cable.far);
+            self.linked.extend([(cable.near, index), (cable.far, index)]);
+            self.check_entry_port(cable.far);
         }
     }
 
-    /// A node cannot have been entered by a port that has no link.
-    pub(super) fn doubt_if_down(&mut self, end: End) {
+    /// Detects a node that was entered by a port without a link.
+    pub(super) fn check_entry_port(&mut self, end: End) {
         let Some((&old, &node)) = self.linked.get(&end).zip(self.by_guid.get(&end.0)) else {
             return;
         };
@@ -89,40 +88,39 @@ impl Discovery {
         let port = draft.found.ports.iter().find(|port| port.number == end.1);
         let is_down = port.and_then(|port| port.status).is_some_and(|status| is_down(&status));
         if draft.is_switch() && is_down {
-            self.doubt(Dispute { end, old, new: None });
+            self.recheck(CableConflict { end, old, new: None });
         }
     }
 
-    /// Asks the first of two cables again: if it was moved meanwhile, nothing answers there any more.
-    fn doubt(&mut self, dispute: Dispute) {
-        if let Some(old) = self.links[dispute.old] {
-            let place = self.disputes.len();
-            self.disputes.push(dispute);
-            self.ask(old.path, Ask::Again { dispute: place });
+    /// Queries the first of two links again: if its cable was moved meanwhile, the node is not there any more.
+    fn recheck(&mut self, conflict: CableConflict) {
+        if let Some(old) = self.links[conflict.old] {
+            let index = self.conflicts.len();
+            self.conflicts.push(conflict);
+            self.query(old.route, Target::Recheck { conflict: index });
         }
     }
 
-    pub(super) fn answered_again(&mut self, place: usize, answer: Option<NodeInfo>) {
-        let dispute = self.disputes[place];
-        let Dispute { end, old: at, new } = dispute;
+    pub(super) fn handle_recheck(&mut self, index: usize, answer: Option<NodeInfo>) {
+        let CableConflict { end, old: at, new } = self.conflicts[index];
         let Some(old) = self.links[at] else { return new.map_or((), |new| self.join(new)) };
-        let stands = answer.is_some_and(|info| (info.node_guid, info.local_port) == old.far);
+        let is_confirmed = answer.is_some_and(|info| (info.node_guid, info.local_port) == old.far);
         let Some(&node) = self.by_guid.get(&end.0) else { return };
-        let own_path = self.nodes[node].path;
+        let own_route = self.nodes[node].route;
         match new {
-            None if stands => {
-                self.ask(own_path, Ask::StillDown { dispute: place, port: end.1 });
+            None if is_confirmed => {
+                self.query(own_route, Target::RecheckPort { conflict: index, port: end.1 });
             }
             None => {}
-            Some(new) if !stands => {
-                // It was moved while we looked.
+            Some(new) if !is_confirmed => {
+                // The cable was moved.
                 self.unlink(at);
                 self.join(new);
             }
             Some(new) => {
-                // Both are there at once. The node that is kept is the one that is asked: what left by
-                // its own port, or came to it first, is its own cable.
-                let is_own = |cable: &Cable| cable.near == end || cable.path == own_path;
+                // Both exist. The node that is queried is kept: its link left by its own port, or was the first
+                // route to it.
+                let is_own = |cable: &Cable| cable.near == end || cable.route == own_route;
                 if is_own(&new) && !is_own(&old) {
                     self.unlink(at);
                     self.join(new);
@@ -134,16 +132,21 @@ impl Discovery {
         }
     }
 
-    pub(super) fn still_down(&mut self, path: Path, place: usize, info: &PortInfo) {
-        let Dispute { end, old: at, .. } = self.disputes[place];
+    pub(super) fn handle_recheck_port(
+        &mut self,
+        route: DirectedRoute,
+        index: usize,
+        info: &PortInfo,
+    ) {
+        let CableConflict { end, old: at, .. } = self.conflicts[index];
         let Some((old, &node)) = self.links[at].zip(self.by_guid.get(&end.0)) else { return };
         let status = info.status(self.nodes[node].found.identity.speed_fields);
         if is_down(&status) {
             self.unlink(at);
             self.leave_out(end.0, Some(old.other_end(end)));
         } else {
-            // It came up while we looked.
-            self.place(path, node, end.1, status);
+            // It came up meanwhile.
+            self.set_status(route, node, end.1, status);
         }
     }
 
@@ -157,27 +160,27 @@ impl Discovery {
         }
     }
 
-    /// Leaves a node out whose GUID another node has. What else was said of the other one by cables
-    /// that it was not asked about may have been meant for this one, so it is asked.
+    /// Leaves out a node whose GUID another node has. Links to that GUID on other routes may lead to the omitted
+    /// node, so they are checked.
     pub(super) fn leave_out(&mut self, guid: Guid, behind: Option<End>) {
         let duplicate = DuplicateGuid { guid, behind };
-        if self.duplicates.contains(&duplicate) {
+        if self.result.fabric.duplicates.contains(&duplicate) {
             return;
         }
-        let is_first = self.duplicates.iter().all(|known| known.guid != guid);
-        self.duplicates.push(duplicate);
+        let is_first = self.result.fabric.duplicates.iter().all(|known| known.guid != guid);
+        self.result.fabric.duplicates.push(duplicate);
         let Some(&node) = self.by_guid.get(&guid).filter(|_| is_first) else { return };
-        let (is_switch, path) = (self.nodes[node].is_switch(), self.nodes[node].path);
+        let (is_switch, route) = (self.nodes[node].is_switch(), self.nodes[node].route);
         if !is_switch {
             return;
         }
         let claimed: Vec<PortNumber> = (self.links.iter().flatten())
-            .filter(|cable| cable.far.0 == guid && cable.path != path)
+            .filter(|cable| cable.far.0 == guid && cable.route != route)
             .map(|cable| cable.far.1)
             .collect();
         for port in claimed {
-            if let Some(path) = path.then(port) {
-                self.ask(path, Ask::Who { from: Some((node, port)), verify: true });
+            if let Some(route) = route.then(port) {
+                self.query(route, Target::Node { from: Some((node, port)), verify: true });
             }
         }
     }

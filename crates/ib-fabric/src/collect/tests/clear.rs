@@ -1,4 +1,4 @@
-//! Clearing what is nearly full, on the simulated fabric: which counters, and what is told of it.
+//! CounterClearing what is nearly full, on the simulated fabric: which counters, and what is told of it.
 
 use super::*;
 use crate::snapshot::Cleared;
@@ -8,13 +8,13 @@ use ib_mad::moment::Anchor;
 use ib_sim::scenario::{Action, Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SharedSimulation, SimClock, SimTransport, lock, share};
-use ib_umad::{Received, SendError, WireError};
+use ib_umad::{Received, SendError, TransportError};
 
 /// A wire to a simulated fabric that takes down what is set, and may spoil it.
 pub(super) struct Watched {
-    wire: SimTransport,
+    transport: SimTransport,
     world: SharedSimulation,
-    sets: Vec<Parcel>,
+    sets: Vec<OutgoingMad>,
     /// The performance management that was asked for, attribute by attribute.
     pub(super) asked: Vec<(Lid, u16)>,
     /// Attributes of performance management whose answers are lost.
@@ -33,13 +33,13 @@ impl Watched {
         let seat = story.local_ports[0];
         let world = share(Simulation::new(story));
         let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-        let wire = SimTransport::new(Arc::clone(&world), seat, time);
-        Watched::on(wire, world)
+        let transport = SimTransport::new(Arc::clone(&world), seat, time);
+        Watched::on(transport, world)
     }
 
-    fn on(wire: SimTransport, world: SharedSimulation) -> Self {
+    fn on(transport: SimTransport, world: SharedSimulation) -> Self {
         let (sets, asked, lost) = (Vec::new(), Vec::new(), Vec::new());
-        Watched { wire, world, sets, asked, lost, set_as: method::SET }
+        Watched { transport, world, sets, asked, lost, set_as: method::SET }
     }
 
     /// What a port has counted.
@@ -55,37 +55,37 @@ impl Watched {
         let mut world = lock(&self.world);
         let net = world.net();
         let port = net.port_ids().find(|&port| net.label(port) == label).unwrap();
-        world.apply(self.wire.now(), Action::SetCounter { port, counter, value });
+        world.apply(self.transport.now(), Action::SetCounter { port, counter, value });
     }
 }
 
-impl Wire for Watched {
+impl MadTransport for Watched {
     fn now(&self) -> Moment {
-        self.wire.now()
+        self.transport.now()
     }
 
     fn anchor(&self) -> Anchor {
-        self.wire.anchor()
+        self.transport.anchor()
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
-        if parcel.mad.method() == method::GET {
-            if !parcel.class.is_smp() {
-                self.asked.push((parcel.lid, parcel.mad.attribute()));
-                if self.lost.contains(&parcel.mad.attribute()) {
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
+        if outgoing.mad.method() == method::GET {
+            if !outgoing.class.is_smp() {
+                self.asked.push((outgoing.lid, outgoing.mad.attribute()));
+                if self.lost.contains(&outgoing.mad.attribute()) {
                     return Ok(());
                 }
             }
-            return self.wire.send(parcel);
+            return self.transport.send(outgoing);
         }
-        self.sets.push(parcel.clone());
-        let mut parcel = parcel.clone();
-        parcel.mad.0[3] = self.set_as;
-        self.wire.send(&parcel)
+        self.sets.push(outgoing.clone());
+        let mut outgoing = outgoing.clone();
+        outgoing.mad.0[3] = self.set_as;
+        self.transport.send(&outgoing)
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
-        self.wire.receive(until)
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
+        self.transport.receive(until)
     }
 }
 
@@ -95,9 +95,9 @@ pub(super) fn port(fabric: &Fabric, node: &str, number: u8) -> PortIndex {
     fabric.find((node.identity.guid, number)).unwrap()
 }
 
-fn cleared(wire: &mut Watched, swept: &Snapshot, agents: &mut Agents) -> Vec<Cleared> {
-    let mut clearing = Clearing::new(swept, agents);
-    walk(wire, &mut clearing);
+fn cleared(transport: &mut Watched, swept: &Snapshot, agents: &mut AgentCache) -> Vec<Cleared> {
+    let mut clearing = CounterClearing::new(swept, agents);
+    run_plan(transport, &mut clearing);
     clearing.finish()
 }
 
@@ -108,8 +108,8 @@ fn named(cleared: &[Cleared]) -> Vec<(PortIndex, Counter, u64)> {
 }
 
 #[test]
-fn what_is_nearly_full_is_cleared_and_nothing_else() {
-    let mut wire = Watched::of("infiniscale-4", "connectx-3");
+fn clears_only_nearly_full_counters() {
+    let mut transport = Watched::of("infiniscale-4", "connectx-3");
     let all = [
         // Four bits, eight, sixteen and thirty-two, each at three quarters or just below.
         ("host-1[1]", Counter::LocalLinkIntegrityErrors, 12, true),
@@ -127,86 +127,87 @@ fn what_is_nearly_full_is_cleared_and_nothing_else() {
         ("leaf-0-0[3]", Counter::LinkDowned, 7, false),
     ];
     for (label, counter, value, _) in all {
-        wire.count(label, counter, value);
+        transport.count(label, counter, value);
     }
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(DETAILS);
-    let before = swept(&mut wire, &fabric, &mut agents);
-    assert!(wire.sets.is_empty(), "a sweep asks, and sets nothing");
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::new(DETAILS);
+    let before = swept(&mut transport, &fabric, &mut agents);
+    assert!(transport.sets.is_empty(), "a sweep asks, and sets nothing");
     let of = |label: &str| {
         let (node, number) = label.trim_end_matches(']').split_once('[').unwrap();
         port(&fabric, node, number.parse().unwrap())
     };
-    let told = cleared(&mut wire, &before.snapshot, &mut agents);
+    let told = cleared(&mut transport, &before.snapshot, &mut agents);
     let to_be = all.iter().filter(|(.., cleared)| *cleared);
     let mut expected: Vec<_> =
         to_be.map(|&(label, counter, value, _)| (of(label), counter, value)).collect();
     expected.sort_unstable();
     assert_eq!(named(&told), expected);
     assert!(told.iter().all(|it| it.at > before.snapshot.ended));
-    assert_eq!(wire.sets.len(), 3, "one Set a port");
+    assert_eq!(transport.sets.len(), 3, "one Set a port");
 
-    let after = swept(&mut wire, &fabric, &mut agents);
+    let after = swept(&mut transport, &fabric, &mut agents);
     for (label, counter, value, was_cleared) in all {
         let read = after.snapshot.reading(of(label)).unwrap().get(counter);
         assert_eq!(read, Some(if was_cleared { 0 } else { value }), "{label} {counter:?}");
     }
-    assert_eq!(cleared(&mut wire, &after.snapshot, &mut agents), []);
-    assert_eq!(wire.sets.len(), 3, "nothing more to do");
+    assert_eq!(cleared(&mut transport, &after.snapshot, &mut agents), []);
+    assert_eq!(transport.sets.len(), 3, "nothing more to do");
 }
 
 #[test]
-fn what_was_counted_since_the_sweep_is_told_and_what_fell_since_is_left_alone() {
-    let mut wire = Watched::of("infiniscale-4", "connectx-3");
-    wire.count("host-1[1]", Counter::SymbolErrors, 50_000);
-    wire.count("host-2[1]", Counter::SymbolErrors, 50_000);
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::default();
-    let before = swept(&mut wire, &fabric, &mut agents);
-    wire.count("host-1[1]", Counter::SymbolErrors, 50_123);
-    wire.count("host-1[1]", Counter::RcvErrors, 60_000);
-    wire.count("host-2[1]", Counter::SymbolErrors, 3);
-    let told = cleared(&mut wire, &before.snapshot, &mut agents);
+fn clear_reports_value_read_just_before() {
+    let mut transport = Watched::of("infiniscale-4", "connectx-3");
+    transport.count("host-1[1]", Counter::SymbolErrors, 50_000);
+    transport.count("host-2[1]", Counter::SymbolErrors, 50_000);
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
+    let before = swept(&mut transport, &fabric, &mut agents);
+    transport.count("host-1[1]", Counter::SymbolErrors, 50_123);
+    transport.count("host-1[1]", Counter::RcvErrors, 60_000);
+    transport.count("host-2[1]", Counter::SymbolErrors, 3);
+    let told = cleared(&mut transport, &before.snapshot, &mut agents);
     let host = port(&fabric, "host-1", 1);
     let expected = [(host, Counter::SymbolErrors, 50_123), (host, Counter::RcvErrors, 60_000)];
-    assert_eq!((named(&told), wire.sets.len()), (expected.to_vec(), 1));
+    assert_eq!((named(&told), transport.sets.len()), (expected.to_vec(), 1));
 }
 
 #[test]
-fn counters_of_64_bits_are_left_alone() {
-    let mut wire = Watched::of("quantum-2", "connectx-8");
+fn never_clears_64_bit_counters() {
+    let mut transport = Watched::of("quantum-2", "connectx-8");
     for counter in Counter::all().filter(|counter| !counter.row().metric.starts_with("fec_")) {
-        wire.count("host-1[1]", counter, 0xffff_ffff);
-        wire.count("leaf-0-0[2]", counter, 0xffff_ffff);
+        transport.count("host-1[1]", counter, 0xffff_ffff);
+        transport.count("leaf-0-0[2]", counter, 0xffff_ffff);
     }
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(Extras { details: Details::EachSweep, fec: true });
-    let before = swept(&mut wire, &fabric, &mut agents);
-    assert_eq!(cleared(&mut wire, &before.snapshot, &mut agents), []);
-    assert!(wire.sets.is_empty());
+    let fabric = assembled(&mut transport);
+    let mut agents =
+        AgentCache::new(OptionalCounters { details: DetailPolicy::EachSweep, fec: true });
+    let before = swept(&mut transport, &fabric, &mut agents);
+    assert_eq!(cleared(&mut transport, &before.snapshot, &mut agents), []);
+    assert!(transport.sets.is_empty());
 }
 
 #[test]
-fn what_error_correction_counts_is_cleared_together_before_it_is_full() {
-    let mut wire = Watched::of("quantum-2", "connectx-7");
+fn fec_counters_are_cleared_together() {
+    let mut transport = Watched::of("quantum-2", "connectx-7");
     let (symbols, blocks) = (Counter::FecCorrectedSymbols, Counter::FecUncorrectableBlocks);
     for (label, count) in [("leaf-0-0[2]", 0xc000_0000), ("leaf-0-0[3]", 0xbf00_0000)] {
-        wire.count(label, symbols, count);
-        wire.count(label, blocks, 7);
+        transport.count(label, symbols, count);
+        transport.count(label, blocks, 7);
     }
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(Extras { fec: true, ..Extras::default() });
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
     // What error correction a link runs with is asked for in one sweep, and counted from the next.
-    swept(&mut wire, &fabric, &mut agents);
-    let before = swept(&mut wire, &fabric, &mut agents);
-    let told = cleared(&mut wire, &before.snapshot, &mut agents);
+    swept(&mut transport, &fabric, &mut agents);
+    let before = swept(&mut transport, &fabric, &mut agents);
+    let told = cleared(&mut transport, &before.snapshot, &mut agents);
     let leaf = port(&fabric, "leaf-0-0", 2);
     assert!(told.iter().all(|it| it.port == leaf), "{told:?}");
     let last = |counter| told.iter().find(|it| it.counter == counter).map(|it| it.last);
     assert!(last(symbols).is_some_and(|last| last >= 0xc000_0000), "{told:?}");
     assert!(last(Counter::FecCorrectedBlocks) >= last(symbols), "{told:?}");
-    assert_eq!((last(blocks), wire.sets.len()), (Some(7), 1));
-    let after = swept(&mut wire, &fabric, &mut agents);
+    assert_eq!((last(blocks), transport.sets.len()), (Some(7), 1));
+    let after = swept(&mut transport, &fabric, &mut agents);
     let reading = after.snapshot.reading(leaf).unwrap();
     assert_eq!(reading.get(blocks), Some(0));
     assert!(reading.get(symbols).is_some_and(|count| count < 1_000_000), "{reading:?}");
@@ -215,20 +216,20 @@ fn what_error_correction_counts_is_cleared_together_before_it_is_full() {
 }
 
 #[test]
-fn of_two_fields_the_classic_one_is_cleared_where_it_is_the_source() {
-    let mut wire = Watched::of("quantum-2", "connectx-7");
+fn clears_classic_field_only_where_it_is_the_source() {
+    let mut transport = Watched::of("quantum-2", "connectx-7");
     for counter in [Counter::SymbolErrors, Counter::LinkDowned, Counter::RcvErrors] {
-        wire.count("host-1[1]", counter, 0xffff_ffff);
+        transport.count("host-1[1]", counter, 0xffff_ffff);
     }
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::default();
-    let before = swept(&mut wire, &fabric, &mut agents);
-    let told = cleared(&mut wire, &before.snapshot, &mut agents);
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
+    let before = swept(&mut transport, &fabric, &mut agents);
+    let told = cleared(&mut transport, &before.snapshot, &mut agents);
     let host = port(&fabric, "host-1", 1);
     let expected = [(host, Counter::SymbolErrors, 65_535), (host, Counter::LinkDowned, 255)];
     // The classic receive errors are full, too, but the 64-bit ones count.
-    assert_eq!((named(&told), wire.sets.len()), (expected.to_vec(), 1));
-    let after = swept(&mut wire, &fabric, &mut agents);
+    assert_eq!((named(&told), transport.sets.len()), (expected.to_vec(), 1));
+    let after = swept(&mut transport, &fabric, &mut agents);
     let reading = after.snapshot.reading(host).unwrap();
     let of = |counter| (reading.get(counter), reading.is_stuck(counter));
     assert_eq!(of(Counter::SymbolErrors), (Some(0), false));
@@ -236,48 +237,48 @@ fn of_two_fields_the_classic_one_is_cleared_where_it_is_the_source() {
 }
 
 #[test]
-fn what_is_refused_or_not_answered_is_not_told_as_cleared_and_not_tried_until_a_discovery() {
+fn refused_clear_is_not_retried_before_discovery() {
     // One port's refusal is enough for all of a switch's.
     for (set_as, sets) in [(0x05, 1), (0x81, 3)] {
-        let mut wire = Watched::of("infiniscale-4", "connectx-3");
-        wire.set_as = set_as;
+        let mut transport = Watched::of("infiniscale-4", "connectx-3");
+        transport.set_as = set_as;
         for number in 1..=8 {
-            wire.count(&format!("leaf-0-0[{number}]"), Counter::SymbolErrors, 65_535);
+            transport.count(&format!("leaf-0-0[{number}]"), Counter::SymbolErrors, 65_535);
         }
-        let fabric = assembled(&mut wire);
-        let mut agents = Agents::default();
-        let before = swept(&mut wire, &fabric, &mut agents);
-        assert_eq!(cleared(&mut wire, &before.snapshot, &mut agents), []);
-        assert_eq!(wire.sets.len(), sets, "{set_as:#x}");
-        wire.sets.clear();
-        assert_eq!(cleared(&mut wire, &before.snapshot, &mut agents), []);
-        assert!(wire.sets.is_empty(), "{set_as:#x}: it is left alone");
-        agents.keep_present(&fabric);
-        wire.set_as = method::SET;
-        let after = swept(&mut wire, &fabric, &mut agents);
-        assert_eq!(cleared(&mut wire, &after.snapshot, &mut agents).len(), 8);
+        let fabric = assembled(&mut transport);
+        let mut agents = AgentCache::default();
+        let before = swept(&mut transport, &fabric, &mut agents);
+        assert_eq!(cleared(&mut transport, &before.snapshot, &mut agents), []);
+        assert_eq!(transport.sets.len(), sets, "{set_as:#x}");
+        transport.sets.clear();
+        assert_eq!(cleared(&mut transport, &before.snapshot, &mut agents), []);
+        assert!(transport.sets.is_empty(), "{set_as:#x}: it is left alone");
+        agents.retain_present(&fabric);
+        transport.set_as = method::SET;
+        let after = swept(&mut transport, &fabric, &mut agents);
+        assert_eq!(cleared(&mut transport, &after.snapshot, &mut agents).len(), 8);
     }
 }
 
 #[test]
-fn so_many_ports_at_a_time_are_cleared_the_fullest_first() {
+fn clears_fullest_ports_first_up_to_limit() {
     let tree = "{hosts: 96, radix: 16, switch: infiniscale-4, hca: connectx-3}";
     let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
     let story = Scenario::parse("test", &text).unwrap().resolve(&Overrides::default()).unwrap();
     let (seat, world) = (story.local_ports[0], share(Simulation::new(story)));
     let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let wire = SimTransport::new(Arc::clone(&world), seat, time);
-    let mut wire = Watched::on(wire, world);
+    let transport = SimTransport::new(Arc::clone(&world), seat, time);
+    let mut transport = Watched::on(transport, world);
     for host in 0..96 {
-        wire.count(&format!("host-{host}[1]"), Counter::SymbolErrors, 50_000 + 100 * host);
+        transport.count(&format!("host-{host}[1]"), Counter::SymbolErrors, 50_000 + 100 * host);
     }
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::default();
-    let before = swept(&mut wire, &fabric, &mut agents);
-    let told = cleared(&mut wire, &before.snapshot, &mut agents);
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
+    let before = swept(&mut transport, &fabric, &mut agents);
+    let told = cleared(&mut transport, &before.snapshot, &mut agents);
     assert_eq!(told.len(), 64);
     assert!(told.iter().all(|it| it.last >= 50_000 + 100 * 31), "thousandths are close enough");
-    let after = swept(&mut wire, &fabric, &mut agents);
-    assert_eq!(cleared(&mut wire, &after.snapshot, &mut agents).len(), 32);
-    assert_eq!(wire.sets.len(), 96);
+    let after = swept(&mut transport, &fabric, &mut agents);
+    assert_eq!(cleared(&mut transport, &after.snapshot, &mut agents).len(), 32);
+    assert_eq!(transport.sets.len(), 96);
 }

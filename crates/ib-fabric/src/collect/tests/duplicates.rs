@@ -9,51 +9,51 @@ fn duplicate(guid: u64, behind: (u64, u8)) -> DuplicateGuid {
 }
 
 /// Our host 1 at switch 2, where hosts 3 and 4 are at the ports 2 and 3.
-fn two_hosts() -> Scripted {
+fn two_hosts() -> ScriptedTransport {
     let nodes = [(CA, 1), (SWITCH, 4), (CA, 1), (CA, 1)];
-    Scripted::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1))]))
+    ScriptedTransport::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1))]))
 }
 
 #[test]
-fn two_cards_with_one_guid_are_one_node_and_one_report() {
-    let mut wire = two_hosts();
-    wire.nodes[3].guid = 3;
-    let found = discovered(&mut wire).fabric;
+fn duplicate_guid_of_two_hcas_is_reported_once() {
+    let mut transport = two_hosts();
+    transport.nodes[3].guid = 3;
+    let found = discovered(&mut transport).fabric;
     assert_eq!(found.duplicates, [duplicate(3, (2, 3))]);
     assert_eq!(found.nodes.len(), 3);
     assert_eq!(found.links.len(), 2, "port 3 of the switch leads to a node that is not known");
-    let fabric = assembled(&mut wire);
+    let fabric = assembled(&mut transport);
     let port = |number| fabric.port(fabric.find((Guid(2), number)).unwrap());
     assert!(port(2).peer.is_some() && port(3).peer.is_none());
     assert!(port(3).status.unwrap().link_up());
-    assert_eq!(fabric.duplicates[0].place(&fabric), "behind node 2 port 3");
+    assert_eq!(fabric.duplicates[0].location(&fabric), "behind node 2 port 3");
 }
 
 #[test]
-fn another_device_with_a_known_guid_is_a_duplicate_at_whatever_port() {
+fn different_device_with_known_guid_is_duplicate() {
     for change in [
         |node: &mut ib_umad::testing::ScriptedNode| node.device_id = 4129,
         |node: &mut ib_umad::testing::ScriptedNode| node.ports = 2,
         |node: &mut ib_umad::testing::ScriptedNode| node.kind = NodeKind::Router,
     ] {
-        let mut wire = two_hosts();
-        wire.nodes[3].guid = 3;
-        change(&mut wire.nodes[3]);
-        assert_eq!(discovered(&mut wire).fabric.duplicates, [duplicate(3, (2, 3))]);
+        let mut transport = two_hosts();
+        transport.nodes[3].guid = 3;
+        change(&mut transport.nodes[3]);
+        assert_eq!(discovered(&mut transport).fabric.duplicates, [duplicate(3, (2, 3))]);
     }
 }
 
 #[test]
-fn our_own_guid_elsewhere_is_a_duplicate() {
-    let mut wire = two_hosts();
-    wire.nodes[3].guid = 1;
-    let found = discovered(&mut wire).fabric;
+fn own_guid_elsewhere_is_duplicate() {
+    let mut transport = two_hosts();
+    transport.nodes[3].guid = 1;
+    let found = discovered(&mut transport).fabric;
     assert_eq!((found.duplicates, found.links.len()), (vec![duplicate(1, (2, 3))], 2));
 }
 
 /// Switch 2, where we are, leads to the switches 3 and 4, and each of these to a host (5, 6) at its port
 /// 2 and to another one (7, 8) at its port 4.
-fn two_leaves() -> Scripted {
+fn two_leaves() -> ScriptedTransport {
     let nodes =
         [(CA, 1), (SWITCH, 8), (SWITCH, 4), (SWITCH, 4), (CA, 1), (CA, 1), (CA, 1), (CA, 1)];
     let links = [
@@ -65,19 +65,19 @@ fn two_leaves() -> Scripted {
         ((2, 4), (6, 1)),
         ((3, 4), (7, 1)),
     ];
-    Scripted::new(fabric(&nodes, &links))
+    ScriptedTransport::new(fabric(&nodes, &links))
 }
 
 #[test]
-fn two_switches_with_one_guid_keep_their_cables_apart() {
-    let mut wire = two_leaves();
-    wire.nodes[3].guid = 3;
-    let found = discovered(&mut wire).fabric;
+fn switches_with_one_guid_are_not_merged() {
+    let mut transport = two_leaves();
+    transport.nodes[3].guid = 3;
+    let found = discovered(&mut transport).fabric;
     assert_eq!(found.duplicates, [duplicate(3, (2, 3))]);
     let mut guids: Vec<u64> = found.nodes.iter().map(|node| node.identity.guid.0).collect();
     guids.sort_unstable();
     assert_eq!(guids, [1, 2, 3, 5, 7], "what is behind the other switch is not known");
-    let assembled = assembled(&mut wire);
+    let assembled = assembled(&mut transport);
     let peer = |port| {
         let port = assembled.port(assembled.find((Guid(3), port)).unwrap());
         port.peer.map(|peer| assembled.end(peer.port))
@@ -86,31 +86,31 @@ fn two_switches_with_one_guid_keep_their_cables_apart() {
 }
 
 #[test]
-fn a_switch_that_is_entered_by_a_port_without_a_link_is_another_one() {
-    let mut wire = two_leaves();
+fn entry_by_linkless_port_reveals_duplicate_switch() {
+    let mut transport = two_leaves();
     // The second one is entered by its port 3, which has no link on the first.
     let [near, far] = [(1, 3), (3, 3)];
-    wire.nodes[3].links.remove(&1);
-    wire.nodes[3].links.insert(far.1, near);
-    wire.nodes[1].links.insert(near.1, (far.0, far.1));
-    wire.nodes[3].guid = 3;
-    let found = discovered(&mut wire).fabric;
+    transport.nodes[3].links.remove(&1);
+    transport.nodes[3].links.insert(far.1, near);
+    transport.nodes[1].links.insert(near.1, (far.0, far.1));
+    transport.nodes[3].guid = 3;
+    let found = discovered(&mut transport).fabric;
     assert_eq!((found.duplicates, found.links.len()), (vec![duplicate(3, (2, 3))], 4));
 }
 
 #[test]
-fn a_cable_that_is_moved_during_the_walk_is_no_duplicate() {
-    let mut wire = two_hosts();
-    wire.nodes[3].guid = 3;
+fn cable_moved_during_discovery_is_no_duplicate() {
+    let mut transport = two_hosts();
+    transport.nodes[3].guid = 3;
     // Behind port 2 the host answers once more than it is there, and is behind port 3 from then on.
     let mut met = false;
-    wire.fate = Box::new(move |parcel| {
-        let route = &parcel.mad.0[129..129 + usize::from(parcel.mad.u8(7))];
-        let gone = route == [1, 2] && parcel.mad.attribute() == NodeInfo::ID && met;
+    transport.reply = Box::new(move |outgoing| {
+        let route = &outgoing.mad.0[129..129 + usize::from(outgoing.mad.u8(7))];
+        let gone = route == [1, 2] && outgoing.mad.attribute() == NodeInfo::ID && met;
         met |= route == [1, 2];
-        if gone { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+        if gone { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
     });
-    let found = discovered(&mut wire).fabric;
+    let found = discovered(&mut transport).fabric;
     assert_eq!(found.duplicates, []);
     assert!(found.links.contains(&((Guid(2), 3), (Guid(3), 1))), "{:?}", found.links);
     assert_eq!(found.links.len(), 2);

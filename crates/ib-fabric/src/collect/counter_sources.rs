@@ -1,81 +1,81 @@
-//! Selects the field that each counter is taken from, where a port keeps it in two.
+//! Selects the field of each counter, if a port has two for it.
 //!
-//! ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of
-//! them at 0 (see [`pma::plan`](ib_mad::pma::plan)). So the 64-bit value is used unless it is 0
-//! while the classic one is not. Once a 64-bit field was seen above 0 it counts, and its 0 is a reset,
-//! unless the classic field grows meanwhile; until then it may be unused, and its 0 alone says nothing.
+//! ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of them at 0
+//! (see [`pma::read_plan`](ib_mad::pma::read_plan)). So the 64-bit value is used unless it is 0
+//! while the classic one is not. A 64-bit field that was above 0 is used, and its 0 is a reset, unless the
+//! classic field grows meanwhile; before that it may be unused, and its 0 alone says nothing.
 
 use std::collections::HashMap;
 
 use crate::Fabric;
 use crate::topology::End;
-use ib_mad::counter::Place;
+use ib_mad::counter::CounterField;
 use ib_mad::{Counter, Reading};
 
-/// What is known of the fields of each port, kept from sweep to sweep.
+/// The field that each counter of a port is taken from, kept from sweep to sweep.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
-    by_port: HashMap<End, Source>,
-    /// What the classic field showed while the 64-bit one, which had counted before, was at 0: if it grows
-    /// and the other does not, new firmware may have stopped filling the other.
-    doubted: HashMap<(End, Counter), u64>,
+pub(super) struct CounterSources {
+    by_port: HashMap<End, PortSources>,
+    /// Value of the classic field while the 64-bit one, which had counted before, was 0: if it grows and the other
+    /// does not, new firmware may have stopped updating the other.
+    suspects: HashMap<(End, Counter), u64>,
 }
 
-/// One bit a counter; neither bit is set while both fields show 0.
+/// One bit per counter; neither bit is set while both fields are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Source {
+struct PortSources {
     /// The 64-bit field counts.
     wide: u64,
-    /// Only the classic field counts, as far as it was seen.
-    narrow: u64,
+    /// Only the classic field counts, as far as observed.
+    classic: u64,
 }
 
-impl Sources {
-    /// Puts the value of the right field into a reading, which holds the 64-bit values as far as
-    /// they were read; `narrow` holds the classic ones. A counter that neither answer settles is
-    /// absent: a value of the other field would look like a reset.
+impl CounterSources {
+    /// Selects the field of each counter: `reading` holds the 64-bit values, as far as they were read, `classic` the
+    /// others. If the right field was not read, the counter is absent: the value of the other field would look
+    /// like a reset.
     pub fn select(
         &mut self,
         port: End,
-        counters: &[(Counter, Place)],
+        counters: &[(Counter, CounterField)],
         reading: &mut Reading,
-        narrow: Option<&Reading>,
+        classic: Option<&Reading>,
     ) {
         let before = self.by_port.get(&port).copied().unwrap_or_default();
         let mut source = before;
         for &(counter, _) in counters {
             let bit = 1 << counter as usize;
-            let classic = narrow.and_then(|narrow| Some((narrow, narrow.get(counter)?)));
+            let classic = classic.and_then(|classic| Some((classic, classic.get(counter)?)));
             match reading.get(counter) {
-                // No reading: it says nothing about which field counts.
-                Some(value) if !counter.can_show(value) => {}
+                // Not plausible: it says nothing about which field counts.
+                Some(value) if !counter.is_plausible(value) => {}
                 Some(1..) => {
-                    // It counts after all; it was cleared when it was seen at 0.
-                    if source.narrow & bit != 0 {
+                    // It counts, and was cleared when it was 0.
+                    if source.classic & bit != 0 {
                         reading.rebase(counter);
                     }
-                    source.narrow &= !bit;
+                    source.classic &= !bit;
                     source.wide |= bit;
-                    if !self.doubted.is_empty() {
-                        self.doubted.remove(&(port, counter));
+                    if !self.suspects.is_empty() {
+                        self.suspects.remove(&(port, counter));
                     }
                 }
                 Some(0) if source.wide & bit != 0 => {
-                    let Some((narrow, value @ 1..)) = classic else { continue };
-                    let before = self.doubted.insert((port, counter), value);
+                    let Some((classic, value @ 1..)) = classic else { continue };
+                    let before = self.suspects.insert((port, counter), value);
                     if before.is_some_and(|before| value > before) {
-                        self.doubted.remove(&(port, counter));
+                        self.suspects.remove(&(port, counter));
                         source.wide &= !bit;
-                        source.narrow |= bit;
-                        reading.copy(counter, narrow);
+                        source.classic |= bit;
+                        reading.copy(counter, classic);
                         reading.rebase(counter);
                     }
                 }
                 wide => match classic {
                     Some((_, 0)) if wide.is_some() => {}
-                    Some((narrow, _)) if wide.is_some() || source.narrow & bit != 0 => {
-                        source.narrow |= bit;
-                        reading.copy(counter, narrow);
+                    Some((classic, _)) if wide.is_some() || source.classic & bit != 0 => {
+                        source.classic |= bit;
+                        reading.copy(counter, classic);
                     }
                     _ => reading.remove(counter),
                 },
@@ -87,16 +87,15 @@ impl Sources {
     }
 
     /// Whether a counter of a port is taken from the classic field.
-    pub fn is_narrow(&self, port: End, counter: Counter) -> bool {
+    pub fn is_classic(&self, port: End, counter: Counter) -> bool {
         let source = self.by_port.get(&port);
-        source.is_some_and(|source| source.narrow >> counter as usize & 1 == 1)
+        source.is_some_and(|source| source.classic >> counter as usize & 1 == 1)
     }
 
-    /// Forgets the ports of nodes that are not known any more. A node that is only gone for a while
-    /// keeps its counters, and they their fields.
-    pub fn keep_known(&mut self, fabric: &Fabric) {
+    /// Forgets ports of forgotten nodes. An absent node keeps its counters and their fields.
+    pub fn retain_known(&mut self, fabric: &Fabric) {
         self.by_port.retain(|(guid, _), _| fabric.node_by_guid(*guid).is_some());
-        self.doubted.retain(|((guid, _), _), _| fabric.node_by_guid(*guid).is_some());
+        self.suspects.retain(|((guid, _), _), _| fabric.node_by_guid(*guid).is_some());
     }
 }
 
@@ -118,15 +117,15 @@ mod tests {
     /// In bytes a second: 4x NDR.
     const RATE: u64 = 50_000_000_000;
 
-    fn counters() -> Vec<(Counter, Place)> {
-        let places = DOWNED.row().places.iter();
-        let classic = places.filter(|place| place.attribute == Attribute::PortCounters);
-        classic.map(|place| (DOWNED, *place)).collect()
+    fn counters() -> Vec<(Counter, CounterField)> {
+        let fields = DOWNED.row().fields.iter();
+        let classic = fields.filter(|field| field.attribute == Attribute::PortCounters);
+        classic.map(|field| (DOWNED, *field)).collect()
     }
 
     /// What is read of a counter, and whether it is stuck, from what its two fields answer.
     fn selected(
-        sources: &mut Sources,
+        sources: &mut CounterSources,
         wide: Option<u64>,
         narrow: Option<u64>,
     ) -> (Reading, Option<(u64, bool)>) {
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_64_bit_value_is_used_unless_it_alone_is_0() {
+    fn wide_field_wins_unless_it_alone_is_zero() {
         type Step = (Option<u64>, Option<u64>, Option<(u64, bool)>);
         let stories: &[(&str, &[Step])] = &[
             (
@@ -207,7 +206,7 @@ mod tests {
             ),
         ];
         for (name, steps) in stories {
-            let mut sources = Sources::default();
+            let mut sources = CounterSources::default();
             for (at, &(wide, narrow, expected)) in steps.iter().enumerate() {
                 let (_, value) = selected(&mut sources, wide, narrow);
                 assert_eq!(value, expected, "{name}, step {at}");
@@ -216,8 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn a_64_bit_field_that_begins_to_count_adds_nothing_twice() {
-        let mut sources = Sources::default();
+    fn switch_to_wide_field_adds_nothing_twice() {
+        let mut sources = CounterSources::default();
         let mut totals = PortTotals::default();
         let mut now = Moment(0);
         let mut read = |wide, narrow| {
@@ -261,10 +260,10 @@ mod tests {
         /// counted and never falls; and where only the classic field counts and is neither cleared
         /// nor full, it is what that field shows.
         #[test]
-        fn a_total_is_never_more_than_the_truth(
+        fn total_never_exceeds_true_count(
             steps in steps(), wide_counts in any::<bool>(), begins in (0u64..200, 0u64..200),
         ) {
-            let mut sources = Sources::default();
+            let mut sources = CounterSources::default();
             let mut totals = PortTotals::default();
             // The fields begin at different values: either may have been cleared.
             let mut wide = if wide_counts { begins.0 } else { 0 };

@@ -5,7 +5,7 @@ use super::clear::{Watched, port};
 use super::*;
 use crate::PortIndex;
 use ib_health::totals::PortTotals;
-use ib_umad::walk::rest;
+use ib_umad::query::drain_until;
 
 /// The rate of a 4x NDR port, in bytes a second.
 const RATE: u64 = 50_000_000_000;
@@ -15,12 +15,12 @@ const DISCARDS: u16 = Attribute::PortXmitDiscardDetails as u16;
 
 /// A sweep of a fabric, and one port's value of a counter in it, with whether it is stuck.
 fn read(
-    wire: &mut Watched,
+    transport: &mut Watched,
     fabric: &Arc<Fabric>,
-    agents: &mut Agents,
+    agents: &mut AgentCache,
     port: PortIndex,
 ) -> impl Fn(Counter) -> Option<(u64, bool)> + use<> {
-    let swept = swept(wire, fabric, agents);
+    let swept = swept(transport, fabric, agents);
     let reading = swept.snapshot.reading(port).cloned();
     move |counter| {
         let reading = reading.as_ref()?;
@@ -29,8 +29,8 @@ fn read(
 }
 
 #[test]
-fn counters_that_a_connectx_7_leaves_at_0_in_64_bits_are_read_from_the_classic_ones() {
-    let mut wire = Watched::of("quantum-2", "connectx-7");
+fn connectx_7_zero_wide_fields_use_classic_counters() {
+    let mut transport = Watched::of("quantum-2", "connectx-7");
     for (counter, value) in [
         (Counter::SymbolErrors, 41),
         (Counter::LinkDowned, 300),
@@ -38,12 +38,12 @@ fn counters_that_a_connectx_7_leaves_at_0_in_64_bits_are_read_from_the_classic_o
         (Counter::XmitDiscards, 111_911),
         (Counter::XmitWait, 1 << 40),
     ] {
-        wire.count("host-1[1]", counter, value);
-        wire.count("leaf-0-0[3]", counter, value);
+        transport.count("host-1[1]", counter, value);
+        transport.count("leaf-0-0[3]", counter, value);
     }
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::default();
-    let of = read(&mut wire, &fabric, &mut agents, port(&fabric, "host-1", 1));
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
+    let of = read(&mut transport, &fabric, &mut agents, port(&fabric, "host-1", 1));
     for (counter, value) in [
         (Counter::SymbolErrors, (41, false)),
         // Eight bits, and full.
@@ -56,22 +56,22 @@ fn counters_that_a_connectx_7_leaves_at_0_in_64_bits_are_read_from_the_classic_o
         assert_eq!(of(counter), Some(value), "{counter:?}");
     }
     // A switch fills both, and is asked for the 64-bit ones alone.
-    let of = read(&mut wire, &fabric, &mut agents, port(&fabric, "leaf-0-0", 3));
+    let of = read(&mut transport, &fabric, &mut agents, port(&fabric, "leaf-0-0", 3));
     assert_eq!(of(Counter::SymbolErrors), Some((41, false)));
     assert_eq!(of(Counter::LinkDowned), Some((300, false)));
     let leaf = fabric.lid_of(port(&fabric, "leaf-0-0", 3)).unwrap();
-    assert!(!wire.asked.contains(&(leaf, CLASSIC)) && wire.asked.contains(&(leaf, WIDE)));
+    assert!(!transport.asked.contains(&(leaf, CLASSIC)) && transport.asked.contains(&(leaf, WIDE)));
 }
 
 #[test]
-fn a_lost_answer_leaves_a_counter_absent_and_its_total_where_it_was() {
-    let mut wire = Watched::of("quantum-2", "connectx-7");
-    let fabric = assembled(&mut wire);
-    let (mut agents, mut totals) = (Agents::default(), PortTotals::default());
+fn lost_response_leaves_counter_absent_and_total_unchanged() {
+    let mut transport = Watched::of("quantum-2", "connectx-7");
+    let fabric = assembled(&mut transport);
+    let (mut agents, mut totals) = (AgentCache::default(), PortTotals::default());
     let host = port(&fabric, "host-1", 1);
-    let mut told = |wire: &mut Watched, lost: &[u16]| {
-        wire.lost = lost.to_vec();
-        let swept = swept(wire, &fabric, &mut agents);
+    let mut told = |transport: &mut Watched, lost: &[u16]| {
+        transport.lost = lost.to_vec();
+        let swept = swept(transport, &fabric, &mut agents);
         let mut reading = swept.snapshot.reading(host).cloned();
         let growth = reading.as_mut().map(|reading| totals.take(reading, RATE));
         let of = |counter| reading.as_ref().and_then(|reading| reading.get(counter));
@@ -79,37 +79,37 @@ fn a_lost_answer_leaves_a_counter_absent_and_its_total_where_it_was() {
         (of(Counter::SymbolErrors), of(Counter::RcvErrors), reset)
     };
     // Nothing is known of either field yet: 0 in one of them is not a value.
-    assert_eq!(told(&mut wire, &[CLASSIC]), (None, None, false));
-    assert_eq!(told(&mut wire, &[]), (Some(0), Some(0), false));
-    wire.count("host-1[1]", Counter::SymbolErrors, 20);
-    wire.count("host-1[1]", Counter::RcvErrors, 70_000);
-    assert_eq!(told(&mut wire, &[]), (Some(20), Some(70_000), false));
-    wire.count("host-1[1]", Counter::SymbolErrors, 25);
+    assert_eq!(told(&mut transport, &[CLASSIC]), (None, None, false));
+    assert_eq!(told(&mut transport, &[]), (Some(0), Some(0), false));
+    transport.count("host-1[1]", Counter::SymbolErrors, 20);
+    transport.count("host-1[1]", Counter::RcvErrors, 70_000);
+    assert_eq!(told(&mut transport, &[]), (Some(20), Some(70_000), false));
+    transport.count("host-1[1]", Counter::SymbolErrors, 25);
     // Without the classic values symbol errors are not 0, and without the 64-bit ones receive errors
     // are not 65,535.
-    assert_eq!(told(&mut wire, &[CLASSIC]), (None, Some(70_000), false));
-    assert_eq!(told(&mut wire, &[WIDE]), (Some(25), None, false));
-    assert_eq!(told(&mut wire, &[]), (Some(25), Some(70_000), false));
+    assert_eq!(told(&mut transport, &[CLASSIC]), (None, Some(70_000), false));
+    assert_eq!(told(&mut transport, &[WIDE]), (Some(25), None, false));
+    assert_eq!(told(&mut transport, &[]), (Some(25), Some(70_000), false));
 }
 
 #[test]
-fn a_device_that_refuses_the_classic_counters_is_read_by_64_bits_and_not_asked_again() {
-    let mut wire = generations();
-    let fabric = assembled(&mut wire);
-    wire.fate = Box::new(|parcel: &Parcel| {
-        let classic = !parcel.class.is_smp() && parcel.mad.attribute() == CLASSIC;
-        if classic && parcel.lid == Lid(3) {
-            Fate::Status(0x0c)
+fn refused_classic_counters_are_not_queried_again() {
+    let mut transport = generations();
+    let fabric = assembled(&mut transport);
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
+        let classic = !outgoing.class.is_smp() && outgoing.mad.attribute() == CLASSIC;
+        if classic && outgoing.lid == Lid(3) {
+            Reply::Status(0x0c)
         } else {
-            Fate::Answered(ROUND_TRIP)
+            Reply::Answered(ROUND_TRIP)
         }
     });
-    let mut agents = Agents::default();
+    let mut agents = AgentCache::default();
     let host = fabric.find((Guid(3), 1)).unwrap();
     for asked in [&[1, CLASSIC, WIDE, TICK][..], &[WIDE], &[WIDE]] {
-        wire.sent.clear();
-        let swept = swept(&mut wire, &fabric, &mut agents);
-        assert_eq!((attributes_asked(&wire, 3), swept.failed_ports), (asked.to_vec(), 0));
+        transport.sent.clear();
+        let swept = swept(&mut transport, &fabric, &mut agents);
+        assert_eq!((attributes_asked(&transport, 3), swept.failed_ports), (asked.to_vec(), 0));
         let reading = swept.snapshot.reading(host).unwrap();
         // Its 0 is a value: there is no other field.
         assert_eq!(reading.get(Counter::LinkDowned), Some(0));
@@ -118,16 +118,16 @@ fn a_device_that_refuses_the_classic_counters_is_read_by_64_bits_and_not_asked_a
 }
 
 #[test]
-fn what_a_device_does_not_announce_is_absent() {
-    let mut wire = Watched::of("quantum-2", "connectx-7");
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(DETAILS);
+fn unannounced_counters_are_absent() {
+    let mut transport = Watched::of("quantum-2", "connectx-7");
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::new(DETAILS);
     for sweep in 0..2 {
         for (node, number, announced) in [
             ("host-1", 1, [true, true, false, false, true, true, false, false]),
             ("leaf-0-0", 2, [true, true, true, false, true, true, true, true]),
         ] {
-            let of = read(&mut wire, &fabric, &mut agents, port(&fabric, node, number));
+            let of = read(&mut transport, &fabric, &mut agents, port(&fabric, node, number));
             let counters = [
                 Counter::RcvLocalPhysicalErrors,
                 Counter::RcvDlidMappingErrors,
@@ -143,69 +143,78 @@ fn what_a_device_does_not_announce_is_absent() {
         }
     }
     // Devices that announce nothing have all fields of the attributes that they answer.
-    let mut wire = Watched::of("quantum", "connectx-6");
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(DETAILS);
-    let of = read(&mut wire, &fabric, &mut agents, port(&fabric, "host-1", 1));
+    let mut transport = Watched::of("quantum", "connectx-6");
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::new(DETAILS);
+    let of = read(&mut transport, &fabric, &mut agents, port(&fabric, "host-1", 1));
     assert!(of(Counter::RcvLoopingErrors).is_some());
 }
 
 #[test]
-fn causes_are_read_at_their_interval_and_their_samples_stay_in_between() {
-    let mut wire = Watched::of("quantum-2", "connectx-7");
-    let fabric = assembled(&mut wire);
+fn error_details_are_read_at_interval_and_kept_between() {
+    let mut transport = Watched::of("quantum-2", "connectx-7");
+    let fabric = assembled(&mut transport);
     let interval = Duration::from_secs(120);
-    let details = Details::Every(interval);
-    let mut agents = Agents::new(Extras { details, ..Extras::default() });
+    let details = DetailPolicy::Every(interval);
+    let mut agents = AgentCache::new(OptionalCounters { details, ..OptionalCounters::default() });
     let inactive = Counter::XmitInactiveDiscards;
     let leaf = port(&fabric, "leaf-0-0", 3);
-    let before = wire.counted("leaf-0-0[3]", inactive);
+    let before = transport.counted("leaf-0-0[3]", inactive);
     let (mut totals, mut grown, mut reads) = (PortTotals::default(), 0, Vec::new());
     // 64 sweeps of 15 s: eight times the interval.
     for sweep in 0..64 {
         let due = Moment::default() + Duration::from_secs(15 * (sweep + 1));
-        rest(due, &mut Transactor::new(Pace::default()), &mut wire, &AtomicBool::new(false))
-            .unwrap();
+        drain_until(
+            due,
+            &mut MadClient::new(SendConfig::default()),
+            &mut transport,
+            &AtomicBool::new(false),
+        )
+        .unwrap();
         if sweep == 20 {
-            wire.count("leaf-0-0[3]", inactive, before + 7);
+            transport.count("leaf-0-0[3]", inactive, before + 7);
         }
-        wire.asked.clear();
-        let swept = swept(&mut wire, &fabric, &mut agents);
+        transport.asked.clear();
+        let swept = swept(&mut transport, &fabric, &mut agents);
         let mut reading = swept.snapshot.reading(leaf).cloned().unwrap();
         let growth = totals.take(&mut reading, RATE);
         let total = reading.get(inactive).unwrap();
         grown += growth.of(inactive).unwrap_or(0);
         assert_eq!(growth.timed(inactive).filter(|by| *by > 0), None, "not grown in 15 s");
         assert_eq!((total, reading.is_kept(inactive)), (before + grown, reading.is_kept(inactive)));
-        reads.push(wire.asked.iter().filter(|(_, attribute)| *attribute == DISCARDS).count());
+        reads.push(transport.asked.iter().filter(|(_, attribute)| *attribute == DISCARDS).count());
     }
     assert_eq!(grown, 7);
     // All in the first sweep, so that their series are there; then each port eight times.
-    let ports = fabric.port_indexes().filter(|port| fabric.is_watched(*port)).count();
+    let ports = fabric.port_indexes().filter(|port| fabric.is_monitored(*port)).count();
     assert_eq!(reads[0], ports);
     let rest: usize = reads[1..].iter().sum();
     assert!((7 * ports..=8 * ports).contains(&rest), "{rest} reads of {ports} ports");
     assert!(reads[1..].iter().all(|reads| *reads <= ports / 2), "in turns: {reads:?}");
     // What is not announced is not read by default.
-    let mut wire = Watched::of("quantum", "connectx-6");
-    let fabric = assembled(&mut wire);
-    swept(&mut wire, &fabric, &mut Agents::new(Extras { details, ..Extras::default() }));
-    assert!(wire.asked.iter().all(|(_, attribute)| *attribute != DISCARDS));
+    let mut transport = Watched::of("quantum", "connectx-6");
+    let fabric = assembled(&mut transport);
+    swept(
+        &mut transport,
+        &fabric,
+        &mut AgentCache::new(OptionalCounters { details, ..OptionalCounters::default() }),
+    );
+    assert!(transport.asked.iter().all(|(_, attribute)| *attribute != DISCARDS));
 }
 
 #[test]
-fn causes_that_were_not_answered_are_asked_for_again_in_the_next_sweep() {
-    let mut wire = Watched::of("quantum-2", "connectx-7");
-    let fabric = assembled(&mut wire);
-    let details = Details::Every(Duration::from_secs(3600));
-    let mut agents = Agents::new(Extras { details, ..Extras::default() });
-    wire.lost = vec![DISCARDS];
-    assert!(swept(&mut wire, &fabric, &mut agents).failed_ports > 0);
-    wire.lost.clear();
-    wire.asked.clear();
-    assert_eq!(swept(&mut wire, &fabric, &mut agents).failed_ports, 0);
-    assert!(wire.asked.iter().any(|(_, attribute)| *attribute == DISCARDS));
-    wire.asked.clear();
-    swept(&mut wire, &fabric, &mut agents);
-    assert!(wire.asked.iter().all(|(_, attribute)| *attribute != DISCARDS));
+fn unanswered_error_details_are_retried_next_sweep() {
+    let mut transport = Watched::of("quantum-2", "connectx-7");
+    let fabric = assembled(&mut transport);
+    let details = DetailPolicy::Every(Duration::from_secs(3600));
+    let mut agents = AgentCache::new(OptionalCounters { details, ..OptionalCounters::default() });
+    transport.lost = vec![DISCARDS];
+    assert!(swept(&mut transport, &fabric, &mut agents).failed_ports > 0);
+    transport.lost.clear();
+    transport.asked.clear();
+    assert_eq!(swept(&mut transport, &fabric, &mut agents).failed_ports, 0);
+    assert!(transport.asked.iter().any(|(_, attribute)| *attribute == DISCARDS));
+    transport.asked.clear();
+    swept(&mut transport, &fabric, &mut agents);
+    assert!(transport.asked.iter().all(|(_, attribute)| *attribute != DISCARDS));
 }

@@ -1,0 +1,270 @@
+//! What is remembered of the agents from sweep to sweep, so that each is queried once.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::topology::End;
+use crate::{Fabric, PortIndex};
+use ib_mad::class_port_info::PmaCapabilities;
+use ib_mad::clear::is_clearable;
+use ib_mad::counter::{Attribute, CounterField};
+use ib_mad::m_key::{MKey, MKeys};
+use ib_mad::pma::{
+    AgentProfile, AttributePlan, DetailPolicy, OptionMask, OptionalCounters, read_plan,
+};
+use ib_mad::{Counter, Moment};
+
+use super::counter_sources::CounterSources;
+use super::fec_modes::FecModeCache;
+use super::hidden_nodes::HiddenNodes;
+
+/// Cached capabilities of the agents of a fabric, M_Keys, and hidden nodes.
+#[derive(Debug, Default)]
+pub struct AgentCache {
+    pub(super) pma: PmaCapabilityCache,
+    pub(super) fec_modes: FecModeCache,
+    pub(super) keys: Arc<MKeys>,
+    pub(super) hidden: HiddenNodes,
+    /// Agents that did not clear counters of an attribute.
+    uncleared: HashSet<(End, Attribute)>,
+}
+
+/// The agent of a port: of a switch for all of its ports, of a CA for each port.
+pub(super) fn agent_of(fabric: &Fabric, port: PortIndex) -> End {
+    let (guid, number) = fabric.end(port);
+    (guid, if fabric.node_of(port).is_switch() { 0 } else { number })
+}
+
+/// The M_Key for subnet management of a port.
+pub(super) fn m_key_of(keys: &MKeys, fabric: &Fabric, port: PortIndex) -> MKey {
+    let is_switch = fabric.node_of(port).is_switch();
+    let zero = || fabric.ports_of(fabric.port(port).node).find(|&it| fabric.port(it).number == 0);
+    let keeper = if is_switch { zero().unwrap_or(port) } else { port };
+    keys.get(fabric.port(keeper).guid)
+}
+
+impl AgentCache {
+    /// An empty cache for reading these optional counters.
+    pub fn new(optional: OptionalCounters) -> Self {
+        AgentCache {
+            pma: PmaCapabilityCache { optional, ..PmaCapabilityCache::default() },
+            fec_modes: FecModeCache::new(optional.fec),
+            ..AgentCache::default()
+        }
+    }
+
+    /// Sets the M_Keys for subnet management.
+    pub fn set_keys(&mut self, keys: Arc<MKeys>) {
+        self.keys = keys;
+    }
+
+    /// The counters of a port that may be cleared, and their fields. If a port has two fields for a counter, the
+    /// classic one is cleared only if it is the source.
+    pub(super) fn clearable(&self, agent: End, port: End) -> Vec<(Counter, CounterField)> {
+        let plan = self.pma.get(agent).unwrap_or_default();
+        let attributes =
+            plan.iter().filter(|plan| !self.uncleared.contains(&(agent, plan.attribute)));
+        let sources = &self.pma.sources;
+        let counters = attributes.flat_map(|plan| {
+            let is_source = |counter| !plan.is_fallback || sources.is_classic(port, counter);
+            plan.counters.iter().copied().filter(move |(counter, _)| is_source(*counter))
+        });
+        counters.filter(|&(counter, field)| is_clearable(counter, field)).collect()
+    }
+
+    /// An agent did not clear counters of an attribute: they are not cleared again before the next discovery.
+    pub(super) fn mark_uncleared(&mut self, agent: End, attribute: Attribute) {
+        self.uncleared.insert((agent, attribute));
+    }
+
+    /// Forgets absent nodes, because a device that returns may be another one, and changed links.
+    pub fn retain_present(&mut self, fabric: &Fabric) {
+        self.pma.retain_present(fabric);
+        self.fec_modes.retain_unchanged(fabric);
+        self.hidden.retain_hidden(fabric);
+        self.uncleared.clear();
+    }
+}
+
+/// What is known of an agent's PortSamplesControl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sampling {
+    /// Supported.
+    Supported {
+        /// A tick is this + 1 symbol times.
+        tick: u8,
+        /// OptionMask.
+        options: u64,
+    },
+    /// Not supported.
+    Unsupported,
+    /// No response, this number of times, although the agent responds to other queries.
+    NoResponse(u8),
+}
+
+/// After this number of sweeps without a response an attribute counts as unsupported.
+const MAX_UNANSWERED: u8 = 3;
+
+/// Profile and read plan of an agent.
+#[derive(Debug)]
+struct AgentEntry {
+    profile: AgentProfile,
+    plan: Arc<[AttributePlan]>,
+}
+
+/// Read plans of the performance management agents, and what is known of each.
+#[derive(Debug, Default)]
+pub(super) struct PmaCapabilityCache {
+    optional: OptionalCounters,
+    by_agent: HashMap<End, AgentEntry>,
+    /// Agents with the same profile share a plan.
+    by_profile: HashMap<AgentProfile, Arc<[AttributePlan]>>,
+    sampling: HashMap<End, Sampling>,
+    /// Consecutive sweeps in which an agent responded, but not to this attribute.
+    unanswered: HashMap<(End, Attribute), u8>,
+    /// When error details were last read, by port.
+    details_read: HashMap<End, Moment>,
+    /// The field that each counter is taken from, of ports with two.
+    pub sources: CounterSources,
+}
+
+impl PmaCapabilityCache {
+    /// The read plan of an agent, if its capabilities are known.
+    pub fn get(&self, agent: End) -> Option<Arc<[AttributePlan]>> {
+        self.by_agent.get(&agent).map(|entry| Arc::clone(&entry.plan))
+    }
+
+    /// Records the capabilities of an agent.
+    pub fn insert(
+        &mut self,
+        agent: End,
+        capabilities: PmaCapabilities,
+        is_switch: bool,
+    ) -> Arc<[AttributePlan]> {
+        let mut profile = AgentProfile { capabilities, is_switch, ..AgentProfile::default() };
+        if !has_wide_xmit_wait(&self.plan(&profile)) {
+            // Its PortSamplesControl is not read.
+            profile.options = OptionMask::Unannounced;
+        }
+        self.set_profile(agent, profile)
+    }
+
+    /// An agent does not support an optional attribute: it is not read again.
+    pub fn mark_unsupported(&mut self, agent: End, attribute: Attribute) {
+        let Some(entry) = self.by_agent.get(&agent) else { return };
+        let mut profile = entry.profile.clone();
+        if !profile.refused.contains(&attribute) {
+            profile.refused.push(attribute);
+            self.set_profile(agent, profile);
+        }
+    }
+
+    /// Records whether an agent that responds to others responded to an optional attribute. After several sweeps
+    /// without a response the attribute is not read again: each time costs all retries.
+    pub fn record_response(&mut self, agent: End, attribute: Attribute, answered: bool) {
+        let sweeps = self.unanswered.entry((agent, attribute)).or_default();
+        *sweeps += 1;
+        let is_unsupported = !answered && *sweeps >= MAX_UNANSWERED;
+        if answered || is_unsupported {
+            self.unanswered.remove(&(agent, attribute));
+        }
+        if is_unsupported {
+            self.mark_unsupported(agent, attribute);
+        }
+    }
+
+    fn set_profile(&mut self, agent: End, profile: AgentProfile) -> Arc<[AttributePlan]> {
+        let plan = self.plan(&profile);
+        self.by_agent.insert(agent, AgentEntry { profile, plan: Arc::clone(&plan) });
+        plan
+    }
+
+    fn plan(&mut self, profile: &AgentProfile) -> Arc<[AttributePlan]> {
+        if let Some(plan) = self.by_profile.get(profile) {
+            return Arc::clone(plan);
+        }
+        let plan: Arc<[AttributePlan]> = read_plan(profile, self.optional).into();
+        self.by_profile.insert(profile.clone(), Arc::clone(&plan));
+        plan
+    }
+
+    /// Whether PortSamplesControl of an agent must be read.
+    pub fn needs_sampling(&self, agent: End) -> bool {
+        match self.sampling.get(&agent) {
+            None => true,
+            Some(Sampling::NoResponse(times)) => *times < MAX_UNANSWERED,
+            Some(Sampling::Supported { .. } | Sampling::Unsupported) => false,
+        }
+    }
+
+    /// The sampling tick of an agent.
+    pub fn tick(&self, agent: End) -> Option<u8> {
+        match self.sampling.get(&agent) {
+            Some(Sampling::Supported { tick, .. }) => Some(*tick),
+            _ => None,
+        }
+    }
+
+    /// Records PortSamplesControl of an agent; missing responses add up. Returns the agent's read plan once its
+    /// options are known.
+    pub fn insert_sampling(
+        &mut self,
+        agent: End,
+        sampling: Sampling,
+    ) -> Option<Arc<[AttributePlan]>> {
+        let sampling = match (sampling, self.sampling.get(&agent)) {
+            (Sampling::NoResponse(more), Some(Sampling::NoResponse(times))) => {
+                Sampling::NoResponse(times.saturating_add(more))
+            }
+            (sampling, _) => sampling,
+        };
+        self.sampling.insert(agent, sampling);
+        let options = match sampling {
+            Sampling::Supported { options, .. } => OptionMask::new(options),
+            Sampling::NoResponse(times) if times < MAX_UNANSWERED => return None,
+            Sampling::Unsupported | Sampling::NoResponse(_) => OptionMask::Unannounced,
+        };
+        let profile = AgentProfile { options, ..self.by_agent.get(&agent)?.profile.clone() };
+        Some(self.set_profile(agent, profile))
+    }
+
+    /// Whether error details of a port are due in a sweep that began at this moment. Ports take turns, so that no
+    /// sweep reads the details of all ports; unanswered queries are repeated in the next sweep.
+    pub fn needs_details(&self, port: End, at: Moment) -> bool {
+        let DetailPolicy::Every(interval) = self.optional.details else {
+            return self.optional.details == DetailPolicy::EachSweep;
+        };
+        let interval = (interval.as_nanos() as u64).max(1);
+        // Fibonacci hashing: adjacent GUIDs and ports get distant turns.
+        let mixed = (port.0.0 ^ u64::from(port.1) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let turn = |at: Moment| at.0.saturating_add((mixed >> 1) % interval) / interval;
+        self.details_read.get(&port).is_none_or(|last| turn(*last) != turn(at))
+    }
+
+    /// Records that error details of a port were read in a sweep that began at this moment.
+    pub fn record_details(&mut self, port: End, at: Moment) {
+        if matches!(self.optional.details, DetailPolicy::Every(_)) {
+            self.details_read.insert(port, at);
+        }
+    }
+
+    fn retain_present(&mut self, fabric: &Fabric) {
+        let present = |(guid, _): &End| {
+            fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present())
+        };
+        self.by_agent.retain(|agent, _| present(agent));
+        self.by_profile.retain(|_, plan| Arc::strong_count(plan) > 1);
+        self.sampling.retain(|agent, _| present(agent));
+        self.details_read.retain(|port, _| present(port));
+        self.unanswered.retain(|(agent, _), _| present(agent));
+        self.sources.retain_known(fabric);
+    }
+}
+
+/// Whether a plan reads a 64-bit PortXmitWait: PortSamplesControl is read only of such agents. Of older devices
+/// only some support it; and ibsim, which has 32-bit counters, forwards the request to the client at the port,
+/// which crashes OpenSM.
+pub(super) fn has_wide_xmit_wait(plan: &[AttributePlan]) -> bool {
+    let mut counters = plan.iter().flat_map(|plan| &plan.counters);
+    counters.any(|(counter, field)| *counter == Counter::XmitWait && field.width == 64)
+}

@@ -1,0 +1,397 @@
+//! The counter sweep: reads the counters of each port of each switch and HCA.
+//!
+//! ClassPortInfo decides which attributes are read of a device. It is read once and cached as long as the device
+//! stays, and so is PortSamplesControl: the tick of PortXmitWait, and the options that the device announces. It
+//! is read of each agent and not once per device type: options may differ between firmware versions, which
+//! NodeInfo does not report, and the tick of each agent is needed anyway. A node that does not respond does not
+//! delay the others.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use crate::topology::End;
+use crate::{Fabric, NodeIndex, PortIndex};
+use ib_mad::class_port_info::PmaCapabilities;
+use ib_mad::node::NodeKind;
+use ib_mad::pma;
+use ib_mad::pma::{AttributePlan, PortSamplesControl};
+use ib_mad::{Lid, Moment, Reading};
+use ib_mad::{Mad, status};
+use ib_umad::{Address, Request, RequestError};
+
+use super::agent_cache::{PmaCapabilityCache, Sampling, agent_of, has_wide_xmit_wait};
+
+/// An agent: of a switch for all of its ports, of a CA for one port.
+#[derive(Debug)]
+struct Agent {
+    end: End,
+    lid: Lid,
+    plan: Option<Arc<[AttributePlan]>>,
+    ports: Vec<PortIndex>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum CounterQuery {
+    PmaCapabilities {
+        agent: u32,
+    },
+    Attribute {
+        agent: u32,
+        port: PortIndex,
+        /// Index in the agent's read plan.
+        index: u8,
+    },
+    Sampling {
+        agent: u32,
+    },
+    /// Whether the absent node that last had this LID is back.
+    Probe {
+        lid: Lid,
+    },
+}
+
+/// The query plan; see the [module](self).
+#[derive(Debug)]
+pub struct CounterSweep<'a> {
+    fabric: &'a Fabric,
+    cache: &'a mut PmaCapabilityCache,
+    /// Whether the link has Reed-Solomon FEC, by port index.
+    reed_solomon: Vec<bool>,
+    agents: Vec<Agent>,
+    queue: VecDeque<CounterQuery>,
+    queried: Vec<CounterQuery>,
+    began: Moment,
+    readings: Vec<Option<Reading>>,
+    /// Classic fields of ports that have the same counters in 64 bits.
+    classic: HashMap<PortIndex, Reading>,
+    /// Whether error details are queried, by port index.
+    detailed: Vec<bool>,
+    failed: Vec<bool>,
+    returned: bool,
+}
+
+/// The result of a counter sweep.
+#[derive(Debug)]
+pub struct CounterResult {
+    /// By port index; `None` if nothing was read.
+    pub readings: Vec<Option<Reading>>,
+    /// Sampling ticks by node index, if known.
+    pub ticks: Vec<Option<u8>>,
+    /// Number of ports with missing responses.
+    pub failed_ports: usize,
+    /// An absent node responds again.
+    pub returned: bool,
+}
+
+impl<'a> CounterSweep<'a> {
+    /// A sweep over the present nodes of a fabric. Counters that are valid only with Reed-Solomon FEC are read if
+    /// `reed_solomon`, by port index, is set.
+    pub(super) fn new(
+        fabric: &'a Fabric,
+        cache: &'a mut PmaCapabilityCache,
+        reed_solomon: Vec<bool>,
+        began: Moment,
+    ) -> Self {
+        let mut sweep = CounterSweep {
+            began,
+            readings: vec![None; fabric.ports.len()],
+            classic: HashMap::new(),
+            detailed: vec![false; fabric.ports.len()],
+            failed: vec![false; fabric.ports.len()],
+            returned: false,
+            fabric,
+            cache,
+            reed_solomon,
+            agents: Vec::new(),
+            queue: VecDeque::new(),
+            queried: Vec::new(),
+        };
+        for node in fabric.node_indexes() {
+            sweep.add_agents_of(node);
+        }
+        sweep.queue_known_ports();
+        // The sampling comes last, so that the counters are read at about the same time.
+        (0..sweep.agents.len() as u32).for_each(|agent| sweep.queue_sampling(agent));
+        sweep.queue_probes();
+        sweep
+    }
+
+    /// Queues a probe of each absent node at its last LID: a host that hung keeps its link, so no port state shows
+    /// that it is back. LIDs that another node has now are left out.
+    fn queue_probes(&mut self) {
+        let fabric = self.fabric;
+        let present = |port: &PortIndex| fabric.node_of(*port).present();
+        let taken: HashSet<u16> = fabric
+            .port_indexes()
+            .filter(present)
+            .filter_map(|port| fabric.port(port).status)
+            .flat_map(|status| {
+                let first = status.lid.0;
+                first..first.saturating_add(1 << status.lmc)
+            })
+            .collect();
+        let absent = fabric.node_indexes().filter(|&node| !fabric.node(node).present());
+        let lids =
+            absent.filter_map(|node| fabric.ports_of(node).find_map(|port| fabric.lid_of(port)));
+        self.queue.extend(
+            lids.filter(|lid| !taken.contains(&lid.0)).map(|lid| CounterQuery::Probe { lid }),
+        );
+    }
+
+    fn add_agents_of(&mut self, index: NodeIndex) {
+        let fabric = self.fabric;
+        let node = fabric.node(index);
+        // Aggregation nodes may have no agent.
+        if !node.present() || node.identity.kind == NodeKind::AggregationNode {
+            return;
+        }
+        for port in fabric.ports_of(index).filter(|&port| fabric.is_monitored(port)) {
+            let Some(lid) = fabric.lid_of(port) else { continue };
+            let end = agent_of(fabric, port);
+            match self.agents.last_mut().filter(|agent| agent.end == end) {
+                Some(agent) => agent.ports.push(port),
+                None => self.agents.push(Agent {
+                    end,
+                    lid,
+                    plan: self.cache.get(end),
+                    ports: vec![port],
+                }),
+            }
+        }
+    }
+
+    /// Queues the ports of known agents, all first ports before all second ones, so that the windows of many LIDs
+    /// are filled and no switch gets a burst.
+    fn queue_known_ports(&mut self) {
+        let max = self.agents.iter().map(|agent| agent.ports.len()).max().unwrap_or(0);
+        for (index, agent) in self.agents.iter().enumerate() {
+            if agent.plan.is_none() {
+                self.queue.push_back(CounterQuery::PmaCapabilities { agent: index as u32 });
+            }
+        }
+        for nth in 0..max {
+            for index in 0..self.agents.len() as u32 {
+                let agent = &self.agents[index as usize];
+                if let (Some(&port), Some(plan)) = (agent.ports.get(nth), agent.plan.clone()) {
+                    self.queue_attributes(index, port, &plan, 0);
+                }
+            }
+        }
+    }
+
+    /// Queues the attributes of a port's plan, from index `first` on.
+    fn queue_attributes(
+        &mut self,
+        agent: u32,
+        port: PortIndex,
+        plan: &[AttributePlan],
+        first: usize,
+    ) {
+        let at = port.0 as usize;
+        let has_details = plan.iter().skip(first).any(AttributePlan::is_detail);
+        self.detailed[at] |=
+            has_details && self.cache.needs_details(self.fabric.end(port), self.began);
+        for (attribute, index) in plan.iter().zip(0..).skip(first) {
+            let is_due = self.detailed[at] || !attribute.is_detail();
+            if is_due && (self.reed_solomon[at] || !attribute.needs_reed_solomon()) {
+                self.queue.push_back(CounterQuery::Attribute { agent, port, index });
+            }
+        }
+    }
+
+    fn queue_sampling(&mut self, index: u32) {
+        let agent = &self.agents[index as usize];
+        let is_safe = agent.plan.as_ref().is_some_and(|plan| has_wide_xmit_wait(plan));
+        if is_safe && self.cache.needs_sampling(agent.end) {
+            self.queue.push_back(CounterQuery::Sampling { agent: index });
+        }
+    }
+
+    /// The next request.
+    pub fn poll_request(&mut self) -> Option<(Request, u64)> {
+        let kind = self.queue.pop_front()?;
+        let (lid, query) = match kind {
+            CounterQuery::PmaCapabilities { agent } => {
+                (self.agents[agent as usize].lid, pma::class_port_info())
+            }
+            CounterQuery::Attribute { agent, port, index } => {
+                let agent = &self.agents[agent as usize];
+                let attribute = agent.plan.as_ref()?[usize::from(index)].attribute;
+                (agent.lid, pma::counters(attribute, self.fabric.port(port).number))
+            }
+            CounterQuery::Sampling { agent } => {
+                let agent = &self.agents[agent as usize];
+                let numbers = || agent.ports.iter().map(|&port| self.fabric.port(port).number);
+                // Port 0 of a switch is internal, and may have another tick than its external ports.
+                let number = numbers().find(|&number| number != 0).or_else(|| numbers().next())?;
+                (agent.lid, pma::samples_control(number))
+            }
+            CounterQuery::Probe { lid } => (lid, pma::class_port_info()),
+        };
+        self.queried.push(kind);
+        Some((Request { to: Address::Lid(lid), query }, self.queried.len() as u64 - 1))
+    }
+
+    /// Handles an outcome. Returns the port whose node's liveness it shows.
+    pub fn on_outcome(
+        &mut self,
+        tag: u64,
+        outcome: Result<&Mad, RequestError>,
+        at: Moment,
+    ) -> Option<PortIndex> {
+        let kind = *self.queried.get(tag as usize)?;
+        match kind {
+            CounterQuery::Probe { .. } => {
+                self.returned |= outcome.is_ok();
+                None
+            }
+            CounterQuery::PmaCapabilities { agent } => {
+                self.handle_capabilities(agent, outcome);
+                self.agents[agent as usize].ports.first().copied()
+            }
+            CounterQuery::Sampling { agent } => {
+                self.handle_sampling(agent, outcome);
+                // No response to this says nothing about the node.
+                outcome.is_ok().then(|| self.agents[agent as usize].ports.first().copied())?
+            }
+            CounterQuery::Attribute { agent, port, index } => {
+                let agent = &self.agents[agent as usize];
+                let plan = &agent.plan.as_ref()?[usize::from(index)];
+                match outcome {
+                    Ok(mad) if plan.is_fallback => {
+                        let reading = self.classic.entry(port).or_insert(Reading::empty(at));
+                        plan.read(mad, reading);
+                    }
+                    Ok(mad) => {
+                        let reading = self.readings[port.0 as usize]
+                            .get_or_insert_with(|| Reading::empty(at));
+                        plan.read(mad, reading);
+                        reading.at = at;
+                    }
+                    Err(RequestError::Status(status))
+                        if plan.is_optional() && status::is_unsupported(status) =>
+                    {
+                        self.cache.mark_unsupported(agent.end, plan.attribute);
+                    }
+                    Err(_) => self.failed[port.0 as usize] = true,
+                }
+                Some(port)
+            }
+        }
+    }
+
+    fn handle_capabilities(&mut self, index: u32, outcome: Result<&Mad, RequestError>) {
+        let fabric = self.fabric;
+        let agent = &mut self.agents[index as usize];
+        let capabilities = match outcome {
+            Ok(mad) => PmaCapabilities::decode(mad),
+            // It responds, but not to this: then it has the mandatory counters.
+            Err(RequestError::Status(status)) if status::is_unsupported(status) => {
+                PmaCapabilities::default()
+            }
+            Err(_) => {
+                agent.ports.iter().for_each(|port| self.failed[port.0 as usize] = true);
+                return;
+            }
+        };
+        let is_switch = agent.ports.first().is_some_and(|&port| fabric.node_of(port).is_switch());
+        let plan = self.cache.insert(agent.end, capabilities, is_switch);
+        agent.plan = Some(Arc::clone(&plan));
+        for port in agent.ports.clone() {
+            self.queue_attributes(index, port, &plan, 0);
+        }
+        self.queue_sampling(index);
+    }
+
+    fn handle_sampling(&mut self, index: u32, outcome: Result<&Mad, RequestError>) {
+        let agent = &self.agents[index as usize];
+        let has_response =
+            || agent.ports.iter().any(|port| self.readings[port.0 as usize].is_some());
+        let sampling = match outcome {
+            Ok(mad) => {
+                let PortSamplesControl { tick, option_mask, .. } = PortSamplesControl::decode(mad);
+                Sampling::Supported { tick, options: option_mask }
+            }
+            Err(RequestError::Status(status)) if status::is_unsupported(status) => {
+                Sampling::Unsupported
+            }
+            Err(RequestError::TimedOut) if has_response() => Sampling::NoResponse(1),
+            // Retried in another sweep.
+            Err(_) => return,
+        };
+        let Some(full) = self.cache.insert_sampling(agent.end, sampling) else { return };
+        // Attributes that are queued already keep their indexes.
+        let agent = &mut self.agents[index as usize];
+        let queued = agent.plan.as_deref().unwrap_or_default();
+        let first = queued.len();
+        let details = full.iter().filter(|plan| plan.is_detail() && !queued.contains(plan));
+        let plan: Arc<[AttributePlan]> = queued.iter().chain(details).cloned().collect();
+        agent.plan = Some(Arc::clone(&plan));
+        for port in agent.ports.clone() {
+            self.queue_attributes(index, port, &plan, first);
+        }
+    }
+
+    /// Selects the field of each counter, and marks counters that were not due.
+    fn select_fields(&mut self) {
+        for agent in &self.agents {
+            // The current plan: refused attributes are not missing.
+            let Some(plan) = self.cache.get(agent.end) else { continue };
+            let fallback = plan.iter().find(|plan| plan.is_fallback);
+            let details = || plan.iter().filter(|plan| plan.is_detail());
+            for detail in details() {
+                let ports = agent.ports.iter().map(|port| port.0 as usize);
+                let queried = ports.filter(|&port| self.detailed[port]);
+                let readings: Vec<_> =
+                    queried.filter_map(|port| self.readings[port].as_ref()).collect();
+                let has = |reading: &&Reading| {
+                    detail.counters.iter().any(|(counter, _)| reading.get(*counter).is_some())
+                };
+                if !readings.is_empty() {
+                    let answered = readings.iter().any(has);
+                    self.cache.record_response(agent.end, detail.attribute, answered);
+                }
+            }
+            let details: Vec<_> = details().flat_map(|plan| &plan.counters).collect();
+            for &port in &agent.ports {
+                let (index, end) = (port.0 as usize, self.fabric.end(port));
+                let classic = self.classic.get(&port);
+                let slot = &mut self.readings[index];
+                if let Some(fallback) = fallback {
+                    let mut reading = match (slot.take(), classic) {
+                        (Some(reading), _) => reading,
+                        (None, Some(classic)) => Reading::empty(classic.at),
+                        (None, None) => continue,
+                    };
+                    self.cache.sources.select(end, &fallback.counters, &mut reading, classic);
+                    *slot = Some(reading).filter(|reading| !reading.is_empty());
+                }
+                let Some(reading) = slot else { continue };
+                if !self.detailed[index] {
+                    for (counter, _) in &details {
+                        reading.keep(*counter);
+                    }
+                } else if details.iter().all(|(counter, _)| reading.get(*counter).is_some()) {
+                    self.cache.record_details(end, self.began);
+                }
+            }
+        }
+    }
+
+    /// The result, after the run.
+    pub fn finish(mut self) -> CounterResult {
+        self.select_fields();
+        let mut ticks = vec![None; self.fabric.nodes.len()];
+        for agent in &self.agents {
+            if let (Some(&port), Some(tick)) = (agent.ports.first(), self.cache.tick(agent.end)) {
+                ticks[self.fabric.port(port).node.0 as usize].get_or_insert(tick);
+            }
+        }
+        CounterResult {
+            ticks,
+            readings: self.readings,
+            failed_ports: self.failed.into_iter().filter(|failed| *failed).count(),
+            returned: self.returned,
+        }
+    }
+}

@@ -1,0 +1,602 @@
+//! Discovery of a fabric by directed routes from the local port.
+//!
+//! Of each node NodeInfo, NodeDescription and PortInfo are read, and through each linked port of a switch those of
+//! its neighbor. HCAs and routers do not forward, so the discovery ends there; the local one is the exception,
+//! because it begins there.
+
+mod cables;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::Fabric;
+use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
+use crate::names::NodeNameMap;
+use crate::topology::End;
+use cables::{Cable, CableConflict, same_device};
+use ib_mad::m_key::{MKey, MKeys};
+use ib_mad::node::{NodeIdentity, NodeKind};
+use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
+use ib_mad::port_state::{PortStatus, SpeedFields, state};
+use ib_mad::rate::Speed;
+use ib_mad::smp;
+use ib_mad::smp::{NodeInfo, SwitchInfo};
+use ib_mad::{DirectedRoute, Mad, Query};
+use ib_mad::{Guid, Moment, PortNumber, device};
+use ib_umad::query::QueryPlan;
+use ib_umad::{Address, QueuePair, Request, RequestError};
+
+/// Maximum number of requests: the largest subnet, with 49,151 LIDs behind 64-port switches, takes about 400,000. A
+/// device that invents neighbors must not exhaust memory.
+const MAX_STEPS: usize = 1 << 21;
+
+/// Number of silent neighbors in one discovery after which the others are deferred to later ones, if more are
+/// silent than hosts respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once, and delay the
+/// sweeps for minutes. Switches do not count: they respond while all hosts refuse.
+const MAX_SILENT: usize = 128;
+
+/// Maximum number of gap messages; all gaps are counted.
+const MAX_GAPS: usize = 1024;
+
+/// A request, its route and purpose.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    route: DirectedRoute,
+    target: Target,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// NodeInfo. `from` is the port from which the route leaves the known part of the fabric.
+    Node {
+        from: Option<(usize, PortNumber)>,
+        /// Query although the other end was found already: it may be another node with the same GUID.
+        verify: bool,
+    },
+    Description {
+        node: usize,
+    },
+    Switch {
+        node: usize,
+    },
+    Port {
+        node: usize,
+        port: PortNumber,
+    },
+    /// Mellanox ExtendedPortInfo: of a port that seems to run at QDR, and of a port that may be internal.
+    Extended {
+        node: usize,
+        port: PortNumber,
+    },
+    /// NodeInfo again, of the far end of a conflicting link.
+    Recheck {
+        conflict: usize,
+    },
+    /// PortInfo again, of a conflicting port without a link.
+    RecheckPort {
+        conflict: usize,
+        port: PortNumber,
+    },
+}
+
+impl Target {
+    fn query(self) -> Query {
+        match self {
+            Target::Node { .. } | Target::Recheck { .. } => smp::node_info(),
+            Target::Description { .. } => smp::node_description(),
+            Target::Switch { .. } => smp::switch_info(),
+            Target::Port { port, .. } | Target::RecheckPort { port, .. } => smp::port_info(port),
+            Target::Extended { port, .. } => smp::mellanox_extended_port_info(port),
+        }
+    }
+}
+
+/// A node during discovery.
+#[derive(Debug)]
+struct NodeDraft {
+    info: NodeInfo,
+    /// The route on which it was found first, and is queried.
+    route: DirectedRoute,
+    found: DiscoveredNode,
+    /// Ports that were queried or will be.
+    queried: HashSet<PortNumber>,
+    /// Port 0 of a switch responded or failed: the valid speed fields are known.
+    port0_known: bool,
+    /// Ports of a switch that responded before its port 0.
+    early: Vec<(PortNumber, PortInfo)>,
+}
+
+impl NodeDraft {
+    fn is_switch(&self) -> bool {
+        self.found.identity.kind == NodeKind::Switch
+    }
+
+    fn end(&self, port: PortNumber) -> End {
+        (self.found.identity.guid, port)
+    }
+}
+
+/// The query plan; see the [module](self).
+#[derive(Debug, Default)]
+pub struct Discovery {
+    steps: Vec<Step>,
+    next: usize,
+    /// Maximum number of requests, and of ports.
+    max_steps: usize,
+    ports: usize,
+    overflowed: bool,
+    nodes: Vec<NodeDraft>,
+    by_guid: HashMap<Guid, usize>,
+    /// Links; `None` for those that turned out wrong.
+    links: Vec<Option<Cable>>,
+    /// Ports with a link without a discovered neighbor.
+    without_neighbor: Vec<End>,
+    /// Index of the link at each end.
+    linked: HashMap<End, usize>,
+    conflicts: Vec<CableConflict>,
+    keys: Arc<MKeys>,
+    local_guid: Option<Guid>,
+    skipped: HashSet<End>,
+    /// Number of neighbors other than switches that responded.
+    hosts_found: usize,
+    result: DiscoveryResult,
+}
+
+/// The result of a discovery.
+#[derive(Debug, Default)]
+pub struct DiscoveryResult {
+    /// Nodes and links.
+    pub fabric: DiscoveredFabric,
+    /// Switches whose PortStateChange bit is set.
+    pub state_changes: HashSet<Guid>,
+    /// Number of requests without a response: parts of the fabric may be missing.
+    pub failures: u64,
+    /// Messages about the first of them; the same gap has the same message in each discovery.
+    pub gaps: Vec<String>,
+    /// Ports with a link whose neighbor was queried and did not respond.
+    pub unanswered: Vec<End>,
+    /// Such ports whose neighbor was not queried this time.
+    pub skipped: Vec<End>,
+    /// What our own port says, if it answered.
+    pub local_port_state: Option<LocalPortState>,
+    /// Why the local node did not respond to NodeInfo; then nothing was found.
+    pub local_error: Option<RequestError>,
+}
+
+/// State of the local port that helps to explain why others do not respond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalPortState {
+    /// PortState.
+    pub state: u8,
+    /// M_KeyProtectBits: from 2 on, Gets without the key are dropped.
+    pub m_key_protect: u8,
+}
+
+impl DiscoveryResult {
+    /// Assembles the fabric with what is remembered of `previous`.
+    pub fn assemble(
+        self,
+        names: &NodeNameMap,
+        now: Moment,
+        previous: Option<(&Fabric, Moment)>,
+    ) -> Fabric {
+        Fabric::assemble(self.fabric, names, now, previous)
+    }
+}
+
+impl Discovery {
+    /// A discovery that begins at the local port.
+    pub fn new() -> Self {
+        Self::with_limit(MAX_STEPS)
+    }
+
+    /// A discovery with at most this number of requests.
+    pub(super) fn with_limit(max_steps: usize) -> Self {
+        let mut discovery = Discovery { max_steps, ..Discovery::default() };
+        discovery.query(DirectedRoute::LOCAL, Target::Node { from: None, verify: false });
+        discovery
+    }
+
+    /// The same with M_Keys; if they differ, the key of the local port is found by its GUID.
+    #[must_use]
+    pub fn with_keys(self, keys: Arc<MKeys>, local_guid: Option<Guid>) -> Self {
+        Discovery { keys, local_guid, ..self }
+    }
+
+    /// The same without queries to the neighbors of these ports, unless the port's link is not active.
+    #[must_use]
+    pub fn without(self, skipped: HashSet<End>) -> Self {
+        Discovery { skipped, ..self }
+    }
+
+    /// The result, after the run.
+    pub fn finish(self) -> DiscoveryResult {
+        let Discovery { linked, mut without_neighbor, mut result, .. } = self;
+        // A neighbor that was found from the other side is known, whether or not it responded here.
+        for ends in [&mut without_neighbor, &mut result.unanswered, &mut result.skipped] {
+            ends.retain(|end| !linked.contains_key(end));
+        }
+        result.failures += without_neighbor.len() as u64;
+        let fabric = &mut result.fabric;
+        fabric.unreached.append(&mut without_neighbor);
+        fabric.nodes = self.nodes.into_iter().map(|draft| draft.found).collect();
+        fabric.links = self.links.iter().flatten().map(|cable| (cable.near, cable.far)).collect();
+        fabric.is_cut_off = result.local_error.is_some();
+        result
+    }
+
+    /// GUID of a port; the ports of a switch have that of its port 0.
+    fn port_guid(&self, node: usize, port: PortNumber) -> Guid {
+        let draft = &self.nodes[node];
+        let found =
+            draft.found.ports.iter().find(|found| found.number == port && !draft.is_switch());
+        found.map_or(draft.info.port_guid, |found| found.guid)
+    }
+
+    fn key_of(&self, end: Option<End>) -> MKey {
+        let known = end.and_then(|(guid, port)| Some((*self.by_guid.get(&guid)?, port)));
+        known.map_or(self.keys.common(), |(node, port)| self.keys.get(self.port_guid(node, port)))
+    }
+
+    fn m_key(&self, target: Target) -> MKey {
+        match target {
+            Target::Node { from: None, .. } => {
+                self.local_guid.map_or(self.keys.common(), |guid| self.keys.get(guid))
+            }
+            Target::Node { from: Some((node, port)), .. } => {
+                self.keys.get_neighbor(self.port_guid(node, port), port)
+            }
+            Target::Description { node } | Target::Switch { node } => {
+                self.keys.get(self.nodes[node].info.port_guid)
+            }
+            Target::Port { node, port } | Target::Extended { node, port } => {
+                self.keys.get(self.port_guid(node, port))
+            }
+            Target::Recheck { conflict } => {
+                self.key_of(self.links[self.conflicts[conflict].old].map(|cable| cable.far))
+            }
+            Target::RecheckPort { conflict, .. } => self.key_of(Some(self.conflicts[conflict].end)),
+        }
+    }
+
+    fn query(&mut self, route: DirectedRoute, target: Target) {
+        if self.steps.len() < self.max_steps {
+            self.steps.push(Step { route, target });
+        } else {
+            self.overflow(route);
+        }
+    }
+
+    fn overflow(&mut self, route: DirectedRoute) {
+        if !self.overflowed {
+            self.overflowed = true;
+            let steps = self.max_steps;
+            self.gap(
+                route,
+                format!("the fabric seems to have no end: discovery stops after {steps} questions"),
+            );
+        }
+        self.result.failures += 1;
+    }
+
+    /// Records a gap. The monitor decides what to log.
+    fn gap(&mut self, route: DirectedRoute, gap: String) {
+        tracing::debug!(?route, "{gap}");
+        if self.result.gaps.len() < MAX_GAPS {
+            self.result.gaps.push(gap);
+        }
+    }
+
+    /// The gap message of a failed request.
+    fn gap_message(&self, target: Target) -> String {
+        let guid = |node: usize| self.nodes[node].found.identity.guid;
+        match target {
+            Target::Node { from: None, .. } => "our own node does not answer NodeInfo".to_owned(),
+            Target::Node { from: Some((node, port)), .. } => {
+                let (guid, port) = self.nodes[node].end(port);
+                format!("the neighbor of node {guid} port {port} does not answer NodeInfo")
+            }
+            Target::Description { node } => {
+                format!("node {} does not answer NodeDescription", guid(node))
+            }
+            Target::Switch { node } => format!("node {} does not answer SwitchInfo", guid(node)),
+            Target::Port { node, port } => {
+                format!("node {} does not answer PortInfo of port {port}", guid(node))
+            }
+            Target::Extended { node, port } => {
+                format!("node {} does not answer ExtendedPortInfo of port {port}", guid(node))
+            }
+            Target::Recheck { .. } => {
+                "the far end of a cable does not answer NodeInfo again".to_owned()
+            }
+            Target::RecheckPort { port, .. } => {
+                format!("a switch does not answer PortInfo of port {port} again")
+            }
+        }
+    }
+
+    fn handle_node(
+        &mut self,
+        route: DirectedRoute,
+        from: Option<(usize, PortNumber)>,
+        info: NodeInfo,
+    ) {
+        let Some(identity) = info.identity() else {
+            let (guid, node_type) = (info.node_guid, info.node_type);
+            self.gap(
+                route,
+                format!("node {guid} has the unknown node type {node_type}: it is left out"),
+            );
+            self.result.failures += 1;
+            return;
+        };
+        let node = match self.by_guid.get(&info.node_guid) {
+            Some(&node) if !same_device(&self.nodes[node].info, &info) => {
+                let behind = from.map(|(from, port)| self.nodes[from].end(port));
+                return self.leave_out(info.node_guid, behind);
+            }
+            Some(&node) => node,
+            None if self.ports + usize::from(identity.port_count) > self.max_steps => {
+                return self.overflow(route);
+            }
+            None => self.add_node(route, info, identity),
+        };
+        // Ports of a CA or router are found one by one, by their own routes.
+        let draft = &mut self.nodes[node];
+        if from.is_none() {
+            self.result.fabric.local_port =
+                Some(draft.end(if draft.is_switch() { 0 } else { info.local_port }));
+        }
+        if !draft.is_switch() && !draft.queried.contains(&info.local_port) {
+            let (number, guid) = (info.local_port, info.port_guid);
+            draft.found.ports.push(DiscoveredPort { number, guid, status: None, role: None });
+            self.query_port(node, info.local_port, route);
+        }
+        if let Some((from, port)) = from {
+            self.hosts_found += usize::from(!self.nodes[node].is_switch());
+            let near = self.nodes[from].end(port);
+            let far = (info.node_guid, info.local_port);
+            self.join(Cable::new(near, far, route));
+        }
+    }
+
+    fn add_node(&mut self, route: DirectedRoute, info: NodeInfo, identity: NodeIdentity) -> usize {
+        let node = self.nodes.len();
+        let (is_switch, port_count) = (identity.kind == NodeKind::Switch, identity.port_count);
+        self.ports += usize::from(port_count);
+        self.by_guid.insert(info.node_guid, node);
+        self.nodes.push(NodeDraft {
+            info,
+            route,
+            found: DiscoveredNode { identity, ports: Vec::new() },
+            queried: HashSet::new(),
+            port0_known: false,
+            early: Vec::new(),
+        });
+        self.query(route, Target::Description { node });
+        if is_switch {
+            self.query(route, Target::Switch { node });
+            for port in 0..=port_count {
+                self.query_port(node, port, route);
+            }
+        }
+        node
+    }
+
+    fn query_port(&mut self, node: usize, port: PortNumber, route: DirectedRoute) {
+        if self.nodes[node].queried.insert(port) {
+            self.query(route, Target::Port { node, port });
+        }
+    }
+
+    fn handle_port(&mut self, route: DirectedRoute, node: usize, port: PortNumber, info: PortInfo) {
+        let draft = &mut self.nodes[node];
+        if self.result.fabric.local_port == Some(draft.end(port)) {
+            self.result.local_port_state =
+                Some(LocalPortState { state: info.state, m_key_protect: info.m_key_protect });
+        }
+        if !draft.is_switch() || port == 0 {
+            draft.found.identity.reports_fec |= info.reports_fec();
+        }
+        if !draft.is_switch() {
+            self.set_status(route, node, port, info.status(info.speed_fields()));
+        } else if port == 0 {
+            self.set_status(route, node, 0, info.status(info.speed_fields()));
+            self.set_speed_fields(route, node, info.speed_fields());
+        } else if draft.port0_known {
+            let status = info.status(draft.found.identity.speed_fields);
+            self.set_status(route, node, port, status);
+        } else {
+            draft.early.push((port, info));
+        }
+    }
+
+    fn set_speed_fields(&mut self, route: DirectedRoute, node: usize, fields: SpeedFields) {
+        let draft = &mut self.nodes[node];
+        draft.port0_known = true;
+        draft.found.identity.speed_fields = fields;
+        for (port, info) in std::mem::take(&mut draft.early) {
+            self.set_status(route, node, port, info.status(fields));
+        }
+    }
+
+    /// Records the state of a port, and queries its neighbor.
+    fn set_status(
+        &mut self,
+        route: DirectedRoute,
+        node: usize,
+        port: PortNumber,
+        status: PortStatus,
+    ) {
+        let draft = &mut self.nodes[node];
+        match draft.found.ports.iter_mut().find(|found| found.number == port) {
+            Some(found) => found.status = Some(status),
+            None => draft.found.ports.push(DiscoveredPort {
+                number: port,
+                guid: if port == 0 { draft.info.port_guid } else { Guid::default() },
+                status: Some(status),
+                role: None,
+            }),
+        }
+        if !status.link_up() {
+            let end = draft.end(port);
+            return self.check_entry_port(end);
+        }
+        let leads_on = if draft.is_switch() { port != 0 } else { route.hops() == 0 };
+        let end = draft.end(port);
+        let known = self.linked.contains_key(&end);
+        // Of known devices only multi-plane switches have internal ports with links.
+        let is_multi_plane = draft.is_switch() && draft.info.device_id == device::QUANTUM_3;
+        let may_be_fdr10 = status.speed == Some(Speed::Qdr);
+        if draft.info.is_mellanox() && (may_be_fdr10 || is_multi_plane && port != 0) {
+            self.query(route, Target::Extended { node, port });
+        }
+        if leads_on && !known && status.state == state::ACTIVE && self.skipped.contains(&end) {
+            self.skip(end);
+        } else if leads_on && !known {
+            match route.then(port) {
+                Some(route) => {
+                    self.query(route, Target::Node { from: Some((node, port)), verify: false });
+                }
+                None => self.result.failures += 1,
+            }
+        }
+    }
+
+    /// Skips the neighbor of a port in this discovery.
+    fn skip(&mut self, end: End) {
+        self.without_neighbor.push(end);
+        self.result.skipped.push(end);
+    }
+
+    /// Whether most hosts do not respond, and the neighbor of this port can be deferred. If the link is not active,
+    /// the neighbor is not configured yet and may be any node.
+    fn is_deferred(&self, node: usize, port: PortNumber) -> bool {
+        let silent = self.result.unanswered.len();
+        let mut ports = self.nodes[node].found.ports.iter();
+        silent >= MAX_SILENT
+            && silent > self.hosts_found
+            && ports
+                .find(|found| found.number == port)
+                .and_then(|found| found.status)
+                .is_some_and(|status| status.state == state::ACTIVE)
+    }
+
+    fn handle_failure(&mut self, step: Step, failure: RequestError) {
+        // Many devices do not support Mellanox ExtendedPortInfo, with various errors.
+        match step.target {
+            Target::Extended { .. }
+            | Target::RecheckPort { .. }
+            | Target::Node { verify: true, .. } => return,
+            // No response: the node is not there any more.
+            Target::Recheck { conflict } => return self.handle_recheck(conflict, None),
+            // Counted at the end: it may be found from its other side.
+            Target::Node { from: Some(_), .. } => {}
+            _ => self.result.failures += 1,
+        }
+        match step.target {
+            Target::Node { from: None, .. } => self.result.local_error = Some(failure),
+            Target::Node { from: Some((node, port)), .. } => {
+                let end = self.nodes[node].end(port);
+                tracing::debug!(node = %end.0, port, route = ?step.route, %failure, "the neighbor of a port with a link does not answer");
+                self.without_neighbor.push(end);
+                if failure.is_no_response() {
+                    self.result.unanswered.push(end);
+                }
+            }
+            target => self.gap(step.route, format!("{}: {failure}", self.gap_message(target))),
+        }
+        if let Target::Port { node, port } = step.target {
+            // Whether it has a link, and to which node, is unknown.
+            self.result.fabric.unreached.push(self.nodes[node].end(port));
+        }
+        // The other ports must not wait forever; old switches have reserved bits instead of these speed fields,
+        // which read 0.
+        if let Target::Port { node, port: 0 } = step.target {
+            self.set_speed_fields(
+                step.route,
+                node,
+                SpeedFields { extended: true, extended2: true },
+            );
+        }
+    }
+}
+
+impl QueryPlan for Discovery {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+        if qp != QueuePair::Qp0 {
+            return None;
+        }
+        while let Some(step) = self.steps.get(self.next) {
+            let tag = self.next as u64;
+            self.next += 1;
+            // Meanwhile the far end may have been found from its other side.
+            if let Target::Node { from: Some((node, port)), verify: false } = step.target {
+                let end = self.nodes[node].end(port);
+                if self.linked.contains_key(&end) {
+                    continue;
+                }
+                if self.is_deferred(node, port) {
+                    self.skip(end);
+                    continue;
+                }
+            }
+            return Some((
+                Request {
+                    to: Address::Directed(step.route),
+                    query: step.target.query().with_m_key(self.m_key(step.target)),
+                },
+                tag,
+            ));
+        }
+        None
+    }
+
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
+        let Some(&step) = self.steps.get(tag as usize) else { return };
+        let mad = match outcome {
+            Ok(mad) => mad,
+            Err(failure) => return self.handle_failure(step, failure),
+        };
+        match step.target {
+            Target::Node { from, .. } => self.handle_node(step.route, from, NodeInfo::decode(mad)),
+            Target::Recheck { conflict } => {
+                self.handle_recheck(conflict, Some(NodeInfo::decode(mad)));
+            }
+            Target::RecheckPort { conflict, .. } => {
+                self.handle_recheck_port(step.route, conflict, &PortInfo::decode(mad));
+            }
+            Target::Description { node } => {
+                let identity = &mut self.nodes[node].found.identity;
+                identity.description = smp::decode_node_description(mad);
+                let (name, vendor) = (&identity.description, identity.vendor_id);
+                if identity.kind == NodeKind::Ca && smp::is_aggregation_node(name, vendor) {
+                    identity.kind = NodeKind::AggregationNode;
+                }
+            }
+            Target::Switch { node } => {
+                let info = SwitchInfo::decode(mad);
+                let identity = &mut self.nodes[node].found.identity;
+                identity.enhanced_port0 = info.enhanced_port0;
+                if info.port_state_change {
+                    self.result.state_changes.insert(identity.guid);
+                }
+            }
+            Target::Port { node, port } => {
+                self.handle_port(step.route, node, port, PortInfo::decode(mad));
+            }
+            Target::Extended { node, port } => {
+                let NodeDraft { info: node_info, found, .. } = &mut self.nodes[node];
+                let info = MellanoxExtendedPortInfo::decode(mad);
+                if let Some(found) = found.ports.iter_mut().find(|found| found.number == port) {
+                    // The bits are unknown on other devices.
+                    found.role = (node_info.device_id == device::QUANTUM_3).then(|| info.role());
+                    let qdr = found.status.filter(|status| status.speed == Some(Speed::Qdr));
+                    if let Some(status) = qdr.filter(|_| info.is_fdr10()) {
+                        found.status = Some(status.at_fdr10());
+                    }
+                }
+            }
+        }
+    }
+}

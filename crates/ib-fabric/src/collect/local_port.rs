@@ -1,0 +1,247 @@
+//! The local port, its neighbor and its subnet manager: four requests that show whether the fabric can be queried
+//! from here.
+
+use std::collections::VecDeque;
+
+use ib_mad::m_key::{MKey, MKeys};
+use ib_mad::port_info::PortInfo;
+use ib_mad::port_state::{PortStatus, state};
+use ib_mad::smp::SmInfo;
+use ib_mad::smp::{self, SmState};
+use ib_mad::{DirectedRoute, Mad};
+use ib_mad::{Guid, Lid, Moment, PortNumber};
+use ib_umad::query::QueryPlan;
+use ib_umad::{Address, QueuePair, Request, RequestError};
+
+/// The subnet manager at the SM LID of the local port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MasterSm {
+    /// MasterSMLID of the local port.
+    pub lid: Lid,
+    /// State and priority, or the error. `None` for a reserved state.
+    pub info: Result<(Option<SmState>, u8), RequestError>,
+    /// NodeDescription of its node; empty if unknown.
+    pub node: String,
+}
+
+/// The neighbor of the local port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeighborReport {
+    /// M_KeyProtectBits of the local port; usually the subnet manager sets the same everywhere.
+    pub m_key_protect: u8,
+    /// Whether the neighbor responds to subnet management.
+    pub response: Result<(), RequestError>,
+}
+
+/// The result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalPortReport {
+    /// State of the local port, or the error.
+    pub port: Result<PortStatus, RequestError>,
+    /// Its neighbor, if its link is active.
+    pub neighbor: Option<NeighborReport>,
+    /// The master subnet manager, if the port has its LID.
+    pub master: Option<MasterSm>,
+}
+
+/// The requests; the tag is the index in the list of sent ones.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    LocalPort,
+    /// The neighbor of this local port.
+    Neighbor(PortNumber),
+    MasterSm(Lid),
+    MasterNode(Lid),
+}
+
+/// The query plan; see the [module](self).
+#[derive(Debug)]
+pub struct LocalPortQuery {
+    queue: VecDeque<Target>,
+    sent: Vec<Target>,
+    report: LocalPortReport,
+    keys: MKeys,
+    local_guid: Option<Guid>,
+}
+
+impl Default for LocalPortQuery {
+    fn default() -> Self {
+        LocalPortQuery {
+            queue: VecDeque::from([Target::LocalPort]),
+            sent: Vec::new(),
+            report: LocalPortReport {
+                port: Err(RequestError::Unsent),
+                neighbor: None,
+                master: None,
+            },
+            keys: MKeys::default(),
+            local_guid: None,
+        }
+    }
+}
+
+impl LocalPortQuery {
+    /// A plan with M_Keys; if they differ, the key of the local port is found by its GUID.
+    pub fn with_keys(keys: MKeys, local_guid: Option<Guid>) -> Self {
+        LocalPortQuery { keys, local_guid, ..LocalPortQuery::default() }
+    }
+
+    fn m_key(&self, target: Target) -> MKey {
+        let own = self.local_guid;
+        match target {
+            Target::LocalPort => own.map_or(self.keys.common(), |guid| self.keys.get(guid)),
+            Target::Neighbor(port) => {
+                own.map_or(self.keys.common(), |guid| self.keys.get_neighbor(guid, port))
+            }
+            // The GUID at that LID is unknown.
+            Target::MasterSm(_) | Target::MasterNode(_) => self.keys.common(),
+        }
+    }
+
+    /// The report, after the run.
+    pub fn finish(self) -> LocalPortReport {
+        self.report
+    }
+}
+
+impl QueryPlan for LocalPortQuery {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+        if qp != QueuePair::Qp0 {
+            return None;
+        }
+        let target = self.queue.pop_front()?;
+        let Request { to, query } = match target {
+            // The empty route needs no LID; port 0 is the receiving port.
+            Target::LocalPort => {
+                Request { to: Address::Directed(DirectedRoute::LOCAL), query: smp::port_info(0) }
+            }
+            Target::Neighbor(port) => Request {
+                to: Address::Directed(DirectedRoute::LOCAL.then(port)?),
+                query: smp::node_info(),
+            },
+            Target::MasterSm(lid) => Request { to: Address::Lid(lid), query: smp::sm_info() },
+            Target::MasterNode(lid) => {
+                Request { to: Address::Lid(lid), query: smp::node_description() }
+            }
+        };
+        self.sent.push(target);
+        let request = Request { to, query: query.with_m_key(self.m_key(target)) };
+        Some((request, self.sent.len() as u64 - 1))
+    }
+
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
+        let Some(&target) = self.sent.get(tag as usize) else { return };
+        match target {
+            Target::LocalPort => {
+                let info = outcome.map(PortInfo::decode);
+                self.report.port = info
+                    .as_ref()
+                    .map(|info| info.status(info.speed_fields()))
+                    .map_err(|failure| *failure);
+                let (Ok(info), Ok(port)) = (info, self.report.port) else { return };
+                if port.link_up() && port.state == state::ACTIVE {
+                    self.report.neighbor = Some(NeighborReport {
+                        m_key_protect: info.m_key_protect,
+                        response: Err(RequestError::Unsent),
+                    });
+                    self.queue.push_back(Target::Neighbor(info.local_port));
+                }
+                if port.sm_lid.is_unicast() {
+                    let lid = port.sm_lid;
+                    let info = Err(RequestError::Unsent);
+                    self.report.master = Some(MasterSm { lid, info, node: String::new() });
+                    self.queue.push_back(Target::MasterSm(lid));
+                    // Without its key the node would count a violation; which node it is, and so its key, is
+                    // unknown. SMInfo needs no key.
+                    if !self.keys.differ() {
+                        self.queue.push_back(Target::MasterNode(lid));
+                    }
+                }
+            }
+            Target::Neighbor(_) => {
+                if let Some(neighbor) = &mut self.report.neighbor {
+                    neighbor.response = outcome.map(|_| ());
+                }
+            }
+            Target::MasterSm(_) => {
+                let Some(manager) = &mut self.report.master else { return };
+                manager.info = outcome.map(|mad| {
+                    let SmInfo { state, priority, .. } = SmInfo::decode(mad);
+                    (SmState::from_code(state), priority)
+                });
+            }
+            Target::MasterNode(_) => {
+                if let (Some(manager), Ok(mad)) = (&mut self.report.master, outcome) {
+                    manager.node = smp::decode_node_description(mad);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ib_mad::LEN;
+
+    /// Responds to the next request with these fields.
+    fn respond(plan: &mut LocalPortQuery, fill: impl FnOnce(&mut Mad)) -> Request {
+        let (request, tag) = plan.next_request(QueuePair::Qp0).unwrap();
+        let mut mad = Mad([0; LEN]);
+        fill(&mut mad);
+        plan.handle_outcome(tag, Ok(&mad), Moment::default());
+        request
+    }
+
+    fn local_port(sm_lid: u16) -> PortInfo {
+        PortInfo { lid: Lid(3), sm_lid: Lid(sm_lid), state: 4, ..PortInfo::default() }
+    }
+
+    #[test]
+    fn local_port_query_asks_master_sm() {
+        let mut plan = LocalPortQuery::default();
+        assert!(plan.next_request(QueuePair::Qp1).is_none());
+        let own = respond(&mut plan, |mad| local_port(7).encode(mad));
+        assert_eq!(own.to, Address::Directed(DirectedRoute::LOCAL));
+        let info = SmInfo { state: SmState::Standby as u8, priority: 14, ..SmInfo::default() };
+        let manager = respond(&mut plan, |mad| info.encode(mad));
+        assert_eq!((manager.to, manager.query), (Address::Lid(Lid(7)), smp::sm_info()));
+        respond(&mut plan, |mad| smp::encode_node_description(mad, b"head-1"));
+        assert!(plan.next_request(QueuePair::Qp0).is_none(), "no more requests");
+        let report = plan.finish();
+        assert_eq!(report.port.map(|port| port.lid), Ok(Lid(3)));
+        let info = Ok((Some(SmState::Standby), 14));
+        let manager = MasterSm { lid: Lid(7), info, node: "head-1".into() };
+        assert_eq!(report.master, Some(manager));
+    }
+
+    #[test]
+    fn distinct_m_keys_skip_master_node_description() {
+        let keys = "0xa 0x0000000000000001\n0xb 0x0000000000000002\n";
+        let keys = MKeys::parse(keys).unwrap();
+        let mut plan = LocalPortQuery::with_keys(keys, Some(Guid(0xa)));
+        let own = respond(&mut plan, |mad| local_port(7).encode(mad));
+        assert_eq!(own.query.m_key, MKey(1));
+        let manager = respond(&mut plan, |_| ());
+        assert_eq!((manager.to, manager.query), (Address::Lid(Lid(7)), smp::sm_info()));
+        assert!(plan.next_request(QueuePair::Qp0).is_none(), "no NodeDescription");
+    }
+
+    #[test]
+    fn no_sm_lid_sends_no_sm_info() {
+        for nobody in [0, 0xc000, 0xffff] {
+            let mut plan = LocalPortQuery::default();
+            respond(&mut plan, |mad| local_port(nobody).encode(mad));
+            assert!(plan.next_request(QueuePair::Qp0).is_none(), "{nobody:#x}");
+            assert_eq!(plan.finish().master, None);
+        }
+        let mut plan = LocalPortQuery::default();
+        let (_, tag) = plan.next_request(QueuePair::Qp0).unwrap();
+        plan.handle_outcome(tag, Err(RequestError::TimedOut), Moment::default());
+        plan.handle_outcome(99, Err(RequestError::TimedOut), Moment::default());
+        assert_eq!(
+            plan.finish(),
+            LocalPortReport { port: Err(RequestError::TimedOut), neighbor: None, master: None }
+        );
+    }
+}

@@ -1,0 +1,321 @@
+//! Port states in each sweep: detects changes since the discovery.
+//!
+//! The requests are LID-routed, so that switches forward them in hardware. One end of each link is queried (both
+//! ends lose the link together), and every port without a link, because a cable may be plugged in. After them some
+//! ports are queried for their FEC mode.
+//!
+//! NodeInfo and port 0 of each switch are queried, too: they show whether the subnet manager assigned other LIDs, in
+//! which case readings by the old ones are invalid. Hidden nodes are queried for NodeInfo first, because their LID
+//! may belong to another node now, or an M_Key may protect them: the module `hidden_nodes` decides when.
+//!
+//! A fabric may be configured so that its switches do not respond to LID-routed subnet management. If a few dozen
+//! switches do not respond and none has, the others are left out, and port states come from discoveries only.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::snapshot::PortRead;
+use crate::topology::Presence;
+use crate::{Fabric, NodeIndex, PortIndex};
+use ib_mad::Guid;
+use ib_mad::Mad;
+use ib_mad::fec::Fec;
+use ib_mad::m_key::MKeys;
+use ib_mad::port_info::PortInfo;
+use ib_mad::port_state::PortStatus;
+use ib_mad::rate::Speed;
+use ib_mad::smp;
+use ib_mad::smp::{NodeInfo, SwitchInfo};
+use ib_umad::{Address, Request, RequestError};
+
+use super::agent_cache::m_key_of;
+use super::fec_modes::{FecMode, FecModeCache, link_state};
+use super::hidden_nodes::{HiddenNodes, HiddenSweep, MAX_SILENT, ThrottledQueue};
+
+/// After this number of silent nodes without any response no more nodes are queried.
+const MAX_SILENT_NODES: usize = 32;
+
+#[derive(Clone, Copy, Debug)]
+enum StateQuery {
+    /// NodeInfo: whether the LID still belongs to the node.
+    Identity {
+        node: NodeIndex,
+        port: PortIndex,
+    },
+    Switch {
+        node: NodeIndex,
+        port0: PortIndex,
+    },
+    Port {
+        port: PortIndex,
+    },
+    /// PortInfoExtended: the FEC mode.
+    FecMode {
+        port: PortIndex,
+    },
+}
+
+/// The query plan; see the [module](self).
+#[derive(Debug)]
+pub struct StateSweep<'a> {
+    fabric: &'a Fabric,
+    hidden: HiddenSweep<'a>,
+    queue: VecDeque<StateQuery>,
+    /// Ports to query for their FEC mode. No response says nothing about a node, so it is queried again later; if
+    /// many do not respond, few are queried in a sweep.
+    due: ThrottledQueue,
+    queried: Vec<StateQuery>,
+    result: StateResult,
+    answered: bool,
+    /// Nodes that the discovery reached, and that did not respond.
+    unanswered: HashSet<NodeIndex>,
+    hidden_unanswered: bool,
+    fec_modes: &'a mut FecModeCache,
+    keys: &'a MKeys,
+    modes: Vec<FecMode>,
+    new_modes: Vec<(PortIndex, FecMode)>,
+}
+
+/// The result of a state sweep.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent findings")]
+pub struct StateResult {
+    /// By port index.
+    pub statuses: Vec<PortRead>,
+    /// FEC modes by port index, if known.
+    pub fec: Vec<Option<Fec>>,
+    /// Switches whose PortStateChange bit is set.
+    pub state_changes: HashSet<Guid>,
+    /// Some port changed since the discovery.
+    pub changed: bool,
+    /// Nodes at whose LIDs another node responds.
+    pub lid_mismatches: HashSet<NodeIndex>,
+    /// LIDs changed: responses may have come from other nodes.
+    pub lids_changed: bool,
+    /// Nodes were queried, and none responded: nothing is known of their presence.
+    pub no_response: bool,
+    /// The same of nodes that the discovery reached: they do not respond by LID.
+    pub unavailable: bool,
+    /// Hidden nodes that responded to their last query by LID.
+    pub hidden_responding: HashSet<NodeIndex>,
+}
+
+/// Whether a port is the queried end of its link.
+fn is_queried_end(fabric: &Fabric, hidden: &HiddenNodes, port: PortIndex) -> bool {
+    let here = fabric.node_of(port).is_switch();
+    let is_reachable = |peer: PortIndex| {
+        fabric.lid_of(peer).is_some() && hidden.is_expected(fabric, fabric.port(peer).node)
+    };
+    match fabric.port(port).peer.filter(|peer| peer.connected).map(|peer| peer.port) {
+        // A cable may be plugged in; at the local port, the whole fabric.
+        None => true,
+        // A node that just came up has no LID yet; a silent one does not report.
+        Some(peer) if !is_reachable(peer) => true,
+        Some(peer) if fabric.node_of(peer).is_switch() == here => port <= peer,
+        // The switch is queried for links to hosts: it is one for many, and always up.
+        Some(_) => here,
+    }
+}
+
+impl<'a> StateSweep<'a> {
+    /// A sweep over the present nodes of a fabric with these M_Keys; unless `enabled` no node is queried. `modes` are
+    /// the cached FEC modes.
+    pub(super) fn new(
+        fabric: &'a Fabric,
+        enabled: bool,
+        fec_modes: &'a mut FecModeCache,
+        modes: Vec<FecMode>,
+        (keys, hidden): (&'a MKeys, &'a mut HiddenNodes),
+    ) -> Self {
+        let hidden = HiddenSweep::new(fabric, enabled, hidden);
+        let is_found = |node: &NodeIndex| fabric.node(*node).presence == Presence::Found;
+        let found: Vec<NodeIndex> =
+            fabric.node_indexes().filter(|node| enabled && is_found(node)).collect();
+        // NodeInfo of each switch first, then the ports.
+        let zeros = found.iter().filter_map(|&node| {
+            let port0 = fabric.ports_of(node).find(|&port| fabric.port(port).number == 0);
+            port0
+                .filter(|&port| fabric.lid_of(port).is_some())
+                .map(|port| StateQuery::Identity { node, port })
+        });
+        let queue = zeros.collect();
+        let due = if enabled {
+            fec_modes.due(fabric, &modes, |node| hidden.nodes().is_expected(fabric, node))
+        } else {
+            VecDeque::new()
+        };
+        let statuses = vec![PortRead::NotQueried; fabric.ports.len()];
+        let mut sweep = StateSweep {
+            fabric,
+            hidden,
+            queue,
+            due: ThrottledQueue::new(due, MAX_SILENT),
+            queried: Vec::new(),
+            result: StateResult { statuses, ..StateResult::default() },
+            answered: false,
+            unanswered: HashSet::new(),
+            hidden_unanswered: false,
+            fec_modes,
+            keys,
+            modes,
+            new_modes: Vec::new(),
+        };
+        for node in found {
+            sweep.queue_ports_of(node);
+        }
+        sweep
+    }
+
+    fn queue_ports_of(&mut self, node: NodeIndex) {
+        let fabric = self.fabric;
+        for port in fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some()) {
+            if fabric.port(port).number == 0 {
+                self.queue.push_back(StateQuery::Switch { node, port0: port });
+                self.queue.push_back(StateQuery::Port { port });
+            } else if is_queried_end(fabric, self.hidden.nodes(), port) {
+                self.queue.push_back(StateQuery::Port { port });
+            }
+        }
+    }
+
+    fn next_query(&mut self) -> Option<StateQuery> {
+        let fabric = self.fabric;
+        if let Some(port) = self.hidden.pop() {
+            return Some(StateQuery::Identity { node: fabric.port(port).node, port });
+        }
+        if let Some(query) = self.queue.pop_front() {
+            return Some(query);
+        }
+        let port = self.due.pop()?;
+        self.fec_modes.mark_queried(port);
+        Some(StateQuery::FecMode { port })
+    }
+
+    /// The next request.
+    pub fn poll_request(&mut self) -> Option<(Request, u64)> {
+        let kind = self.next_query()?;
+        let (port, query) = match kind {
+            StateQuery::Identity { port, .. } => (port, smp::node_info()),
+            StateQuery::Switch { port0, .. } => (port0, smp::switch_info()),
+            StateQuery::Port { port } => (port, smp::port_info(self.fabric.port(port).number)),
+            StateQuery::FecMode { port } => {
+                (port, smp::port_info_extended(self.fabric.port(port).number))
+            }
+        };
+        let to = Address::Lid(self.fabric.lid_of(port)?);
+        self.queried.push(kind);
+        let query = query.with_m_key(m_key_of(self.keys, self.fabric, port));
+        Some((Request { to, query }, self.queried.len() as u64 - 1))
+    }
+
+    /// Handles an outcome. Returns the port whose node's liveness it shows.
+    pub fn on_outcome(
+        &mut self,
+        tag: u64,
+        outcome: Result<&Mad, RequestError>,
+    ) -> Option<PortIndex> {
+        let kind = *self.queried.get(tag as usize)?;
+        let has_answered =
+            outcome.as_ref().map_or_else(|failure| !failure.is_no_response(), |_| true);
+        let queried = match kind {
+            StateQuery::Switch { port0, .. } => port0,
+            StateQuery::Identity { port, .. } | StateQuery::Port { port } => port,
+            StateQuery::FecMode { port } => {
+                self.new_modes.push((port, FecMode::from_outcome(outcome)));
+                if has_answered {
+                    self.due.on_response();
+                }
+                // No response to this says nothing about the node.
+                return outcome.is_ok().then_some(port);
+            }
+        };
+        let node = self.fabric.port(queried).node;
+        let is_hidden = self.fabric.node(node).presence == Presence::Hidden;
+        match outcome {
+            Ok(_) => self.answered = true,
+            Err(_) if is_hidden => self.hidden_unanswered = true,
+            Err(_) => drop(self.unanswered.insert(node)),
+        }
+        if !self.answered && self.unanswered.len() >= MAX_SILENT_NODES {
+            self.queue.clear();
+            self.due.clear();
+        }
+        if let StateQuery::Identity { port, .. } = kind
+            && is_hidden
+        {
+            self.hidden.record(port, has_answered);
+        }
+        match (kind, outcome) {
+            (StateQuery::Identity { node, .. }, Ok(mad)) => {
+                if NodeInfo::decode(mad).node_guid != self.fabric.node(node).identity.guid {
+                    self.result.lid_mismatches.insert(node);
+                    // The LID of a hidden node is that of an earlier discovery.
+                    self.result.lids_changed |= !is_hidden;
+                } else if is_hidden {
+                    self.queue_ports_of(node);
+                }
+            }
+            (StateQuery::Switch { node, .. }, Ok(mad)) => {
+                if SwitchInfo::decode(mad).port_state_change {
+                    self.result.state_changes.insert(self.fabric.node(node).identity.guid);
+                }
+            }
+            (StateQuery::Port { port }, Ok(mad)) => self.handle_port(port, &PortInfo::decode(mad)),
+            (StateQuery::FecMode { .. }, _) | (_, Err(_)) => {}
+        }
+        Some(queried)
+    }
+
+    fn handle_port(&mut self, port: PortIndex, info: &PortInfo) {
+        let identity = &self.fabric.node_of(port).identity;
+        let is_switch = self.fabric.node_of(port).is_switch();
+        let fields = if is_switch { identity.speed_fields } else { info.speed_fields() };
+        let mut status = info.status(fields);
+        // A port that the discovery did not reach cannot be compared; discovery handles its own gaps.
+        let known = self.fabric.port(port).status;
+        if let Some(known) = known {
+            if known.speed == Some(Speed::Fdr10) {
+                status = status.at_fdr10();
+            }
+            // The LID fields of other ports of a switch are not used.
+            if !is_switch || self.fabric.port(port).number == 0 {
+                self.result.lids_changed |=
+                    (known.lid, known.sm_lid) != (status.lid, status.sm_lid);
+            }
+            if link_state(&known) != link_state(&status) {
+                self.result.changed = true;
+                self.invalidate_peer(port, &status);
+            }
+        }
+        self.result.statuses[port.0 as usize] = PortRead::Ok(status);
+    }
+
+    /// One end of a link changed, so the other end did, too: a switch is queried, and the state of a host without
+    /// its link is unknown.
+    fn invalidate_peer(&mut self, port: PortIndex, status: &PortStatus) {
+        let Some(peer) = self.fabric.port(port).peer.filter(|peer| peer.connected) else { return };
+        let read = &mut self.result.statuses[peer.port.0 as usize];
+        if *read != PortRead::NotQueried {
+            return;
+        }
+        let is_switch = self.fabric.node_of(peer.port).is_switch();
+        if is_switch || !status.link_up() {
+            *read = PortRead::Unknown;
+        }
+        let node = self.fabric.port(peer.port).node;
+        let is_expected = self.hidden.nodes().is_expected(self.fabric, node);
+        if is_switch && is_expected && self.fabric.lid_of(peer.port).is_some() {
+            self.queue.push_back(StateQuery::Port { port: peer.port });
+        }
+    }
+
+    /// The result, after the run.
+    pub fn finish(mut self) -> StateResult {
+        let unavailable = !self.answered && !self.unanswered.is_empty();
+        let no_response = unavailable || !self.answered && self.hidden_unanswered;
+        let hidden_responding = self.hidden.finish();
+        let statuses = &self.result.statuses;
+        self.fec_modes.update(self.fabric, statuses, self.new_modes, &mut self.modes);
+        let fec = self.modes.into_iter().map(FecMode::fec).collect();
+        StateResult { fec, no_response, unavailable, hidden_responding, ..self.result }
+    }
+}

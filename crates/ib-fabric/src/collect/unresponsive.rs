@@ -1,0 +1,274 @@
+//! Neighbors that do not respond to subnet management: whether an M_Key is the likely cause, and which of them the
+//! next discovery queries again.
+//!
+//! A node with an M_Key counts a violation for each Get that it drops, may send a trap to the subnet manager, and
+//! starts the lease after which it drops its protection (IBTA 1.4, 14.2.4). So neighbors that did not respond
+//! last time share a small budget, whether an M_Key is the cause or their agent hangs. New neighbors are
+//! queried at once, unless most of them refuse.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::topology::End;
+use ib_mad::m_key::MKeys;
+use ib_mad::node::NodeKind;
+use ib_mad::port_state::state;
+use ib_mad::{Guid, Moment};
+use ib_umad::RequestError;
+
+use super::discovery::DiscoveryResult;
+
+/// Milliseconds per SMP to unresponsive neighbors, in total.
+const MS_PER_SMP: u128 = 4_000;
+/// Maximum budget in milliseconds: 60 SMPs, for twenty neighbors with the default three tries. Up to that number
+/// each discovery queries all.
+const MAX_BUDGET: u128 = 60 * MS_PER_SMP;
+
+/// Unresponsive neighbors, kept from discovery to discovery.
+#[derive(Debug)]
+pub struct UnresponsiveNeighbors {
+    /// When each was last queried; the earliest moment if never.
+    queried: HashMap<End, Moment>,
+    /// Those that the current discovery queries.
+    current: HashSet<End>,
+    budget: u128,
+    filled: Moment,
+}
+
+impl Default for UnresponsiveNeighbors {
+    fn default() -> Self {
+        UnresponsiveNeighbors {
+            queried: HashMap::new(),
+            current: HashSet::new(),
+            budget: MAX_BUDGET,
+            filled: Moment::default(),
+        }
+    }
+}
+
+/// Why an M_Key is the likely cause of missing responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MKeySuspicion {
+    /// The local port does not respond. The kernel passes a directed-route SMP for the local node to the adapter
+    /// without IB_MAD_IGNORE_MKEY (handle_outgoing_dr_smp in drivers/infiniband/core/mad.c), so a protected
+    /// adapter may drop it.
+    LocalPort,
+    /// The local link is active, so the neighbor runs, but no node beyond responds.
+    FirstHop,
+    /// M_KeyProtectBits of the local port, and no key is known, or a wrong one.
+    ProtectBits(u8),
+}
+
+impl UnresponsiveNeighbors {
+    /// Number of unresponsive neighbors.
+    pub fn count(&self) -> usize {
+        self.queried.len()
+    }
+
+    /// The neighbors that a discovery that begins now must skip, with up to `tries` requests to each.
+    pub fn select_skipped(&mut self, now: Moment, tries: u8) -> HashSet<End> {
+        self.budget = (self.budget + now.since(self.filled).as_millis()).min(MAX_BUDGET);
+        self.filled = now;
+        let cost = MS_PER_SMP * u128::from(tries.max(1));
+        let mut known: Vec<(Moment, End)> =
+            self.queried.iter().map(|(end, asked)| (*asked, *end)).collect();
+        // Queried longest ago first.
+        known.sort_unstable();
+        let affordable = usize::try_from(self.budget / cost).unwrap_or(usize::MAX);
+        let selected = affordable.min(known.len());
+        self.budget -= selected as u128 * cost;
+        let skipped = known.split_off(selected);
+        self.current = known.into_iter().map(|(_, end)| end).collect();
+        skipped.into_iter().map(|(_, end)| end).collect()
+    }
+
+    /// Updates the list with the result of a discovery. Returns new unresponsive neighbors.
+    pub fn update(&mut self, found: &DiscoveryResult, now: Moment) -> Vec<End> {
+        let mut new = Vec::new();
+        let mut asked = HashMap::new();
+        let linked: HashSet<End> = found.fabric.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        let (tried, recovered) = (self.current.len(), self.current.intersection(&linked).count());
+        for &end in &found.unanswered {
+            if !self.queried.contains_key(&end) {
+                new.push(end);
+            }
+            asked.insert(end, now);
+        }
+        // If most of the queried ones respond again, all may: the next discovery queries them.
+        if recovered == 0 || recovered * 2 < tried {
+            for end in &found.skipped {
+                asked.insert(*end, self.queried.get(end).copied().unwrap_or_default());
+            }
+        }
+        self.queried = asked;
+        new
+    }
+}
+
+/// Up to this number of silent neighbors are no sign of an M_Key while other nodes respond: agents may hang.
+const FEW: usize = 3;
+
+/// Whether more than a few neighbors do not respond, and more than half of those of a switch, or of all channel
+/// adapters. M_KeyProtectBits of the local port alone say little: with M_Key 0 nothing is checked (IBTA 1.4,
+/// 14.2.4.1).
+fn is_widespread(found: &DiscoveryResult) -> bool {
+    let silent = || found.unanswered.iter().chain(&found.skipped);
+    let mut of_node: HashMap<Guid, (usize, usize)> = HashMap::new();
+    silent().for_each(|(node, _)| of_node.entry(*node).or_default().0 += 1);
+    for (node, _) in found.fabric.links.iter().flat_map(|(a, b)| [a, b]) {
+        of_node.entry(*node).or_default().1 += 1;
+    }
+    let local = found.fabric.local_port.map(|(node, _)| node);
+    let adapters = found.fabric.nodes.iter().map(|node| &node.identity);
+    let responding =
+        adapters.filter(|node| node.kind == NodeKind::Ca && Some(node.guid) != local).count();
+    silent().count() > FEW.max(responding)
+        || of_node.values().any(|&(silent, responding)| silent > FEW.max(responding))
+}
+
+/// Whether an M_Key is the likely cause of missing responses in a discovery.
+pub fn m_key_suspicion(found: &DiscoveryResult, keys: &MKeys) -> Option<MKeySuspicion> {
+    if let Some(failure) = found.local_error {
+        return (failure == RequestError::TimedOut).then_some(MKeySuspicion::LocalPort);
+    }
+    if found.unanswered.is_empty() && found.skipped.is_empty() {
+        return None;
+    }
+    let own = found.local_port_state?;
+    let alone = found.fabric.nodes.len() == 1;
+    // With keys most nodes respond: one that does not may just as well hang.
+    if own.m_key_protect >= 2 && (alone || keys.is_empty() && is_widespread(found)) {
+        return Some(MKeySuspicion::ProtectBits(own.m_key_protect));
+    }
+    // A link that is not configured by a subnet manager yet is not active: then the cause may be anything.
+    (alone && own.state == state::ACTIVE).then_some(MKeySuspicion::FirstHop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::collect::discovery::LocalPortState;
+    use crate::testing::found as node;
+
+    fn found(unanswered: Vec<End>, skipped: Vec<End>) -> DiscoveryResult {
+        DiscoveryResult { unanswered, skipped, ..DiscoveryResult::default() }
+    }
+
+    fn at(seconds: u64) -> Moment {
+        Moment::default() + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn unresponsive_neighbors_rotate_within_budget() {
+        let mut unanswered = UnresponsiveNeighbors::default();
+        let ends = |count: u64| (0..count).map(|guid| (Guid(guid), 1)).collect::<Vec<End>>();
+        assert_eq!(unanswered.update(&found(ends(20), vec![]), at(0)).len(), 20, "all are new");
+        assert!(unanswered.select_skipped(at(300), 3).is_empty(), "20 times 3 is the burst");
+        assert!(unanswered.update(&found(ends(20), vec![]), at(300)).is_empty());
+
+        // 500: the budget is for 20 each 5 minutes, and within an hour 240 of them had a turn.
+        let mut unanswered = UnresponsiveNeighbors::default();
+        unanswered.update(&found(ends(500), vec![]), at(0));
+        let mut turns: HashMap<End, u32> = HashMap::new();
+        for discovery in 1..=12 {
+            let now = at(discovery * 300);
+            let rested = unanswered.select_skipped(now, 3);
+            assert_eq!(rested.len(), 480);
+            let (rested, asked): (Vec<End>, Vec<End>) =
+                ends(500).into_iter().partition(|end| rested.contains(end));
+            for end in &asked {
+                *turns.entry(*end).or_default() += 1;
+            }
+            unanswered.update(&found(asked, rested), now);
+        }
+        assert_eq!((turns.len(), turns.values().max()), (240, Some(&1)));
+        // Discoveries in a row do not get more.
+        let asked: usize = (1..=30)
+            .map(|more| 500 - unanswered.select_skipped(at(3600 + more * 10), 3).len())
+            .sum();
+        assert!(asked <= 20 + 25, "{asked}");
+    }
+
+    #[test]
+    fn recovery_retries_all_unresponsive_neighbors() {
+        let mut unanswered = UnresponsiveNeighbors::default();
+        let ends: Vec<End> = (0..500).map(|guid| (Guid(guid), 1)).collect();
+        unanswered.update(&found(ends.clone(), vec![]), at(0));
+        let rested = unanswered.select_skipped(at(300), 3);
+        let (rested, asked): (Vec<End>, Vec<End>) =
+            ends.into_iter().partition(|end| rested.contains(end));
+        let mut answered = found(vec![], rested);
+        answered.fabric.links = asked.iter().map(|end| (*end, (Guid(end.0.0 + 1000), 1))).collect();
+        unanswered.update(&answered, at(300));
+        assert!(unanswered.select_skipped(at(315), 3).is_empty());
+    }
+
+    /// A switch with GUID 1 and hosts from 100 on, of which the first is our own; what of the switch's
+    /// ports does not answer; our own M_KeyProtectBits.
+    fn protected(hosts: u64, unanswered: u64, level: u8) -> DiscoveryResult {
+        let silent = (1..=unanswered).map(|port| (Guid(1), 200 + port as u8)).collect();
+        let mut found = found(silent, vec![]);
+        found.local_port_state =
+            Some(LocalPortState { state: state::ACTIVE, m_key_protect: level });
+        found.fabric.local_port = Some((Guid(100), 1));
+        found.fabric.nodes = (100..100 + hosts).map(|guid| node(guid, NodeKind::Ca, 1)).collect();
+        if hosts > 1 {
+            found.fabric.nodes.push(node(1, NodeKind::Switch, 64));
+            let port = |host: u64| ((Guid(1), host as u8), (Guid(100 + host), 1));
+            found.fabric.links = (0..hosts).map(port).collect();
+        }
+        found
+    }
+
+    #[test]
+    fn few_silent_neighbors_do_not_suggest_m_key() {
+        let none = MKeys::default();
+        let key = MKeys::parse("0x1234").unwrap();
+        for (hosts, unanswered, level, keys, suspected) in [
+            (24, 1, 2, &none, None),
+            (24, 3, 3, &none, None),
+            // Of a switch with 24 other neighbors that answer.
+            (24, 20, 2, &none, None),
+            (4, 3, 2, &none, None),
+            (4, 20, 2, &none, Some(MKeySuspicion::ProtectBits(2))),
+            (4, 20, 2, &key, None),
+            (4, 20, 1, &none, None),
+            (1, 1, 2, &none, Some(MKeySuspicion::ProtectBits(2))),
+            (1, 1, 3, &key, Some(MKeySuspicion::ProtectBits(3))),
+            (1, 1, 0, &none, Some(MKeySuspicion::FirstHop)),
+        ] {
+            let found = protected(hosts, unanswered, level);
+            assert_eq!(m_key_suspicion(&found, keys), suspected, "{hosts} {unanswered} {level}");
+        }
+        // All neighbors of one switch, among many adapters elsewhere.
+        let mut leaf = protected(24, 5, 2);
+        leaf.unanswered.iter_mut().for_each(|(node, _)| *node = Guid(2));
+        assert_eq!(m_key_suspicion(&leaf, &none), Some(MKeySuspicion::ProtectBits(2)));
+    }
+
+    #[test]
+    fn local_port_timeout_suggests_m_key() {
+        let none = MKeys::default();
+        for (failure, suspected) in [
+            (RequestError::TimedOut, Some(MKeySuspicion::LocalPort)),
+            (RequestError::Busy, None),
+            (RequestError::Status(0x0c), None),
+            (RequestError::Unsent, None),
+        ] {
+            let mut found = found(vec![], vec![]);
+            found.local_error = Some(failure);
+            assert_eq!(m_key_suspicion(&found, &none), suspected, "{failure}");
+        }
+    }
+
+    #[test]
+    fn responsive_neighbor_is_forgotten() {
+        let mut unanswered = UnresponsiveNeighbors::default();
+        let end = (Guid(1), 1);
+        unanswered.update(&found(vec![end], vec![]), at(0));
+        unanswered.update(&found(vec![], vec![]), at(15));
+        assert_eq!(unanswered.count(), 0);
+        assert_eq!(unanswered.update(&found(vec![end], vec![]), at(30)), [end], "it is new again");
+    }
+}

@@ -1,0 +1,174 @@
+//! Query plans, and the loop that runs them over a transport.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use ib_mad::{Mad, Moment};
+
+use super::client::MadClient;
+use super::{
+    MadTransport, OutgoingMad, QueuePair, Request, RequestError, SendError, TransportError,
+};
+
+/// A state machine that generates requests, the next ones from the responses to earlier ones.
+pub trait QueryPlan {
+    /// The next request for this queue pair, with a tag that its outcome returns; `None` if there is none now.
+    /// Further responses may raise more requests.
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)>;
+
+    /// Handles the outcome of a request, at the moment at which it was known.
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment);
+}
+
+/// Why a query plan was not completed.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The process shuts down.
+    #[error("stopped")]
+    Stopped,
+    /// The transport failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}
+
+/// Interval at which a waiting thread checks the stop flag.
+const STOP_CHECK: Duration = Duration::from_millis(100);
+
+/// How long a stopped run waits for open requests: with the default time-out, for all of them.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Interval of deadline checks while responses arrive without a pause. Received MADs are processed first: a
+/// response in the queue is not late.
+const DEADLINE_CHECK: Duration = Duration::from_millis(20);
+
+/// Runs a query plan until it has no more requests and none is open.
+///
+/// When `stop` is set no more requests are sent, and open ones are waited for, so that the device is left
+/// clean, but at most for a second.
+pub fn run(
+    plan: &mut impl QueryPlan,
+    client: &mut MadClient,
+    transport: &mut impl MadTransport,
+    stop: &AtomicBool,
+) -> Result<(), RunError> {
+    client.begin_run();
+    let mut stop_by = None;
+    let mut checked_at = transport.now();
+    loop {
+        let stopping = stop.load(Ordering::Relaxed);
+        let now = transport.now();
+        if stopping {
+            client.cancel_queued();
+            if now > *stop_by.get_or_insert(now + SHUTDOWN_TIMEOUT) {
+                client.reset();
+                return Err(RunError::Stopped);
+            }
+        }
+        // The time is read for each MAD: a burst of 128 takes longer than a round trip.
+        while let Some(outgoing) = poll_transmit(plan, client, transport.now(), stopping) {
+            if !send(&outgoing, client, transport)? {
+                break;
+            }
+        }
+        while let Some((tag, outcome)) = client.poll_finished() {
+            plan.handle_outcome(tag, outcome.as_ref().map_err(|error| *error), transport.now());
+        }
+        if client.is_idle() {
+            if stopping {
+                return Err(RunError::Stopped);
+            }
+            // The last outcomes may have raised new requests.
+            if !submit_next(plan, client) {
+                return Ok(());
+            }
+            continue;
+        }
+        let until = client.poll_timeout(now).min(now + STOP_CHECK);
+        client.heartbeat().tick();
+        let received = transport.receive(until).inspect_err(|_| client.reset())?;
+        let now = transport.now();
+        let is_quiet = received.is_none();
+        if let Some(received) = received {
+            client.handle_response(received, now);
+        }
+        if is_quiet || now.since(checked_at) >= DEADLINE_CHECK {
+            client.handle_timeout(now);
+            checked_at = now;
+        }
+    }
+}
+
+/// Submits one more request, if the plan has one and its queue pair has room.
+fn submit_next(plan: &mut impl QueryPlan, client: &mut MadClient) -> bool {
+    let next = [QueuePair::Qp0, QueuePair::Qp1]
+        .into_iter()
+        .find_map(|qp| if client.has_room(qp) { plan.next_request(qp) } else { None });
+    if let Some((request, tag)) = next {
+        client.submit(request, tag);
+    }
+    next.is_some()
+}
+
+/// The next MAD to send: of queued requests, else of the next request of the plan.
+fn poll_transmit(
+    plan: &mut impl QueryPlan,
+    client: &mut MadClient,
+    now: Moment,
+    stopping: bool,
+) -> Option<OutgoingMad> {
+    loop {
+        let outgoing = client.poll_transmit(now);
+        if outgoing.is_some() || stopping || !submit_next(plan, client) {
+            return outgoing;
+        }
+    }
+}
+
+/// Sends one MAD; false if the transport has no room for any MAD now.
+fn send(
+    outgoing: &OutgoingMad,
+    client: &mut MadClient,
+    transport: &mut impl MadTransport,
+) -> Result<bool, TransportError> {
+    let transaction_id = outgoing.mad.transaction_id();
+    match transport.send(outgoing) {
+        Ok(()) => {
+            client.handle_sent();
+            Ok(true)
+        }
+        Err(SendError::Full) => Ok(client.handle_full(transaction_id, transport.now())),
+        Err(SendError::Refused(error)) => {
+            tracing::debug!(lid = %outgoing.lid, class = outgoing.class.label(), %error, "MAD refused");
+            client.handle_refused(transaction_id);
+            Ok(true)
+        }
+        Err(SendError::Transport(error)) => {
+            client.reset();
+            Err(error)
+        }
+    }
+}
+
+/// Waits until a moment and receives late responses meanwhile, so that they do not pile up.
+pub fn drain_until(
+    until: Moment,
+    client: &mut MadClient,
+    transport: &mut impl MadTransport,
+    stop: &AtomicBool,
+) -> Result<(), RunError> {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(RunError::Stopped);
+        }
+        let now = transport.now();
+        if now >= until {
+            return Ok(());
+        }
+        client.heartbeat().tick();
+        if let Some(received) = transport.receive(until.min(now + STOP_CHECK))? {
+            client.handle_response(received, transport.now());
+        }
+    }
+}
