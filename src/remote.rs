@@ -12,7 +12,6 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 
 /// Credentials for a server.
 #[derive(Args, Clone, Debug, Default)]
-#[expect(clippy::struct_field_names, reason = "named as the flags")]
 pub struct Access {
     /// Headers of each request.
     #[arg(skip)]
