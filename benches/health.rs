@@ -269,7 +269,7 @@ fn main() {
     let slowest = all.iter().map(|cost| median(cost.times.clone())).fold(0.0, f64::max);
     let kept = all.iter().map(|cost| cost.kept).max().unwrap();
     let above = kept - fabric.ports.len() * size_of::<PortTotals>();
-    let told = all.iter().map(|cost| cost.descriptions).max().unwrap();
+    let told = all.iter().map(|cost| cost.told).max().unwrap();
     println!("\n  60,000 ports: {:.1} ms a sweep, wanted: at most 60", slowest * 1e3);
     println!("  kept a port, above its totals: {:.0} bytes, wanted: at most 400", a_port(above));
     println!("  by the types' own account: {:.0} bytes", a_port(all[0].state_bytes));

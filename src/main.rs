@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         Verb::Check(args) => check::run(&args),
         Verb::Demo(args) => demo::run(args),
         Verb::Doctor(args) => match doctor::run(args) {
-            // It has told all that there is to tell.
+            // Its report is complete; there is no further message.
             Ok(Some(exit)) => return ExitCode::from(exit as u8),
             other => other.map(|_| ()),
         },
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(fatal) => {
             for line in fatal.message.lines() {
-                // For whoever started the program, if somebody reads it: the exit code says it, too.
+                // A closed pipe is no error: the exit code has the result.
                 let _ = writeln!(std::io::stderr(), "fabric-exporter: {line}");
             }
             ExitCode::from(fatal.exit as u8)

@@ -6,19 +6,25 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use clap::Args;
 use rustls::crypto::ring;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
-/// The TLS files and the password for an address.
-#[derive(Clone, Debug, Default)]
+/// Credentials for a server.
+#[derive(Args, Clone, Debug, Default)]
 pub struct Access {
-    /// A file with the CAs that are trusted, instead of the system's.
+    /// PEM file with the CAs that are trusted where an https:// address is asked [default: the
+    /// system's]
+    #[arg(long = "source.ca-file", value_name = "FILE", global = true)]
     pub ca_file: Option<PathBuf>,
-    /// A file with the client certificate.
+    /// PEM file with the certificate that is shown to who is asked
+    #[arg(long = "source.cert-file", value_name = "FILE", global = true)]
     pub cert_file: Option<PathBuf>,
-    /// A file with its key.
+    /// PEM file with the key of that certificate
+    #[arg(long = "source.key-file", value_name = "FILE", global = true)]
     pub key_file: Option<PathBuf>,
-    /// A file with the password of the user in the address.
+    /// File with the password of the user that stands in the address, as in https://USER@HOST:10315
+    #[arg(long = "source.password-file", value_name = "FILE", global = true)]
     pub password_file: Option<PathBuf>,
 }
 
@@ -32,8 +38,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Parses an address such as `http://user@host:10315/prefix`, and reads the files. A response may take
-    /// `limit`, and a connection `connect`.
+    /// Parses an address such as `http://user@host:10315/prefix`, and reads the files of the
+    /// credentials. A connection takes `connect` at most, and a request `limit`.
     pub fn new(
         url: &str,
         access: &Access,
@@ -60,7 +66,7 @@ impl Remote {
             .http_status_as_error(false)
             .timeout_connect(Some(connect))
             .timeout_global(Some(limit))
-            // Exporters are within the site; proxies lead outside.
+            // Servers are on the site's network, not behind a proxy.
             .proxy(None)
             .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")));
         if scheme == "https" {
@@ -69,7 +75,7 @@ impl Remote {
         Ok(Remote { base, login, agent: config.build().into() })
     }
 
-    /// Its address, without what is secret.
+    /// Its address, without the password.
     pub fn name(&self) -> &str {
         &self.base
     }
@@ -94,15 +100,15 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
                     .into(),
             );
         }
-        (Some(user), None) => decoded(user),
+        (Some(user), None) => decode(user),
         (Some(user), Some(_)) if user.contains(':') => {
             return Err("--source.password-file: the address has a password, too".into());
         }
         (Some(user), Some(file)) => {
-            let user = decoded(user);
+            let user = decode(user);
             let password =
                 String::from_utf8_lossy(&read(file, "--source.password-file")?).into_owned();
-            // An editor ends the line.
+            // Editors end the last line.
             format!("{user}:{}", password.trim_end_matches(['\r', '\n']))
         }
     };
@@ -110,17 +116,9 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
     Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(user))))
 }
 
-/// Percent-decodes a part of an address.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let digits = behind.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let byte = digits.filter(|_| *first == b'%').and_then(|it| u8::from_str_radix(it, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = behind.get(2..).filter(|_| byte.is_some()).unwrap_or(behind);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Decodes `%20` and the like.
+fn decode(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 fn read(file: &Path, flag: &str) -> Result<Vec<u8>, String> {
@@ -130,7 +128,7 @@ fn read(file: &Path, flag: &str) -> Result<Vec<u8>, String> {
 fn tls(access: &Access) -> Result<TlsConfig, String> {
     let mut config = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
-        // The program has one provider; without this line rustls wants one for the whole process.
+        // The program has no process-wide provider.
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
     if let Some(file) = &access.ca_file {
         config =

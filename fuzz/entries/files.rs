@@ -89,7 +89,7 @@ pub fn scenario(bytes: &[u8]) {
         Ok(scenario) => scenario,
         Err(error) => return one_line(&error),
     };
-    if let Err(error) = scenario.shape(&overrides) {
+    if let Err(error) = scenario.source(&overrides) {
         one_line(&error);
     }
     match scenario.resolve_on(story().net, &overrides) {

@@ -1,5 +1,5 @@
-//! What `serve` and `demo` have in common: watchers, each on a thread of its own, a renderer and a
-//! server, until the program is told to end.
+//! The common part of `serve` and `demo`: monitors, each on a thread of its own, a renderer and a
+//! server, until the program is asked to end.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 
 use crate::config::options::{LogFormat, LogLevel};
@@ -31,33 +31,33 @@ use ib_mad::port_event::PortEvent;
 use ib_umad::capture::Capture;
 use ib_umad::client::Heartbeat;
 
-use super::ending::Ending;
-use super::{Exit, Fatal, confined};
+use super::shutdown::{ExitGuard, ShutdownSignals};
+use super::{Exit, Fatal, sandbox_needs};
 
-/// How long the end waits for watches that are to end: they need a second at the most, but for a
-/// device that hangs, or a simulated fabric of thousands of hosts in which much happens at once.
-const MOST_FAREWELL: Duration = Duration::from_secs(5);
+/// How long the end waits for monitors. They need a second at most, except with a device that
+/// hangs, or a simulated fabric of thousands of hosts in which much happens at once.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the end waits for answers that are on their way. Most have a millisecond to go.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// How long the end waits for responses that are being sent. Most need a millisecond.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How much those who serve stand back for those who sweep; see [`stand_back`].
+/// The nice value of threads that serve or render; see [`lower_priority`].
 const NICE: i32 = 15;
 
-/// How often the line that the service manager shows is made anew, if anything is.
+/// The interval at which the status line of the service manager is updated, if it has changed.
 const STATUS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A monitor that is ready to run.
-pub struct Watcher {
+/// A thread of the daemon that is ready to run.
+pub struct Worker {
     /// The name of its thread.
     pub thread: String,
-    /// Runs it until it is to stop.
-    pub watch: Box<dyn FnOnce() + Send>,
-    /// Wakes it up to see that it is to stop, if it may sleep for longer than a second.
+    /// Runs it until it has to stop.
+    pub run: Box<dyn FnOnce() + Send>,
+    /// Wakes it up to stop, if it may sleep for longer than a second.
     pub wake: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// Where monitors publish, and how they are told to end.
+/// The state that monitors publish, and the flag that ends them.
 pub struct Daemon<'a> {
     settings: &'a Settings,
     board: Arc<watch::Sender<SharedState>>,
@@ -66,11 +66,11 @@ pub struct Daemon<'a> {
     /// Those of the fabrics' monitors.
     pulses: Vec<Heartbeat>,
     recorder: Option<Recorder>,
-    goes: Option<&'a Path>,
+    temporary: Option<&'a Path>,
 }
 
 impl<'a> Daemon<'a> {
-    /// One that has not begun yet: its log has. An error if the history cannot be a file where it is to be.
+    /// Starts the log. An error if the path of the history is not a file.
     pub fn new(settings: &'a Settings) -> Result<Self, Fatal> {
         if let Some(history) = &settings.history
             && let Err(error @ HistoryError::NotAFile { .. }) = ensure_place(&history.file)
@@ -86,7 +86,7 @@ impl<'a> Daemon<'a> {
         let fabrics = settings.fabrics.iter().map(blank).collect();
         let recording = settings.history.as_ref().map(|_| Arc::<RecorderMetrics>::default());
         let recorder = settings.history.clone().zip(recording.clone());
-        // Before the monitors: what it has recorded is what their totals go on from.
+        // Before the monitors: their totals continue from what it has recorded.
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
         let (board, seen) = watch::channel(SharedState { fabrics, host, recording });
         let stop = Arc::new(AtomicBool::new(false));
@@ -97,26 +97,26 @@ impl<'a> Daemon<'a> {
             stop,
             pulses: Vec::new(),
             recorder,
-            goes: None,
+            temporary: None,
         })
     }
 
-    /// Somebody removes this folder when the program has run: it may do so.
+    /// A folder that is removed at the end of the program; the sandbox has to permit that.
     #[must_use]
-    pub fn with_folder(self, goes: Option<&'a Path>) -> Self {
-        Daemon { goes, ..self }
+    pub fn with_temporary_folder(self, temporary: Option<&'a Path>) -> Self {
+        Daemon { temporary, ..self }
     }
 
-    /// What it runs with.
+    /// The settings.
     pub fn settings(&self) -> &'a Settings {
         self.settings
     }
 
-    /// The monitor of a fabric, by its place in the settings.
-    pub fn monitor(&mut self, slot: usize) -> Result<Monitor, Fatal> {
+    /// The monitor of a fabric, by its index in the settings.
+    pub fn monitor(&mut self, fabric_index: usize) -> Result<Monitor, Fatal> {
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
-        let fabric = &self.settings.fabrics[slot];
-        let mut monitor = capturing_monitor(fabric, board, slot, stop)?;
+        let fabric = &self.settings.fabrics[fabric_index];
+        let mut monitor = capturing_monitor(fabric, board, fabric_index, stop)?;
         if let Some(recorder) = &mut self.recorder {
             monitor.restore(recorder.totals(&fabric.name));
         }
@@ -124,24 +124,25 @@ impl<'a> Daemon<'a> {
         Ok(monitor)
     }
 
-    /// The recorder's thread, if anything is recorded: it ends when the last monitor has.
-    fn recorder(&mut self) -> Result<Option<Watcher>, Fatal> {
+    /// The recorder's thread, if a history is recorded. It ends after the last monitor.
+    fn recorder(&mut self) -> Result<Option<Worker>, Fatal> {
         let Some(recorder) = self.recorder.take() else { return Ok(None) };
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| {
             Fatal::new(Exit::Failed, format!("cannot start the recorder's runtime: {error}"))
         })?;
         let seen = self.seen.clone();
-        let watch = Box::new(move || recorder.run(seen, &runtime));
-        Ok(Some(Watcher { thread: "history".into(), watch, wake: None }))
+        let run = Box::new(move || recorder.run(seen, &runtime));
+        Ok(Some(Worker { thread: "history".into(), run, wake: None }))
     }
 
-    /// The monitor of the host's own devices, which sends the events of their links to the monitors of fabrics.
+    /// The monitor of the host's own devices. It also sends the events of their links to the
+    /// monitors of fabrics.
     pub fn host(
         &mut self,
         host: &HostSettings,
         clock: Clock,
         fabrics: Vec<SyncSender<PortEvent>>,
-    ) -> Watcher {
+    ) -> Worker {
         let mut monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
         for fabric in fabrics {
             monitor.add_fabric(fabric);
@@ -150,39 +151,43 @@ impl<'a> Daemon<'a> {
             monitor.restore(recorder.totals(HOST_FABRIC));
         }
         let events = monitor.event_sender();
-        Watcher {
+        Worker {
             thread: "host".into(),
-            watch: Box::new(move || monitor.run()),
-            // If it has ended already, nobody has to be woken.
+            run: Box::new(move || monitor.run()),
+            // If it has ended already, this does nothing.
             wake: Some(Box::new(move || events.end())),
         }
     }
 
-    /// Runs until it is told to end, or until something makes it pointless to go on; tells where it
-    /// listens, as `http://127.0.0.1:10315`, once it does.
+    /// Runs until a signal, or until a thread ends unexpectedly. `announce` gets the addresses,
+    /// such as `http://127.0.0.1:10315`, once the server listens.
     pub fn run(
         mut self,
-        mut watchers: Vec<Watcher>,
-        ending: Ending,
+        mut workers: Vec<Worker>,
+        signals: ShutdownSignals,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
         let file = self.settings.web_config.as_deref();
         let security = Security::load(file).map_err(|error| Fatal::new(Exit::Usage, error))?;
         let listeners =
             listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
-        // All is open, and no thread runs yet: they inherit it.
+        // All files are open, and no thread runs yet: threads inherit the sandbox.
         if self.settings.confine {
-            sandbox::enter(&confined::needs(self.settings, security.1.as_ref(), self.goes));
+            sandbox::enter(&sandbox_needs::needs(
+                self.settings,
+                security.1.as_ref(),
+                self.temporary,
+            ));
         }
-        watchers.extend(self.recorder()?);
-        // Each keeps what it once needed to compress an answer, some 800 KiB; a host's own devices
-        // have little to tell, and a second one is for those who wait behind a fabric's.
+        workers.extend(self.recorder()?);
+        // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are
+        // small; a second thread is for requests that wait behind those of a fabric.
         let sweeps = !self.settings.fabrics.is_empty();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(if sweeps { 2 } else { 1 })
             .on_thread_start(move || {
                 if sweeps {
-                    stand_back();
+                    lower_priority();
                 }
             })
             .enable_all()
@@ -190,8 +195,8 @@ impl<'a> Daemon<'a> {
             .map_err(|error| {
                 Fatal::new(Exit::Failed, format!("cannot start the runtime: {error}"))
             })?;
-        let result = runtime.block_on(self.serve(listeners, watchers, security, ending, announce));
-        // Nothing is served any more, so nobody waits for what is still being rendered.
+        let result = runtime.block_on(self.serve(listeners, workers, security, signals, announce));
+        // Nothing is served any more: a rendering in progress is not needed.
         runtime.shutdown_background();
         result
     }
@@ -199,18 +204,18 @@ impl<'a> Daemon<'a> {
     async fn serve(
         self,
         listeners: Vec<TcpListener>,
-        watchers: Vec<Watcher>,
+        workers: Vec<Worker>,
         (security, sources): (Security, Option<Sources>),
-        mut ending: Ending,
+        mut signals: ShutdownSignals,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, mut seen, stop, pulses, board, recorder: _, goes: _ } = self;
-        // The monitors alone hold it from now on: with the last of them it closes.
+        let Daemon { settings, mut seen, stop, pulses, board, recorder: _, temporary: _ } = self;
+        // Only the monitors hold it from now on: it closes with the last of them.
         drop(board);
         let failed = |error: std::io::Error| Fatal::new(Exit::Failed, format!("listener: {error}"));
         let (latest_sender, latest) =
             watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
-        // With or without a file to read anew: by itself the signal would end the program.
+        // Also without a file to reload: unhandled, the signal would end the program.
         let hangup = signal(SignalKind::hangup())
             .map_err(|error| Fatal::new(Exit::Failed, format!("SIGHUP: {error}")))?;
         let security = Arc::new(security);
@@ -230,41 +235,41 @@ impl<'a> Daemon<'a> {
         let (ended_sender, mut ended) = unbounded_channel();
         let mut threads = Vec::new();
         let mut wakes = Vec::new();
-        for mut watcher in watchers {
-            wakes.extend(watcher.wake.take());
-            threads.push(spawn(watcher, Farewell(ended_sender.clone()))?);
+        for mut worker in workers {
+            wakes.extend(worker.wake.take());
+            threads.push(spawn(worker, ExitGuard(ended_sender.clone()))?);
         }
         systemd::ready();
-        tokio::spawn(tell_manager(seen.clone(), Watchdog::new(pulses)));
-        let farewell = Farewell(ended_sender);
+        tokio::spawn(notify_service_manager(seen.clone(), Watchdog::new(pulses)));
+        let guard = ExitGuard(ended_sender);
         let render = tokio::spawn(async move {
-            let _farewell = farewell;
+            let _guard = guard;
             render(seen, latest_sender).await;
         });
-        let told = tokio::select! {
-            signal = ending.told() => Some(signal),
-            // What is served would not change any more, and nobody would see that.
+        let signal = tokio::select! {
+            signal = signals.recv() => Some(signal),
+            // What is served would not be updated any more, without a sign of it.
             _ = ended.recv() => None,
         };
-        tracing::info!(signal = told, "ending");
+        tracing::info!(signal, "ending");
         systemd::stopping();
         stop.store(true, Ordering::Relaxed);
         for wake in wakes {
             wake();
         }
-        server.shutdown(LAST_ANSWERS).await;
+        server.shutdown(DRAIN_TIMEOUT).await;
         render.abort();
-        // What is in flight is waited for, but not long.
+        // Requests in flight are waited for, but not long.
         let joined = tokio::task::spawn_blocking(move || {
             threads.into_iter().all(|thread| thread.join().is_ok())
         });
-        let well = if let Ok(joined) = tokio::time::timeout(MOST_FAREWELL, joined).await {
+        let is_clean = if let Ok(joined) = tokio::time::timeout(SHUTDOWN_TIMEOUT, joined).await {
             joined.unwrap_or(false)
         } else {
-            tracing::warn!(limit = ?MOST_FAREWELL, "a watch does not end: left as it is");
+            tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "a watch does not end: left as it is");
             true
         };
-        if told.is_none() || !well {
+        if signal.is_none() || !is_clean {
             let problem =
                 "a thread that watches or renders ended by itself; its panic stands above";
             return Err(Fatal::new(Exit::Failed, problem));
@@ -273,7 +278,7 @@ impl<'a> Daemon<'a> {
     }
 }
 
-/// Binds, or takes what systemd has bound.
+/// Binds sockets, or takes those of systemd.
 fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenError> {
     if settings.systemd_socket {
         listen::systemd_sockets()
@@ -283,27 +288,30 @@ fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenErro
     }
 }
 
-/// Tells the service manager how things are, and that they go on: for as long as it wants to know.
-async fn tell_manager(mut seen: watch::Receiver<SharedState>, mut watchdog: Option<Watchdog>) {
+/// Sends the service manager the status and the watchdog's pings, if it wants them.
+async fn notify_service_manager(
+    mut seen: watch::Receiver<SharedState>,
+    mut watchdog: Option<Watchdog>,
+) {
     if !systemd::is_enabled() {
         return;
     }
-    let mut signs = watchdog.as_ref().map(|watchdog| {
+    let mut pings = watchdog.as_ref().map(|watchdog| {
         let interval = watchdog.interval();
-        // Until then everything has had the time to begin.
+        // By then everything has had the time to start.
         tokio::time::interval_at(tokio::time::Instant::now() + interval, interval)
     });
     let mut lines = tokio::time::interval(STATUS_INTERVAL);
     lines.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        let sign = async {
-            match &mut signs {
-                Some(signs) => signs.tick().await,
+        let ping = async {
+            match &mut pings {
+                Some(pings) => pings.tick().await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            _ = sign => if let Some(watchdog) = &mut watchdog { watchdog.check() },
+            _ = ping => if let Some(watchdog) = &mut watchdog { watchdog.check() },
             _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
                 let board = seen.borrow_and_update().clone();
                 systemd::status(&board);
@@ -312,11 +320,11 @@ async fn tell_manager(mut seen: watch::Receiver<SharedState>, mut watchdog: Opti
     }
 }
 
-/// The monitor of a fabric, with the capture that its settings want.
+/// The monitor of a fabric, with the capture of its settings.
 pub(super) fn capturing_monitor(
     fabric: &FabricSettings,
     board: Arc<watch::Sender<SharedState>>,
-    slot: usize,
+    fabric_index: usize,
     stop: Arc<AtomicBool>,
 ) -> Result<Monitor, Fatal> {
     let capture = match &fabric.capture {
@@ -326,27 +334,17 @@ pub(super) fn capturing_monitor(
             Fatal::new(Exit::Usage, format!("--fabric.capture {path}: {error}"))
         })?),
     };
-    Monitor::new(fabric.clone(), capture, board, slot, stop)
+    Monitor::new(fabric.clone(), capture, board, fabric_index, stop)
         .map_err(|error| Fatal::new(Exit::Usage, error))
 }
 
-/// Says that something ended which should not, whatever way it ended.
-struct Farewell(UnboundedSender<()>);
-
-impl Drop for Farewell {
-    fn drop(&mut self) {
-        // Nobody listens any more while the program itself ends.
-        let _ = self.0.send(());
-    }
-}
-
-/// Runs a watcher on a thread of its own, which says farewell when it ends.
-fn spawn(watcher: Watcher, farewell: Farewell) -> Result<JoinHandle<()>, Fatal> {
+/// Runs a worker on a thread of its own; the guard reports its end.
+fn spawn(worker: Worker, guard: ExitGuard) -> Result<JoinHandle<()>, Fatal> {
     std::thread::Builder::new()
-        .name(watcher.thread)
+        .name(worker.thread)
         .spawn(move || {
-            let _farewell = farewell;
-            (watcher.watch)();
+            let _guard = guard;
+            (worker.run)();
         })
         .map_err(|error| Fatal::new(Exit::Failed, format!("cannot start a thread: {error}")))
 }
@@ -356,18 +354,18 @@ fn site(settings: &Settings, latest: &Latest, process: &Process) -> WebApp {
     WebApp::new(latest.clone(), process.clone(), &settings.telemetry_path).with_history(history)
 }
 
-/// Lets this thread, which serves or renders, stand back for those that sweep: sweeps are to be on time,
-/// however many ask. A nice value of 15 is 36 of the usual weight of 1,024 (the kernel's
-/// sched_prio_to_weight): two such threads take 7 % of a processor that a sweep wants, too. 10 would be 18 %,
-/// and with 19 (1.5 % each) a scrape on a host that others keep busy would be late. Where nothing is swept nobody stands back:
-/// a host that computes is busy for days, and is scraped all the same.
-fn stand_back() {
-    // Of this thread alone, as Linux has it; where that is not allowed all are alike.
+/// Lowers the priority of this thread, which serves or renders, below that of sweeps: sweeps have
+/// to be on time, whatever the number of requests. A nice value of 15 is 36 of the usual weight of
+/// 1,024 (the kernel's sched_prio_to_weight): two such threads take 7 % of a processor that a sweep
+/// needs, too. 10 would be 18 %, and with 19 (1.5 % each) a scrape on a busy host would be late.
+/// Without sweeps the priority stays: a compute host is busy for days, and has to be scraped, too.
+fn lower_priority() {
+    // Linux changes this thread only; where that is not allowed all threads are equal.
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
-/// Renders each board that is published, off the server's threads. A board that is replaced while
-/// another is rendered is not missed: the newest is always next.
+/// Renders each published state, off the server's threads. The newest state is always next; one
+/// that is replaced while another is rendered is skipped.
 async fn render(mut seen: watch::Receiver<SharedState>, latest: watch::Sender<Arc<Exposition>>) {
     while seen.changed().await.is_ok() {
         let board = seen.borrow_and_update().clone();
@@ -379,9 +377,9 @@ async fn render(mut seen: watch::Receiver<SharedState>, latest: watch::Sender<Ar
     }
 }
 
-/// Takes as many descriptors as the system lets us have. A device of this host takes eight with its
-/// interface and its events, and a host may have hundreds of virtual functions; the usual 1,024 are
-/// that low for the sake of programs that use select().
+/// Raises the soft limit of descriptors to the hard limit. A device of this host takes eight with
+/// its interface and its events, and a host may have hundreds of virtual functions. The usual 1,024
+/// are for programs that use select().
 fn raise_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -1,4 +1,4 @@
-//! `demo`: watches a fabric that is not there, whose story unfolds while one looks.
+//! `demo`: monitors a simulated fabric and serves its metrics.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -19,11 +19,11 @@ use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use site_config::units::ByteSize;
 
-use super::daemon::{Daemon, Watcher};
-use super::ending::Ending;
+use super::daemon::{Daemon, Worker};
+use super::shutdown::ShutdownSignals;
 use super::{Exit, Fatal};
 
-/// The arguments of `demo`: those of `serve` have other defaults here, and no device is asked.
+/// The arguments of `demo`. Those of `serve` have other defaults here, and no device is used.
 #[derive(Args, Debug)]
 #[command(
     mut_arg("listen_address", |arg| arg.help(
@@ -52,8 +52,8 @@ pub struct DemoArgs {
     /// Let the story unfold so many times as fast; rates stay as they are
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     speedup: f64,
-    /// Let the simulated clock run so many times as fast as ours: the story, the counters, the sweeps
-    /// and what is made of them; times in metrics run ahead with it
+    /// Let the simulated clock run so many times as fast as ours: the story, the counters, the
+    /// sweeps and what is made of them; times in metrics run ahead with it
     #[arg(long, value_name = "X", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     clock: u32,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     }
     let scenario = match (&args.scenario, &args.topology) {
         (Some(path), _) => Scenario::read(path),
-        // The built-in story names nodes of its own fabric, which another one need not have.
+        // The built-in scenario names nodes that another fabric may not have.
         (None, Some(path)) => Scenario::parse(
             &path.display().to_string(),
             "about: Traffic flows, and nothing goes wrong",
@@ -90,7 +90,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
     let scenario = scenario.map_err(|error| wrong(&error))?;
     let built_in = args.scenario.is_none() && overrides.fabric.is_none();
-    let story = scenario.resolve(&overrides).map_err(|error| {
+    let resolved = scenario.resolve(&overrides).map_err(|error| {
         let fewest = built_in.then(|| fewest_hosts(&scenario)).flatten();
         match fewest.filter(|fewest| overrides.hosts.is_some_and(|hosts| hosts < *fewest)) {
             Some(fewest) => {
@@ -99,10 +99,10 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
             None => wrong(&error),
         }
     })?;
-    // Whoever ends it before it serves leaves no folder behind, either.
-    let ending = Ending::caught()?;
+    // Before the temporary folder is made: an early signal must not leave it behind.
+    let signals = ShutdownSignals::install()?;
     let (history, folder) =
-        if args.no_history { (args.history, None) } else { recorded(args.history) };
+        if args.no_history { (args.history, None) } else { with_history(args.history) };
     let options = Options {
         web: args.web.over(WebOptions {
             listen_address: Some(vec!["127.0.0.1:10315".into()]),
@@ -114,41 +114,42 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         fabric: args
             .fabric
             .over(FabricOptions { interval: "5s".parse().ok(), ..FabricOptions::default() }),
-        // Nothing here is this host's.
+        // Without this host's own devices.
         collector: CollectorOptions { host: Some(false), ..CollectorOptions::default() },
         ..Options::default()
     };
     let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
-    split_planes(&mut settings, story.local_ports.len())?;
+    split_planes(&mut settings, resolved.local_ports.len())?;
     let about = scenario.about().to_owned();
-    let daemon = Daemon::new(&settings)?.with_folder(folder.as_ref().map(TempDir::path));
-    watch(daemon, story, &about, args.clock, ending)
+    let daemon = Daemon::new(&settings)?.with_temporary_folder(folder.as_ref().map(TempDir::path));
+    run_daemon(daemon, resolved, &about, args.clock, signals)
 }
 
-/// The history of a demo: pages tell the more with one. If nobody wants to keep it, it lies in a folder
-/// that goes with the value beside it; on a disk on which there can be none, there is none.
-fn recorded(history: HistoryOptions) -> (HistoryOptions, Option<TempDir>) {
+/// The history of a demo: pages show more with one. Without a file of the user's it is in a
+/// temporary folder, which is removed when the second value is dropped. If there can be no such
+/// folder, there is no history.
+fn with_history(history: HistoryOptions) -> (HistoryOptions, Option<TempDir>) {
     if history.file.is_some() {
         return (history, None);
     }
     let folder = tempfile::Builder::new().prefix("fabric-exporter-demo-").tempdir().ok();
     let file = folder.as_ref().map(|folder| folder.path().join("history.db"));
-    // Folders for what is temporary may be in memory.
+    // A temporary folder may be in memory.
     let usual =
         HistoryOptions { file, size: Some(ByteSize(64 << 20)), ..HistoryOptions::default() };
     (history.over(usual), folder)
 }
 
-/// How many hosts a story needs on its own fabric: as many as make all that it names be there.
+/// The least number of hosts with which all names of a scenario exist.
 fn fewest_hosts(scenario: &Scenario) -> Option<u32> {
-    let plays = |hosts: &u32| {
+    let is_resolved = |hosts: &u32| {
         let overrides = Overrides { hosts: Some(*hosts), ..Overrides::default() };
         scenario.resolve(&overrides).is_ok()
     };
-    (1..=100).find(plays)
+    (1..=100).find(is_resolved)
 }
 
-/// One fabric for each plane, named after it.
+/// Makes one fabric for each plane, with its number in the name.
 fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     let Some(one) = settings.fabrics.first().cloned().filter(|_| planes > 1) else { return Ok(()) };
     if one.capture.is_some() {
@@ -165,46 +166,47 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     Ok(())
 }
 
-fn watch(
+fn run_daemon(
     mut daemon: Daemon<'_>,
-    mut story: ResolvedScenario,
+    mut scenario: ResolvedScenario,
     about: &str,
-    pace: u32,
-    ending: Ending,
+    speed: u32,
+    signals: ShutdownSignals,
 ) -> Result<(), Fatal> {
-    let (seats, settings) = (story.local_ports.clone(), daemon.settings());
-    // The world takes the story, and its flows are too many to have them twice.
-    let (begin, told) = (beginning(&story, about), std::mem::take(&mut story.descriptions));
-    // The world's clock begins here: the story is at its beginning when the first answer is given.
-    let time = SimClock::Real(Clock::accelerated(pace));
-    let world = share(Simulation::new(story));
-    let watchers = seats
+    let (local_ports, settings) = (scenario.local_ports.clone(), daemon.settings());
+    // The simulation takes the scenario; its flows are too many for a copy.
+    let begin = beginning(&scenario, about);
+    let descriptions = std::mem::take(&mut scenario.descriptions);
+    // The scenario starts with this clock.
+    let clock = SimClock::Real(Clock::accelerated(speed));
+    let simulation = share(Simulation::new(scenario));
+    let workers = local_ports
         .iter()
         .enumerate()
-        .map(|(slot, &seat)| {
-            let (monitor, world) = (daemon.monitor(slot)?, world.clone());
-            let open = move || SimTransport::new(world.clone(), seat, time);
-            Ok(Watcher {
-                thread: format!("sim-{slot}"),
-                watch: Box::new(move || monitor.run(open(), || Ok::<_, Infallible>(open()))),
+        .map(|(fabric_index, &port)| {
+            let (monitor, simulation) = (daemon.monitor(fabric_index)?, simulation.clone());
+            let open = move || SimTransport::new(simulation.clone(), port, clock);
+            Ok(Worker {
+                thread: format!("sim-{fabric_index}"),
+                run: Box::new(move || monitor.run(open(), || Ok::<_, Infallible>(open()))),
                 wake: None,
             })
         })
         .collect::<Result<_, Fatal>>()?;
-    daemon.run(watchers, ending, |addresses| {
+    daemon.run(workers, signals, |addresses| {
         use std::io::Write;
-        // Somebody who does not listen, as behind a closed pipe, may still look.
+        // With a closed pipe the demo still runs.
         let mut out = std::io::stdout().lock();
-        let text = introduction(&begin, &told, pace, addresses, &settings.telemetry_path);
+        let text = introduction(&begin, &descriptions, speed, addresses, &settings.telemetry_path);
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     })
 }
 
-/// What is watched.
-fn beginning(story: &ResolvedScenario, about: &str) -> String {
+/// The first lines: what is monitored.
+fn beginning(scenario: &ResolvedScenario, about: &str) -> String {
     let is_switch = |kind| kind == NodeKind::Switch;
-    let switches = story.net.nodes.iter().filter(|node| is_switch(node.kind)).count();
-    let adapters = story.net.nodes.len() - switches;
+    let switches = scenario.net.nodes.iter().filter(|node| is_switch(node.kind)).count();
+    let adapters = scenario.net.nodes.len() - switches;
     let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
     format!(
         "\n{about}A simulated fabric of {adapters} adapters and {switches} switches is being \
@@ -212,11 +214,11 @@ fn beginning(story: &ResolvedScenario, about: &str) -> String {
     )
 }
 
-/// What is watched, where to look, and what will happen.
+/// What is monitored, the addresses, and what will happen.
 fn introduction(
     begin: &str,
-    told: &[(Duration, String)],
-    pace: u32,
+    descriptions: &[(Duration, String)],
+    speed: u32,
     addresses: &[String],
     metrics: &str,
 ) -> String {
@@ -231,11 +233,11 @@ fn introduction(
         let _ = writeln!(text, "  {address}/events    what happened");
         let _ = writeln!(text, "  {address}{metrics:<9}  everything that is known, for Prometheus");
     }
-    if !told.is_empty() {
+    if !descriptions.is_empty() {
         text.push_str("What will happen, in minutes from now:\n");
     }
-    for (at, what) in told {
-        let _ = writeln!(text, "  {:>6}  {what}", clock_of(*at / pace));
+    for (at, what) in descriptions {
+        let _ = writeln!(text, "  {:>6}  {what}", clock_of(*at / speed));
     }
     if let Some(address) = addresses.first() {
         let _ = write!(

@@ -1,4 +1,4 @@
-//! `doctor`: what is missing on this host, and the remedy.
+//! `doctor`: checks the prerequisites on this host, and prints remedies.
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use crate::config::options::Options;
 use crate::doctor::finding::{Finding, Level};
 use crate::doctor::{Configuration, DoctorOptions, Report, examine};
 
-use super::links::tame;
+use super::printable;
 use super::{Exit, Fatal};
 
-/// The arguments of `doctor`: those of `serve`, for that is what it is to work with.
+/// The arguments of `doctor`: those of `serve`, which it checks, and more.
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
     /// Write JSON
@@ -38,23 +38,23 @@ pub struct DoctorArgs {
     options: Options,
 }
 
-/// What `--json` writes.
+/// The output of `--json`.
 #[derive(Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// What to mend first.
+    /// The finding to fix first.
     first: Option<&'a Finding>,
     exit_code: u8,
 }
 
-/// Looks at the host, tells what was found, and ends with what that comes to.
+/// Checks the host, prints the report, and returns the exit code; `None` without problems.
 pub fn run(args: DoctorArgs) -> Result<Option<Exit>, Fatal> {
     let json = args.json;
     let report = examine(options(args)?);
     let exit = exit(&report);
     match write(&report, exit, json) {
-        // Whoever reads has enough.
+        // A closed pipe is no error.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             let problem = format!("cannot write to standard output: {error}");
             Err(Fatal::new(Exit::Failed, problem))
@@ -71,7 +71,7 @@ fn options(args: DoctorArgs) -> Result<DoctorOptions, Fatal> {
     };
     let (settings, problem) = match loaded {
         Ok(settings) => (settings, None),
-        // A file that is wrong is a finding; flags that are wrong by themselves cannot be gone by.
+        // A mistake in the file is a finding; with a mistake in flags nothing can be checked.
         Err(problem) => {
             let usage = |error| Fatal::new(Exit::Usage, error);
             (Settings::load(options, None).map_err(usage)?, file.is_some().then_some(problem))
@@ -81,13 +81,13 @@ fn options(args: DoctorArgs) -> Result<DoctorOptions, Fatal> {
     Ok(DoctorOptions { configuration, dev, offline })
 }
 
-/// What the findings come to; `None` where all is well.
+/// The exit code of a report; `None` without problems.
 fn exit(report: &Report) -> Option<Exit> {
     match report.worst {
         _ if !report.has_rdma => Some(Exit::NoDevice),
         Level::Ok | Level::Note => None,
-        Level::Warn => Some(Exit::Wanting),
-        Level::Bad => Some(Exit::Sick),
+        Level::Warn => Some(Exit::Degraded),
+        Level::Bad => Some(Exit::Broken),
     }
 }
 
@@ -95,10 +95,13 @@ fn write(report: &Report, exit: Option<Exit>, json: bool) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
         let exit_code = exit.map_or(0, |exit| exit as u8);
-        serde_json::to_writer_pretty(&mut out, &Told { report, first: report.first(), exit_code })?;
+        serde_json::to_writer_pretty(
+            &mut out,
+            &JsonReport { report, first: report.first(), exit_code },
+        )?;
         writeln!(out)?;
     } else {
-        table(&mut out, report)?;
+        write_text(&mut out, report)?;
     }
     out.flush()
 }
@@ -112,34 +115,34 @@ fn mark(level: Level) -> &'static str {
     }
 }
 
-/// What is wider than this has its finding in the next line, so that one long name moves no column.
-const WIDEST: usize = 28;
+/// After a wider name the finding is in the next line, so that one long name does not widen the
+/// column.
+const MAX_NAME_WIDTH: usize = 28;
 
-/// The findings for people: a paragraph a subject, and what to do first.
-fn table(out: &mut impl Write, report: &Report) -> io::Result<()> {
-    let tamed = |text: &str| text.chars().map(tame).collect::<String>();
+/// The findings as text: a paragraph for each subject, and what to do first.
+fn write_text(out: &mut impl Write, report: &Report) -> io::Result<()> {
     for findings in report.findings.chunk_by(|a, b| a.subject == b.subject) {
         let Some(first) = findings.first() else { continue };
         writeln!(out, "{}", first.subject.label())?;
         let widths = findings.iter().map(|finding| finding.what.chars().count());
-        let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
+        let width = widths.filter(|width| *width <= MAX_NAME_WIDTH).max().unwrap_or(0);
         let blank = " ".repeat(width + 8);
         for finding in findings {
-            let what = tamed(&finding.what);
+            let what = printable(&finding.what);
             write!(out, "  {}  {what:<width$}", mark(finding.level))?;
-            if what.chars().count() > WIDEST {
+            if what.chars().count() > MAX_NAME_WIDTH {
                 write!(out, "\n{}", &blank[2..])?;
             }
-            writeln!(out, "  {}", tamed(&finding.found))?;
+            writeln!(out, "  {}", printable(&finding.found))?;
             for (name, text) in [("wanted", &finding.wanted), ("mend", &finding.mend)] {
                 if let Some(text) = text {
-                    writeln!(out, "{blank}{name}: {}", tamed(text))?;
+                    writeln!(out, "{blank}{name}: {}", printable(text))?;
                 }
             }
         }
         writeln!(out)?;
     }
-    writeln!(out, "{}", tamed(&summary(report)))
+    writeln!(out, "{}", printable(&summary(report)))
 }
 
 /// The last line: how bad it is, and what to do first.

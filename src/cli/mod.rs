@@ -1,16 +1,14 @@
-//! The command line: one verb a file.
+//! The command line, one verb per file.
 
-mod access;
 pub mod check;
-mod confined;
 mod daemon;
 pub mod demo;
 pub mod doctor;
-mod ending;
-mod files;
 pub mod history;
 pub mod links;
+mod sandbox_needs;
 pub mod serve;
+mod shutdown;
 
 use clap::{Parser, Subcommand};
 
@@ -18,12 +16,12 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "fabric-exporter", version, about, disable_help_subcommand = true)]
 pub struct Cli {
-    /// What to do.
+    /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// What the program can do.
+/// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Poll the fabric and serve its metrics over HTTP
@@ -40,36 +38,48 @@ pub enum Verb {
     Demo(demo::DemoArgs),
 }
 
-/// What the program's exit code says. 0 is a clean end.
+/// The exit codes of the program other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Something went wrong while it ran.
+    /// An error while it ran.
     Failed = 1,
-    /// The command line or a file that it names is wrong; clap's own code for it, too.
+    /// A mistake in the command line or in a file that it names; clap uses the same code.
     Usage = 2,
-    /// The fabric cannot be asked from this host: no device, no permission, no link.
+    /// The fabric cannot be queried from this host: no device, no permission, no link.
     NoDevice = 3,
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     NoListener = 4,
-    /// `doctor`: it works, with something missing or slower than it could be.
-    Wanting = 5,
-    /// `doctor`: something has to be mended for the exporter to work.
-    Sick = 6,
+    /// `doctor`: the exporter works, but something is missing or slow.
+    Degraded = 5,
+    /// `doctor`: the exporter cannot work until something is fixed.
+    Broken = 6,
 }
 
-/// An error that ends the program: a line for each thing that is wrong, mostly one, and its code.
+/// An error that ends the program: one line for each problem, and the exit code.
 #[derive(Debug)]
 pub struct Fatal {
-    /// What the program exits with.
+    /// The exit code.
     pub exit: Exit,
-    /// What went wrong and what to do about it.
+    /// The problem and its remedy.
     pub message: String,
 }
 
 impl Fatal {
-    /// A fatal error, told in its own words.
+    /// An error with its own text.
     pub fn new(exit: Exit, error: impl std::fmt::Display) -> Self {
         Fatal { exit, message: error.to_string() }
     }
+}
+
+/// A text without what would move a terminal's cursor or change the direction of the text: names
+/// come from devices and from the network.
+fn printable(text: &str) -> String {
+    text.chars().map(printable_char).collect()
+}
+
+fn printable_char(char: char) -> char {
+    let is_direction =
+        matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if char.is_control() || is_direction { char::REPLACEMENT_CHARACTER } else { char }
 }

@@ -1,4 +1,4 @@
-//! `serve`: watches the fabric and the host, and serves what it sees, until it is told to end.
+//! `serve`: monitors the fabric and the host, and serves the metrics, until a signal.
 
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
@@ -11,9 +11,10 @@ use ib_mad::clock::Clock;
 use ib_mad::port_event::PortEvent;
 use ib_umad::umad::Umad;
 
-use super::daemon::{Daemon, Watcher};
-use super::ending::Ending;
-use super::{Exit, Fatal, files};
+use super::check;
+use super::daemon::{Daemon, Worker};
+use super::shutdown::ShutdownSignals;
+use super::{Exit, Fatal};
 
 /// The arguments of `serve`.
 #[derive(Args, Debug)]
@@ -25,12 +26,12 @@ pub struct ServeArgs {
     options: Options,
 }
 
-/// Runs until SIGTERM or SIGINT, or until something makes it pointless to go on.
+/// Runs until SIGTERM or SIGINT, or until a thread ends unexpectedly.
 pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     let settings = Settings::load(args.options, args.config_file.as_deref())
         .map_err(|error| Fatal::new(Exit::Usage, error))?;
-    // Also those that no collector needs: somebody relies on them.
-    let wrong = files::examine(&settings).into_iter().filter_map(|file| file.result.err());
+    // Also files that no collector needs: a mistake in them has to be reported.
+    let wrong = check::check_files(&settings).into_iter().filter_map(|file| file.result.err());
     let wrong = wrong.flatten().collect::<Vec<_>>();
     if !wrong.is_empty() {
         return Err(Fatal::new(Exit::Usage, wrong.join("\n")));
@@ -38,38 +39,38 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     let mut daemon = Daemon::new(&settings)?;
     let clock = Clock::start();
     let prepared = (0..settings.fabrics.len())
-        .map(|slot| prepare(&mut daemon, &settings, slot, clock))
+        .map(|fabric_index| prepare(&mut daemon, &settings, fabric_index, clock))
         .collect::<Result<Vec<_>, _>>()?;
-    let (mut watchers, events): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-    watchers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock, events)));
-    daemon.run(watchers, Ending::caught()?, |_| {})
+    let (mut workers, events): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+    workers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock, events)));
+    daemon.run(workers, ShutdownSignals::install()?, |_| {})
 }
 
-/// Finds and opens a fabric's port, so that what is wrong is told before anything is served.
+/// Finds and opens a fabric's port, so that an error is reported before the server starts.
 fn prepare(
     daemon: &mut Daemon<'_>,
     settings: &Settings,
-    slot: usize,
+    fabric_index: usize,
     clock: Clock,
-) -> Result<(Watcher, SyncSender<PortEvent>), Fatal> {
-    let fabric = &settings.fabrics[slot];
+) -> Result<(Worker, SyncSender<PortEvent>), Fatal> {
+    let fabric = &settings.fabrics[fabric_index];
     let (sysfs, p_key) = (settings.sysfs.clone(), fabric.p_key);
     let (port, wire) =
         Umad::open_first(&sysfs, fabric.hca.as_deref(), fabric.port, fabric.p_key, clock)
             .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
-    let monitor = daemon.monitor(slot)?;
+    let monitor = daemon.monitor(fabric_index)?;
     tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "asking the fabric");
     let events = monitor.event_sender();
-    let watcher = Watcher {
+    let worker = Worker {
         thread: format!("umad-{}-{}", port.hca, port.port),
-        watch: Box::new(move || {
+        run: Box::new(move || {
             monitor.run(wire, || {
-                // The same port: another one may lead to another fabric.
+                // The same port: another one may be of another fabric.
                 Umad::open_first(&sysfs, Some(&port.hca), Some(port.port), p_key, clock)
                     .map(|(_, wire)| wire)
             });
         }),
         wake: None,
     };
-    Ok((watcher, events))
+    Ok((worker, events))
 }

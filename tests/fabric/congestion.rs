@@ -1,4 +1,4 @@
-//! Many send to one: what waits for it, and what it goes back to, from counters that were read.
+//! Many hosts send to one: the waits and their root, from counters that the monitor read.
 //!
 //! Ticks and rates are those that the exporter's own monitor read from the simulated fabric.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -20,16 +20,16 @@ use rig::Simulated;
 /// A fat tree of two levels with 160 hosts, 16 at each leaf.
 const TREE: &str = "fabric: {fat-tree: {hosts: 160, radix: 32}}\ntraffic: {pattern: none}\n";
 
-/// Two readings, and what happened between them.
+/// Two readings, and the time between them.
 struct Between {
     earlier: Arc<Snapshot>,
     later: Arc<Snapshot>,
-    /// By node, the tick that its generation tells.
+    /// The tick of each node.
     ticks: Vec<Option<u8>>,
 }
 
 impl Between {
-    /// What the monitor read in two sweeps, a minute apart.
+    /// Two sweeps of the monitor, a minute apart.
     fn read(simulated: &Simulated, at: Duration) -> Between {
         simulated.run_to(at);
         let earlier = simulated.observation().snapshot.clone().unwrap();
@@ -44,7 +44,7 @@ impl Between {
         Between { earlier, later, ticks }
     }
 
-    /// How much a counter has grown, and in how many seconds.
+    /// The increase of a counter, and the seconds.
     fn grown(&self, port: PortIndex, counter: Counter) -> Option<(u64, f64)> {
         let (from, to) = (self.earlier.reading(port)?, self.later.reading(port)?);
         let seconds = to.at.since(from.at).as_secs_f64();
@@ -80,7 +80,7 @@ impl Between {
         self.later.fabric.port_indexes().filter(waits).collect()
     }
 
-    /// The port of a node's leaf that leads to it.
+    /// The port of a host's leaf at the host's link.
     fn before(&self, host: &str) -> PortIndex {
         let fabric = &self.later.fabric;
         let is = |port: &PortIndex| fabric.node_of(*port).name.split(' ').next() == Some(host);
@@ -89,7 +89,7 @@ impl Between {
     }
 }
 
-/// All that waits is this root's victim, in one region.
+/// All ports that wait are victims of this root, in one region.
 fn one_tree(between: &Between, found: &CongestionReport, root: PortIndex) {
     let waiting = between.waiting();
     for port in &waiting {
@@ -106,7 +106,7 @@ fn one_tree(between: &Between, found: &CongestionReport, root: PortIndex) {
 }
 
 #[test]
-fn a_slow_host_is_the_root_of_all_that_waits() {
+fn slow_host_is_the_root_of_all_waits() {
     let timeline = "timeline:\n  \
         - burst: {at: 20s, from: 120, to: host-3, load: 10%}\n  \
         - slow-receiver: {at: 20s, host: host-3, takes: 30%}\n";
@@ -128,7 +128,7 @@ fn a_slow_host_is_the_root_of_all_that_waits() {
 }
 
 #[test]
-fn a_host_that_all_send_to_is_one_too_though_nothing_waits_at_it() {
+fn many_to_one_receiver_is_a_root_without_waits() {
     let timeline = "timeline: [burst: {at: 20s, from: 120, to: host-3, load: 10%}]\n";
     let simulated = Simulated::text(&format!("{TREE}{timeline}"));
     let between = Between::read(&simulated, Duration::from_secs(50));
@@ -139,7 +139,7 @@ fn a_host_that_all_send_to_is_one_too_though_nothing_waits_at_it() {
 }
 
 #[test]
-fn who_has_room_makes_nobody_wait() {
+fn no_waits_without_congestion() {
     let simulated = Simulated::text("fabric: {fat-tree: {hosts: 160, radix: 32}}\n");
     let between = Between::read(&simulated, Duration::from_secs(50));
     assert_eq!(between.found(), CongestionReport::default());

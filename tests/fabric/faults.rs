@@ -1,4 +1,5 @@
-//! What goes wrong in the fabric shows, and goes again; and costs nobody else a sample.
+//! Faults of the fabric show in the metrics and disappear with their cause; other nodes lose no
+//! samples.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -13,8 +14,8 @@ fn site() -> Site {
     Site::of(topology::fat_tree_2(8, 10, 4, 3))
 }
 
-/// A round trip of 20 ms and small windows: a sweep takes most of its second, so whatever is done
-/// to the fabric is done in the middle of one.
+/// A round trip of 20 ms and small windows: a sweep takes most of its second, so that changes of
+/// the fabric are in the middle of one.
 fn slow_site() -> Site {
     Site {
         flags: &["--fabric.interval=1s", "--fabric.gmp-window=4", "--fabric.gmp-lid-window=1"],
@@ -33,18 +34,18 @@ fn lossy_site() -> Site {
 }
 
 rig::on_either_ground! {
-    counters_that_are_set_and_cleared: site(),
-    a_cable_between_switches_pulled_and_plugged: site(),
-    a_host_unplugged_and_back: site(),
-    a_node_that_stops_answering_costs_the_others_nothing: site(),
-    a_switch_that_stops_answering_hides_nobody_behind_it: site(),
-    links_that_come_and_go_while_a_sweep_is_under_way: slow_site(),
-    another_subnet_manager_that_gives_other_lids: site(),
-    two_lost_mads_in_a_thousand_cost_no_port_its_samples: lossy_site(),
+    counters_are_set_and_cleared: site(),
+    switch_cable_is_pulled_and_plugged: site(),
+    host_is_unplugged_and_returns: site(),
+    unresponsive_node_does_not_affect_others: site(),
+    nodes_behind_an_unresponsive_switch_are_read: site(),
+    links_change_during_a_sweep: slow_site(),
+    new_subnet_manager_reassigns_lids: site(),
+    lost_mads_do_not_lose_samples: lossy_site(),
 }
 
-fn counters_that_are_set_and_cleared(ground: &mut impl Ground) {
-    // What was counted stays counted when somebody clears it.
+fn counters_are_set_and_cleared(ground: &mut impl Ground) {
+    // Totals do not fall when counters are cleared.
     for (value, total) in [(4242, 4242), (0, 4242), (10, 4252)] {
         ground.set_one("leaf-0-0", 5, "symbol_errors", value);
         let metrics = ground.two_sweeps_later();
@@ -57,7 +58,7 @@ fn changes(metrics: &Metrics, kind: &str) -> Option<f64> {
     metrics.get("infiniband_fabric_changes_total", &[("kind", kind)])
 }
 
-fn a_cable_between_switches_pulled_and_plugged(ground: &mut impl Ground) {
+fn switch_cable_is_pulled_and_plugged(ground: &mut impl Ground) {
     let metrics = ground.metrics();
     assert_eq!(ground.port(&metrics, "state", "leaf-0-0", 5), Some(4));
     let ends = [("leaf-0-0".to_owned(), 5), ground.peer("leaf-0-0", 5)];
@@ -77,21 +78,21 @@ fn a_cable_between_switches_pulled_and_plugged(ground: &mut impl Ground) {
         let downed = ground.port(&metrics, "link_downed_total", node, *port);
         assert!(downed.is_some(), "its counters stay");
     }
-    assert_eq!(told_peer(&metrics), ends[1].0, "where the cable led is still told");
+    assert_eq!(told_peer(&metrics), ends[1].0, "the former peer is still reported");
     assert_eq!(changes(&metrics, "link_went"), Some(1.0));
 
     ground.relink("leaf-0-0", 5);
     ground.wait_for("the link to come back", |metrics| {
         ground.port(metrics, "state", "leaf-0-0", 5) == Some(4) && ground.is_whole(metrics)
     });
-    // The discovery that finds it may have to wait for the one before.
+    // The discovery that finds it may wait for the one before.
     ground.wait_for("the link to be discovered", |metrics| {
         changes(metrics, "link_came") == Some(1.0)
     });
     assert_eq!(changes(&ground.two_sweeps_later(), "link_came"), Some(1.0));
 }
 
-fn a_host_unplugged_and_back(ground: &mut impl Ground) {
+fn host_is_unplugged_and_returns(ground: &mut impl Ground) {
     let (leaf, leaf_port) = ground.peer("host-5", 1);
     ground.unlink("host-5", 1);
     let metrics = ground.two_sweeps_later();
@@ -105,7 +106,7 @@ fn a_host_unplugged_and_back(ground: &mut impl Ground) {
     ground.wait_whole();
 }
 
-/// All nodes but this one are read as if nothing were the matter.
+/// All other nodes are read without errors.
 fn others_are_read(ground: &impl Ground, metrics: &Metrics, but: &str) {
     let others = ground.nodes().iter().filter(|(node, ..)| node != but);
     let mut count = 0;
@@ -117,7 +118,7 @@ fn others_are_read(ground: &impl Ground, metrics: &Metrics, but: &str) {
     assert_eq!(count, 14);
 }
 
-fn a_node_that_stops_answering_costs_the_others_nothing(ground: &mut impl Ground) {
+fn unresponsive_node_does_not_affect_others(ground: &mut impl Ground) {
     ground.silence("host-5");
     let metrics = ground.two_sweeps_later();
     assert!(!ground.is_up(&metrics, "host-5"));
@@ -127,8 +128,8 @@ fn a_node_that_stops_answering_costs_the_others_nothing(ground: &mut impl Ground
     ground.wait_whole();
 }
 
-fn a_switch_that_stops_answering_hides_nobody_behind_it(ground: &mut impl Ground) {
-    // Neither the seat's nor the subnet manager's own leaf.
+fn nodes_behind_an_unresponsive_switch_are_read(ground: &mut impl Ground) {
+    // Not the leaf of the exporter or of the subnet manager.
     ground.silence("leaf-0-1");
     let metrics = ground.two_sweeps_later();
     assert!(!ground.is_up(&metrics, "leaf-0-1"));
@@ -138,7 +139,7 @@ fn a_switch_that_stops_answering_hides_nobody_behind_it(ground: &mut impl Ground
     ground.wait_whole();
 }
 
-fn links_that_come_and_go_while_a_sweep_is_under_way(ground: &mut impl Ground) {
+fn links_change_during_a_sweep(ground: &mut impl Ground) {
     for round in 0..6 {
         if round % 2 == 0 {
             ground.unlink("host-5", 1);
@@ -152,13 +153,13 @@ fn links_that_come_and_go_while_a_sweep_is_under_way(ground: &mut impl Ground) {
     assert_eq!(ground.metrics().get("infiniband_ports_seen", &[]), Some(50.0));
 }
 
-fn another_subnet_manager_that_gives_other_lids(ground: &mut impl Ground) {
+fn new_subnet_manager_reassigns_lids(ground: &mut impl Ground) {
     ground.another_master("host-9");
     ground.wait_whole();
     let metrics = ground.two_sweeps_later();
     assert!(ground.is_whole(&metrics));
     assert_eq!(metrics.get("infiniband_ports_seen", &[]), Some(50.0));
-    // Whoever was asked by its new LID is the one that was meant.
+    // The response from a new LID is of the right node.
     ground.set_one("host-3", 1, "symbol_errors", 33);
     let metrics = ground.two_sweeps_later();
     for (node, ..) in ground.nodes() {
@@ -168,7 +169,7 @@ fn another_subnet_manager_that_gives_other_lids(ground: &mut impl Ground) {
     }
 }
 
-fn two_lost_mads_in_a_thousand_cost_no_port_its_samples(ground: &mut impl Ground) {
+fn lost_mads_do_not_lose_samples(ground: &mut impl Ground) {
     let whole = ground.metrics().get("infiniband_ports_seen", &[]).unwrap();
     let lost = |metrics: &Metrics| -> f64 {
         metrics
@@ -186,28 +187,28 @@ fn two_lost_mads_in_a_thousand_cost_no_port_its_samples(ground: &mut impl Ground
         assert_eq!(metrics.get("infiniband_nodes_failed", &[]), Some(0.0));
     }
     let lost = lost(&ground.metrics()) - before;
-    assert!(lost > 5.0, "{lost} MADs were lost: nothing was shown");
+    assert!(lost > 5.0, "{lost} MADs were lost: too few for a test");
 }
 
-/// A subnet manager needs its time to bring links up; the exporter then needs a sweep.
+/// A subnet manager needs time to bring links up, and then the exporter a sweep.
 const HEALS: Duration = Duration::from_secs(30);
 
 #[test]
-fn a_switch_that_drops_one_attribute_keeps_the_rest() {
+fn switch_that_drops_one_attribute_keeps_other_counters() {
     let ground = OnIbsim::new(&site());
     ground.ibsim.console("Error \"leaf-0-1\"[0] 100 18");
     let metrics = ground.two_sweeps_later();
     assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-1", 1), None);
     assert!(ground.port(&metrics, "transmit_bytes_total", "leaf-0-1", 1).is_some());
     assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-0", 1), Some(0));
-    assert!(ground.is_up(&metrics, "leaf-0-1"), "it answers");
+    assert!(ground.is_up(&metrics, "leaf-0-1"), "it responds");
     ground.ibsim.console("Error \"leaf-0-1\"[0] 0");
     ground.wait_whole();
     ground.end();
 }
 
 #[test]
-fn a_subnet_manager_that_hangs_stops_nothing_here() {
+fn hanging_subnet_manager_does_not_stop_sweeps() {
     let mut ground = OnIbsim::new(&site());
     ground.opensm.as_mut().unwrap().pause();
     ground.set_one("host-2", 1, "link_downed", 7);
@@ -224,7 +225,7 @@ fn a_subnet_manager_that_hangs_stops_nothing_here() {
 }
 
 #[test]
-fn before_the_first_subnet_manager_nobody_can_be_asked_and_then_all_can() {
+fn ports_are_read_once_a_subnet_manager_runs() {
     let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
     let mut exporter = Exporter::start(&ibsim, &["--fabric.interval=1s"]);
     exporter.wait_ready();
@@ -242,7 +243,7 @@ fn before_the_first_subnet_manager_nobody_can_be_asked_and_then_all_can() {
 }
 
 #[test]
-fn a_stop_in_the_middle_of_a_sweep_is_clean_and_quick() {
+fn sigterm_during_a_sweep_exits_quickly() {
     let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
     let opensm = OpenSm::start(&ibsim);
     // A round trip of 400 ms: the first discovery alone takes many seconds.

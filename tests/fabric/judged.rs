@@ -1,5 +1,4 @@
-//! What the exporter makes of a cable that goes bad, and of one that is pulled, where somebody else's
-//! simulator holds the fabric, and in our own.
+//! Verdicts of a bad cable and of a pulled one, in ibsim and in our own simulator.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -12,17 +11,17 @@ fn site() -> Site {
 }
 
 rig::on_either_ground! {
-    a_cable_with_too_many_symbol_errors_is_bad_and_both_ends_are_named: site(),
-    a_cable_that_is_pulled_and_put_back_is_one_flap_with_its_length: site(),
+    cable_with_symbol_errors_is_bad: site(),
+    pulled_cable_is_one_flap_with_its_duration: site(),
 }
 
-/// The id of the link at a port, and its label `link` in the port's info.
+/// The id of the link at a port: the label `link` of the port's info.
 fn link(ground: &impl Ground, metrics: &Metrics, node: &str, port: u8) -> String {
     let id = [("guid", ground.guid(node)), ("port", &port.to_string())];
     metrics.sample("infiniband_port_info", &id).unwrap().labels["link"].clone()
 }
 
-/// The gravest of a link's reasons: what it is, and its weight.
+/// The gravest reason of a link, and its weight.
 fn verdict(metrics: &Metrics, link: &str) -> (String, f64) {
     let reasons = metrics.all("infiniband_link_verdict");
     let of_link = reasons.filter(|(labels, _)| labels["link"] == link);
@@ -30,7 +29,7 @@ fn verdict(metrics: &Metrics, link: &str) -> (String, f64) {
     (labels["reason"].clone(), weight)
 }
 
-/// Links whose verdict is at least so grave.
+/// Links whose verdict is at least this grave.
 fn at_least(metrics: &Metrics, grave: f64) -> Vec<&str> {
     let all = metrics.all("infiniband_link_verdict");
     let mut links: Vec<&str> =
@@ -40,14 +39,13 @@ fn at_least(metrics: &Metrics, grave: f64) -> Vec<&str> {
     links
 }
 
-fn a_cable_with_too_many_symbol_errors_is_bad_and_both_ends_are_named(ground: &mut impl Ground) {
+fn cable_with_symbol_errors_is_bad(ground: &mut impl Ground) {
     let ends = [("leaf-0-0".to_owned(), 5), ground.peer("leaf-0-0", 5)];
     let link = link(ground, &ground.metrics(), "leaf-0-0", 5);
     for (node, port) in &ends {
         assert!(link.contains(&format!("{}:{port}", ground.guid(node))), "{link} names {node}");
     }
-    // Errors come in steadily; they are bad once they have done so for two intervals of the
-    // shortest window, which are 15 s each.
+    // Errors are constant. They are bad after two intervals of the shortest window, of 15 s each.
     let mut sweeps = 0;
     let metrics = loop {
         sweeps += 3;
@@ -63,7 +61,7 @@ fn a_cable_with_too_many_symbol_errors_is_bad_and_both_ends_are_named(ground: &m
     assert_eq!(at_least(&metrics, 2.0), [&*link], "no other cable is suspected");
     let repair = metrics.sample("infiniband_link_repair", &[("link", &link)]).unwrap();
     assert_eq!(repair.labels["repair"], "reseat");
-    // Into that end alone.
+    // Only into that end.
     let limit = |(node, port): &(String, u8)| {
         let id = [("guid", ground.guid(node)), ("port", &port.to_string())];
         let ratio = metrics
@@ -75,7 +73,7 @@ fn a_cable_with_too_many_symbol_errors_is_bad_and_both_ends_are_named(ground: &m
     assert!(limit(&ends[1]).0.is_none_or(|ratio| ratio < most));
 }
 
-fn a_cable_that_is_pulled_and_put_back_is_one_flap_with_its_length(ground: &mut impl Ground) {
+fn pulled_cable_is_one_flap_with_its_duration(ground: &mut impl Ground) {
     let metrics = ground.metrics();
     let link = link(ground, &metrics, "leaf-0-0", 5);
     let id = [("link", &*link)];

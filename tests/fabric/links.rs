@@ -1,4 +1,4 @@
-//! `links`: what is known of each cable, from a running exporter and by a sweep of its own.
+//! The verb `links`: from a running exporter, and by an own sweep.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -16,7 +16,7 @@ use rig::{Exporter, Ibsim, OpenSm, run_to_exit, topology};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs `links`, away from any fabric.
+/// Runs `links` without a fabric.
 fn links(args: &[&str]) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::new(program());
@@ -39,7 +39,7 @@ fn ids(told: &Links) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_running_exporter_is_asked() {
+fn links_of_a_running_exporter() {
     let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
     exporter.wait_ready();
     let url = format!("http://{}", exporter.address());
@@ -51,10 +51,10 @@ fn a_running_exporter_is_asked() {
         .filter_map(|(labels, _)| labels.get("link").cloned())
         .collect();
     assert!(in_metrics.len() > 20);
-    assert_eq!(ids(&all), in_metrics, "links are called alike, and none is left out");
+    assert_eq!(ids(&all), in_metrics, "the same ids, and all of them");
     assert!(all.fabrics.iter().all(|fabric| fabric.swept_at.is_some()));
 
-    // The same as one would get without the verb.
+    // The same as the response of the API.
     let plain = exporter.get("/api/v1/links?fabric=default", &[]);
     assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")));
     assert_eq!(ids(&parsed(plain.text())), in_metrics);
@@ -81,13 +81,13 @@ fn a_running_exporter_is_asked() {
 }
 
 #[test]
-fn a_reader_who_has_enough_is_no_error() {
+fn closed_pipe_is_no_error() {
     let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
     exporter.wait_ready();
     let url = format!("http://{}", exporter.address());
     for format in [&[][..], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
-        // As `| head -1` at its end: what is written from now on is read by nobody.
+        // As with `| head -1`: nothing reads the rest of the output.
         drop(reader);
         let output = Command::new(program())
             .args([&["links", "--url", &url], format].concat())
@@ -105,7 +105,7 @@ fn a_reader_who_has_enough_is_no_error() {
     assert!(exporter.stop().success());
 }
 
-/// It failed with this code, and said so in one line.
+/// It failed with this code and one line.
 fn refused(output: &Output, code: i32, says: &str) {
     assert_eq!(output.status.code(), Some(code), "{}", output.stderr);
     assert!(output.stderr.contains(says), "{says}: {}", output.stderr);
@@ -113,7 +113,7 @@ fn refused(output: &Output, code: i32, says: &str) {
     assert_eq!(output.stdout, "");
 }
 
-/// A server that answers everybody with this; its address.
+/// The address of a server with this response.
 fn answering(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -128,7 +128,7 @@ fn answering(answer: &'static str) -> String {
 }
 
 #[test]
-fn addresses_at_which_no_exporter_is() {
+fn addresses_without_an_exporter_are_refused() {
     for url in ["ftp://127.0.0.1:1", "127.0.0.1:10315", "http://", ""] {
         refused(&links(&["--url", url]), 2, "is no address such as");
     }
@@ -148,7 +148,7 @@ fn addresses_at_which_no_exporter_is() {
 }
 
 #[test]
-fn settings_that_cannot_be_meant() {
+fn conflicting_flags_are_refused() {
     for args in [
         &["--url=http://127.0.0.1:1", "--for=1m"][..],
         &["--url=http://127.0.0.1:1", "--fabric.hca=mlx5_0"],
@@ -164,7 +164,7 @@ fn settings_that_cannot_be_meant() {
 }
 
 #[test]
-fn a_sweep_of_its_own_needs_no_exporter() {
+fn links_by_an_own_sweep() {
     let net = topology::fat_tree_2(8, 10, 4, 3);
     let ibsim = Ibsim::start(&net);
     let _opensm = OpenSm::start(&ibsim);

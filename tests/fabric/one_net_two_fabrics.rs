@@ -1,4 +1,4 @@
-//! One net file, given to ibsim and to the simulator, is the same fabric with the same counters.
+//! One net file in ibsim and in the simulator is the same fabric with the same counters.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -16,12 +16,12 @@ use rig::{Ibsim, Metrics, topology};
 
 const FLAGS: &[&str] = &["--fabric.interval=1s", "--fabric.details"];
 
-/// A metric's name with its labels, but for those that are not compared.
+/// A metric's name and the labels that are compared.
 type Series = (String, BTreeMap<String, String>);
 
 const MANAGERS_ACTIVITY: &str = "infiniband_subnet_manager_activity_total";
 
-/// All that is told of nodes, ports and subnet managers.
+/// All metrics of nodes, ports and subnet managers.
 fn told(metrics: &Metrics, without: &[&str]) -> BTreeMap<Series, String> {
     let of_fabric = |name: &str| {
         let prefixes = [
@@ -30,7 +30,7 @@ fn told(metrics: &Metrics, without: &[&str]) -> BTreeMap<Series, String> {
             "infiniband_subnet",
             "infiniband_discovery_gaps",
         ];
-        // How busy a manager is, is its own affair.
+        // The activity of a subnet manager differs.
         prefixes.iter().any(|prefix| name.starts_with(prefix)) && name != MANAGERS_ACTIVITY
     };
     let samples = metrics.samples.iter().filter(|sample| of_fabric(&sample.name));
@@ -47,11 +47,11 @@ fn is_moving(series: &Series) -> bool {
     MOVING.iter().any(|of| series.0 == format!("infiniband_port_{}_total", of.metric))
 }
 
-/// What ibsim tells and the simulator does not or tells differently, and the other way round.
+/// A series that differs, with both values.
 type Difference = (Series, Option<String>, Option<String>);
 
-/// All differences. Counters that move are at least what they were set to on ibsim, where the
-/// questions themselves are counted, and exactly that in the simulator, where they are not.
+/// All differences. Traffic counters are at least what they were set to in ibsim, which counts the
+/// requests themselves, and exactly that in the simulator, which does not.
 fn differences(ibsim: &Metrics, simulator: &Metrics, without: &[&str]) -> Vec<Difference> {
     let (ibsim, simulator) = (told(ibsim, without), told(simulator, without));
     let all: BTreeSet<&Series> = ibsim.keys().chain(simulator.keys()).collect();
@@ -68,22 +68,21 @@ fn differences(ibsim: &Metrics, simulator: &Metrics, without: &[&str]) -> Vec<Di
         .collect()
 }
 
-/// ibsim cuts its answers off after 64 bytes of data, and PortMultiCastRcvPkts stands behind them:
-/// it is always 0 there, whatever it was set to.
+/// ibsim cuts its responses after 64 bytes of data, before PortMultiCastRcvPkts: it is always 0
+/// there.
 const MULTICAST_RECEIVED: &str = "infiniband_port_multicast_receive_packets_total";
 
-/// More bytes than the MADs of a whole test are: so far ibsim's traffic counters may be ahead.
+/// More bytes than the MADs of a test: ibsim's traffic counters may be ahead by this.
 const A_TEST_OF_MADS: u64 = 16 << 20;
 
-/// What error correction mended, which goes on on sound links, too, and what it could not.
+/// The counters of error correction, which also grow on good links.
 const CORRECTIONS: [&str; 3] = [
     "infiniband_port_fec_corrected_blocks_total",
     "infiniband_port_fec_corrected_symbols_total",
     "infiniband_port_fec_uncorrectable_blocks_total",
 ];
 
-/// What is found out of what ports tell, which is as different as that: rates and widths of counters
-/// are, and the moments of reading.
+/// Derived metrics. They differ with the rates, the widths of counters and the moments of reading.
 fn is_found_out(name: &str) -> bool {
     let families =
         ["link_", "congestion_", "port_counter_", "port_transmit_wait_", "port_congestion"];
@@ -91,11 +90,11 @@ fn is_found_out(name: &str) -> bool {
     families.iter().any(|family| name.starts_with(family))
 }
 
-/// Nothing but what ibsim cannot know. It answers for every device alike; the simulator knows what
-/// the generations of devices can do that have a row in its table:
+/// The only differences are those of device models. ibsim responds for all devices alike; the
+/// simulator has the models of its table:
 ///
-/// - they keep QP1Dropped, if their ClassPortInfo says so;
-/// - they count what error correction mends, on links that have it always;
+/// - they have QP1Dropped, if their ClassPortInfo announces it;
+/// - they count corrected symbols, on links with error correction;
 /// - they have no 12x, which ibsim supports everywhere, and so a third of the rate.
 fn only_what_a_known_device_can_do(differences: &[Difference], net: &Net, metrics: &Metrics) {
     let known = |model: &DeviceModel| model.device_id != 0;
@@ -123,7 +122,7 @@ fn only_what_a_known_device_can_do(differences: &[Difference], net: &Net, metric
         let number = |text: &Option<String>| text.as_ref().map(|text| text.parse::<u64>().unwrap());
         match (name.as_str(), number(ibsim), number(simulator)) {
             ("infiniband_port_qp1_dropped_total", None, Some(0)) => {}
-            // What they are is reckoned, of symbol errors that a test sets, too.
+            // They are derived, also from symbol errors that a test sets.
             (name, None, Some(_)) if CORRECTIONS.contains(&name) => {}
             ("infiniband_port_supported_rate_bytes_per_second", Some(ibsim), Some(simulator)) => {
                 assert_eq!(ibsim, 3 * simulator, "{labels:?}");
@@ -135,7 +134,7 @@ fn only_what_a_known_device_can_do(differences: &[Difference], net: &Net, metric
     assert_eq!(found, expected);
 }
 
-/// The LID of the subnet manager, and the GUID of its port, as `sminfo` tells them.
+/// The LID of the subnet manager and the GUID of its port, by `sminfo`.
 fn sminfo(ibsim: &Ibsim) -> (u16, u64) {
     let text = ibsim.tool("sminfo", &[]);
     let after = |key: &str| text.split_once(key).unwrap().1.split([' ', ',']).next().unwrap();
@@ -149,12 +148,12 @@ fn id_in(picture: &Net, net: &Net, id: &str) -> String {
     picture.nodes.iter().find(|node| node.guid == guid).unwrap().id.clone()
 }
 
-fn are_the_same(text: &str) {
+fn assert_same(text: &str) {
     let site = Site { flags: FLAGS, ..Site::of(text.to_owned()) };
     let net = topology::net(text);
     let (mut ibsim, simulator) = (OnIbsim::new(&site), InSimulator::new(&site));
 
-    // Which LIDs a subnet manager gives is its own affair.
+    // Subnet managers assign different LIDs.
     let compare = |ibsim: &OnIbsim, simulator: &InSimulator| {
         let metrics = simulator.metrics();
         let differences = differences(&ibsim.metrics(), &metrics, &["lid"]);
@@ -170,7 +169,7 @@ fn are_the_same(text: &str) {
     assert!(metrics.samples.iter().filter(of_ports).all(|sample| sample.u64() == 0), "at rest");
     assert!(metrics.samples.iter().filter(of_ports).count() >= STILL.len() + MOVING.len());
 
-    // An exporter that saw the counters at 0 would take such growth for impossible.
+    // An exporter that has read the counters at 0 would refuse such an increase.
     let settings = all_distinct(text);
     ibsim.set(&settings);
     ibsim.restart(&site);
@@ -180,7 +179,7 @@ fn are_the_same(text: &str) {
     let metrics = compare(&ibsim, &simulator);
     let mut told = 0;
     for Setting { node, port, counter, value } in &settings {
-        // What the seat cannot reach is told by neither.
+        // Nodes that cannot be reached are in neither.
         if let Some(said) =
             simulator.port(&metrics, &format!("{}_total", counter.metric), node, *port)
         {
@@ -190,7 +189,7 @@ fn are_the_same(text: &str) {
     }
     assert!(told >= STILL.len() + MOVING.len());
 
-    // The picture that ibnetdiscover prints has the LIDs that OpenSM gave: the simulator keeps them.
+    // The output of ibnetdiscover has the LIDs of OpenSM: the simulator keeps them.
     let picture = parse(&ibsim.ibsim.tool("ibnetdiscover", &[])).unwrap();
     let hosts = topology::usable_hosts(text);
     let (master, seat) = (&hosts[0], hosts.get(1).unwrap_or(&hosts[0]));
@@ -209,8 +208,8 @@ fn are_the_same(text: &str) {
     let (sm_lid, sm_guid) = sminfo(&ibsim.ibsim);
     let story = pictured.simulated.story();
     let world = pictured.simulated.world();
-    assert_eq!(world.sm_lid(story.seats[0]).0, sm_lid);
-    assert_eq!(story.net.port(story.masters[0]).guid.0, sm_guid);
+    assert_eq!(world.sm_lid(story.local_ports[0]).0, sm_lid);
+    assert_eq!(story.net.port(story.sm_ports[0]).guid.0, sm_guid);
     for (&(guid, number), &lid) in &ibsim.found.lids {
         let node = picture.node_ids().find(|&id| picture.node(id).guid.0 == guid).unwrap();
         let port = picture.port_by_number(node, number).unwrap();
@@ -220,7 +219,7 @@ fn are_the_same(text: &str) {
     ibsim.end();
 }
 
-/// The same net of devices that nobody knows, of which the simulator knows no more than ibsim.
+/// The same net of unknown devices, for which the simulator responds as ibsim.
 fn of_unknown_devices(text: &str) -> String {
     let unknown = |line: &str| {
         if line.starts_with("devid=") { "devid=0\n".to_owned() } else { format!("{line}\n") }
@@ -229,23 +228,23 @@ fn of_unknown_devices(text: &str) -> String {
 }
 
 #[test]
-fn on_two_levels() {
-    are_the_same(&topology::fat_tree_2(8, 10, 4, 3));
+fn two_level_tree_is_the_same_in_ibsim_and_simulator() {
+    assert_same(&topology::fat_tree_2(8, 10, 4, 3));
 }
 
 #[test]
-fn on_three_levels() {
-    are_the_same(&topology::fat_tree_3(4, 8, 2, 2));
+fn three_level_tree_is_the_same_in_ibsim_and_simulator() {
+    assert_same(&topology::fat_tree_3(4, 8, 2, 2));
 }
 
 #[test]
-fn on_devices_that_nobody_knows() {
-    are_the_same(&of_unknown_devices(&topology::fat_tree_2(8, 10, 4, 3)));
+fn unknown_devices_are_the_same_in_ibsim_and_simulator() {
+    assert_same(&of_unknown_devices(&topology::fat_tree_2(8, 10, 4, 3)));
 }
 
 #[test]
-fn on_ibsims_own_examples() {
+fn ibsim_examples_are_the_same_in_ibsim_and_simulator() {
     for name in topology::EXAMPLES {
-        are_the_same(&topology::example(name));
+        assert_same(&topology::example(name));
     }
 }

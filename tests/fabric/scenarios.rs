@@ -1,4 +1,4 @@
-//! The scenarios of the library are ones, and the page about them says what can be said.
+//! The scenarios of the library, and the documentation of scenario files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn page() -> String {
 }
 
 #[test]
-fn each_scenario_of_the_library_is_one() {
+fn scenarios_of_the_library_are_resolved() {
     let library = library();
     assert!(library.len() >= 12, "{library:?}");
     for path in library {
@@ -33,7 +33,7 @@ fn each_scenario_of_the_library_is_one() {
             scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
         assert!(!story.descriptions.is_empty(), "{}: nothing happens", path.display());
         assert!(story.actions.is_sorted_by_key(|step| step.at), "{}", path.display());
-        // An entry that is not at the beginning has at least one step at its time.
+        // Each entry has at least one action at its time.
         for (at, words) in &story.descriptions {
             assert!(story.actions.iter().any(|step| step.at == *at), "{}: {words}", path.display());
         }
@@ -41,7 +41,7 @@ fn each_scenario_of_the_library_is_one() {
 }
 
 #[test]
-fn the_library_shows_every_entry() {
+fn library_has_every_entry() {
     let texts: String =
         library().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     for name in ENTRIES {
@@ -49,7 +49,7 @@ fn the_library_shows_every_entry() {
     }
 }
 
-/// What can stand in a place: the reader itself tells it, when something else stands there.
+/// The known keys or values at a place, from the error for an unknown one.
 fn known(text: &str) -> Vec<String> {
     let error = Scenario::parse("x", text).map(|_| ()).expect_err(text).to_string();
     let known = error.split_once("known: ").or_else(|| error.split_once("is none of: "));
@@ -65,7 +65,7 @@ fn section<'a>(page: &'a str, heading: &str) -> &'a str {
 }
 
 #[test]
-fn the_page_names_all_that_can_be_said() {
+fn documentation_has_all_keys() {
     let page = page();
     let told = |heading: &str, names: Vec<String>| {
         let section = section(&page, heading);
@@ -88,7 +88,7 @@ fn the_page_names_all_that_can_be_said() {
     for entry in &entries {
         let keys = known(&format!("timeline: [{entry}: {{nonsense: 1}}]"));
         assert!(keys.iter().any(|key| key == "at"), "{entry}: {keys:?}");
-        // Its own keys stand in its own row.
+        // Its keys are in its row.
         let row = section(&page, "Timeline")
             .lines()
             .find(|line| line.starts_with(&format!("| `{entry}` |")));
@@ -101,7 +101,7 @@ fn the_page_names_all_that_can_be_said() {
 }
 
 #[test]
-fn the_row_of_an_entry_has_no_key_that_it_does_not_have() {
+fn documentation_has_no_unknown_keys() {
     let page = page();
     for entry in ENTRIES {
         let row = section(&page, "Timeline")
@@ -117,7 +117,7 @@ fn the_row_of_an_entry_has_no_key_that_it_does_not_have() {
 }
 
 #[test]
-fn the_example_of_the_page_is_a_scenario() {
+fn documented_examples_are_resolved() {
     let page = page();
     let examples: Vec<&str> =
         page.split("```yaml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
@@ -131,15 +131,15 @@ fn the_example_of_the_page_is_a_scenario() {
 }
 
 #[test]
-fn the_page_tells_the_defaults() {
+fn documented_defaults_are_the_defaults() {
     let (said, usual) = ("the_defaults.yml", Scenario::parse("x", "").unwrap());
     let page = page();
     let text = page.split_once("```yml\n").unwrap().1.split_once("```").unwrap().0;
     let said = Scenario::parse(said, text).unwrap().resolve(&Overrides::default()).unwrap();
     let usual = usual.resolve(&Overrides::default()).unwrap();
     assert_eq!(
-        (said.seed, said.way, &said.local_ports),
-        (usual.seed, usual.way, &usual.local_ports)
+        (said.seed, said.delivery, &said.local_ports),
+        (usual.seed, usual.delivery, &usual.local_ports)
     );
     assert_eq!((&said.sm_ports, &said.actions), (&usual.sm_ports, &usual.actions));
     assert_eq!(said.net, usual.net);

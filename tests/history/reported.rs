@@ -34,12 +34,12 @@ fn sign(step: &TimedAction, all: &[TimedAction], net: &Net) -> Option<(Sign, Vec
     let errors = &["symbol_errors", "fec_uncorrectable_blocks", "receive_errors"][..];
     Some(match &step.action {
         Action::SetSignal { port, up: false } => {
-            (Sign::EventOrCount(&["link_down", "flap"], "link_downed"), both(*end))
+            (Sign::EventOrCount(&["link_down", "flap"], "link_downed"), both(*port))
         }
-        Action::Retrain { port } => (Sign::Count(&["link_error_recoveries"]), both(*end)),
-        Action::CorruptBits { port, ratio } if *ratio > 1e-10 => (Sign::Count(errors), both(*into)),
+        Action::Retrain { port } => (Sign::Count(&["link_error_recoveries"]), both(*port)),
+        Action::CorruptBits { port, ratio } if *ratio > 1e-10 => (Sign::Count(errors), both(*port)),
         Action::LimitLink { port, width, speed } if width.is_some() || speed.is_some() => {
-            (Sign::Event(&["rate"]), both(*end))
+            (Sign::Event(&["rate"]), both(*port))
         }
         Action::SetPower { node, on: false } => {
             (Sign::Event(&["node_gone"]), vec![name(net, *node)])
@@ -180,15 +180,15 @@ fn felt(step: &TimedAction, all: &[TimedAction], net: &Net) -> Vec<String> {
         names
     };
     match &step.action {
-        Action::CorruptBits { port: end, .. }
+        Action::CorruptBits { port, .. }
         | Action::SetSignal { port, .. }
         | Action::Retrain { port }
         | Action::LimitLink { port, .. }
-        | Action::LimitIntake { port: end, .. }
-        | Action::SetCounter { port: end, .. } => {
-            let mut places = cable(net, step.at, all, *end);
+        | Action::LimitIntake { port, .. }
+        | Action::SetCounter { port, .. } => {
+            let mut places = cable(net, step.at, all, *port);
             // A host whose only cable is pulled is gone.
-            let nodes = [Some(*end), net.port(*end).cable].into_iter().flatten();
+            let nodes = [Some(*port), net.port(*port).cable].into_iter().flatten();
             let hosts = nodes.map(|port| net.node_of(port)).filter(|node| node.is_host());
             places.extend(hosts.map(|node| node.id.clone()));
             places
@@ -207,7 +207,7 @@ fn felt(step: &TimedAction, all: &[TimedAction], net: &Net) -> Vec<String> {
         }
         Action::SetMaster { .. } => vec!["default".into()],
         Action::SetTraffic { .. }
-        | Action::Way(_)
+        | Action::SetDelivery(_)
         | Action::SetMKey { .. }
         | Action::SetMembership { .. } => Vec::new(),
     }
@@ -247,8 +247,8 @@ fn holds(name: &str) {
             let is_load =
                 matches!(step.action, Action::SetTraffic { .. } | Action::LimitIntake { .. });
             let loses = match step.action {
-                Action::Way(way) => way.loss > 0.0,
-                Action::SetAgents { behavior, .. } => manner != AgentBehavior::Normal,
+                Action::SetDelivery(delivery) => delivery.loss > 0.0,
+                Action::SetAgents { behavior, .. } => behavior != AgentBehavior::Normal,
                 _ => false,
             };
             began

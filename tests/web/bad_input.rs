@@ -1,5 +1,4 @@
-//! Wrong settings and wrong hosts: one clear line that names the remedy, and an exit code that
-//! means something.
+//! Bad settings and unsuitable hosts: one clear line with the remedy, and a specific exit code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -15,14 +14,14 @@ const USAGE: i32 = 2;
 const NO_DEVICE: i32 = 3;
 const NO_LISTENER: i32 = 4;
 
-/// Runs the program without any fabric.
+/// Runs the program without a fabric.
 fn alone(args: &[&str]) -> Output {
     Command::new(rig::program()).args(args).output().expect("the program under test starts")
 }
 
 fn refused(code: Option<i32>, stderr: &str, expected: i32, says: &[&str]) {
     assert_eq!(code, Some(expected), "{stderr}");
-    // What the log said on the way is not the last word.
+    // Only the last line counts, after the log.
     let last = stderr.lines().last().unwrap_or_default();
     for part in says {
         assert!(last.contains(part), "{part:?} is not in: {last}");
@@ -35,7 +34,7 @@ fn refused_alone(args: &[&str], expected: i32, says: &[&str]) {
     refused(output.status.code(), &String::from_utf8_lossy(&output.stderr), expected, says);
 }
 
-/// A sysfs with one RDMA port of which `attributes` are told.
+/// A sysfs with one RDMA port with these attributes.
 fn sysfs(root: &Path, attributes: &[(&str, &str)]) -> String {
     let mut files = vec![
         ("infiniband_mad/umad0/ibdev".to_owned(), "mlx5_0"),
@@ -55,14 +54,14 @@ fn sysfs(root: &Path, attributes: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_host_without_an_rdma_device() {
+fn host_without_rdma_device_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let sysfs = format!("--path.sysfs={}", root.path().display());
     refused_alone(&["serve", &sysfs], NO_DEVICE, &["no RDMA device", "modprobe ib_umad"]);
 }
 
 #[test]
-fn a_roce_port() {
+fn roce_port_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let sysfs = sysfs(root.path(), &[("link_layer", "Ethernet"), ("phys_state", "5: LinkUp")]);
     refused_alone(
@@ -73,7 +72,7 @@ fn a_roce_port() {
 }
 
 #[test]
-fn a_port_without_a_link() {
+fn port_without_a_link_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let sysfs = sysfs(root.path(), &[("link_layer", "InfiniBand"), ("phys_state", "2: Polling")]);
     refused_alone(
@@ -84,7 +83,7 @@ fn a_port_without_a_link() {
 }
 
 #[test]
-fn an_unknown_hca_and_an_unknown_port() {
+fn unknown_hca_and_port_are_refused() {
     let root = tempfile::tempdir().unwrap();
     let sysfs = sysfs(root.path(), &[("link_layer", "InfiniBand"), ("phys_state", "5: LinkUp")]);
     refused_alone(&["serve", &sysfs, "--fabric.hca=mlx5_7"], NO_DEVICE, &["\"mlx5_7\"", "mlx5_0"]);
@@ -92,7 +91,7 @@ fn an_unknown_hca_and_an_unknown_port() {
 }
 
 #[test]
-fn wrong_flags_and_files() {
+fn bad_flags_and_files_are_refused() {
     let root = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = root.path().join(name);
@@ -111,8 +110,7 @@ fn wrong_flags_and_files() {
     refused_alone(&["dance"], USAGE, &[]);
 }
 
-/// Runs the demo to its end, which it finds by itself only when it is refused; then all that it has
-/// to say is one line.
+/// Runs a demo that is refused with one line.
 fn refused_demo(args: &[&str], expected: i32, says: &[&str]) {
     let output = alone(&[&["demo"], args].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -131,7 +129,7 @@ fn file(text: &str) -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn a_demo_that_cannot_be_shown() {
+fn bad_demo_arguments_are_refused() {
     let free = "--web.listen-address=127.0.0.1:0";
     let (_a, unknown_key) = file("seed: 1\n\nnonsense: 2\n");
     let (_b, unknown_place) = file("timeline:\n- unplug: {link: 'leaf-9-9[1]'}\n");
@@ -173,13 +171,13 @@ fn a_demo_that_cannot_be_shown() {
     let listen = format!("--web.listen-address={}", taken.local_addr().unwrap());
     let says = ["cannot listen on 127.0.0.1", "has the port (`ss ", "--web.listen-address"];
     refused_demo(&[&listen], NO_LISTENER, &says);
-    // 192.0.2.0/24 is nobody's (RFC 5737).
+    // 192.0.2.0/24 is for documentation (RFC 5737).
     let says = ["cannot listen on 192.0.2.1:0: ", "does not have that address (`ip addr` "];
     refused_demo(&["--web.listen-address=192.0.2.1:0"], NO_LISTENER, &says);
 }
 
 #[test]
-fn a_demo_of_each_kind_serves_until_it_is_told_to_stop() {
+fn demos_serve_until_sigterm() {
     let (_a, scenario) = file("fabric: {fat-tree: {hosts: 4, radix: 4}}\nseed: 7\n");
     let picture = {
         let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
@@ -209,9 +207,9 @@ fn a_demo_of_each_kind_serves_until_it_is_told_to_stop() {
     }
 }
 
-/// Each demo that the README runs, and the Makefile's example, as they stand there.
+/// The demos of the README, and the Makefile's example.
 #[test]
-fn the_demos_that_are_written_down_run() {
+fn documented_demos_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
     let (readme, makefile) = (text("README.md"), text("Makefile"));
@@ -234,17 +232,17 @@ fn the_demos_that_are_written_down_run() {
         };
         let flags: Vec<String> = line.split_whitespace().map(place).collect();
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        // It listens when the story is told and the world is built.
+        // It listens when the scenario is resolved and the simulation built.
         let mut exporter = Exporter::demo(&flags);
         assert_eq!(exporter.get("/", &[]).status, 200, "{line}");
-        // One that has not asked anything yet has nothing to show of how it asks.
+        // Before the first request there are no metrics of requests.
         exporter.wait_ready();
         assert_eq!(exporter.stop().code(), Some(0), "{line}");
     }
 }
 
 #[test]
-fn a_demo_whose_introduction_nobody_reads_goes_on() {
+fn demo_runs_with_closed_stdout() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
     let mut child = Command::new(rig::program());
@@ -263,7 +261,7 @@ fn a_demo_whose_introduction_nobody_reads_goes_on() {
 }
 
 #[test]
-fn a_demo_of_two_planes_is_two_fabrics() {
+fn demo_with_two_planes_has_two_fabrics() {
     let text = "fabric: {fat-tree: {planes: 2, hosts: 8, radix: 8, down: 4, up: 4}}\n";
     let (_directory, scenario) = file(text);
     let mut exporter = Exporter::demo_uncaptured(&["--scenario", &scenario]);
@@ -271,7 +269,7 @@ fn a_demo_of_two_planes_is_two_fabrics() {
     let metrics = exporter.metrics();
     for fabric in ["default-0", "default-1"] {
         let is = |name: &str| metrics.get(name, &[("fabric", fabric)]);
-        // Eight adapters, two leaves and a spine, of which each tree has its own.
+        // Eight adapters, two leaves and a spine in each tree.
         assert_eq!(is("infiniband_nodes_seen"), Some(8.0 + 2.0 + 1.0), "{fabric}");
         assert_eq!(is("infiniband_nodes_failed"), Some(0.0), "{fabric}");
     }
@@ -283,7 +281,7 @@ fn a_demo_of_two_planes_is_two_fabrics() {
 }
 
 #[test]
-fn what_is_wrong_on_a_fabric_that_is_there() {
+fn errors_on_a_present_fabric() {
     let ibsim = Ibsim::start(&topology::example("net.1"));
     let root = tempfile::tempdir().unwrap();
     let names = root.path().join("names");
@@ -306,7 +304,7 @@ fn what_is_wrong_on_a_fabric_that_is_there() {
 }
 
 #[test]
-fn a_port_that_lost_its_cable_before_the_start() {
+fn port_without_cable_at_start_is_refused() {
     let ibsim = Ibsim::start(&topology::fat_tree_2(8, 6, 4, 2));
     ibsim.console("Unlink \"host-1\"");
     let output = run_to_exit(&ibsim, &["serve"]);
@@ -314,7 +312,7 @@ fn a_port_that_lost_its_cable_before_the_start() {
 }
 
 #[test]
-fn hostile_names_and_the_sites_own() {
+fn hostile_node_names_are_escaped() {
     let net = topology::fat_tree_2(8, 6, 4, 2).replace("# \"host-3\"", "# \"<b>ho\\st {3}, 'x'\"");
     let ibsim = Ibsim::start(&net);
     let opensm = OpenSm::start(&ibsim);
@@ -333,7 +331,7 @@ fn hostile_names_and_the_sites_own() {
 }
 
 #[test]
-fn unknown_paths_and_hostile_requests() {
+fn hostile_requests_are_refused() {
     let ibsim = Ibsim::start(&topology::example("net.1"));
     let mut exporter = Exporter::start(&ibsim, &["--web.telemetry-path=/numbers"]);
     exporter.wait_ready();
@@ -355,8 +353,7 @@ fn unknown_paths_and_hostile_requests() {
     assert!(exporter.stop().success());
 }
 
-/// Asks a demo that has been swept once for each of these; each is to be refused with one line that says
-/// so much.
+/// Requests each of these from a demo after its first sweep; each has to be refused with this line.
 fn refusals(cases: &[(&str, u16, &str)]) {
     let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
     exporter.wait_ready();
@@ -365,14 +362,14 @@ fn refusals(cases: &[(&str, u16, &str)]) {
         let text = answer.text();
         assert_eq!(answer.status, *status, "{path}: {text:.300}");
         assert!(text.contains(says), "{path}: {says:?} is not in: {text}");
-        // A page says it in its own words, and has as many lines as it needs.
+        // A page has its own text, of any number of lines.
         assert!(text.starts_with("<!DOCTYPE") || text.lines().count() == 1, "{path}: {text}");
     }
     assert!(exporter.stop().success());
 }
 
 #[test]
-fn a_wrong_parameter_is_named_with_what_it_takes() {
+fn bad_parameter_is_named_with_its_values() {
     let window = "from=2026-11-21T03:12:00Z&to=2026-11-21T03:13:00Z";
     let events = format!("/api/v1/history/events?{window}");
     let asked = |rest: &str| format!("{events}&{rest}");
@@ -404,7 +401,7 @@ fn a_wrong_parameter_is_named_with_what_it_takes() {
 }
 
 #[test]
-fn a_scrape_cannot_choose_collectors_and_may_say_anything_else() {
+fn scrape_cannot_choose_collectors() {
     let none = "there are no collectors to choose from: each scrape has all metrics\n";
     refusals(&[
         ("/metrics?collect[]=nosuch", 400, &format!("collect[]: \"nosuch\": {none}")),
@@ -419,7 +416,7 @@ fn a_scrape_cannot_choose_collectors_and_may_say_anything_else() {
 
 /// RFC 9112, 3.2.
 #[test]
-fn a_request_has_one_host() {
+fn request_with_several_hosts_is_refused() {
     let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
     exporter.wait_ready();
     for (head, status, says) in [
@@ -429,7 +426,7 @@ fn a_request_has_one_host() {
         ("GET /nowhere HTTP/1.1", "400", "the Host header is missing\n"),
         ("GET /metrics HTTP/1.1\r\nHost: a\r\nHost: b", "400", "the Host header is there twice\n"),
         ("GET /metrics HTTP/1.1\r\nHost: a/b", "400", "the Host header must be a host, "),
-        // And no refusal is without a word.
+        // Every refusal has a text.
         (
             "POST /metrics HTTP/1.1\r\nHost: a",
             "405",
@@ -452,7 +449,7 @@ fn a_request_has_one_host() {
 }
 
 #[test]
-fn an_m_key_file_with_a_mistake_is_refused_with_its_line_and_without_the_key() {
+fn bad_m_key_file_is_refused_without_showing_the_key() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("m_key");
     std::fs::write(&file, "0x0002c90300000001 0x00000000005ec2e7\n0x5ec2e7\n").unwrap();

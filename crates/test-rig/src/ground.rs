@@ -298,8 +298,11 @@ impl InSimulator {
     pub fn with_counters(site: &Site, settings: &[Setting]) -> Self {
         let mut story = at_rest(&site.net);
         let loss = f64::from(site.loss_permille) / 1000.0;
-        story.way =
-            MadDelivery { round_trip: story.way.round_trip + site.round_trip, loss, ..story.way };
+        story.delivery = MadDelivery {
+            round_trip: story.delivery.round_trip + site.round_trip,
+            loss,
+            ..story.delivery
+        };
         // By the scenario: the first sweep may be over at moment 0, before a test can act.
         let set = settings.iter().map(|setting| setting.action(&story.net));
         let set: Vec<TimedAction> =
@@ -339,19 +342,19 @@ impl InSimulator {
     }
 
     fn node_id(&self, node: &str) -> NodeId {
-        node_in(&self.simulated.resolve().net, node)
+        node_in(&self.simulated.story().net, node)
     }
 
     fn port_id(&self, node: &str, port: u8) -> PortId {
-        port_in(&self.simulated.resolve().net, node, port)
+        port_in(&self.simulated.story().net, node, port)
     }
 
     fn signal(&self, node: &str, port: u8, up: bool) {
         self.simulated.act(Action::SetSignal { port: self.port_id(node, port), up });
     }
 
-    fn manner(&self, node: &str, manner: AgentBehavior) {
-        self.simulated.act(Action::SetAgents { node: self.node_id(node), manner });
+    fn set_agents(&self, node: &str, behavior: AgentBehavior) {
+        self.simulated.act(Action::SetAgents { node: self.node_id(node), behavior });
     }
 }
 
@@ -376,14 +379,14 @@ impl Ground for InSimulator {
     }
 
     fn peer(&self, node: &str, port: u8) -> (String, u8) {
-        let net = &self.simulated.resolve().net;
+        let net = &self.simulated.story().net;
         let peer = net.port(self.port_id(node, port)).cable.expect("a port with a cable");
         (net.node_of(peer).id.clone(), net.port(peer).number)
     }
 
     fn set(&self, settings: &[Setting]) {
         for setting in settings {
-            self.simulated.act(setting.action(&self.simulated.resolve().net));
+            self.simulated.act(setting.action(&self.simulated.story().net));
         }
     }
 
@@ -396,11 +399,11 @@ impl Ground for InSimulator {
     }
 
     fn silence(&self, node: &str) {
-        self.manner(node, AgentBehavior::Silent);
+        self.set_agents(node, AgentBehavior::Silent);
     }
 
     fn unsilence(&self, node: &str) {
-        self.manner(node, AgentBehavior::Normal);
+        self.set_agents(node, AgentBehavior::Normal);
     }
 
     fn another_master(&mut self, host: &str) {

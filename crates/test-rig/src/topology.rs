@@ -1,25 +1,21 @@
 //! Fabrics as ibsim's net files: fat trees and the examples that ibsim ships.
 
 use ib_mad::node::NodeKind;
-use ib_sim::device::DeviceModel;
 use ib_sim::net::file::parse;
 use ib_sim::net::shapes::FatTree;
 use ib_sim::net::write::write;
 use ib_sim::net::{Net, Node};
 
 fn fat_tree(levels: u8, radix: u8, hosts: usize, (down, up): (u8, u8)) -> String {
-    let model = |name| DeviceModel::by_name(name).unwrap_or_else(|| panic!("no model {name}"));
     let shape = FatTree {
         levels,
         radix,
         hosts: u32::try_from(hosts).unwrap_or(u32::MAX),
         down: Some(down),
         up: Some(up),
-        ports: 1,
-        planes: 1,
-        aggregation_nodes: false,
-        switch: model("quantum"),
-        hca: model("connectx-6"),
+        switch: "quantum".into(),
+        hca: "connectx-6".into(),
+        ..FatTree::default()
     };
     write(&shape.build().unwrap_or_else(|e| panic!("{shape:?}: {e}")))
 }

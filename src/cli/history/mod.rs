@@ -111,7 +111,7 @@ fn ports(source: &dyn Source, what: &str, name: &str) -> Result<Vec<model::Port>
 
 /// Removes control characters: names come from the fabric, and must not control the terminal.
 fn tame(text: &str) -> String {
-    text.chars().map(super::links::tame).collect()
+    super::printable(text)
 }
 
 /// Writes values as JSON.

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::history_client::HistoryClient;
 use fabric_history::{Reader, Source};
 
-use crate::cli::access::AccessArgs;
+use crate::remote::Access;
 
 use super::{Exit, Fatal, unreadable};
 
@@ -21,7 +21,7 @@ pub struct OriginArgs {
     #[arg(long, visible_alias = "source", value_name = "URL", global = true)]
     url: Option<String>,
     #[command(flatten)]
-    access: AccessArgs,
+    access: Access,
 }
 
 /// The history of a file or of an exporter.
@@ -52,7 +52,7 @@ impl OriginArgs {
                 Ok(Origin::File(reader))
             }
             (None, Some(url)) => {
-                let api = HistoryClient::new(&url, &self.access.into());
+                let api = HistoryClient::new(&url, &self.access);
                 Ok(Origin::Exporter(api.map_err(|error| usage(format!("--url: {error}")))?))
             }
             (None, None) => {

@@ -1,7 +1,6 @@
-//! `links`: what is known of each cable, as a table or as JSON, by a sweep of its own or from an
-//! exporter that is running.
+//! `links`: the state of each link as a table or as JSON, by a sweep of its own or from a running
+//! exporter.
 
-mod order;
 mod remote;
 mod sweep;
 mod table;
@@ -14,18 +13,17 @@ use clap::Args;
 
 use crate::api::Filter;
 use crate::api::links::links;
-use crate::api::model::{Links, Verdicts};
+use crate::api::model::{Link, Links, Verdicts};
 use crate::config::Settings;
 use crate::config::options::{
     CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
 };
+use crate::remote::Access;
 use ib_health::evidence::grouped;
 use site_config::units::HumanDuration;
 
-use super::access::AccessArgs;
-use super::{Exit, Fatal};
+use super::{Exit, Fatal, printable};
 use table::Style;
-pub(super) use table::tame;
 
 /// The arguments of `links`.
 #[derive(Args, Debug)]
@@ -44,7 +42,7 @@ pub struct LinksArgs {
           conflicts_with_all = ["watch_for", "config_file", "PathOptions", "FabricOptions"])]
     url: Option<String>,
     #[command(flatten)]
-    access: AccessArgs,
+    access: Access,
     /// Sweep on for so long: what happens meanwhile can be told, and one sweep tells no rates
     #[arg(long = "for", value_name = "TIME")]
     watch_for: Option<HumanDuration>,
@@ -57,20 +55,20 @@ pub struct LinksArgs {
     fabric: FabricOptions,
 }
 
-/// Tells what is known of the links, and ends.
+/// Prints the links.
 pub fn run(args: LinksArgs) -> Result<(), Fatal> {
     let filter =
         Filter { suspect: args.suspect, fabric: args.of_fabric.clone(), ..Filter::default() };
     let json = args.json;
     let watch_for = args.watch_for.map(Duration::from);
-    let is_glimpse = args.url.is_none() && watch_for.is_none();
-    let told = if let Some(url) = &args.url {
-        remote::links(url, &filter, &args.access.clone().into())?
+    let is_single_sweep = args.url.is_none() && watch_for.is_none();
+    let found = if let Some(url) = &args.url {
+        remote::links(url, &filter, &args.access)?
     } else {
         links(&sweep::sweep(&settings(args)?, watch_for.unwrap_or_default())?, &filter)
     };
-    match write(&told, json) {
-        // Whoever reads has enough.
+    match write(&found, json) {
+        // A closed pipe is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
         Err(error) => {
             return Err(Fatal::new(
@@ -81,13 +79,13 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
         Ok(()) => {}
     }
     if !json {
-        // Whatever becomes of it, what was asked for is written.
-        let _ = writeln!(std::io::stderr(), "{}", summary(&told, &filter, is_glimpse));
+        // The output is complete: an error here does not matter.
+        let _ = writeln!(std::io::stderr(), "{}", summary(&found, &filter, is_single_sweep));
     }
     Ok(())
 }
 
-/// The settings of `serve`, for the fabrics that are asked for and nothing else.
+/// The settings of `serve` for the requested fabrics only.
 fn settings(args: LinksArgs) -> Result<Settings, Fatal> {
     let wrong = |error: &dyn std::fmt::Display| Fatal::new(Exit::Usage, error);
     let options = Options {
@@ -116,50 +114,50 @@ fn settings(args: LinksArgs) -> Result<Settings, Fatal> {
     Ok(settings)
 }
 
-fn write(told: &Links, json: bool) -> std::io::Result<()> {
+fn write(found: &Links, json: bool) -> std::io::Result<()> {
     let stdout = std::io::stdout();
-    let style = Style::of(&stdout);
+    let style = Style::for_output(&stdout);
     let mut out = BufWriter::new(stdout.lock());
     if json {
-        serde_json::to_writer_pretty(&mut out, told)?;
+        serde_json::to_writer_pretty(&mut out, found)?;
         writeln!(out)?;
     } else {
-        let links = order::worst_first(told);
-        table::write(&mut out, &links, told.fabrics.len() > 1, style)?;
+        let links = worst_first(found);
+        table::write(&mut out, &links, found.fabrics.len() > 1, style)?;
     }
     out.flush()
 }
 
 impl Style {
-    /// What suits the place that is written to.
-    fn of(stdout: &std::io::Stdout) -> Self {
+    /// The style for a terminal, or for a file or pipe.
+    fn for_output(stdout: &std::io::Stdout) -> Self {
         if !stdout.is_terminal() {
             return Style { width: None, colours: false };
         }
         let size = rustix::termios::tcgetwinsize(stdout).ok();
         let width = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
-        // https://no-color.org: set, to whatever but nothing.
+        // https://no-color.org: set and not empty.
         let no_colours = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Style { width, colours: !no_colours }
     }
 }
 
-/// The last line: how many there are of what, and what more there is to do.
-fn summary(told: &Links, filter: &Filter, is_glimpse: bool) -> String {
-    if told.fabrics.is_empty() {
+/// The last line: the number of links by verdict, and what to do next.
+fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
+    if found.fabrics.is_empty() {
         return "no links: this exporter watches no fabric".into();
     }
-    let verdicts = told.fabrics.iter().map(|fabric| fabric.verdicts);
+    let verdicts = found.fabrics.iter().map(|fabric| fabric.verdicts);
     let all = verdicts.fold(Verdicts::default(), Verdicts::and);
-    let unswept = told.fabrics.iter().filter(|fabric| fabric.swept_at.is_none());
+    let unswept = found.fabrics.iter().filter(|fabric| fabric.swept_at.is_none());
     let unswept: Vec<&str> = unswept.map(|fabric| &*fabric.fabric).collect();
-    let found = all.count();
-    let shown: usize = told.fabrics.iter().map(|fabric| fabric.links.len()).sum();
+    let count = all.count();
+    let shown: usize = found.fabrics.iter().map(|fabric| fabric.links.len()).sum();
     let mut parts = Vec::new();
     if !unswept.is_empty() {
         parts.push(format!("not swept yet: {}", unswept.join(", ")));
     }
-    if found == 0 {
+    if count == 0 {
         parts.push("no links found".into());
     } else {
         let counts = all
@@ -167,22 +165,29 @@ fn summary(told: &Links, filter: &Filter, is_glimpse: bool) -> String {
             .map(|(verdict, count)| format!("{} {}", grouped(count as u64), verdict.label()));
         let none = if filter.suspect && shown == 0 { "nothing suspect: " } else { "" };
         parts.push(format!("{none}{}", counts.join(", ")));
-        if is_glimpse {
+        if is_single_sweep {
             parts.push(
                 "one sweep cannot tell ratios: --for 1m, or --url of a running exporter".into(),
             );
         }
     }
-    parts.join("; ").chars().map(tame).collect()
+    printable(&parts.join("; "))
+}
+
+/// All links, the worst first: by verdict, then by error ratios and counts, then by name.
+fn worst_first(found: &Links) -> Vec<&Link> {
+    let mut links: Vec<&Link> = found.fabrics.iter().flat_map(|fabric| &fabric.links).collect();
+    links.sort_by_cached_key(|link| link.rank());
+    links
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::FabricLinks;
+    use crate::api::model::{End, FabricLinks, WindowErrors};
 
     #[test]
-    fn the_last_line_says_how_many_there_are_of_what() {
+    fn summary_counts_links_by_verdict() {
         let swept = |verdicts| FabricLinks {
             fabric: "f".into(),
             swept_at: Some("1970-01-01T00:00:00Z".into()),
@@ -191,7 +196,7 @@ mod tests {
         };
         let some = Verdicts { bad: 3, watch: 1, unknown: 20, ok: 4_000_000 };
         let unswept = FabricLinks { fabric: "g".into(), ..FabricLinks::default() };
-        for (fabrics, suspect, is_glimpse, says) in [
+        for (fabrics, suspect, is_single_sweep, says) in [
             (vec![], false, false, "no links: this exporter watches no fabric"),
             (vec![swept(Verdicts::default())], false, true, "no links found"),
             (vec![unswept.clone()], false, false, "not swept yet: g; no links found"),
@@ -211,7 +216,41 @@ mod tests {
             ),
         ] {
             let filter = Filter { suspect, ..Filter::default() };
-            assert_eq!(summary(&Links { fabrics }, &filter, is_glimpse), says);
+            assert_eq!(summary(&Links { fabrics }, &filter, is_single_sweep), says);
         }
+    }
+
+    fn link(verdict: &'static str, errors: u64, ratio: Option<f64>, node: &str, port: u8) -> Link {
+        let mut end = End { node: node.into(), port, ..End::default() };
+        if errors > 0 {
+            end.counters.insert("symbol_errors".into(), errors);
+        }
+        end.bit_errors.windows =
+            vec![WindowErrors { window: "12m".into(), errors: 0, seconds: 1.0, ratio }];
+        Link { verdict: verdict.into(), ends: [end, End::default()], ..Link::default() }
+    }
+
+    #[test]
+    fn worst_links_come_first() {
+        let wanted = [
+            link("bad", 0, Some(1e-9), "z", 1),
+            link("bad", 7, Some(1e-12), "a", 1),
+            link("bad", 9, None, "b", 1),
+            link("bad", 8, None, "a", 1),
+            link("watch", 0, None, "a", 1),
+            link("unknown", 5, None, "a", 1),
+            link("unknown", 1, None, "a", 1),
+            link("unknown", 0, None, "a", 2),
+            link("unknown", 0, None, "a", 10),
+            link("unknown", 0, None, "b", 1),
+            link("ok", 1_000, None, "a", 1),
+            link("ok", 0, None, "a", 1),
+        ];
+        let mut links = wanted.to_vec();
+        links.reverse();
+        links.swap(2, 7);
+        let found = Links { fabrics: vec![FabricLinks { links, ..FabricLinks::default() }] };
+        let sorted: Vec<Link> = worst_first(&found).into_iter().cloned().collect();
+        assert_eq!(sorted, wanted);
     }
 }

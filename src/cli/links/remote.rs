@@ -1,4 +1,4 @@
-//! What a running exporter says.
+//! Links from a running exporter.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use crate::api::model::Links;
 use crate::cli::{Exit, Fatal};
 use crate::remote::{Access, Remote};
 
-/// How long it may take in all.
-const LIMIT: Duration = Duration::from_secs(10);
+/// The time limit of the request.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The largest answer: 162,000 ports make some 100 MB.
-const MOST: u64 = 1 << 30;
+/// The largest response: 162,000 ports make some 100 MB.
+const MAX_BODY: u64 = 1 << 30;
 
-/// Asks the exporter at an address.
+/// Requests the links of the exporter at an address.
 pub fn links(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
     let wrong = |problem: String| Fatal::new(Exit::Usage, format!("--url: {problem}"));
-    let remote = Remote::new(url, access, LIMIT, LIMIT).map_err(wrong)?;
+    let remote = Remote::new(url, access, TIMEOUT, TIMEOUT).map_err(wrong)?;
     let url = format!("{}{LINKS}", remote.name());
     let (status, body) = get(&remote, filter).map_err(|error| {
         let problem = format!("{url} does not answer: {error}; is an exporter running there?");
@@ -32,7 +32,7 @@ pub fn links(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal
         401 => {
             failed(format!("{url} wants a login: https://USER@HOST with --source.password-file"))
         }
-        // It is ours, and says itself what to ask instead.
+        // The exporter's own text says what is wrong with the request.
         400 => failed(format!("{url}: {}", first_line(&body))),
         status => failed(format!("{url} answers {status}: {advice}")),
     }
@@ -46,12 +46,12 @@ fn get(remote: &Remote, filter: &Filter) -> Result<(u16, Vec<u8>), ureq::Error> 
     if let Some(fabric) = &filter.fabric {
         request = request.query("fabric", fabric);
     }
-    let mut answer = request.call()?;
-    let body = answer.body_mut().with_config().limit(MOST).read_to_vec()?;
-    Ok((answer.status().as_u16(), body))
+    let mut response = request.call()?;
+    let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
+    Ok((response.status().as_u16(), body))
 }
 
-/// As much of an answer as fits in a message, without what would move a terminal's cursor.
+/// The first line of a response for a message, without control characters.
 fn first_line(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let line = text.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A sweep of one's own, or some of them.
+//! Links by one or more sweeps of this process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,11 +14,11 @@ use fabric_observation::{Observation, SharedState};
 use ib_mad::clock::Clock;
 use ib_umad::umad::Umad;
 
-/// Longer than anybody watches.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The longest time of `--for`.
+const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Sweeps each fabric once, and then on for what is left of that time.
-pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observation>>, Fatal> {
+/// Sweeps each fabric at least once, and until the duration is over.
+pub fn sweep(settings: &Settings, duration: Duration) -> Result<Vec<Arc<Observation>>, Fatal> {
     start_log(settings.log_level, settings.log_format);
     let clock = Clock::start();
     let blanks = settings.fabrics.iter().map(|fabric| {
@@ -27,7 +27,7 @@ pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observa
     let (board, seen) = watch::channel(SharedState::from(blanks.collect::<Vec<_>>()));
     let (board, stop) = (Arc::new(board), Arc::new(AtomicBool::new(false)));
     let mut ready = Vec::new();
-    for (slot, fabric) in settings.fabrics.iter().enumerate() {
+    for (fabric_index, fabric) in settings.fabrics.iter().enumerate() {
         let (_, wire) = Umad::open_first(
             &settings.sysfs,
             fabric.hca.as_deref(),
@@ -36,11 +36,12 @@ pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observa
             clock,
         )
         .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
-        let fabric = looked_at(fabric, watch_for);
-        let monitor = capturing_monitor(&fabric, Arc::clone(&board), slot, Arc::clone(&stop))?;
+        let fabric = for_single_run(fabric, duration);
+        let monitor =
+            capturing_monitor(&fabric, Arc::clone(&board), fabric_index, Arc::clone(&stop))?;
         ready.push((monitor, wire));
     }
-    // The monitors alone hold it from now on: when they have ended it closes.
+    // Only the monitors hold it from now on: it closes with the last of them.
     drop(board);
     let threads: Vec<_> = ready
         .into_iter()
@@ -48,38 +49,38 @@ pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observa
             let stop = Arc::clone(&stop);
             std::thread::spawn(move || {
                 monitor.run(wire, || {
-                    // A daemon waits for its device to come back; nobody waits here.
+                    // A daemon waits for its device to return; this run ends.
                     stop.store(true, Ordering::Relaxed);
                     Err::<Umad, _>("it is not waited for")
                 });
             })
         })
         .collect();
-    let swept = wait(seen, watch_for);
+    let swept = wait(seen, duration);
     stop.store(true, Ordering::Relaxed);
     for thread in threads {
-        // One that panicked has said so; whether that matters, `swept` tells.
+        // A panic is on standard error; `swept` has the result.
         let _ = thread.join();
     }
     swept
 }
 
-/// The settings of a fabric that is only looked at for so long. Nothing is cleared: the totals that what
-/// was cleared would go into end with us, and an exporter that is running would miss it in its own.
-fn looked_at(fabric: &FabricSettings, watch_for: Duration) -> FabricSettings {
-    let interval = fabric.interval.min(longest_interval(watch_for));
+/// The settings of a fabric for a single run. Counters are not cleared: their values would be lost
+/// with this process, and be missing in the totals of a running exporter.
+fn for_single_run(fabric: &FabricSettings, duration: Duration) -> FabricSettings {
+    let interval = fabric.interval.min(longest_interval(duration));
     FabricSettings { interval, clear_saturated: false, ..fabric.clone() }
 }
 
-/// What happens is seen by comparing sweeps: there are to be some in the time that there is.
-fn longest_interval(watch_for: Duration) -> Duration {
-    if watch_for.is_zero() { Duration::MAX } else { (watch_for / 4).max(Duration::from_secs(1)) }
+/// Events are found by comparing sweeps: there have to be several in this time.
+fn longest_interval(duration: Duration) -> Duration {
+    if duration.is_zero() { Duration::MAX } else { (duration / 4).max(Duration::from_secs(1)) }
 }
 
 /// Waits until each fabric was swept, and the time is over.
 fn wait(
     mut seen: watch::Receiver<SharedState>,
-    watch_for: Duration,
+    duration: Duration,
 ) -> Result<Vec<Arc<Observation>>, Fatal> {
     let failed = |problem: String| Fatal::new(Exit::Failed, problem);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -87,8 +88,8 @@ fn wait(
         .build()
         .map_err(|error| failed(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(async {
-        // A clock has an end; nobody waits for so long.
-        let until = Instant::now() + watch_for.min(LONGEST);
+        // An instant has a maximum.
+        let until = Instant::now() + duration.min(MAX_DURATION);
         let lost = |_| failed("the device was lost, as the log says: run it again".into());
         seen.wait_for(is_swept).await.map_err(lost)?;
         while let Ok(news) = timeout_at(until, seen.changed()).await {
@@ -108,14 +109,14 @@ mod tests {
     use crate::config::options::{FabricOptions, Options};
 
     #[test]
-    fn who_only_looks_clears_nothing() {
+    fn single_run_does_not_clear_counters() {
         let fabric = FabricOptions { clear_saturated: Some(true), ..FabricOptions::default() };
         let options = Options { fabric, ..Options::default() };
         let settings = Settings::load(options, None).unwrap();
         let fabric = &settings.fabrics[0];
         assert!(fabric.clear_saturated);
-        assert!(!looked_at(fabric, Duration::ZERO).clear_saturated);
-        assert_eq!(looked_at(fabric, Duration::ZERO).interval, fabric.interval);
-        assert!(looked_at(fabric, Duration::from_secs(8)).interval <= Duration::from_secs(2));
+        assert!(!for_single_run(fabric, Duration::ZERO).clear_saturated);
+        assert_eq!(for_single_run(fabric, Duration::ZERO).interval, fabric.interval);
+        assert!(for_single_run(fabric, Duration::from_secs(8)).interval <= Duration::from_secs(2));
     }
 }

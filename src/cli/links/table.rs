@@ -1,14 +1,15 @@
-//! Links as a table for people.
+//! Links as a text table.
 
 use std::io::{self, Write};
 
 use crate::api::model::{End, Link};
+use crate::cli::printable_char;
 use ib_health::Verdict;
 
-/// How a table is to look.
+/// The style of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// How many characters fit in a line, if that is limited.
+    /// The width of a line in characters, if it is limited.
     pub width: Option<usize>,
     /// Whether verdicts are coloured.
     pub colours: bool,
@@ -17,10 +18,10 @@ pub struct Style {
 /// Between two columns.
 const GAP: &str = "  ";
 
-/// What makes a column useless: it is not made narrower than that to fit.
-const LEAST: usize = 8;
+/// The least width of a column.
+const MIN_WIDTH: usize = 8;
 
-/// Writes a table; nothing at all of no links.
+/// Writes a table; nothing without links.
 pub fn write(
     out: &mut impl Write,
     links: &[&Link],
@@ -52,13 +53,13 @@ pub fn write(
     Ok(())
 }
 
-/// Takes from the widest column, one character at a time, until all fit or none can be narrower.
-/// Verdicts stay whole.
+/// Narrows the widest column, one character at a time, until all fit or none can be narrower. The
+/// verdict column keeps its width.
 fn fit(widths: &mut [usize], most: usize) {
     let gaps = GAP.len() * widths.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > most {
         let widest = widths.iter_mut().skip(1).max();
-        match widest.filter(|widest| **widest > LEAST) {
+        match widest.filter(|widest| **widest > MIN_WIDTH) {
             Some(widest) => *widest -= 1,
             None => return,
         }
@@ -85,20 +86,12 @@ fn line(
     writeln!(out, "{}", text.trim_end())
 }
 
-/// Names come from devices and from the network: what would move a terminal's cursor, or turn the
-/// direction of what follows, is replaced.
-pub(in crate::cli) fn tame(char: char) -> char {
-    let turns =
-        matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if char.is_control() || turns { char::REPLACEMENT_CHARACTER } else { char }
-}
-
-/// As much of a cell as fits.
+/// A cell cut to a width.
 fn cut(cell: &str, width: usize) -> String {
     if cell.chars().count() <= width {
-        return cell.chars().map(tame).collect();
+        return cell.chars().map(printable_char).collect();
     }
-    cell.chars().map(tame).take(width.saturating_sub(1)).chain(['…']).collect()
+    cell.chars().map(printable_char).take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 fn colour(verdict: Verdict) -> Option<&'static str> {
@@ -123,7 +116,7 @@ fn row(link: &Link, several_fabrics: bool) -> Vec<String> {
     row
 }
 
-/// What speaks for the gravest reason.
+/// The evidence of the gravest reason.
 fn reason(link: &Link) -> String {
     match (link.reasons.first(), link.verdict()) {
         (Some(gravest), _) => gravest.evidence.clone(),
@@ -133,25 +126,25 @@ fn reason(link: &Link) -> String {
 }
 
 fn counts(link: &Link) -> String {
-    let told: Vec<String> = ["A", "B"]
+    let counts: Vec<String> = ["A", "B"]
         .into_iter()
         .zip(&link.ends)
         .map(|(name, end)| (name, counts_of(end)))
         .filter(|(_, counts)| !counts.is_empty())
         .map(|(name, counts)| format!("{name}: {counts}"))
         .collect();
-    told.join("; ")
+    counts.join("; ")
 }
 
-/// A field that was full has counted so much, or more. What error correction mends is normal on links
-/// of four-level signals, and there is a lot of it on each: it is left to `--json`.
+/// A saturated counter has a `+`. Corrected symbols are normal and many on links with four-level
+/// signals: only `--json` has them.
 fn counts_of(end: &End) -> String {
     let counters = end.counters.iter().filter(|(name, _)| !name.starts_with("fec_corrected_"));
-    let told = counters.map(|(name, count)| {
+    let counts = counters.map(|(name, count)| {
         let more = if end.saturated.contains(name) { "+" } else { "" };
         format!("{name} {count}{more}")
     });
-    told.collect::<Vec<_>>().join(", ")
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -191,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_as_wide_as_what_stands_in_them() {
+    fn columns_are_as_wide_as_their_cells() {
         let fine = Link { verdict: "ok".into(), ..Link::default() };
         assert_eq!(
             text(&[bad(), fine], false, Style::default()),
@@ -204,14 +197,14 @@ ok        port 0           port 0          -
     }
 
     #[test]
-    fn the_fabric_is_told_where_there_are_several() {
+    fn several_fabrics_have_a_column() {
         let told = text(&[bad()], true, Style::default());
         assert!(told.starts_with("VERDICT  FABRIC  END A"), "{told}");
         assert!(told.lines().nth(1).unwrap().starts_with("bad      f       leaf-0-1"), "{told}");
     }
 
     #[test]
-    fn a_terminal_gets_lines_that_fit_and_colours() {
+    fn terminal_gets_narrow_lines_and_colours() {
         for width in [70, 90, 110] {
             let told = text(&[bad()], false, Style { width: Some(width), colours: false });
             for line in told.lines() {
@@ -225,7 +218,7 @@ ok        port 0           port 0          -
     }
 
     #[test]
-    fn what_was_mended_is_no_trouble() {
+    fn corrected_symbols_are_not_shown() {
         let mut link = bad();
         link.ends[1].counters = [("fec_corrected_symbols".into(), 7)].into();
         let told = text(&[link], false, Style::default());
@@ -234,7 +227,7 @@ ok        port 0           port 0          -
     }
 
     #[test]
-    fn no_links_are_no_table_and_what_is_over_is_told_as_such() {
+    fn no_links_are_no_table() {
         assert_eq!(text(&[], false, Style::default()), "");
         let link = Link { reasons: Vec::new(), ..bad() };
         assert!(text(&[link], false, Style::default()).contains("it is over"));

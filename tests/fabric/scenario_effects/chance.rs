@@ -1,4 +1,4 @@
-//! What chance has a part in, and long stories.
+//! Random events, and long scenarios.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use ib_sim::scenario::{Overrides, Scenario};
 use crate::scenario_effects::look::{NDR_BITS, Run, assert_drawn};
 use test_rig::Simulated;
 
-/// All that chance has a say in.
+/// All random effects.
 const CHANCE: &str = r#"
 way: {loss: 1%, jitter: 100us}
 traffic: {pattern: random, load: 50%}
@@ -25,9 +25,9 @@ fn chance(seed: u64) -> Run {
 }
 
 #[test]
-fn the_same_seed_is_the_same_story_however_often_one_looks() {
+fn same_seed_has_the_same_metrics() {
     let (once, often) = (chance(1), chance(1));
-    // In small steps, with somebody else looking at the world in between.
+    // In small steps, with other reads of the simulation in between.
     for step in 1..500 {
         often.simulated.run_to(Duration::from_millis(370 * step));
         if step % 3 == 0 {
@@ -45,7 +45,7 @@ fn the_same_seed_is_the_same_story_however_often_one_looks() {
 }
 
 #[test]
-fn a_day_is_over_soon() {
+fn virtual_day_is_fast() {
     let text = "{timeline: [bad-cable: {into: \"leaf-0-1[9]\", ratio: 1e-12}, \
                 flap: {at: 1h, link: host-3, down: [5ms, 3s], every: 1h, times: 20}]}";
     let story = Scenario::parse("day", text).unwrap().resolve(&Overrides::default()).unwrap();

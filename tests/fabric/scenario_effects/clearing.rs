@@ -1,4 +1,4 @@
-//! Narrow counters that are nearly full are cleared where that is wanted, and nowhere else.
+//! Nearly saturated counters are cleared with the flag, and only then.
 
 use fabric_exporter::config::options::FabricOptions;
 use ib_mad::Counter;
@@ -10,7 +10,7 @@ use test_rig::Simulated;
 const OLD_DEVICES: &str = "{fabric: {fat-tree: {hosts: 8, radix: 8, switch: infiniscale-4, \
      hca: connectx-3}}, traffic: {pattern: none}}";
 
-/// Counters of a port, and whether they are full enough.
+/// Counters of a port, and whether they are nearly saturated.
 const COUNTED: [(Counter, u64, bool); 3] = [
     (Counter::SymbolErrors, 65_535, true),
     (Counter::LinkDowned, 200, true),
@@ -31,7 +31,7 @@ fn watched(clear_saturated: Option<bool>) -> Run {
 }
 
 #[test]
-fn without_the_flag_nothing_is_ever_set() {
+fn no_counters_are_cleared_without_the_flag() {
     for flag in [None, Some(false)] {
         let run = watched(flag);
         run.at(200);
@@ -45,7 +45,7 @@ fn without_the_flag_nothing_is_ever_set() {
 }
 
 #[test]
-fn with_the_flag_what_is_nearly_full_is_cleared_after_the_sweep_that_found_it() {
+fn nearly_saturated_counters_are_cleared_after_the_sweep() {
     let run = watched(Some(true));
     // Sweeps begin at 15, 30, ... seconds.
     run.at(16);

@@ -1,4 +1,4 @@
-//! M_Keys and partitions: what keeps a fabric from answering is diagnosed, and asked for less often.
+//! M_Keys and partitions: they are diagnosed, and nodes that refuse get fewer requests.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn story(text: &str) -> ResolvedScenario {
     scenario.resolve(&Overrides::default()).unwrap()
 }
 
-/// A tree of 24 hosts and 5 switches, watched with these keys; its steps come from the text.
+/// A monitor with these keys on a tree of 24 hosts and 5 switches, with this timeline.
 fn watched(timeline: &str, keys: Option<&Path>) -> Simulated {
     let story = story(&format!("traffic: {{pattern: none}}\ntimeline: [{timeline}]"));
     let m_key_file = keys.map(Path::to_owned);
@@ -32,7 +32,7 @@ fn told(run: &Simulated, name: &str) -> f64 {
     run.metrics().get(name, &[("fabric", "default")]).unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// How many Gets were dropped so far for their M_Key: SMPs that went to ports that refuse.
+/// The number of Gets that ports have dropped for their M_Key.
 fn refused(run: &Simulated) -> u64 {
     let world = run.world();
     world.net().node_ids().map(|node| u64::from(world.protection(node).violations)).sum()
@@ -57,12 +57,12 @@ pub fn protected_fabric(run: &Run) {
     assert!((1..360).contains(&refused), "{refused} SMPs to ports that refuse in an hour");
 }
 
-/// Some adapters answer their own host whatever the key: such a one tells its protection level, and
-/// nothing beyond it answers. The exporter sits on host-0.
+/// Some adapters respond to their own host whatever the key: PortInfo has the protection level, and
+/// no other node responds. The exporter is on host-0.
 const ANSWERS_ITS_OWN_HOST: &str = "m-key: {key: 0, level: 2, node: host-0}";
 
 #[test]
-fn a_protected_fabric_is_diagnosed_where_our_own_port_answers() {
+fn protected_fabric_is_diagnosed_with_a_local_response() {
     let run = watched(&format!("{PROTECTED}, {ANSWERS_ITS_OWN_HOST}"), None);
     run.run_to(MINUTE);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
@@ -75,7 +75,7 @@ fn a_protected_fabric_is_diagnosed_where_our_own_port_answers() {
 }
 
 #[test]
-fn one_host_that_hangs_is_no_m_key_where_ports_have_a_protection_level() {
+fn one_hanging_host_is_not_diagnosed_as_m_key() {
     let run = watched("m-key: {key: 0, level: 2}, silent: {node: host-3}", None);
     run.run_to(MINUTE);
     assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 1.0);
@@ -83,7 +83,7 @@ fn one_host_that_hangs_is_no_m_key_where_ports_have_a_protection_level() {
 }
 
 #[test]
-fn with_the_m_key_a_protected_fabric_is_whole() {
+fn m_key_makes_a_protected_fabric_readable() {
     let folder = tempfile::tempdir().unwrap();
     let net = story("").net;
     let mut guid2mkey = String::new();
@@ -108,13 +108,13 @@ fn with_the_m_key_a_protected_fabric_is_whole() {
 }
 
 #[test]
-fn each_node_is_asked_with_its_own_key_as_opensms_files_have_it() {
+fn each_node_gets_its_key_from_opensm_files() {
     let folder = tempfile::tempdir().unwrap();
     let story = story("traffic: {pattern: none}");
     let net = &story.net;
     let key = |node: NodeId| 0x1000 + u64::from(node.0);
     let (mut guid2mkey, mut neighbors) = (String::new(), String::new());
-    // All ports of a switch go by the GUID of its port 0.
+    // All ports of a switch have the key of port 0's GUID.
     let guid_of = |id: PortId| {
         let is_host = net.node_of(id).is_host();
         let zero = net.port_by_number(net.port(id).node, 0).filter(|_| !is_host);
@@ -143,7 +143,7 @@ fn each_node_is_asked_with_its_own_key_as_opensms_files_have_it() {
 }
 
 #[test]
-fn a_wrong_m_key_is_diagnosed_and_the_right_one_is_taken_from_the_file_at_once() {
+fn corrected_m_key_file_is_reloaded_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let keys = key_file(folder.path(), "key", "0x4321\n");
     let run = watched(PROTECTED, Some(&keys));
@@ -157,9 +157,9 @@ fn a_wrong_m_key_is_diagnosed_and_the_right_one_is_taken_from_the_file_at_once()
 }
 
 #[test]
-fn a_key_that_changes_while_we_watch_costs_less_than_an_smp_a_second() {
-    // 96 hosts and their switches are known by their LIDs, and all of them, or the hosts, refuse from
-    // then on.
+fn changed_m_key_causes_few_smps() {
+    // 96 hosts and their switches are known by their LIDs. From then on all of them, or the hosts,
+    // refuse.
     let text = "fabric: {fat-tree: {hosts: 96, radix: 32}}\ntraffic: {pattern: none}";
     let story = story(text);
     let all: Vec<NodeId> = story.net.node_ids().collect();
@@ -176,14 +176,14 @@ fn a_key_that_changes_while_we_watch_costs_less_than_an_smp_a_second() {
         assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
         let refused = refused(&run);
         assert!(refused < 1800, "{refused} SMPs to ports that refuse in half an hour");
-        // Performance management knows no M_Key: what was found stays, and goes on.
+        // Performance management has no M_Key: counters are still read.
         assert_eq!(told(&run, "infiniband_nodes_seen"), found);
         assert_eq!(told(&run, "infiniband_ports_seen"), ports);
     }
 }
 
 #[test]
-fn many_hosts_that_refuse_are_asked_less_than_once_a_second_and_found_when_they_answer() {
+fn refusing_hosts_get_few_smps_until_they_respond() {
     let fabric = "fabric: {fat-tree: {hosts: 160, radix: 64}}\ntraffic: {pattern: none}";
     let mut text = format!("{fabric}\ntimeline:\n- {ANSWERS_ITS_OWN_HOST}\n");
     for host in 1..160 {
@@ -199,7 +199,7 @@ fn many_hosts_that_refuse_are_asked_less_than_once_a_second_and_found_when_they_
     }
     assert_eq!(told(&run, "infiniband_nodes_seen"), switches + 1.0, "switches and our own host");
     assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 159.0);
-    // Our own port tells that it is protected.
+    // The local port has a protection level.
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     let refused = refused(&run);
     assert!(refused < 1800, "{refused} SMPs to ports that refuse in half an hour");
@@ -210,7 +210,7 @@ fn many_hosts_that_refuse_are_asked_less_than_once_a_second_and_found_when_they_
 }
 
 #[test]
-fn a_host_that_hangs_is_not_an_m_key() {
+fn hanging_host_is_not_diagnosed_as_m_key() {
     let run = watched("silent: {node: host-3}", None);
     run.run_to(MINUTE);
     assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 1.0);
@@ -232,10 +232,10 @@ pub fn limited_members(run: &Run) {
         of_kind.filter(|(labels, _)| is_up(&labels["guid"]) == Some(1.0)).count()
     };
     assert_eq!(up("switch"), 5, "a switch's port 0 is a full member");
-    // The subnet manager's host is a full member, and our own host answers itself.
+    // The subnet manager's host is a full member, and the local host responds to itself.
     assert_eq!(up("ca"), 2);
-    // As the subnet manager's administrator is told to do: our own port becomes a full member.
-    let seat = run.resolve().net.port(run.resolve().local_ports[0]).node;
+    // The remedy: the local port becomes a full member.
+    let seat = run.story().net.port(run.story().local_ports[0]).node;
     run.act(Action::SetMembership { nodes: vec![seat], full: true });
     run.run_for(MINUTE);
     assert_eq!(told(run, "infiniband_partition_suspected"), 0.0);
@@ -243,8 +243,8 @@ pub fn limited_members(run: &Run) {
 }
 
 #[test]
-fn hosts_that_hang_are_no_partition() {
-    // 23 hosts beside our own: some answer, or those that do not answer no subnet management either.
+fn hanging_hosts_are_not_diagnosed_as_partition() {
+    // 23 other hosts: some respond, or the others do not respond to subnet management either.
     for hung in [12, 20, 23] {
         let silent: Vec<String> =
             (1..=hung).map(|host| format!("silent: {{at: 1m, node: host-{host}}}")).collect();

@@ -1,4 +1,4 @@
-//! What is wrong with a link.
+//! Faults of links.
 
 use crate::scenario_effects::look::{LOST, Look, NDR_BITS, Run, assert_drawn};
 use test_rig::Simulated;
@@ -7,7 +7,7 @@ pub fn bad_cable(run: &Run) {
     let into = "leaf-0-1[9]";
     run.at(20).assert_clean();
     let look = run.at(125);
-    // The packets that are hit are for one host, which finds them marked.
+    // The corrupt packets are for one host, which receives them marked.
     let marked = ["host-8[1]"];
     look.assert_only(&[
         ("symbol_errors", &[into]),
@@ -18,11 +18,11 @@ pub fn bad_cable(run: &Run) {
         ("receive_remote_physical_errors", &marked),
     ]);
     assert_drawn(look.count("symbol_errors", into), 90.0 * NDR_BITS * 1e-9, "symbol errors");
-    // What comes in by it keeps the correction busy as nowhere else, long before it is too much.
+    // The rate of corrected symbols is far higher than elsewhere, long before errors remain.
     let mended = look.counted("fec_corrected_symbols");
     let others = mended.iter().filter(|(port, _)| **port != into).map(|(_, count)| *count);
     assert!(mended[into] > 100 * others.max().unwrap(), "{mended:?}");
-    // The link carries 20% of its rate, in packets of 4 KiB: each of their bits may be hit.
+    // The link carries 20% of its rate, in packets of 4 KiB.
     let packets = look.count("receive_packets", into) - run_packets_at(&look, 30, 120, into);
     let hit = packets as f64 * 4096.0 * 8.0 * 1e-9;
     assert_drawn(look.count("receive_errors", into), hit, "packets that were hit");
@@ -31,7 +31,7 @@ pub fn bad_cable(run: &Run) {
         look.count("receive_errors", into),
         look.count("receive_local_physical_errors", into)
     );
-    // Ten times worse for a minute, and then as before.
+    // Ten times worse for a minute.
     let looks = [run.at(305), run.at(365), run.at(425)];
     for (pair, mean) in looks.windows(2).zip([1e-8, 1e-9].map(|ratio| 60.0 * NDR_BITS * ratio)) {
         let more = pair[1].more("symbol_errors", &pair[0]);
@@ -47,7 +47,7 @@ fn run_packets_at(look: &Look, first: u64, all: u64, port: &str) -> u64 {
 }
 
 #[test]
-fn a_cable_that_is_mended_counts_no_more() {
+fn repaired_cable_has_no_more_errors() {
     let run = Run::of(Simulated::text(
         "timeline: [bad-cable: {at: 30s, into: \"spine-0[1]\", ratio: 1e-10, for: 1m}]",
     ));
@@ -56,10 +56,10 @@ fn a_cable_that_is_mended_counts_no_more() {
     assert_drawn(symbols(&during), 45.0 * NDR_BITS * 1e-10, "in 45 s");
     assert_drawn(symbols(&after), 60.0 * NDR_BITS * 1e-10, "in a minute");
     assert_eq!(symbols(&after), symbols(&later));
-    // The other direction of the cable is sound, and so is what leaves this switch.
+    // The other direction of the cable has no errors, and neither has what leaves this switch.
     let symbol_errors = later.counted("symbol_errors");
     assert_eq!(symbol_errors.keys().copied().collect::<Vec<_>>(), ["spine-0[1]"]);
-    // Marked packets are counted at all ports that they come to, and at none before.
+    // Marked packets are counted at all later ports, and at none before.
     let ways = run.ways();
     let bad = run.simulated.port(&run.peer("spine-0[1]"));
     let mut downstream: Vec<String> = ways
@@ -76,7 +76,7 @@ fn a_cable_that_is_mended_counts_no_more() {
 }
 
 #[test]
-fn an_idle_link_with_a_bad_cable_counts_symbols_and_no_packets() {
+fn idle_bad_cable_has_symbol_errors_only() {
     let run = Run::of(Simulated::text(
         "{traffic: {pattern: none}, timeline: [bad-cable: {into: \"spine-0[1]\", ratio: 1e-10}]}",
     ));
@@ -121,7 +121,7 @@ pub fn flapping_link(run: &Run) {
         assert_eq!(look.get("state", end), Some(4));
     }
     assert_eq!(look.down(), [""; 0]);
-    // And its traffic flows again.
+    // Its traffic flows again.
     let later = run.at(660);
     assert!(ends.iter().all(|end| later.more("transmit_bytes", &look).contains_key(end)));
 }
@@ -151,7 +151,7 @@ pub fn degraded_link(run: &Run) {
         assert_eq!(to.count("link_downed", end), 1);
         assert_eq!(to.get("state", end), Some(4));
     }
-    // Those wait that feed the slow links, and nobody else.
+    // Only the ports that feed the slow links wait.
     let waits = to.more("transmit_wait_ticks", &from);
     let roots = [both(narrow), both(old)].concat();
     let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
@@ -163,7 +163,7 @@ pub fn degraded_link(run: &Run) {
             "{root} is busy, and never waits"
         );
     }
-    // The old cable is changed, with the link going down once more; the narrow one stays.
+    // The old cable is replaced, and its link goes down once more; the narrow one stays.
     let after = run.at(480);
     assert_eq!(rates(&after, narrow), [full / 4; 2]);
     assert_eq!(rates(&after, old), [full; 2]);
@@ -174,7 +174,7 @@ pub fn degraded_link(run: &Run) {
     for counter in ["symbol_errors", "receive_errors", "link_error_recoveries"] {
         assert!(after.counted(counter).is_empty());
     }
-    // Without the old cable's bottleneck its feeders wait no more.
+    // Without that bottleneck its feeders do not wait any more.
     let waits = run.at(600).more("transmit_wait_ticks", &after).len();
     assert!(0 < waits, "the narrow link is still too narrow");
     let of_narrow = run.upstream(&both(narrow).each_ref().map(String::as_str));

@@ -1,4 +1,4 @@
-//! What traffic makes of a fabric that is sound.
+//! Congestion in a fabric without faults.
 
 use ib_mad::counter::{CounterKind, TABLE};
 
@@ -6,31 +6,32 @@ use crate::scenario_effects::look::{MENDED, Run};
 use test_rig::Simulated;
 
 pub fn congestion(run: &Run) {
-    // Nobody waits before.
+    // No port waits before.
     run.at(20).assert_clean();
 
-    // Twelve to one: what leads to the receiver is busy all the time, and those before it wait.
+    // Twelve to one: the port at the receiver is busy all the time, and the ports before it wait.
     let (from, to) = (run.at(65), run.at(140));
     let waits = to.more("transmit_wait_ticks", &from);
     let may = run.upstream(&["leaf-0-0[4]"]);
     assert!(waits.len() >= 12 && waits.keys().all(|port| may.contains(*port)), "{waits:?}");
     assert!(!waits.contains_key("leaf-0-0[4]"), "{waits:?}");
     to.assert_only(&[("transmit_wait_ticks", &waits.keys().copied().collect::<Vec<_>>())]);
-    // And then nobody does.
+    // No port waits after it.
     let (from, to) = (run.at(170), run.at(230));
     assert!(to.more("transmit_wait_ticks", &from).is_empty());
 
-    // A receiver that is too slow: the port before it is the root, and waits most.
+    // A slow receiver: the port before it is the root, and waits most.
     let root = "leaf-0-1[5]";
     let (from, to) = (run.at(380), run.at(470));
     let waits = to.more("transmit_wait_ticks", &from);
     let may = run.upstream(&[root]);
     assert!(waits.len() >= 3, "{waits:?}");
     assert!(waits.keys().all(|port| *port == root || may.contains(*port)), "{waits:?}");
-    // But for what is lost in rounding, for the one port that feeds it waits as long.
+    // Apart from rounding: the one port that feeds it waits as long.
     let most = waits[root] + waits[root] / 1_000_000;
     assert!(waits.values().all(|wait| *wait <= most), "{waits:?}");
-    // It waits for nine tenths of the time: what stands at its head for too long is discarded.
+    // It waits for nine tenths of the time: packets that are at its head for too long are
+    // discarded.
     let late = to.more("transmit_hoq_limit_discards", &from);
     assert!(late.contains_key(root), "{late:?}");
     assert!(late.keys().all(|port| waits.contains_key(port)), "{late:?}");
@@ -46,7 +47,7 @@ pub fn congestion(run: &Run) {
 }
 
 #[test]
-fn a_receiver_that_takes_nearly_all_discards_nothing() {
+fn nearly_fast_receiver_causes_no_discards() {
     let run = Run::of(Simulated::text(
         "{traffic: {load: 60%}, timeline: [slow-receiver: {host: host-12, takes: 50%}]}",
     ));
@@ -57,11 +58,11 @@ fn a_receiver_that_takes_nearly_all_discards_nothing() {
 }
 
 #[test]
-fn what_waits_for_too_long_is_discarded_most_of_it_at_the_root() {
+fn discards_are_mostly_at_the_root() {
     let run = Run::of(Simulated::text(
         "{traffic: {load: 60%}, timeline: [slow-receiver: {host: host-12, takes: 3%}]}",
     ));
-    // Not for long: the cause is counted in 16 bits.
+    // Soon: the counter of the cause has 16 bits.
     let look = run.at(65);
     let (root, may) = ("leaf-0-1[5]", run.upstream(&["leaf-0-1[5]"]));
     let late = look.counted("transmit_hoq_limit_discards");

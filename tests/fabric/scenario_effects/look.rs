@@ -1,4 +1,4 @@
-//! A scenario that is being watched, and what a scrape tells of its ports.
+//! A monitored scenario, and the metrics of its ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,20 +10,20 @@ use ib_sim::scenario::{Action, ResolvedScenario};
 
 use test_rig::{Metrics, Simulated};
 
-/// What error correction mends on links that are sound, too: their signals have four levels.
+/// Counters of corrected symbols, which grow on good links with four-level signals, too.
 pub const MENDED: [&str; 2] = ["fec_corrected_blocks", "fec_corrected_symbols"];
 
-/// What an NDR link of four lanes carries, in bits a second.
+/// The rate of an NDR link of four lanes, in bits a second.
 pub const NDR_BITS: f64 = 400e9;
-/// How many packets are lost with a link that traffic goes over.
+/// The number of packets that are lost with a link that carries traffic.
 pub const LOST: u64 = 112;
 
-/// A scenario that is being watched.
+/// A monitored scenario.
 pub struct Run {
     pub simulated: Simulated,
 }
 
-/// What a scrape tells of the ports, by labels such as `leaf-0-1[9]`.
+/// The metrics of the ports at a time, by labels such as `leaf-0-1[9]`.
 pub struct Look {
     pub metrics: Metrics,
     /// By family, without `infiniband_port_`.
@@ -39,14 +39,14 @@ impl Run {
     }
 
     pub fn story(&self) -> &ResolvedScenario {
-        self.simulated.resolve()
+        self.simulated.story()
     }
 
     pub fn net(&self) -> &Net {
-        &self.resolve().net
+        &self.story().net
     }
 
-    /// What is told so many seconds after the beginning.
+    /// The metrics this many seconds after the start.
     pub fn at(&self, seconds: u64) -> Look {
         self.simulated.run_to(Duration::from_secs(seconds));
         Look::new(self.net(), self.simulated.metrics())
@@ -62,23 +62,23 @@ impl Run {
             .collect()
     }
 
-    /// The other end of the cable at a port, as it was built.
+    /// The peer of a port as built.
     pub fn peer(&self, label: &str) -> String {
         let net = self.net();
         net.label(net.port(self.simulated.port(label)).cable.unwrap())
     }
 
-    /// The ways of everything that flows when all links are up, port by port.
+    /// The paths of all flows when all links are up.
     pub fn ways(&self) -> Vec<Vec<PortId>> {
         let flows: Vec<Flow> =
-            self.resolve().actions.iter().flat_map(|step| flows(&step.action)).collect();
+            self.story().actions.iter().flat_map(|step| flows(&step.action)).collect();
         let links: Vec<_> = self.net().ports.iter().map(|port| port.cable).collect();
         let routed = RoutedFlows::new(self.net(), &links, &flows);
-        routed.routes().ways().map(<[PortId]>::to_vec).collect()
+        routed.routes().paths().map(<[PortId]>::to_vec).collect()
     }
 
-    /// The ports that can be made to wait by these: all that send towards one, or towards one that
-    /// waits. They are not among them, if nothing comes back to them.
+    /// The ports that may wait because of these: all that send towards one, or towards one that
+    /// waits.
     pub fn upstream(&self, roots: &[&str]) -> BTreeSet<String> {
         let ways = self.ways();
         let mut behind: BTreeSet<PortId> =
@@ -116,7 +116,7 @@ impl Look {
                 continue;
             };
             let label = format!("{id}[{port}]");
-            // What is found out of the counts has tests of its own.
+            // Derived metrics have tests of their own.
             let Some(family) = sample.name.strip_prefix("infiniband_port_") else { continue };
             if ["counter_saturated", "counter_reset_", "transmit_wait_ratio", "congestion"]
                 .iter()
@@ -134,36 +134,36 @@ impl Look {
         look
     }
 
-    /// What one port tells.
+    /// A value of one port.
     pub fn get(&self, family: &str, port: &str) -> Option<u64> {
         self.ports.get(family)?.get(port).copied()
     }
 
-    /// What one port has counted.
+    /// A counter of one port.
     pub fn count(&self, counter: &str, port: &str) -> u64 {
         self.get(&format!("{counter}_total"), port)
             .unwrap_or_else(|| panic!("{port} tells no {counter}"))
     }
 
-    /// The ports of which counters were cleared, or began anew, since an earlier look.
+    /// The ports with counters that were reset since an earlier time.
     pub fn reset_since(&self, before: &Look) -> Vec<&str> {
         let more = self.more("counter_resets", before);
         more.into_keys().collect()
     }
 
-    /// What all ports have counted that have counted something.
+    /// The ports whose counter is not 0.
     pub fn counted(&self, counter: &str) -> BTreeMap<&str, u64> {
         let all = self.ports.get(&format!("{counter}_total")).into_iter().flatten();
         all.filter(|(_, count)| **count > 0).map(|(port, count)| (port.as_str(), *count)).collect()
     }
 
-    /// What all ports have counted more than in an earlier look.
+    /// The ports whose counter has increased since an earlier time.
     pub fn more(&self, counter: &str, before: &Look) -> BTreeMap<&str, u64> {
         let more = |(port, count)| (port, count - before.count(counter, port));
         self.counted(counter).into_iter().map(more).filter(|(_, more)| *more > 0).collect()
     }
 
-    /// Nothing that is not traffic is counted but these counters, each by exactly these ports.
+    /// Apart from traffic only these counters are not 0, each at exactly these ports.
     pub fn assert_only<S: AsRef<str>>(&self, expected: &[(&str, &[S])]) {
         let tells =
             |row: &&CounterRow| row.kind != CounterKind::Traffic && !MENDED.contains(&row.metric);
@@ -185,7 +185,7 @@ impl Look {
         }
     }
 
-    /// Nothing is wrong anywhere.
+    /// No port has errors.
     pub fn assert_clean(&self) {
         self.assert_only::<&str>(&[]);
     }
@@ -211,13 +211,13 @@ impl Look {
             .sum()
     }
 
-    /// All that the ports tell, without what the exporter tells of itself.
+    /// The metrics of ports only.
     pub fn of_ports(&self) -> &BTreeMap<String, BTreeMap<String, u64>> {
         &self.ports
     }
 }
 
-/// Six standard deviations of a number of independent events: once in 500 million.
+/// Within six standard deviations of a number of independent events: exceeded once in 500 million.
 pub fn assert_drawn(count: u64, mean: f64, what: &str) {
     let off = (count as f64 - mean).abs();
     assert!(off <= 6.0 * mean.sqrt() + 1.0, "{what}: {count}, not about {mean}");

@@ -1,4 +1,4 @@
-//! Who manages the subnet, and what is told when that is somebody else, or nobody.
+//! Subnet managers: a change of the master, and a subnet without one.
 
 use ib_sim::scenario::Action;
 
@@ -8,7 +8,7 @@ use test_rig::metrics::Sample;
 
 const STATES: [&str; 4] = ["not_active", "discovering", "standby", "master"];
 
-/// The ports at which managers answered, each with its state; and how often the master changed.
+/// The ports of subnet managers with their states, and the number of changes of the master.
 fn managers(run: &Run, look: &Look) -> (Vec<(String, &'static str)>, f64) {
     let id = |guid: &str| {
         let node = run.net().nodes.iter().find(|node| node.guid.to_string() == guid);
@@ -35,8 +35,8 @@ fn managers(run: &Run, look: &Look) -> (Vec<(String, &'static str)>, f64) {
     (told, look.of_fabric("infiniband_subnet_manager_changes_total"))
 }
 
-/// Who manages so many seconds after the beginning, written as `host-1[1] master`; and how often
-/// the master changed.
+/// The subnet managers at a time, such as `host-1[1] master`, and the number of changes of the
+/// master.
 fn at(run: &Run, seconds: u64) -> (Vec<String>, f64) {
     let (told, changes) = managers(run, &run.at(seconds));
     (told.into_iter().map(|(port, state)| format!("{port} {state}")).collect(), changes)
@@ -56,7 +56,7 @@ fn heard_any(look: &Look) -> Option<f64> {
 }
 
 #[test]
-fn another_master_is_one_change_and_the_one_before_stands_by() {
+fn new_master_is_one_change_and_the_old_one_standby() {
     let run = Run::of(Simulated::library("new-master"));
     let activity = |look: &Look| look.of_fabric("infiniband_subnet_manager_activity_total");
     assert_eq!(at(&run, 20), are(&["host-1[1] master"], 0.0));
@@ -70,14 +70,14 @@ fn another_master_is_one_change_and_the_one_before_stands_by() {
         expected.sort_unstable();
         assert_eq!(at(&run, seconds), (expected.to_vec(), changes), "{seconds}");
     }
-    // The first one again, and other LIDs for everybody.
+    // The first one again, with other LIDs for all ports.
     for seconds in [200, 290] {
         assert_eq!(at(&run, seconds), are(&["host-1[1] master", "host-2[1] standby"], 2.0));
     }
 }
 
 #[test]
-fn a_master_whose_host_is_gone_leaves_the_one_that_stands_by() {
+fn standby_takes_over_when_the_masters_host_is_gone() {
     let run = Run::of(Simulated::library("new-master"));
     assert_eq!(at(&run, 80), are(&["host-1[1] standby", "host-2[1] master"], 1.0));
     power(&run, "host-2[1]", false);
@@ -94,16 +94,16 @@ fn a_master_whose_host_is_gone_leaves_the_one_that_stands_by() {
 }
 
 #[test]
-fn where_the_only_manager_is_gone_there_is_none_and_its_return_is_no_change() {
+fn return_of_the_only_manager_is_no_change() {
     let run = Run::of(Simulated::text("master: host-1\ntraffic: {pattern: none}\ntimeline: []"));
     assert_eq!(at(&run, 20), are(&["host-1[1] master"], 0.0));
-    let end = run.simulated.port("host-1[1]");
+    let port = run.simulated.port("host-1[1]");
     for (from, gone, back) in [
         (20, Action::SetSignal { port, up: false }, Action::SetSignal { port, up: true }),
         (
             100,
-            Action::SetPower { node: run.net().port(end).node, on: false },
-            Action::SetPower { node: run.net().port(end).node, on: true },
+            Action::SetPower { node: run.net().port(port).node, on: false },
+            Action::SetPower { node: run.net().port(port).node, on: true },
         ),
     ] {
         run.simulated.act(gone);
@@ -116,7 +116,7 @@ fn where_the_only_manager_is_gone_there_is_none_and_its_return_is_no_change() {
 }
 
 #[test]
-fn a_switchs_manager_is_told_at_its_port_0() {
+fn subnet_manager_of_a_switch_is_at_port_0() {
     let run = Run::of(Simulated::text(
         "master: leaf-0-1\ntimeline: [new-master: {at: 1m, host: host-2}]",
     ));

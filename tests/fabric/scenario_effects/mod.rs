@@ -1,7 +1,7 @@
-//! What happens in a scenario of the library shows at the ports where it belongs, and nowhere else.
+//! Each scenario of the library shows at the right ports, and nowhere else.
 //!
-//! The exporter's own monitor looks at each, in virtual time; what is asserted is what a scrape
-//! tells. A sweep begins every 15 s, so a look a few seconds later sees all of it.
+//! The exporter's own monitor runs in virtual time, and the tests assert metrics. A sweep begins
+//! every 15 s, so the metrics of a few seconds later have all of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod chance;
@@ -23,7 +23,7 @@ use std::path::Path;
 use look::Run;
 use rig::Simulated;
 
-/// Each scenario, its test and what is in it.
+/// The test of each scenario.
 macro_rules! library {
     ($($name:literal $test:ident => $effects:path;)+) => {
         const TESTED: &[&str] = &[$($name),+];
@@ -52,7 +52,7 @@ library! {
 }
 
 #[test]
-fn every_scenario_of_the_library_has_its_test() {
+fn every_scenario_has_a_test() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let files: BTreeSet<String> = std::fs::read_dir(folder)
         .unwrap()

@@ -1,4 +1,4 @@
-//! What is not where it was: cables and LIDs.
+//! Moved cables and changed LIDs.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub fn miswired(run: &Run) {
         assert_eq!(downed.into_keys().collect::<Vec<_>>(), ends);
     };
     check(&after, &ends);
-    // A cable between switches that is pulled, and put back where it was.
+    // A cable between switches is pulled, and put back.
     let pulled = run.peer("leaf-0-0[16]");
     ends.extend(["leaf-0-0[16]", &pulled]);
     let during = run.at(140);
@@ -37,7 +37,7 @@ pub fn miswired(run: &Run) {
     assert_eq!(after.get("state", "leaf-0-0[16]"), Some(4));
     assert_eq!(after.peers["leaf-0-0[16]"], pulled);
     check(&after, &ends);
-    // A host's cable is pulled, and comes back in a spine.
+    // A host's cable is pulled, and plugged into a spine.
     let gone = run.at(220);
     assert_eq!(gone.down(), ["host-23"]);
     let back = run.at(420);
@@ -57,7 +57,7 @@ pub fn new_master(run: &Run) {
         all.map(|(labels, _)| (labels["guid"].clone(), labels["lid"].clone())).collect()
     };
     let before = run.at(50);
-    // Another master, and everybody keeps its LID.
+    // Another master; LIDs do not change.
     let after = run.at(110);
     assert_eq!(lids(&before), lids(&after));
     assert_eq!(after.changes("lid_changed"), 0);
@@ -66,7 +66,7 @@ pub fn new_master(run: &Run) {
         let [manager, other] = ["host-2[1]", "spine-0[0]"].map(|port| run.simulated.port(port));
         assert_eq!(world.sm_lid(other), world.port(manager).lid);
     }
-    // And the first one again, which gives other LIDs.
+    // The first one again, with other LIDs.
     assert_eq!(run.at(185).down(), [""; 0]);
     let last = run.at(200);
     assert_eq!(last.down(), [""; 0]);
@@ -80,7 +80,7 @@ pub fn new_master(run: &Run) {
 }
 
 #[test]
-fn no_reading_of_one_port_is_told_as_anothers_when_all_lids_change() {
+fn reassigned_lids_do_not_mix_up_ports() {
     let run = Run::of(Simulated::text(
         "timeline: [bad-cable: {into: host-5, ratio: 1e-11}, \
          new-master: {at: 1m, host: host-2}, \

@@ -1,4 +1,4 @@
-//! What is wrong with a node, or with what it answers.
+//! Faults of nodes and their agents.
 
 use crate::scenario_effects::look::{LOST, Look, NDR_BITS, Run, assert_drawn};
 
@@ -21,8 +21,8 @@ pub fn host_reboot(run: &Run) {
         ("receive_dlid_mapping_errors", &[far]),
     ]);
     assert_eq!((after.count("link_downed", far), after.count("transmit_discards", far)), (1, LOST));
-    // Ten gigabytes a second since the link has carried traffic again, at 2:31, and until the last
-    // sweep before it was gone, a quarter of a minute after the first look at the most.
+    // Ten gigabytes a second since the link carries traffic again, at 2:31, and until the last
+    // sweep before the reboot, at most 15 s after the first metrics.
     let sent = after.count("transmit_bytes", own) - before.count("transmit_bytes", own);
     assert!((83.0..=106.0).contains(&(sent as f64 / 10e9)), "{sent}");
     assert_eq!(after.reset_since(&before), [own]);
@@ -37,7 +37,7 @@ pub fn switch_reboot(run: &Run) {
     gone.push("leaf-0-2");
     assert_eq!(during.down(), gone);
 
-    // It is back at 3:00, and has a LID a second later: soon enough it is read again.
+    // It is back at 3:00, and has a LID a second later.
     assert!(run.at(230).get("transmit_bytes_total", "leaf-0-2[1]").is_some());
     let after = run.at(400);
     assert_eq!(after.down(), [""; 0]);
@@ -48,7 +48,7 @@ pub fn switch_reboot(run: &Run) {
     let mut expected: Vec<&str> = ends.iter().map(String::as_str).collect();
     expected.sort_unstable();
     assert_eq!(downed.into_keys().collect::<Vec<_>>(), expected);
-    // The hosts' own counters stayed, and those of the switch began anew.
+    // The hosts' own counters are the same, and those of the switch are reset.
     for host in &hosts {
         let port = format!("{host}[1]");
         assert!(after.count("transmit_bytes", &port) > before.count("transmit_bytes", &port));
@@ -56,7 +56,7 @@ pub fn switch_reboot(run: &Run) {
     let mut busy = Vec::new();
     for port in run.ports_of("leaf-0-2") {
         let [then, now] = [&before, &after].map(|look| look.count("transmit_bytes", &port));
-        // 3:01 to 6:30 at 10 GB/s, where anything goes, and a sweep's worth before it was gone.
+        // 3:01 to 6:30 at 10 GB/s, and one sweep before the reboot.
         assert!((then..=then + 225 * 10_000_000_000).contains(&now), "{port}: {now}");
         let received = before.count("receive_bytes", &port);
         busy.extend((then + received > 0).then_some(port));
@@ -81,7 +81,7 @@ pub fn cleared_counters(run: &Run) {
             .collect();
         receiving.sort_unstable();
         assert_eq!(after.reset_since(&before), receiving, "minute {minute}");
-        // A quarter of each minute was counted after the last sweep before it was cleared.
+        // A quarter of each minute is after the last sweep before the clear.
         let errors = before.count("symbol_errors", bad);
         let seen = 45.0 * minute as f64;
         assert_drawn(errors, seen * NDR_BITS * 1e-9, "in 45 s a minute");
@@ -95,7 +95,7 @@ pub fn cleared_counters(run: &Run) {
     // One of them.
     let (before, after) = (run.at(470), run.at(482));
     assert_eq!(after.reset_since(&before), ["leaf-0-1[9]"]);
-    // And what was set stays.
+    // The counter that was set stays.
     let set = "leaf-0-1[10]";
     for look in [run.at(545), run.at(605)] {
         assert_eq!((look.count("symbol_errors", set), look.count("link_downed", set)), (4242, 17));
@@ -113,7 +113,7 @@ pub fn dead_switch(run: &Run) {
         assert_eq!(to.down(), ["spine-1"]);
         for port in &own {
             assert_eq!(to.get("transmit_bytes_total", port), None, "{port}");
-            // The other end of the cable shows what flows.
+            // The peer shows the traffic.
             let peer = run.peer(port);
             let [then, now] = [&from, &to].map(|look| look.count("receive_bytes", &peer));
             assert_eq!(now > then, then > 0, "{peer}");
@@ -123,7 +123,7 @@ pub fn dead_switch(run: &Run) {
     let after = run.at(420);
     assert_eq!(after.down(), [""; 0]);
     after.assert_clean();
-    // Six minutes' worth and more: it counted while it was silent.
+    // At least six minutes: it counted while it was silent.
     for port in &own {
         let (then, now) = (before.count("receive_bytes", port), after.count("receive_bytes", port));
         assert!(now as f64 >= then as f64 * 8.5, "{port}: {then}, then {now}");
@@ -138,13 +138,13 @@ pub fn slow_node(run: &Run) {
     let slow = run.at(110);
     assert_eq!(slow.down(), ["spine-0"]);
     assert!(slow.mads("timed_out") > 0 && slow.mads("busy") == 0);
-    // An answer that comes too late is the kernel's to drop.
+    // The kernel drops a late response.
     assert_eq!(slow.mads("stray"), 0);
-    // Half of the answers are busy: asked again, and all there.
+    // Half of the responses are busy: they are requested again.
     let busy = run.at(170);
     assert_eq!(busy.down(), ["spine-0"]);
     assert!(busy.mads("busy") > 0);
-    // A leaf that takes 50 ms to answer is no trouble, and neither is it when it is busy as well.
+    // A leaf with responses after 50 ms loses nothing, also if it is busy.
     for seconds in [200, 230] {
         let look = run.at(seconds);
         assert_eq!(look.down(), ["spine-0"], "{seconds}");
@@ -155,7 +155,7 @@ pub fn slow_node(run: &Run) {
     let after = run.at(420);
     assert_eq!((after.down(), after.of_fabric("infiniband_ports_failed")), (vec![], 0.0));
     after.assert_clean();
-    // The leaf is still slow: its sweep takes longer, and nothing is lost.
+    // The leaf is still slow: sweeps take longer, and nothing is lost.
     let later = run.at(480);
     assert_eq!(
         (later.mads("timed_out"), later.mads("busy")),

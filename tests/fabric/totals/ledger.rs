@@ -1,4 +1,4 @@
-//! What each total may be, and whether it is.
+//! The valid range of each total.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::totals::truth::{Stop, Truth};
 
 macro_rules! tally {
     ($($name:ident $about:literal;)+) => {
-        /// What was seen, so that a run can show that it has seen it.
+        /// What occurred, so that a run can assert that it did.
         #[derive(Clone, Debug, Default)]
         pub struct Tally { $(#[doc = $about] pub $name: u64),+ }
 
@@ -58,17 +58,17 @@ tally! {
     traffics "Changes of the traffic.";
 }
 
-/// What is known of a counter at its latest reading.
+/// The state of a counter at its latest reading.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     total: u64,
-    /// What it had counted, at least and at most.
+    /// The true count, at least and at most.
     counted: (u64, u64),
-    /// What it showed, at least and at most.
+    /// The value that it showed, at least and at most.
     shown: (u64, u64),
-    /// What it had counted when it fell last.
+    /// The true count when it fell last.
     fell_at: u64,
-    /// What nobody can know, at most, since the beginning.
+    /// The count that cannot be known, at most, since the start.
     hidden: u64,
 }
 
@@ -94,7 +94,7 @@ impl Ledger {
         }
     }
 
-    /// Holds a sweep against the truth.
+    /// Compares a sweep with the truth.
     pub fn audit(&mut self, truth: &Truth, seen: &Observation) -> Result<(), String> {
         let Some(snapshot) = &seen.snapshot else { return Ok(()) };
         self.tally.sweeps += 1;
@@ -129,7 +129,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Holds one total against the truth. Tells whether the counter fell.
+    /// Compares one total with the truth. Returns whether the counter fell.
     fn check(
         &mut self,
         truth: &Truth,
@@ -145,7 +145,7 @@ impl Ledger {
         let fell_at = truth.fell_at[at][nth];
         let entry = Entry { total, counted: truly, shown, fell_at, hidden: truly.0 - shown.0 };
         let Some(last) = self.entries.insert((port, counter), entry) else {
-            // It begins with what the counter shows: what it lost before is not of our time.
+            // The total starts with the value of the counter: earlier losses do not count.
             let (least, most) = if lossy { (0, shown.1) } else { shown };
             within("first total", total, least, most)?;
             return Ok(Fell::default());
@@ -155,17 +155,16 @@ impl Ledger {
         let growth = total.checked_sub(last.total).ok_or("it fell")?;
         within("growth", growth, 0, truly.1 - last.counted.0)?;
         if fell_at > last.fell_at {
-            // What it counted from the last reading until it fell was shown to nobody.
+            // Its count from the last reading until it fell was never read.
             hidden += fell_at - last.counted.0;
             fell.surely = shown.1 < last.shown.0 && !lossy;
             fell.perhaps = shown.0 < last.shown.1 || lossy;
             if fell.surely {
-                // What it shows it has counted since.
+                // Its value is the count since then.
                 within("growth after a clear", growth, shown.0, shown.1)?;
                 self.tally.seen_to_fall += 1;
             } else {
-                // By now it shows more than before, or may: then as much looks as if it had been
-                // counted already.
+                // Its value may be higher than before: then that much appears as counted already.
                 hidden += last.shown.1;
                 self.tally.passed += 1;
             }
@@ -186,7 +185,7 @@ impl Ledger {
     }
 }
 
-/// Whether some counter of a port was seen to fall.
+/// Whether a counter of a port fell between two sweeps.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fell {
     surely: bool,

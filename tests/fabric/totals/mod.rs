@@ -1,9 +1,9 @@
-//! Whatever happens to a fabric, what the exporter tells of a port's counters is what the port has
-//! counted, less what nobody can know.
+//! Whatever happens to a fabric, the totals of a port are what it has counted, less what cannot be
+//! known.
 //!
-//! Faults of all kinds at random hit small fabrics of several generations, watched by the
-//! exporter's own monitor in virtual time. What a port has counted is known from the simulated world
-//! ([`truth`]); of each counter of each port of each sweep [`ledger`] says what its total may be.
+//! Random faults of all kinds occur in small fabrics of several device generations, and the
+//! exporter's own monitor runs in virtual time. The true counts are those of the simulation
+//! ([`truth`]); [`ledger`] has the valid range of each total of each port and sweep.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ledger;
@@ -25,18 +25,18 @@ use rig::Simulated;
 use story::{Turn, Unrest};
 use truth::Truth;
 
-/// From one sweep to the next. Chance is drawn on the whole second: with this interval most sweeps
-/// fall between two draws, so that errors stand still while they are read.
+/// The sweep interval. Errors are drawn on the whole second: with this interval most sweeps are
+/// between two draws, so that error counters do not change while they are read.
 const INTERVAL: Duration = Duration::from_millis(15_300);
 
-/// Sweeps take milliseconds where everybody answers.
+/// The duration of a sweep if all nodes respond: milliseconds.
 const SOON: Duration = Duration::from_millis(20);
 
-/// And seconds where somebody does not.
+/// The duration if some node does not: seconds.
 const LATER: Duration = Duration::from_millis(250);
 
-/// Sweeps after all is mended: after many moves the next discovery waits for up to eight intervals, and
-/// the last sweep must read all.
+/// Sweeps after the end of all faults: after many moves the next discovery waits for up to eight
+/// intervals, and the last sweep has to read all ports.
 const QUIET_TURNS: usize = 10;
 
 const FABRICS: [&str; 5] = [
@@ -47,7 +47,7 @@ const FABRICS: [&str; 5] = [
     "{back-to-back: {hca: infinihost-3}}",
 ];
 
-/// A story as it is played and watched.
+/// A simulation with its monitor.
 struct Play {
     simulated: Simulated,
     truth: Truth,
@@ -81,10 +81,10 @@ impl Play {
     fn go_on(&mut self, to: Duration) {
         self.now = self.now.max(to);
         self.simulated.run_to(self.now);
-        self.truth.note(&self.simulated.world());
+        self.truth.record(&self.simulated.world());
     }
 
-    /// Lets the next sweep be, and holds what it brought against the truth.
+    /// Runs the next sweep, and compares it with the truth.
     fn sweep(&mut self) -> Result<(), String> {
         self.truth.forget();
         let mut next = SOON;
@@ -100,24 +100,24 @@ impl Play {
         Err(format!("no sweep until {:?}", self.now))
     }
 
-    /// One sweep, and what happens between it and the next.
+    /// One sweep, and the events until the next.
     fn turn(&mut self, turn: &Turn) -> Result<(), String> {
         self.sweep()?;
         let ticks = self.now.as_nanos() / INTERVAL.as_nanos();
         let next = INTERVAL * (ticks as u32 + 1);
-        // Just before it, for at its tick it begins.
+        // Just before it: it begins at its tick.
         let end = next.saturating_sub(Duration::from_millis(1));
         let ended = self.simulated.observation().snapshot.as_ref().map(|snapshot| snapshot.ended);
         let since = ended.unwrap_or_default().since(Moment::default());
         if since.as_nanos() / INTERVAL.as_nanos() == ticks {
-            // Nothing must happen in a sweep, for nobody could say what it should have read.
+            // No events during a sweep: its correct result would be unknown.
             let gap = end.saturating_sub(self.now);
             let begin = self.now;
             for (share, action) in self.unrest.actions(turn) {
                 self.go_on(begin + gap.mul_f64(share));
                 let before = self.truth.latest().clone();
                 self.simulated.act(action);
-                self.truth.acted(&before, &self.simulated.world(), &mut self.ledger.tally);
+                self.truth.record_resets(&before, &self.simulated.world(), &mut self.ledger.tally);
             }
         }
         self.go_on(end);
@@ -128,12 +128,12 @@ impl Play {
         for turn in turns {
             self.turn(turn)?;
         }
-        self.unrest.mend();
+        self.unrest.end_all();
         for _ in 0..QUIET_TURNS {
             self.turn(&Turn::new())?;
         }
         self.sweep()?;
-        // A cable that was moved may have left a port without one, or split the fabric.
+        // A moved cable may have left a port without one, or split the fabric.
         if self.unrest.tally.moves == 0 {
             self.ledger.all_read()?;
         }
@@ -143,7 +143,7 @@ impl Play {
 }
 
 #[test]
-fn totals_are_what_was_counted_less_what_nobody_saw() {
+fn totals_match_the_true_counts() {
     let config = Config {
         cases: 100,
         failure_persistence: None,

@@ -1,4 +1,4 @@
-//! Stories at random: what happens between two sweeps.
+//! Random events between sweeps.
 
 use std::time::Duration;
 
@@ -12,35 +12,35 @@ use proptest::prelude::*;
 
 use crate::totals::ledger::Tally;
 
-/// What an event is made of: its kind, two places and a share.
+/// An event is made of its kind, two indices and a fraction.
 pub type Seeds = (u8, u32, u32, f64);
 
-/// What happens between two sweeps, each at a share of the time between them.
+/// The events between two sweeps, each at a fraction of the time between them.
 pub type Turn = Vec<(f64, Seeds)>;
 
-/// Some sweeps' worth of events.
+/// The events of several sweeps.
 pub fn turns() -> impl Strategy<Value = Vec<Turn>> {
     let seeds = (0..KINDS, 0..10_000_u32, 0..10_000_u32, 0.0..1.0);
     prop::collection::vec(prop::collection::vec((0.0..1.0, seeds), 0..5), 4..14)
 }
 
-/// How many kinds of events there are; those that come often have several numbers.
+/// The number of kinds of events; frequent ones have several numbers.
 const KINDS: u8 = 25;
 
-/// Turns seeds into what happens, and remembers what has to end again: a fabric in which all is broken
-/// for good tells little.
+/// Makes actions of seeds, and ends effects again: a fabric with permanent faults everywhere tests
+/// little.
 pub struct Unrest {
     net: Net,
-    way: MadDelivery,
-    /// Where the exporter and the subnet manager sit. Their nodes stay: without the one nobody asks,
-    /// without the other nobody that trained anew is given a LID.
-    seats: Vec<PortId>,
+    delivery: MadDelivery,
+    /// The ports of the exporter and of the subnet manager. Their nodes stay on: without the first
+    /// there are no sweeps, without the second no LIDs after a training.
+    local_ports: Vec<PortId>,
     hosts: Vec<PortId>,
-    /// In how many turns something ends.
+    /// The effects that end, with the number of turns until then.
     ends: Vec<(u32, Action)>,
     /// Of each name.
     flowing: [bool; 3],
-    /// A cable was moved: somebody may be cut off for good.
+    /// A cable was moved: a node may be cut off permanently.
     reshaped: bool,
     pub tally: Tally,
 }
@@ -52,8 +52,8 @@ impl Unrest {
             |port: &PortId| net.node_of(*port).kind == NodeKind::Ca && net.port(*port).number > 0;
         Unrest {
             hosts: net.port_ids().filter(is_host).collect(),
-            way: story.way,
-            seats: story.local_ports.iter().chain(&story.sm_ports).copied().collect(),
+            delivery: story.delivery,
+            local_ports: story.local_ports.iter().chain(&story.sm_ports).copied().collect(),
             ends: Vec::new(),
             flowing: [false; 3],
             reshaped: false,
@@ -62,7 +62,7 @@ impl Unrest {
         }
     }
 
-    /// What happens in a turn, in the order of time.
+    /// The actions of a turn, in order of time.
     pub fn actions(&mut self, turn: &Turn) -> Vec<(f64, Action)> {
         let mut actions = Vec::new();
         for (left, _) in &mut self.ends {
@@ -75,7 +75,7 @@ impl Unrest {
         turn.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         for (share, seeds) in turn {
             self.event(share, seeds, &mut actions);
-            // Nor does anything else happen in the turn.
+            // No other event in this turn.
             if matches!(actions.last(), Some((_, Action::SetMaster { .. }))) {
                 break;
             }
@@ -84,8 +84,8 @@ impl Unrest {
         actions
     }
 
-    /// All ends in the next turn, and nothing flows any more.
-    pub fn mend(&mut self) {
+    /// Ends all effects in the next turn, and all traffic.
+    pub fn end_all(&mut self) {
         for (left, _) in &mut self.ends {
             *left = 1;
         }
@@ -101,7 +101,7 @@ impl Unrest {
         self.hosts[n as usize % self.hosts.len()]
     }
 
-    /// Begins something that ends by itself: still in this turn, or some turns later.
+    /// Starts an effect that ends in this turn or some turns later.
     fn for_a_while(
         &mut self,
         (share, length): (f64, u32),
@@ -126,8 +126,8 @@ impl Unrest {
         let when = (share, b);
         match kind {
             0..=2 => {
-                // Some traffic fills a link, and some is a packet now and then, which the classic
-                // counters can count for a while.
+                // Some traffic fills a link, and some is a few packets, which the classic counters
+                // can count for some time.
                 let offered = 5e10 * 10f64.powf(-6.0 * strength);
                 let flow = |from, to| Flow { from, to, offered, packet: 4096 };
                 let flows = vec![
@@ -171,7 +171,7 @@ impl Unrest {
                 self.tally.clears_of_a_port += 1;
             }
             24 => {
-                // As tools do that clear errors and leave the traffic, or the other way round.
+                // As tools that clear errors but not traffic, or the reverse.
                 let counters = Counter::all().skip(b as usize % 12).step_by(1 + a as usize % 5);
                 let clear = |counter| (share, Action::SetCounter { port, counter, value: 0 });
                 actions.extend(counters.map(clear));
@@ -193,10 +193,10 @@ impl Unrest {
                 self.tally.clears_repeated += 1;
             }
             18 | 19 => {
-                if self.local_ports.iter().any(|seat| self.net.port(*seat).node == node) {
+                if self.local_ports.iter().any(|port| self.net.port(*port).node == node) {
                     return;
                 }
-                let manner = [
+                let behavior = [
                     AgentBehavior::Silent,
                     AgentBehavior::Lossy(strength),
                     AgentBehavior::Busy(strength),
@@ -207,8 +207,9 @@ impl Unrest {
                 self.tally.silences += 1;
             }
             20 => {
-                let begin = Action::SetDelivery(MadDelivery { loss: 0.3 * strength, ..self.way });
-                self.for_a_while(when, actions, (begin, Action::SetDelivery(self.way)));
+                let begin =
+                    Action::SetDelivery(MadDelivery { loss: 0.3 * strength, ..self.delivery });
+                self.for_a_while(when, actions, (begin, Action::SetDelivery(self.delivery)));
                 self.tally.losses += 1;
             }
             21 => {
@@ -220,13 +221,14 @@ impl Unrest {
             22 => {
                 let port = self.host(a);
                 let [slow, sound] =
-                    [strength, 1.0].map(|share| Action::LimitIntake { port, fraction });
+                    [strength, 1.0].map(|fraction| Action::LimitIntake { port, fraction });
                 self.for_a_while(when, actions, (slow, sound));
                 self.tally.slow_hosts += 1;
             }
             _ => {
-                // Who is away while LIDs change hands cannot be told from who has its LID now, as
-                // long as nobody asks hosts who they are (docs/architecture.md): not in this proof.
+                // A node that is away while LIDs are reassigned cannot be distinguished from the
+                // one with its LID now, because hosts are not identified again
+                // (docs/architecture.md): not in this test.
                 if !self.ends.is_empty() || !actions.is_empty() || self.reshaped {
                     return;
                 }
@@ -238,7 +240,7 @@ impl Unrest {
     }
 
     fn reboot(&mut self, node: NodeId, when: (f64, u32), actions: &mut Vec<(f64, Action)>) {
-        if self.local_ports.iter().any(|seat| self.net.port(*seat).node == node) {
+        if self.local_ports.iter().any(|port| self.net.port(*port).node == node) {
             return;
         }
         let [off, on] = [false, true].map(|on| Action::SetPower { node, on });

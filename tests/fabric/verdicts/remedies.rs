@@ -46,7 +46,7 @@ fn errors_one_way_mean_an_end_both_ways_the_cable() {
     let one = "bad-cable: {at: 15m, into: \"leaf-0-1[9]\", ratio: 1e-10}";
     assert_eq!(repair(&format!("timeline: [{one}]"), 30, "leaf-0-1[9]"), Some(Repair::Reseat));
     let net = after("timeline: [clear: {at: 1s}]", 1);
-    let net = &net.resolve().net;
+    let net = &net.story().net;
     let leaf = net.port_ids().find(|&port| net.label(port) == "leaf-0-1[9]").unwrap();
     let spine = net.label(net.port(leaf).cable.unwrap());
     let both =

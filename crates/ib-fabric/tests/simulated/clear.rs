@@ -11,7 +11,7 @@ use ib_umad::{Received, SendError, TransportError};
 
 /// A transport to a simulated fabric that records requests, and can drop or change them.
 pub(super) struct RecordingTransport {
-    transport: SimWire,
+    transport: SimTransport,
     world: SharedSimulation,
     sets: Vec<OutgoingMad>,
     /// Performance management Gets: LID and attribute.
@@ -27,15 +27,15 @@ impl RecordingTransport {
         let tree = format!("{{hosts: 8, radix: 8, switch: {switch}, hca: {hca}}}");
         let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
         let scenario = Scenario::parse("test", &text).unwrap();
-        let story = scenario.story(&Overrides::default()).unwrap();
-        let seat = story.seats[0];
-        let world = share(World::new(story));
-        let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-        let transport = SimWire::new(Arc::clone(&world), seat, time);
+        let story = scenario.resolve(&Overrides::default()).unwrap();
+        let seat = story.local_ports[0];
+        let world = share(Simulation::new(story));
+        let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
+        let transport = SimTransport::new(Arc::clone(&world), seat, time);
         RecordingTransport::on(transport, world)
     }
 
-    fn on(transport: SimWire, world: SharedSimulation) -> Self {
+    fn on(transport: SimTransport, world: SharedSimulation) -> Self {
         let (sets, queried, lost) = (Vec::new(), Vec::new(), Vec::new());
         RecordingTransport { transport, world, sets, queried, lost, set_as: method::SET }
     }
@@ -266,10 +266,10 @@ fn refused_clear_is_not_retried_before_discovery() {
 fn clears_fullest_ports_first_up_to_limit() {
     let tree = "{hosts: 96, radix: 16, switch: infiniscale-4, hca: connectx-3}";
     let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
-    let story = Scenario::parse("test", &text).unwrap().story(&Overrides::default()).unwrap();
-    let (seat, world) = (story.seats[0], share(World::new(story)));
-    let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let transport = SimWire::new(Arc::clone(&world), seat, time);
+    let story = Scenario::parse("test", &text).unwrap().resolve(&Overrides::default()).unwrap();
+    let (seat, world) = (story.local_ports[0], share(Simulation::new(story)));
+    let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
+    let transport = SimTransport::new(Arc::clone(&world), seat, time);
     let mut transport = RecordingTransport::on(transport, world);
     for host in 0..96 {
         transport.count(&format!("host-{host}[1]"), Counter::SymbolErrors, 50_000 + 100 * host);

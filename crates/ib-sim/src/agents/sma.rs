@@ -1,8 +1,8 @@
-//! The subnet management agent: what nodes and ports say of themselves.
+//! The subnet management agent.
 
-use crate::device::Model;
+use crate::device::DeviceModel;
 use crate::net::PortId;
-use crate::world::{World, has_fec};
+use crate::simulation::{Simulation, has_fec};
 use ib_mad::device::QUANTUM_3;
 use ib_mad::fec::Fec;
 use ib_mad::fec::PortInfoExtended;
@@ -14,87 +14,90 @@ use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
 use ib_mad::{Lid, PortNumber};
 use ib_mad::{Mad, status};
 
-use super::FINE;
+use super::SUCCESS;
 
-/// GUIDInfo: the GUIDs of a port, of which it has one here.
+/// GUIDInfo: the GUIDs of a port; here it has one.
 const GUID_INFO: u16 = 0x0014;
-/// fe80::/64, the prefix that every subnet has by default.
+/// fe80::/64, the default prefix of subnets.
 const LINK_LOCAL: u64 = 0xfe80 << 48;
 /// 4096 bytes, in PortInfo's code.
 const MTU_4096: u8 = 5;
 /// Eight data lanes, in PortInfo's code.
 const EIGHT_LANES: u8 = 4;
-/// LinkDownDefaultState: a port without a link looks for one.
+/// LinkDownDefaultState Polling.
 const POLLING: u8 = 2;
-/// How many P_Keys an end port has room for.
+/// The number of P_Keys of an end port.
 const PARTITIONS: u16 = 64;
-/// The default partition, as a full and as a limited member of it.
+/// The P_Keys of a full and of a limited member of the default partition.
 const DEFAULT_PARTITION: [u16; 2] = [0xffff, 0x7fff];
-/// The largest table of LIDs that there is.
+/// The largest linear forwarding table.
 const LINEAR_TABLE: u16 = 0xc000;
 /// 4.096 µs times two to the 18th: a second.
 const ABOUT_A_SECOND: u8 = 18;
-/// The threshold that devices come with.
-const USUAL_THRESHOLD: u8 = 8;
+/// The default threshold of devices.
+const DEFAULT_THRESHOLD: u8 = 8;
 
-/// The port of a Q3400 that leads to the router inside it.
+/// The port of a Q3400 to its internal router.
 const ROUTER_PORT: PortNumber = 149;
 
-/// Fills an answer in, and tells its status.
-pub(super) fn fill(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -> u16 {
-    let net = world.net();
+/// Fills in a response, and returns its status.
+pub(super) fn fill(simulation: &Simulation, at: PortId, request: &Mad, response: &mut Mad) -> u16 {
+    let net = simulation.net();
     let node = net.node_of(at);
     let is_switch = node.kind == NodeKind::Switch;
     match request.attribute() {
         smp::NODE_DESCRIPTION => {
-            smp::encode_node_description(answer, node.description.as_bytes());
+            smp::encode_node_description(response, node.description.as_bytes());
         }
-        NodeInfo::ID => node_info(world, at).encode(answer),
-        SwitchInfo::ID if is_switch => switch_info(world, at).encode(answer),
-        PortInfo::ID => match asked(world, at, request.modifier()) {
-            Some(port) => protected(world, at, request, port_info(world, at, port)).encode(answer),
+        NodeInfo::ID => node_info(simulation, at).encode(response),
+        SwitchInfo::ID if is_switch => switch_info(simulation, at).encode(response),
+        PortInfo::ID => match port_of_modifier(simulation, at, request.modifier()) {
+            Some(port) => with_m_key(simulation, at, request, port_info(simulation, at, port))
+                .encode(response),
             None => return status::INVALID_FIELD,
         },
-        PortInfoExtended::ID if node.model.fec => match asked(world, at, request.modifier()) {
-            Some(port) => port_info_extended(world, port).encode(answer),
-            None => return status::INVALID_FIELD,
-        },
+        PortInfoExtended::ID if node.model.fec => {
+            match port_of_modifier(simulation, at, request.modifier()) {
+                Some(port) => port_info_extended(simulation, port).encode(response),
+                None => return status::INVALID_FIELD,
+            }
+        }
         MellanoxExtendedPortInfo::ID if node.model.mellanox_ext_port_info => {
-            match asked(world, at, request.modifier()) {
-                Some(port) => mellanox_port_info(world, port).encode(answer),
+            match port_of_modifier(simulation, at, request.modifier()) {
+                Some(port) => mellanox_port_info(simulation, port).encode(response),
                 None => return status::INVALID_FIELD,
             }
         }
         GUID_INFO => {
             if request.modifier() == 0 {
-                answer.data_mut()[..8].copy_from_slice(&net.port(at).guid.0.to_be_bytes());
+                response.data_mut()[..8].copy_from_slice(&net.port(at).guid.0.to_be_bytes());
             }
         }
-        PKeyTable::ID => return partitions(world, at, request, answer),
-        SmInfo::ID => match sm_info(world, at) {
-            Some(info) => info.encode(answer),
+        PKeyTable::ID => return partitions(simulation, at, request, response),
+        SmInfo::ID => match sm_info(simulation, at) {
+            Some(info) => info.encode(response),
             None => return status::UNSUPPORTED_ATTRIBUTE,
         },
         _ => return status::UNSUPPORTED_ATTRIBUTE,
     }
-    FINE
+    SUCCESS
 }
 
-/// The port that a modifier names: 0 is a switch's own, and on an adapter the one that the question
-/// came in by (IBTA 1.4, 14.2.5.6).
-fn asked(world: &World, at: PortId, modifier: u32) -> Option<PortId> {
-    let net = world.net();
+/// The port of an attribute modifier: 0 is a switch's port 0, and on an adapter the port that the
+/// request came in by (IBTA 1.4, 14.2.5.6).
+fn port_of_modifier(simulation: &Simulation, at: PortId, modifier: u32) -> Option<PortId> {
+    let net = simulation.net();
     let is_switch = net.node_of(at).kind == NodeKind::Switch;
-    // The highest bit asks for the extended speeds to be told, which they are anyway.
+    // The highest bit requests the extended speeds, which are always filled in.
     let number = PortNumber::try_from(modifier & 0x7fff_ffff).ok()?;
     if number == 0 && !is_switch {
         return Some(at);
     }
-    net.port_of(net.port(at).node, number)
+    net.port_by_number(net.port(at).node, number)
 }
 
-fn node_info(world: &World, at: PortId) -> NodeInfo {
-    let (net, node) = (world.net(), world.net().node_of(at));
+fn node_info(simulation: &Simulation, at: PortId) -> NodeInfo {
+    let (net, node) = (simulation.net(), simulation.net().node_of(at));
     NodeInfo {
         base_version: 1,
         class_version: 1,
@@ -111,21 +114,21 @@ fn node_info(world: &World, at: PortId) -> NodeInfo {
     }
 }
 
-fn switch_info(world: &World, at: PortId) -> SwitchInfo {
-    let node = world.net().port(at).node;
+fn switch_info(simulation: &Simulation, at: PortId) -> SwitchInfo {
+    let node = simulation.net().port(at).node;
     SwitchInfo {
         linear_table_size: LINEAR_TABLE,
-        linear_table_top: world.subnet(at).map_or(0, |subnet| subnet.top().0),
+        linear_table_top: simulation.subnet(at).map_or(0, |subnet| subnet.highest_lid().0),
         life_time: ABOUT_A_SECOND,
-        port_state_change: world.port_state_change(node),
-        enhanced_port0: world.net().node(node).enhanced_port0,
+        port_state_change: simulation.port_state_change(node),
+        enhanced_port0: simulation.net().node(node).enhanced_port0,
         ..SwitchInfo::default()
     }
 }
 
-/// What a port can do, whatever is enabled. Of a device that is not known it is told as ibsim does:
-/// the old speeds always, and all of the extended ones if any of them is in use.
-fn supported(model: &Model, enabled: SpeedSet) -> SpeedSet {
+/// LinkSpeedSupported of a port. An unknown device supports, as in ibsim, the old speeds, and all
+/// extended ones if any of them is enabled.
+fn supported(model: &DeviceModel, enabled: SpeedSet) -> SpeedSet {
     let base = if model.device_id != 0 || enabled.fastest() > Some(Speed::Fdr10) {
         model.fastest
     } else {
@@ -135,21 +138,21 @@ fn supported(model: &Model, enabled: SpeedSet) -> SpeedSet {
     all.chain(Speed::ALL.into_iter().filter(|&speed| enabled.contains(speed))).collect()
 }
 
-/// What any port of a switch can do: its port 0 tells in its capabilities which kinds of speeds the
-/// others have, also where nothing is said of its own.
-fn supported_by_any(world: &World, switch: PortId) -> SpeedSet {
-    let (net, node) = (world.net(), world.net().port(switch).node);
+/// The speeds that any port of a switch supports: the capabilities of port 0 announce the kinds of
+/// speeds of all ports.
+fn supported_by_any(simulation: &Simulation, switch: PortId) -> SpeedSet {
+    let (net, node) = (simulation.net(), simulation.net().port(switch).node);
     let is_enabled = |speed: Speed| {
-        let mut ports = std::iter::once(switch).chain(net.plugs_of(node));
+        let mut ports = std::iter::once(switch).chain(net.cable_ports(node));
         ports.any(|port| net.port(port).speeds.contains(speed))
     };
     let enabled = Speed::ALL.into_iter().filter(|&speed| is_enabled(speed)).collect();
     supported(net.node(node).model, enabled)
 }
 
-fn port_info(world: &World, at: PortId, port: PortId) -> PortInfo {
-    let net = world.net();
-    let (built, now, model) = (net.port(port), world.port(port), net.node_of(port).model);
+fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
+    let net = simulation.net();
+    let (built, now, model) = (net.port(port), simulation.port(port), net.node_of(port).model);
     let is_switch = net.node_of(port).kind == NodeKind::Switch;
     let is_endpoint = !is_switch || built.number == 0;
     // PortInfo has no bit for FDR10, and calls it QDR.
@@ -158,7 +161,7 @@ fn port_info(world: &World, at: PortId, port: PortId) -> PortInfo {
     let info = PortInfo {
         gid_prefix: if is_endpoint { LINK_LOCAL } else { 0 },
         lid: now.lid,
-        sm_lid: if is_endpoint { world.sm_lid(port) } else { Lid(0) },
+        sm_lid: if is_endpoint { simulation.sm_lid(port) } else { Lid(0) },
         local_port: net.port(at).number,
         width_enabled: built.widths,
         width_supported: model.widths | built.widths,
@@ -174,24 +177,24 @@ fn port_info(world: &World, at: PortId, port: PortId) -> PortInfo {
         guid_cap: u8::from(is_endpoint),
         subnet_timeout: ABOUT_A_SECOND,
         response_time: ABOUT_A_SECOND,
-        local_phy_errors: USUAL_THRESHOLD,
-        overrun_errors: USUAL_THRESHOLD,
+        local_phy_errors: DEFAULT_THRESHOLD,
+        overrun_errors: DEFAULT_THRESHOLD,
         ..PortInfo::default()
     }
     .with_speeds(supported(model, built.speeds), built.speeds, speed);
     if !is_endpoint {
-        // A switch's masks stand on its port 0 and hold for all of its ports.
+        // A switch's masks are in port 0, for all of its ports.
         return PortInfo { capabilities: 0, capabilities2: 0, ..info };
     }
     let info = if is_switch {
-        let of_all = supported_by_any(world, port);
+        let of_all = supported_by_any(simulation, port);
         let of_any = PortInfo::default().with_speeds(of_all, of_all, None);
         let PortInfo { capabilities, capabilities2, .. } = of_any;
         PortInfo { capabilities, capabilities2, ..info }
     } else {
         info
     };
-    let manager = if sm_info(world, port).is_some() { capability::IS_SM } else { 0 };
+    let manager = if sm_info(simulation, port).is_some() { capability::IS_SM } else { 0 };
     let fec = model.fec;
     PortInfo {
         capabilities: info.capabilities
@@ -202,22 +205,26 @@ fn port_info(world: &World, at: PortId, port: PortId) -> PortInfo {
     }
 }
 
-/// What of its protection a node tells (IBTA 1.4, 14.2.4.1).
-fn protected(world: &World, at: PortId, request: &Mad, info: PortInfo) -> PortInfo {
-    let protection = world.protection(world.net().port(at).node);
+/// PortInfo with the M_Key fields (IBTA 1.4, 14.2.4.1).
+fn with_m_key(simulation: &Simulation, at: PortId, request: &Mad, info: PortInfo) -> PortInfo {
+    let protection = simulation.protection(simulation.net().port(at).node);
     PortInfo {
-        m_key: if protection.tells(request.m_key()) { protection.m_key.0 } else { 0 },
+        m_key: if protection.shows_m_key(request.m_key()) { protection.m_key.0 } else { 0 },
         m_key_protect: protection.level,
         m_key_violations: protection.violations,
         ..info
     }
 }
 
-fn port_info_extended(world: &World, port: PortId) -> PortInfoExtended {
+fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended {
     let modes = 1 << Fec::ReedSolomon.code();
     PortInfoExtended {
         capabilities: PortInfoExtended::FEC_MODES,
-        active: if has_fec(world.port(port)) { Fec::ReedSolomon.code() } else { Fec::None.code() },
+        active: if has_fec(simulation.port(port)) {
+            Fec::ReedSolomon.code()
+        } else {
+            Fec::None.code()
+        },
         hdr_supported: modes,
         hdr_enabled: modes,
         ndr_supported: modes,
@@ -226,11 +233,11 @@ fn port_info_extended(world: &World, port: PortId) -> PortInfoExtended {
     }
 }
 
-fn mellanox_port_info(world: &World, port: PortId) -> MellanoxExtendedPortInfo {
+fn mellanox_port_info(simulation: &Simulation, port: PortId) -> MellanoxExtendedPortInfo {
     let fdr10 = |is: bool| if is { MellanoxExtendedPortInfo::FDR10 } else { 0 };
-    let enabled = fdr10(world.net().port(port).speeds.contains(Speed::Fdr10));
-    let active = world.port(port).trained.is_some_and(|(_, speed)| speed == Speed::Fdr10);
-    let role = role(world, port);
+    let enabled = fdr10(simulation.net().port(port).speeds.contains(Speed::Fdr10));
+    let active = simulation.port(port).trained.is_some_and(|(_, speed)| speed == Speed::Fdr10);
+    let role = role(simulation, port);
     MellanoxExtendedPortInfo {
         state_change_enable: 0,
         speed_supported: enabled,
@@ -242,10 +249,10 @@ fn mellanox_port_info(world: &World, port: PortId) -> MellanoxExtendedPortInfo {
     }
 }
 
-/// What a port of a Quantum-3 is for: cables between the ASICs of one system are FNM, and the router
-/// inside it is at port 149 (Q3400).
-fn role(world: &World, port: PortId) -> PortRole {
-    let net = world.net();
+/// The role of a port of a Quantum-3: cables between the ASICs of one system are FNM, and the
+/// internal router is at port 149 (Q3400).
+fn role(simulation: &Simulation, port: PortId) -> PortRole {
+    let net = simulation.net();
     let node = net.node_of(port);
     let Some(peer) = net.port(port).cable.map(|peer| net.node_of(peer)) else {
         return PortRole::Cable;
@@ -258,38 +265,38 @@ fn role(world: &World, port: PortId) -> PortRole {
     }
 }
 
-fn partitions(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -> u16 {
-    let net = world.net();
+fn partitions(simulation: &Simulation, at: PortId, request: &Mad, response: &mut Mad) -> u16 {
+    let net = simulation.net();
     let (number, block) = PKeyTable::port_and_block(request.modifier());
     let is_switch = net.node_of(at).kind == NodeKind::Switch;
-    let no_port = is_switch && net.port_of(net.port(at).node, number).is_none();
+    let no_port = is_switch && net.port_by_number(net.port(at).node, number).is_none();
     if no_port || usize::from(block) * PKeyTable::PER_BLOCK >= usize::from(PARTITIONS) {
         return status::INVALID_FIELD;
     }
     let mut keys = [0; PKeyTable::PER_BLOCK];
     if block == 0 {
-        keys[0] = DEFAULT_PARTITION[usize::from(world.is_limited(net.port(at).node))];
+        keys[0] = DEFAULT_PARTITION[usize::from(simulation.is_limited(net.port(at).node))];
     }
-    PKeyTable { keys }.encode(answer);
-    FINE
+    PKeyTable { keys }.encode(response);
+    SUCCESS
 }
 
 /// The subnet manager at a port, if one runs there.
-fn sm_info(world: &World, at: PortId) -> Option<SmInfo> {
-    let subnet = world.subnet(at)?;
-    let seat = world.net().manager_seat(at);
-    let state = if subnet.master == seat {
+fn sm_info(simulation: &Simulation, at: PortId) -> Option<SmInfo> {
+    let subnet = simulation.subnet(at)?;
+    let sm_port = simulation.net().sm_port(at);
+    let state = if subnet.master == sm_port {
         SmState::Master as u8
-    } else if subnet.standbys.contains(&seat) {
+    } else if subnet.standbys.contains(&sm_port) {
         SmState::Standby as u8
     } else {
         return None;
     };
     Some(SmInfo {
-        guid: world.net().port(seat).guid,
+        guid: simulation.net().port(sm_port).guid,
         sm_key: 0,
-        // A manager counts its own activity, about one a second.
-        act_count: (world.now().0 / 1_000_000_000) as u32,
+        // A subnet manager increments it about once a second.
+        act_count: (simulation.now().0 / 1_000_000_000) as u32,
         priority: 0,
         state,
     })

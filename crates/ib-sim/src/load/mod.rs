@@ -1,9 +1,8 @@
-//! What traffic does to ports: who carries how much, who waits, what gets lost on the way.
+//! The load of ports by traffic: bytes, packets, waits and losses.
 //!
-//! All of it is a pure function of the fabric and its flows, in means over a second or more: there
-//! are no single packets here, no bursts and no chance. [`routes`] says which way a flow goes;
-//! `errors`, what it has to send again; `share`, how much of that there is room for; and `wait`,
-//! who waits where there is not.
+//! It is a pure function of the fabric and its flows, in means over a second or more: without
+//! single packets, bursts and randomness. [`routes`] finds the path of a flow; `errors` what is
+//! retransmitted; `share` how much of that fits; and `wait` which ports wait where it does not.
 
 mod errors;
 pub mod routes;
@@ -14,7 +13,7 @@ mod wait;
 
 use super::net::{Net, PortId};
 use routes::Routes;
-use wait::{Lanes, Outcome};
+use wait::{Capacities, Outcome};
 
 /// Traffic from one adapter's port to another's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,31 +22,31 @@ pub struct Flow {
     pub from: PortId,
     /// The port that receives.
     pub to: PortId,
-    /// What it would carry if nothing held it up, in bytes a second.
+    /// What it would carry without any limit, in bytes a second.
     pub offered: f64,
-    /// The size of its packets, headers included.
+    /// The size of its packets with headers, in bytes.
     pub packet: u32,
 }
 
-/// The fabric as its traffic finds it. All slices are by [`PortId`].
+/// The state of the fabric. All slices are by [`PortId`].
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions<'a> {
-    /// What was built: which port is which node's.
+    /// The net as built: the node of each port.
     pub net: &'a Net,
-    /// Where each port's cable leads now, if that link carries traffic.
+    /// The peer of each port, if the link carries traffic.
     pub links: &'a [Option<PortId>],
-    /// What each port's link carries, in bytes a second each way.
+    /// The rate of each port's link, in bytes a second each path.
     pub capacity: &'a [f64],
-    /// What an adapter takes in through the port, in bytes a second; infinite for a sound one.
+    /// What an adapter takes in at the port, in bytes a second; infinite without a limit.
     pub intake: &'a [f64],
-    /// The bit error ratio of what comes in at the port, behind any forward error correction.
+    /// The bit error ratio of received bits, after any forward error correction.
     pub bit_errors: &'a [f64],
 }
 
-/// What goes on at a port, per second.
+/// The load of a port, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PortLoad {
-    /// Bytes sent, those of packets that are sent again included.
+    /// Bytes sent, with retransmissions.
     pub xmit_bytes: f64,
     /// Packets sent.
     pub xmit_packets: f64,
@@ -55,140 +54,145 @@ pub struct PortLoad {
     pub rcv_bytes: f64,
     /// Packets received.
     pub rcv_packets: f64,
-    /// The share of time, 0 to 1, in which there was something to send and no credit to send it.
+    /// The fraction of time with packets to send and without credits to send them.
     pub waiting: f64,
-    /// Packets discarded here because they stood at the head of the queue for too long.
+    /// Packets discarded because they were at the head of the queue for too long.
     pub hoq_discards: f64,
-    /// Packets discarded here because the way on is down.
+    /// Packets discarded because the next link is down.
     pub inactive_discards: f64,
-    /// Packets that came in with an error that this link made.
+    /// Packets received with an error of this link.
     pub rcv_errors: f64,
-    /// Packets that came in marked bad by an upstream switch.
+    /// Packets received that an upstream switch has marked bad.
     pub rcv_remote_physical_errors: f64,
 }
 
-/// What the flows do to all ports, by [`PortId`].
+/// The load of all ports, by [`PortId`].
 #[cfg(test)]
 fn load(conditions: &Conditions, flows: &[Flow]) -> Vec<PortLoad> {
-    Routed::new(conditions.net, conditions.links, flows).load(conditions)
+    RoutedFlows::new(conditions.net, conditions.links, flows).load(conditions)
 }
 
-/// Flows with their ways: what stays the same while no link comes or goes.
+/// Flows with their paths, which stay the same until a link changes.
 ///
-/// A flow from a port to itself, or to one that it has no way to, carries nothing: the subnet
-/// manager gives it no path, so that its packets are never sent. Those that are under way when a
-/// link fails are whose simulation moves in time: `inactive_discards` is 0 here.
+/// A flow from a port to itself, or without a path, carries nothing: the subnet manager has no path
+/// record for it, so its packets are never sent. Packets in transit when a link fails are not part
+/// of this model: `inactive_discards` is 0.
 #[derive(Clone, Debug)]
-pub struct Routed {
+pub struct RoutedFlows {
     flows: Vec<Flow>,
     routes: Routes,
     links: Vec<Option<PortId>>,
 }
 
-/// More than any port carries, in bytes a second; what a flow offers above it changes nothing.
-const MOST: f64 = 1e15;
+/// More than any port carries, in bytes a second: what a flow offers above it makes no difference.
+const MAX_OFFERED: f64 = 1e15;
 
-impl Routed {
-    /// Finds the ways of the flows over the present links.
-    pub fn new(net: &Net, links: &[Option<PortId>], flows: &[Flow]) -> Routed {
+impl RoutedFlows {
+    /// Finds the paths of the flows over the present links.
+    pub fn new(net: &Net, links: &[Option<PortId>], flows: &[Flow]) -> RoutedFlows {
         let pairs: Vec<_> = flows.iter().map(|flow| (flow.from, flow.to)).collect();
         let routes = Routes::new(net, links, &pairs);
-        Routed { flows: flows.to_vec(), routes, links: links.to_vec() }
+        RoutedFlows { flows: flows.to_vec(), routes, links: links.to_vec() }
     }
 
-    /// The ways of the flows, by their numbers.
+    /// The paths of the flows, by their numbers.
     pub fn routes(&self) -> &Routes {
         &self.routes
     }
 
-    /// What the flows do to all ports. The net and the links of the conditions must be those that
-    /// the ways were found for; what is read of them here is the rest.
+    /// The load of all ports. The net and the links have to be those that the paths were found for.
     pub fn load(&self, conditions: &Conditions) -> Vec<PortLoad> {
-        let lanes = self.lanes(conditions);
-        let (wants, lost) = self.wants(conditions, &lanes);
-        let outcome = wait::settle(&self.routes, &wants, &lanes);
-        self.tally(conditions, &outcome, &lost)
+        let capacities = self.capacities(conditions);
+        let (demands, lost) = self.demands(conditions, &capacities);
+        let outcome = wait::solve(&self.routes, &demands, &capacities);
+        self.port_loads(conditions, &outcome, &lost)
     }
 
-    /// The port that receives what this one sends.
-    fn end(&self, port: PortId) -> Option<PortId> {
+    /// The peer of a port.
+    fn peer(&self, port: PortId) -> Option<PortId> {
         self.links.get(port.0 as usize).copied().flatten()
     }
 
-    fn lanes(&self, conditions: &Conditions) -> Lanes {
+    fn capacities(&self, conditions: &Conditions) -> Capacities {
         let ports = 0..self.links.len() as u32;
-        let capacity = ports.map(|port| at_least_0(conditions.capacity, PortId(port), 0.0));
+        let capacity = ports.map(|port| non_negative(conditions.capacity, PortId(port), 0.0));
         let capacity: Vec<f64> = capacity.collect();
-        let mut room = capacity.clone();
-        // Only where ways end: a switch takes in whatever it can pass on.
-        for port in self.routes.ways().filter_map(<[PortId]>::last) {
-            if let Some(end) = self.end(*port) {
-                let room = &mut room[port.0 as usize];
-                *room = at_least_0(conditions.intake, end, f64::INFINITY).min(*room);
+        let mut intake = capacity.clone();
+        // Only at the ends of paths: a switch takes in what it can forward.
+        for port in self.routes.paths().filter_map(<[PortId]>::last) {
+            if let Some(end) = self.peer(*port) {
+                let intake = &mut intake[port.0 as usize];
+                *intake = non_negative(conditions.intake, end, f64::INFINITY).min(*intake);
             }
         }
-        Lanes { capacity, room }
+        Capacities { link: capacity, intake }
     }
 
-    /// By flow, what it tries to carry with all that is sent again, and the share that is lost.
-    fn wants(&self, conditions: &Conditions, lanes: &Lanes) -> (Vec<f64>, Vec<f64>) {
-        let of = |(flow, way): (&Flow, &[PortId])| {
-            let Some(first) = way.first() else { return (0.0, 0.0) };
-            let damages = self.damages(conditions, way, flow.packet);
-            let lost = damages.last().map_or(0.0, |(_, last)| last.marked + last.spoilt);
-            let offered = if flow.offered > 0.0 { flow.offered.min(MOST) } else { 0.0 };
-            let most = lanes.capacity[first.0 as usize].min(MOST);
-            ((offered * errors::growth(lost)).min(most), lost)
+    /// What each flow tries to carry with retransmissions, and the fraction that is lost.
+    fn demands(&self, conditions: &Conditions, capacities: &Capacities) -> (Vec<f64>, Vec<f64>) {
+        let of = |(flow, path): (&Flow, &[PortId])| {
+            let Some(first) = path.first() else { return (0.0, 0.0) };
+            let errors = self.packet_errors(conditions, path, flow.packet);
+            let lost = errors.last().map_or(0.0, |(_, last)| last.remote + last.local);
+            let offered = if flow.offered > 0.0 { flow.offered.min(MAX_OFFERED) } else { 0.0 };
+            let most = capacities.link[first.0 as usize].min(MAX_OFFERED);
+            ((offered * errors::retransmission_factor(lost)).min(most), lost)
         };
-        self.flows.iter().zip(self.routes.ways()).map(of).unzip()
+        self.flows.iter().zip(self.routes.paths()).map(of).unzip()
     }
 
-    /// The damage to a flow's packets at each port that receives them.
-    fn damages(
+    /// The errors of a flow's packets at each port that receives them.
+    fn packet_errors(
         &self,
         conditions: &Conditions,
-        way: &[PortId],
+        path: &[PortId],
         packet: u32,
-    ) -> impl Iterator<Item = (PortId, errors::Damage)> {
-        let ends = way.iter().filter_map(|&port| self.end(port));
-        let ratios = ends.clone().map(|end| at_least_0(conditions.bit_errors, end, 0.0));
-        ends.zip(errors::damages(ratios, packet))
+    ) -> impl Iterator<Item = (PortId, errors::PacketErrors)> {
+        let ends = path.iter().filter_map(|&port| self.peer(port));
+        let ratios = ends.clone().map(|end| non_negative(conditions.bit_errors, end, 0.0));
+        ends.zip(errors::packet_errors(ratios, packet))
     }
 
-    fn tally(&self, conditions: &Conditions, outcome: &Outcome, lost: &[f64]) -> Vec<PortLoad> {
+    fn port_loads(
+        &self,
+        conditions: &Conditions,
+        outcome: &Outcome,
+        lost: &[f64],
+    ) -> Vec<PortLoad> {
         let mut loads = vec![PortLoad::default(); self.links.len()];
         for (load, waiting) in loads.iter_mut().zip(&outcome.waiting) {
             load.waiting = *waiting;
         }
-        for (flow, way) in self.routes.ways().enumerate() {
+        for (flow, path) in self.routes.paths().enumerate() {
             let (packet, rate) = (self.flows[flow].packet, outcome.rates[flow]);
-            self.carry(&mut loads, way, rate, packet);
+            self.add_traffic(&mut loads, path, rate, packet);
             if lost[flow] > 0.0 {
                 let packets = rate / packet_bytes(packet);
-                for (end, damage) in self.damages(conditions, way, packet) {
+                for (end, errors) in self.packet_errors(conditions, path, packet) {
                     let load = &mut loads[end.0 as usize];
-                    load.rcv_errors += packets * damage.spoilt;
-                    load.rcv_remote_physical_errors += packets * damage.marked;
+                    load.rcv_errors += packets * errors.local;
+                    load.rcv_remote_physical_errors += packets * errors.remote;
                 }
             }
         }
         for discard in &outcome.discards {
-            let Some(way) = self.routes.way(discard.flow as usize) else { continue };
+            let Some(path) = self.routes.path(discard.flow as usize) else { continue };
             let packet = self.flows[discard.flow as usize].packet;
-            self.carry(&mut loads, &way[..discard.hop], discard.bytes, packet);
-            loads[way[discard.hop].0 as usize].hoq_discards += discard.bytes / packet_bytes(packet);
+            self.add_traffic(&mut loads, &path[..discard.hop], discard.bytes, packet);
+            loads[path[discard.hop].0 as usize].hoq_discards +=
+                discard.bytes / packet_bytes(packet);
         }
         loads
     }
 
-    /// Adds to what the ports of a way send, and those at the far ends receive.
-    fn carry(&self, loads: &mut [PortLoad], way: &[PortId], bytes: f64, packet: u32) {
+    /// Adds to what the ports of a path send, and their peers receive.
+    fn add_traffic(&self, loads: &mut [PortLoad], path: &[PortId], bytes: f64, packet: u32) {
         let packets = bytes / packet_bytes(packet);
-        for &port in way {
+        for &port in path {
             let load = &mut loads[port.0 as usize];
             load.xmit_bytes += bytes;
             load.xmit_packets += packets;
-            if let Some(end) = self.end(port) {
+            if let Some(end) = self.peer(port) {
                 let load = &mut loads[end.0 as usize];
                 load.rcv_bytes += bytes;
                 load.rcv_packets += packets;
@@ -197,13 +201,13 @@ impl Routed {
     }
 }
 
-/// The size of a packet: at least a byte, so that there is a number of them.
+/// The size of a packet: at least a byte, to divide by it.
 fn packet_bytes(packet: u32) -> f64 {
     f64::from(packet.max(1))
 }
 
-/// A port's value that must be a number from 0 on: `missing` if there is none.
-fn at_least_0(values: &[f64], port: PortId, missing: f64) -> f64 {
+/// A port's value, which has to be a number and not negative; `missing` if there is none.
+fn non_negative(values: &[f64], port: PortId, missing: f64) -> f64 {
     let value = values.get(port.0 as usize).copied().unwrap_or(missing);
     if value.is_nan() { missing } else { value.max(0.0) }
 }

@@ -1,9 +1,9 @@
-//! Who gets how much where not all fits: max-min fair sharing.
+//! Max-min fair sharing of links that cannot carry all flows.
 //!
-//! Everybody's rate rises alike until it has what it wants or something on its way is full
-//! ("progressive filling"; Bertsekas and Gallager, Data Networks, 6.5.2). That is what round-robin
-//! arbiters come to at a single full port. Where many ports are full, arbiters share by input port
-//! and not by flow (the "parking lot": who joins last gets the most); that is not modelled.
+//! The rates of all flows rise equally until each has its demand or a port on its path is full
+//! ("progressive filling"; Bertsekas and Gallager, Data Networks, 6.5.2). That is the result of
+//! round-robin arbiters at a single full port. With several full ports arbiters share by input port
+//! and not by flow (the "parking lot": the flow that joins last gets most); that is not modeled.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,150 +12,151 @@ use crate::net::PortId;
 
 use super::routes::Routes;
 
-/// Sums of many rates differ from what they should be by less than this part of them.
-pub(super) const ROUNDING: f64 = 1e-9;
+/// The relative rounding error of sums of many rates is less than this.
+const ROUNDING: f64 = 1e-9;
 
-/// What each flow carries.
+/// The rates of all flows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shares {
     /// By flow, in bytes a second.
     pub(super) rates: Vec<f64>,
-    /// By flow: the full port that keeps it from carrying more, if one does.
+    /// By flow: the full port that limits it, if one does.
     pub(super) held: Vec<Option<PortId>>,
 }
 
 impl Shares {
-    /// Shares out `room`, by port, among flows that want `wants`. All must be finite and not
-    /// negative, but for room, of which there may be infinitely much.
-    pub(super) fn new(routes: &Routes, wants: &[f64], room: &[f64]) -> Shares {
-        let mut shares = Shares { rates: wants.to_vec(), held: vec![None; wants.len()] };
-        let mut scarce = Scarce::new(routes, wants, room);
-        if !scarce.ports.is_empty() {
-            scarce.fill(wants, &mut shares);
+    /// Shares the capacity of ports among flows with these demands. Demands have to be finite and
+    /// not negative; capacities may be infinite.
+    pub(super) fn new(routes: &Routes, demands: &[f64], capacity: &[f64]) -> Shares {
+        let mut shares = Shares { rates: demands.to_vec(), held: vec![None; demands.len()] };
+        let mut bottlenecks = Bottlenecks::new(routes, demands, capacity);
+        if !bottlenecks.ports.is_empty() {
+            bottlenecks.fill(demands, &mut shares);
         }
         shares
     }
 
-    /// Whether every flow has what it wants.
-    pub(super) fn plenty(&self) -> bool {
+    /// Whether every flow has its demand.
+    pub(super) fn is_unlimited(&self) -> bool {
         self.held.iter().all(Option::is_none)
     }
 }
 
-/// What all the flows of a port want together, by port.
-pub(super) fn sums(routes: &Routes, wants: &[f64], ports: usize) -> Vec<f64> {
+/// The sum of the demands at each port.
+pub(super) fn sums(routes: &Routes, demands: &[f64], ports: usize) -> Vec<f64> {
     let mut sums = vec![0.0; ports];
-    for (way, want) in routes.ways().zip(wants) {
-        for port in way {
-            sums[port.0 as usize] += want;
+    for (path, demand) in routes.paths().zip(demands) {
+        for port in path {
+            sums[port.0 as usize] += demand;
         }
     }
     sums
 }
 
-/// A port that cannot carry all that is wanted of it.
-struct Port {
+/// A port that cannot carry all demands.
+struct Bottleneck {
     id: PortId,
-    /// What the flows that are not settled yet can share.
+    /// The capacity that is left for flows without a rate.
     left: f64,
-    /// How many those are.
+    /// The number of those flows.
     flows: u32,
     members: Vec<u32>,
 }
 
-impl Port {
-    /// How far the rates of its flows can rise; `None` when all of them are settled.
+impl Bottleneck {
+    /// The rate that its flows can rise to; `None` when all of them have a rate.
     fn level(&self) -> Option<f64> {
-        // Rounding may leave a little less than nothing.
+        // Rounding may leave slightly less than 0.
         let left = if self.left > 0.0 { self.left } else { 0.0 };
         (self.flows > 0).then(|| left / f64::from(self.flows))
     }
 }
 
-/// The ports that are scarce, and who shares them; most ports of most fabrics never are.
-struct Scarce {
-    ports: Vec<Port>,
-    /// For each flow that crosses scarce ports: its number, and their places.
+/// The bottlenecks and their flows.
+struct Bottlenecks {
+    ports: Vec<Bottleneck>,
+    /// For each flow with bottlenecks on its path: its number, and their indices.
     flows: Vec<(u32, Vec<u32>)>,
 }
 
-impl Scarce {
-    fn new(routes: &Routes, wants: &[f64], room: &[f64]) -> Scarce {
-        let mut places = vec![u32::MAX; room.len()];
+impl Bottlenecks {
+    fn new(routes: &Routes, demands: &[f64], capacity: &[f64]) -> Bottlenecks {
+        let mut indices = vec![u32::MAX; capacity.len()];
         let mut ports = Vec::new();
-        for (port, (&sum, &room)) in sums(routes, wants, room.len()).iter().zip(room).enumerate() {
-            if sum > room * (1.0 + ROUNDING) {
-                places[port] = ports.len() as u32;
+        let sums = sums(routes, demands, capacity.len());
+        for (port, (&sum, &capacity)) in sums.iter().zip(capacity).enumerate() {
+            if sum > capacity * (1.0 + ROUNDING) {
+                indices[port] = ports.len() as u32;
                 let id = PortId(port as u32);
-                ports.push(Port { id, left: room, flows: 0, members: Vec::new() });
+                ports.push(Bottleneck { id, left: capacity, flows: 0, members: Vec::new() });
             }
         }
-        let mut scarce = Scarce { ports, flows: Vec::new() };
-        if scarce.ports.is_empty() {
-            return scarce;
+        let mut bottlenecks = Bottlenecks { ports, flows: Vec::new() };
+        if bottlenecks.ports.is_empty() {
+            return bottlenecks;
         }
-        for (flow, way) in routes.ways().enumerate() {
-            let on_way = way.iter().map(|port| places[port.0 as usize]);
-            let on_way: Vec<u32> = on_way.filter(|&place| place != u32::MAX).collect();
-            if on_way.is_empty() {
+        for (flow, path) in routes.paths().enumerate() {
+            let on_path = path.iter().map(|port| indices[port.0 as usize]);
+            let on_path: Vec<u32> = on_path.filter(|&index| index != u32::MAX).collect();
+            if on_path.is_empty() {
                 continue;
             }
-            for &place in &on_way {
-                let port = &mut scarce.ports[place as usize];
+            for &index in &on_path {
+                let port = &mut bottlenecks.ports[index as usize];
                 port.flows += 1;
-                port.members.push(scarce.flows.len() as u32);
+                port.members.push(bottlenecks.flows.len() as u32);
             }
-            scarce.flows.push((flow as u32, on_way));
+            bottlenecks.flows.push((flow as u32, on_path));
         }
-        scarce
+        bottlenecks
     }
 
-    fn fill(&mut self, wants: &[f64], shares: &mut Shares) {
-        let want = |flow: u32| wants[flow as usize];
-        let mut modest: Vec<usize> = (0..self.flows.len()).collect();
-        modest.sort_by(|&a, &b| want(self.flows[a].0).total_cmp(&want(self.flows[b].0)));
-        let mut modest = modest.into_iter().peekable();
-        let mut settled = vec![false; self.flows.len()];
-        // The bits of floats that are not negative are in the order of the floats. What a port's
-        // flows can rise to only grows as others settle: an entry that is out of date is too low,
-        // and is put right when its turn comes.
-        let entry = |port: &Port| port.level().map(f64::to_bits);
+    fn fill(&mut self, demands: &[f64], shares: &mut Shares) {
+        let demand = |flow: u32| demands[flow as usize];
+        let mut by_demand: Vec<usize> = (0..self.flows.len()).collect();
+        by_demand.sort_by(|&a, &b| demand(self.flows[a].0).total_cmp(&demand(self.flows[b].0)));
+        let mut by_demand = by_demand.into_iter().peekable();
+        let mut done = vec![false; self.flows.len()];
+        // The bits of floats that are not negative are in the order of the floats. The level of a
+        // port only rises as other flows get their rates: an outdated entry is too low, and is
+        // updated when its turn comes.
+        let entry = |port: &Bottleneck| port.level().map(f64::to_bits);
         let mut full: BinaryHeap<Reverse<(u64, usize)>> = self
             .ports
             .iter()
             .enumerate()
-            .filter_map(|(place, port)| Some(Reverse((entry(port)?, place))))
+            .filter_map(|(index, port)| Some(Reverse((entry(port)?, index))))
             .collect();
-        while let Some(Reverse((bits, place))) = full.pop() {
-            let Some(now) = entry(&self.ports[place]) else { continue };
+        while let Some(Reverse((bits, index))) = full.pop() {
+            let Some(now) = entry(&self.ports[index]) else { continue };
             if now > bits {
-                full.push(Reverse((now, place)));
+                full.push(Reverse((now, index)));
                 continue;
             }
             let level = f64::from_bits(bits);
-            while modest.next_if(|&flow| settled[flow]).is_some() {}
-            if let Some(flow) = modest.next_if(|&flow| want(self.flows[flow].0) <= level) {
-                settled[flow] = true;
-                self.settle(flow, want(self.flows[flow].0));
-                full.push(Reverse((bits, place)));
+            while by_demand.next_if(|&flow| done[flow]).is_some() {}
+            if let Some(flow) = by_demand.next_if(|&flow| demand(self.flows[flow].0) <= level) {
+                done[flow] = true;
+                self.set_rate(flow, demand(self.flows[flow].0));
+                full.push(Reverse((bits, index)));
                 continue;
             }
-            for member in std::mem::take(&mut self.ports[place].members) {
+            for member in std::mem::take(&mut self.ports[index].members) {
                 let member = member as usize;
-                if !settled[member] {
-                    settled[member] = true;
+                if !done[member] {
+                    done[member] = true;
                     let flow = self.flows[member].0 as usize;
                     shares.rates[flow] = level;
-                    shares.held[flow] = Some(self.ports[place].id);
-                    self.settle(member, level);
+                    shares.held[flow] = Some(self.ports[index].id);
+                    self.set_rate(member, level);
                 }
             }
         }
     }
 
-    fn settle(&mut self, member: usize, rate: f64) {
-        for &place in &self.flows[member].1 {
-            let port = &mut self.ports[place as usize];
+    fn set_rate(&mut self, member: usize, rate: f64) {
+        for &index in &self.flows[member].1 {
+            let port = &mut self.ports[index as usize];
             port.left -= rate;
             port.flows -= 1;
         }

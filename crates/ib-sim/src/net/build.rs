@@ -1,4 +1,4 @@
-//! Builds a net: nodes with all their ports, cables with both their ends.
+//! Builds a net: nodes with all their ports, cables with both ends.
 
 use std::collections::HashMap;
 
@@ -6,25 +6,26 @@ use ib_mad::node::NodeKind;
 use ib_mad::{Guid, Lid, PortNumber};
 
 use super::rates::Rates;
-use super::{Model, Net, Node, NodeId, Port, PortId};
+use super::{DeviceModel, Net, Node, NodeId, Port, PortId};
 
-/// The longest id that ibsim keeps; it cuts longer ones, which may make two of them one.
+/// The longest id that ibsim keeps. It cuts longer ones, so that two may become one.
 pub const LONGEST_ID: usize = 64;
 
-/// The longest prefix that ibsim takes for a module.
+/// The longest module prefix that ibsim accepts.
 pub const LONGEST_PREFIX: usize = 20;
 
-/// The most ports of a node: port number 255 stands for all of them (IBTA 1.4, 16.1.3.2).
+/// The most ports of a node: port number 255 stands for all ports (IBTA 1.4, 16.1.3.2).
 pub const MOST_PORTS: u8 = 254;
 
-/// The most ports of a net: several times those of the largest fabrics, at a few hundred bytes each.
-/// A file of a few hundred kilobytes could otherwise ask for all memory.
+/// The most ports of a net: several times those of the largest fabrics, at a few hundred bytes
+/// each. Without a limit a file of a few hundred kilobytes could take all memory.
 const LARGEST: usize = 1 << 20;
 
 /// Why something cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts name the fields")]
 pub enum BuildError {
-    /// Ids are written between quotes in files; `#` parts a module's prefix from the rest.
+    /// Ids are quoted in files; `#` separates a module's prefix from the rest.
     #[error(
         "bad node id \"{}\": an id has 1 to {LONGEST_ID} bytes, no control characters, no quotes \
          and none of \"@\" and \"#\", but \"#\" behind a module's prefix of at most \
@@ -36,48 +37,20 @@ pub enum BuildError {
     DuplicateId(String),
     /// Two nodes have the same GUID.
     #[error("node \"{id}\" has the GUID {guid} of node \"{other}\"")]
-    DuplicateGuid {
-        /// The later node.
-        id: String,
-        /// The GUID of both.
-        guid: Guid,
-        /// The earlier node.
-        other: String,
-    },
+    DuplicateGuid { id: String, guid: Guid, other: String },
     /// A node has no ports, or more than there are numbers.
     #[error("node \"{id}\" has {ports} ports, not 1 to {MOST_PORTS}")]
-    PortCount {
-        /// The node.
-        id: String,
-        /// How many it was to have.
-        ports: u64,
-    },
-    /// A cable at a port that is not there.
+    PortCount { id: String, ports: u64 },
+    /// A cable at a port that does not exist.
     #[error("node \"{id}\" has no port {number} for a cable, only 1 to {ports}")]
-    NoSuchPort {
-        /// The node.
-        id: String,
-        /// The port's number.
-        number: u64,
-        /// How many it has.
-        ports: u8,
-    },
-    /// A port has one cable only.
+    NoSuchPort { id: String, number: u64, ports: u8 },
+    /// A second cable at a port: at the peer, if `at_peer`. `by` is the other end of the first one.
     #[error("{port} cannot be cabled to {peer}: {} has a cable to {by}", end(*.at_peer, .port, .peer))]
-    Taken {
-        /// One end of the new cable.
-        port: String,
-        /// Its other end.
-        peer: String,
-        /// Whether the old cable is at the other end.
-        at_peer: bool,
-        /// Where the old cable leads.
-        by: String,
-    },
-    /// A cable leads from a port to itself.
+    Taken { port: String, peer: String, at_peer: bool, by: String },
+    /// A cable from a port to itself.
     #[error("{0} cannot be cabled to itself")]
     ToItself(String),
-    /// More ports than any subnet can have.
+    /// More ports than the limit.
     #[error("a net with more than {LARGEST} ports")]
     TooLarge,
 }
@@ -89,13 +62,13 @@ fn end<'a>(at_peer: bool, port: &'a str, peer: &'a str) -> &'a str {
 /// A node to add to a net.
 #[derive(Clone, Debug)]
 pub struct NewNode {
-    /// Its name: unique.
+    /// Its unique name.
     pub id: String,
     /// NodeDescription.
     pub description: String,
-    /// What it is.
+    /// CA, switch or router.
     pub kind: NodeKind,
-    /// NodeGUID; the GUIDs of its ports follow from it.
+    /// NodeGUID. The GUIDs of its ports follow from it.
     pub guid: Guid,
     /// The GUID of a switch's ports, if it is not the node's.
     pub port_guid: Option<Guid>,
@@ -105,13 +78,13 @@ pub struct NewNode {
     pub vendor_id: u32,
     /// DeviceID.
     pub device_id: u16,
-    /// What its agents can do.
-    pub model: &'static Model,
+    /// What its agents support.
+    pub model: &'static DeviceModel,
     /// NumPorts.
     pub port_count: u8,
-    /// Whether a switch's port 0 is a full endpoint.
+    /// An enhanced switch port 0.
     pub enhanced_port0: bool,
-    /// What is enabled at all its ports.
+    /// The rates that are enabled at all ports.
     pub rates: Rates,
 }
 
@@ -124,7 +97,7 @@ pub struct NetBuilder {
 }
 
 impl NetBuilder {
-    /// Adds a node with all its ports and no cables.
+    /// Adds a node with its ports.
     pub fn add(&mut self, new: NewNode) -> Result<NodeId, BuildError> {
         if !is_good_id(&new.id) {
             return Err(BuildError::BadId(new.id));
@@ -177,9 +150,9 @@ impl NetBuilder {
         self.by_id.get(id).copied()
     }
 
-    /// A node's port that a cable can be plugged into.
-    pub fn plug(&self, node: NodeId, number: PortNumber) -> Result<PortId, BuildError> {
-        self.net.port_of(node, number).filter(|_| number != 0).ok_or_else(|| {
+    /// A node's port that takes a cable.
+    pub fn cable_port(&self, node: NodeId, number: PortNumber) -> Result<PortId, BuildError> {
+        self.net.port_by_number(node, number).filter(|_| number != 0).ok_or_else(|| {
             let of = self.net.node(node);
             BuildError::NoSuchPort {
                 id: of.id.clone(),
@@ -189,7 +162,7 @@ impl NetBuilder {
         })
     }
 
-    /// Joins two ports. It is no error to join them again: files tell a cable at both its ends.
+    /// Connects two ports. To repeat that is no error: files have a cable at both ends.
     pub fn cable(&mut self, port: PortId, peer: PortId) -> Result<(), BuildError> {
         let label = |port| self.net.label(port);
         if port == peer {
@@ -207,24 +180,24 @@ impl NetBuilder {
         Ok(())
     }
 
-    /// Gives a port a GUID of its own.
+    /// Sets the GUID of a port.
     pub fn set_guid(&mut self, port: PortId, guid: Guid) {
         self.port_mut(port).guid = guid;
     }
 
-    /// Gives a port its LID.
+    /// Sets the LID of a port.
     pub fn set_lid(&mut self, port: PortId, lid: Option<Lid>, lmc: u8) {
         let port = self.port_mut(port);
         (port.lid, port.lmc) = (lid, lmc);
     }
 
-    /// Enables other widths and speeds at a port than at its node.
+    /// Sets the widths and speeds that are enabled at a port.
     pub fn set_rates(&mut self, port: PortId, rates: Rates) {
         let port = self.port_mut(port);
         (port.widths, port.speeds) = (rates.widths, rates.speeds);
     }
 
-    /// The net as it is so far.
+    /// The net so far.
     pub fn net(&self) -> &Net {
         &self.net
     }
@@ -239,7 +212,7 @@ impl NetBuilder {
     }
 }
 
-/// The GUID of a port that is given none: a switch has one for all its ports.
+/// The GUID of a port without one of its own. A switch has one for all ports.
 pub(super) fn default_guid(kind: NodeKind, node: Guid, number: PortNumber) -> Guid {
     if kind == NodeKind::Switch { node } else { Guid(node.0.wrapping_add(number.into())) }
 }
@@ -267,7 +240,7 @@ mod tests {
             system_guid: Guid(guid),
             vendor_id: 0,
             device_id: 0,
-            model: Model::of_device(kind, 0),
+            model: DeviceModel::for_device(kind, 0),
             port_count,
             enhanced_port0: false,
             rates: Rates::default(),
@@ -275,27 +248,29 @@ mod tests {
     }
 
     #[test]
-    fn ports_stand_by_their_numbers_with_their_guids() {
+    fn ports_are_indexed_by_number_with_their_guids() {
         let mut builder = NetBuilder::default();
         let switch = builder.add(node("s", NodeKind::Switch, 0x10, 3)).unwrap();
         let host = builder.add(node("h", NodeKind::Ca, 0x20, 2)).unwrap();
         assert_eq!((builder.find("h"), builder.find("x")), (Some(host), None));
-        builder.cable(builder.plug(switch, 3).unwrap(), builder.plug(host, 2).unwrap()).unwrap();
+        builder
+            .cable(builder.cable_port(switch, 3).unwrap(), builder.cable_port(host, 2).unwrap())
+            .unwrap();
         let net = builder.finish();
         let guids = |node| {
             let of: &Node = net.node(node);
             (0..=of.port_count)
-                .map(|n| net.port(net.port_of(node, n).unwrap()).guid.0)
+                .map(|n| net.port(net.port_by_number(node, n).unwrap()).guid.0)
                 .collect::<Vec<_>>()
         };
         assert_eq!((guids(switch), guids(host)), (vec![0x10; 4], vec![0x20, 0x21, 0x22]));
-        let end = net.port_of(host, 2).unwrap();
+        let end = net.port_by_number(host, 2).unwrap();
         let peer = net.port(end).cable.unwrap();
         assert_eq!((net.label(peer), net.port(peer).cable), ("s[3]".to_owned(), Some(end)));
     }
 
     #[test]
-    fn what_cannot_be_built_is_told() {
+    fn invalid_nodes_and_cables_are_refused() {
         let mut builder = NetBuilder::default();
         let a = builder.add(node("a", NodeKind::Switch, 1, 2)).unwrap();
         let b = builder.add(node("b", NodeKind::Switch, 2, 2)).unwrap();
@@ -313,11 +288,11 @@ mod tests {
             assert!(error.contains(says) && !error.contains('\n'), "{error}");
         }
         assert_eq!(
-            builder.plug(a, 0).unwrap_err().to_string(),
+            builder.cable_port(a, 0).unwrap_err().to_string(),
             "node \"a\" has no port 0 for a cable, only 1 to 2"
         );
-        let plug = |node, number| builder.plug(node, number).unwrap();
-        let (a1, a2, b1, b2) = (plug(a, 1), plug(a, 2), plug(b, 1), plug(b, 2));
+        let port = |node, number| builder.cable_port(node, number).unwrap();
+        let (a1, a2, b1, b2) = (port(a, 1), port(a, 2), port(b, 1), port(b, 2));
         assert_eq!(builder.cable(a1, b1), Ok(()));
         assert_eq!(builder.cable(b1, a1), Ok(()));
         assert_eq!(

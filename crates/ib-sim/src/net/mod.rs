@@ -1,11 +1,10 @@
-//! A net: nodes and the cables between them, as they were built and before anything happens.
+//! A net: nodes and cables as built, before anything happens.
 //!
-//! It comes from a [`mod@file`] or has one of the known [`shapes`]; both use the builder in [`build`].
-//! [`mod@write`] gives it to ibsim.
+//! It is read from a [`mod@file`] or generated with one of the [`shapes`]; both use the builder in
+//! [`build`]. [`mod@write`] writes it for ibsim.
 
 pub mod build;
 pub mod file;
-pub mod planes;
 pub mod rates;
 pub mod shapes;
 pub mod write;
@@ -15,24 +14,24 @@ use ib_mad::rate::SpeedSet;
 use ib_mad::smp::{is_aggregation_device, is_aggregation_node};
 use ib_mad::{Guid, Lid, PortNumber};
 
-use super::device::Model;
+use super::device::DeviceModel;
 
-/// Where a node stands in [`Net::nodes`].
+/// The index of a node in [`Net::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// Where a port stands in [`Net::ports`].
+/// The index of a port in [`Net::ports`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub u32);
 
 /// A node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Its name in the file or generator it comes from: unique.
+    /// Its unique name in the file or generator it comes from.
     pub id: String,
     /// NodeDescription.
     pub description: String,
-    /// What it is.
+    /// CA, switch or router.
     pub kind: NodeKind,
     /// NodeGUID.
     pub guid: Guid,
@@ -42,23 +41,23 @@ pub struct Node {
     pub vendor_id: u32,
     /// DeviceID.
     pub device_id: u16,
-    /// What its agents can do.
-    pub model: &'static Model,
-    /// NumPorts: of physical ports.
+    /// What its agents support.
+    pub model: &'static DeviceModel,
+    /// NumPorts: the number of physical ports.
     pub port_count: u8,
-    /// A switch whose port 0 is a full endpoint.
+    /// An enhanced switch port 0: a full endpoint.
     pub enhanced_port0: bool,
-    /// Where its port 0 stands; every node has a place for one, though only a switch has one.
+    /// The [`PortId`] of port 0. Every node has an entry for it, though only a switch has the port.
     pub first_port: u32,
 }
 
 impl Node {
-    /// Whether it is a host's adapter: an aggregation node is none, though NodeInfo calls it a CA.
+    /// Whether it is a host's adapter. An aggregation node is not, though NodeInfo calls it a CA.
     pub fn is_host(&self) -> bool {
         self.kind == NodeKind::Ca && !self.is_aggregation_node()
     }
 
-    /// Whether it is the part of a switch that calls itself one.
+    /// Whether it is an aggregation node (SHARP): a part of a switch.
     pub fn is_aggregation_node(&self) -> bool {
         self.kind == NodeKind::AggregationNode
             || self.kind == NodeKind::Ca
@@ -72,38 +71,38 @@ impl Node {
 pub struct Port {
     /// Its node.
     pub node: NodeId,
-    /// Its number on the node.
+    /// Its number.
     pub number: PortNumber,
     /// PortGUID.
     pub guid: Guid,
-    /// The other end of its cable.
+    /// The peer of its cable.
     pub cable: Option<PortId>,
-    /// LinkWidthEnabled, a mask of codes.
+    /// LinkWidthEnabled: a mask of codes.
     pub widths: u8,
     /// The speeds that are enabled.
     pub speeds: SpeedSet,
-    /// The LID that the file gives it.
+    /// Its LID in the file.
     pub lid: Option<Lid>,
-    /// LID mask count.
+    /// LMC.
     pub lmc: u8,
 }
 
 /// Nodes, ports and cables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Net {
-    /// All nodes, in the order of the file.
+    /// In the order of the file.
     pub nodes: Vec<Node>,
-    /// All ports, node by node, from each node's port 0 on.
+    /// By node, from port 0 on.
     pub ports: Vec<Port>,
 }
 
 impl Net {
-    /// A node by its id.
+    /// The node of an id.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
 
-    /// A port by its id.
+    /// The port of an id.
     pub fn port(&self, id: PortId) -> &Port {
         &self.ports[id.0 as usize]
     }
@@ -113,26 +112,25 @@ impl Net {
         self.node(self.port(port).node)
     }
 
-    /// A node's port by its number, if it has one of that number.
-    pub fn port_of(&self, node: NodeId, number: PortNumber) -> Option<PortId> {
+    /// A node's port by its number.
+    pub fn port_by_number(&self, node: NodeId, number: PortNumber) -> Option<PortId> {
         let of = self.node(node);
         (number <= of.port_count).then(|| PortId(of.first_port + u32::from(number)))
     }
 
-    /// The ports of a node that cables can be plugged into: from 1 on.
-    pub fn plugs_of(&self, node: NodeId) -> impl Iterator<Item = PortId> + use<> {
+    /// The ports of a node that take cables: from 1 on.
+    pub fn cable_ports(&self, node: NodeId) -> impl Iterator<Item = PortId> + use<> {
         let of = self.node(node);
         (of.first_port + 1..=of.first_port + u32::from(of.port_count)).map(PortId)
     }
 
-    /// Where a subnet manager of a port's node sits: at an adapter's port, or at a switch's port 0.
-    pub fn manager_seat(&self, port: PortId) -> PortId {
+    /// The port of a subnet manager on a port's node: an adapter's own port, or a switch's port 0.
+    pub fn sm_port(&self, port: PortId) -> PortId {
         let node = self.node_of(port);
         if node.kind == NodeKind::Switch { PortId(node.first_port) } else { port }
     }
 
-    /// Whether a port was built to have a LID of its own: an adapter's with a cable, and a switch's
-    /// port 0.
+    /// Whether a port gets a LID: an adapter's with a cable, and a switch's port 0.
     pub fn has_lid(&self, port: PortId) -> bool {
         let of = self.port(port);
         match self.node_of(port).kind {
@@ -146,13 +144,45 @@ impl Net {
         (0..self.nodes.len() as u32).map(NodeId)
     }
 
-    /// All port ids, the places of adapters' port 0 among them.
+    /// All port ids, with those of adapters' port 0.
     pub fn port_ids(&self) -> impl Iterator<Item = PortId> + use<> {
         (0..self.ports.len() as u32).map(PortId)
     }
 
-    /// A port as people write it: `leaf-1[7]`, with the node's id.
+    /// A port as in scenarios: `leaf-1[7]`, with the node's id.
     pub fn label(&self, port: PortId) -> String {
         format!("{}[{}]", self.node_of(port).id, self.port(port).number)
     }
+
+    /// The plane of each port: the ports between which packets can pass, named by the lowest of
+    /// them. A switch joins all of its ports; an adapter forwards nothing, and joins none.
+    pub fn planes(&self) -> Vec<PortId> {
+        let mut roots: Vec<u32> = (0..self.ports.len() as u32).collect();
+        for node in self.nodes.iter().filter(|node| node.kind == NodeKind::Switch) {
+            for port in 1..=u32::from(node.port_count) {
+                join(&mut roots, node.first_port, node.first_port + port);
+            }
+        }
+        for port in self.port_ids() {
+            if let Some(peer) = self.port(port).cable {
+                join(&mut roots, port.0, peer.0);
+            }
+        }
+        (0..roots.len() as u32).map(|port| PortId(root(&mut roots, port))).collect()
+    }
+}
+
+/// The root of a port's set, in a forest of disjoint sets with path halving.
+fn root(roots: &mut [u32], port: u32) -> u32 {
+    let mut top = port;
+    while roots[top as usize] != top {
+        roots[top as usize] = roots[roots[top as usize] as usize];
+        top = roots[top as usize];
+    }
+    top
+}
+
+fn join(roots: &mut [u32], one: u32, other: u32) {
+    let (one, other) = (root(roots, one), root(roots, other));
+    roots[one.max(other) as usize] = one.min(other);
 }

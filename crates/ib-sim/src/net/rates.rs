@@ -1,20 +1,20 @@
-//! What is enabled at a port, as the masks of net files write it.
+//! The widths and speeds that are enabled at a port, and their masks in net files.
 
 use ib_mad::rate::{Speed, SpeedSet};
 
 /// The widths and speeds that are enabled at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
-    /// LinkWidthEnabled, a mask of codes.
+    /// LinkWidthEnabled: a mask of codes.
     pub widths: u8,
-    /// The speeds.
+    /// LinkSpeedEnabled.
     pub speeds: SpeedSet,
 }
 
 impl Rates {
-    /// All that is enabled in either.
+    /// What is enabled in either.
     #[must_use]
-    pub fn or(self, other: Rates) -> Rates {
+    pub fn union(self, other: Rates) -> Rates {
         let either = |speed: &Speed| self.speeds.contains(*speed) || other.speeds.contains(*speed);
         Rates {
             widths: self.widths | other.widths,
@@ -24,26 +24,26 @@ impl Rates {
 }
 
 impl Default for Rates {
-    /// What ibsim gives a port of which nothing is said: 4x and SDR, nothing else.
+    /// What ibsim gives a port by default: 4x and SDR.
     fn default() -> Self {
         Rates { widths: 2, speeds: SpeedSet::default().with(Speed::Sdr) }
     }
 }
 
-/// A mask of a net file: in its header by this key, behind a cable by this letter.
+/// A mask of a net file: a key in the header, a letter after a cable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mask {
     pub key: &'static str,
     pub letter: char,
-    /// From where to where its values are good.
+    /// The range of its values.
     pub least: u8,
     pub most: u8,
-    /// Which speed each of its bits is, from the lowest on; the widths' own has none.
+    /// The speeds of its bits, from the lowest on; none for the mask of widths.
     speeds: &'static [Speed],
 }
 
-/// The first three are ibsim's. FDR10 and XDR have no bits there: ibsim passes over keys and
-/// letters that it does not know, so a file that has ours runs there without these speeds.
+/// The first three are ibsim's. FDR10 and XDR have no bits there. ibsim ignores unknown keys and
+/// letters, so a file with ours runs there without these speeds.
 pub(super) const MASKS: [Mask; 5] = [
     Mask { key: "width", letter: 'w', least: 1, most: 31, speeds: &[] },
     Mask {
@@ -65,12 +65,11 @@ pub(super) const MASKS: [Mask; 5] = [
 ];
 
 impl Mask {
-    fn of(letter: char) -> Option<&'static Mask> {
+    fn by_letter(letter: char) -> Option<&'static Mask> {
         MASKS.iter().find(|mask| mask.letter == letter)
     }
 
-    /// Reads this mask from what is enabled. A mask without its least value has none in files;
-    /// then that is what is written.
+    /// The value of this mask. At least its least value: files cannot have less.
     pub(super) fn get(&self, rates: Rates) -> u8 {
         if self.speeds.is_empty() {
             return (rates.widths & self.most).max(self.least);
@@ -79,7 +78,7 @@ impl Mask {
         self.speeds.iter().enumerate().map(bit).sum::<u8>().max(self.least)
     }
 
-    /// Sets this mask and leaves the others; false if the value is none of it.
+    /// Sets this mask and leaves the others; false if the value is out of range.
     pub(super) fn set(&self, rates: &mut Rates, value: u64) -> bool {
         let Some(value) = u8::try_from(value).ok().filter(|v| (self.least..=self.most).contains(v))
         else {
@@ -98,18 +97,19 @@ impl Mask {
     }
 }
 
-/// Sets what an option behind a cable says, as `w=3`; ibsim passes over letters that it does not
-/// know, and takes `s=0` for QDR. False if the value is not one of the letter's.
+/// Applies an option after a cable, such as `w=3`. Like ibsim it ignores unknown letters, and takes
+/// `s=0` for QDR. False if the value is out of the letter's range.
 pub(super) fn set_option(rates: &mut Rates, letter: char, value: u64) -> bool {
-    match (Mask::of(letter), value) {
+    match (Mask::by_letter(letter), value) {
         (None, _) => true,
         (Some(mask), 0) if mask.letter == 's' => mask.set(rates, 4),
         (Some(mask), value) => mask.set(rates, value),
     }
 }
 
-/// What ibsim enables for a link that was seen at a rate; what a row does not name stays as it was.
-const SEEN: [(Speed, &[(char, u64)]); 9] = [
+/// What ibsim enables for a link with an observed speed. Masks that a row does not name do not
+/// change.
+const BY_SPEED: [(Speed, &[(char, u64)]); 9] = [
     (Speed::Sdr, &[('s', 1)]),
     (Speed::Ddr, &[('s', 3)]),
     (Speed::Qdr, &[('s', 7)]),
@@ -121,8 +121,8 @@ const SEEN: [(Speed, &[(char, u64)]); 9] = [
     (Speed::Xdr, &[('s', 7), ('f', 1), ('e', 15), ('x', 1)]),
 ];
 
-/// Enables what a link that ran at this rate must have had, as `4xEDR` in ibnetdiscover's output.
-/// A rate that is none is no error: it stands in a comment.
+/// Enables what a link with this rate must have had, such as `4xEDR` in ibnetdiscover's output. An
+/// invalid rate is no error: it is from a comment.
 pub(super) fn set_rate(rates: &mut Rates, rate: &str) {
     let Some((width, speed)) = rate.split_once('x') else { return };
     rates.widths = match width {
@@ -133,7 +133,7 @@ pub(super) fn set_rate(rates: &mut Rates, rate: &str) {
         "12" => 1 | 2 | 8,
         _ => return,
     };
-    if let Some((_, masks)) = SEEN.iter().find(|(of, _)| of.label() == speed) {
+    if let Some((_, masks)) = BY_SPEED.iter().find(|(of, _)| of.label() == speed) {
         for (letter, value) in *masks {
             set_option(rates, *letter, *value);
         }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mask_is_set_alone() {
+    fn masks_are_independent() {
         let mut rates = Rates::default();
         assert_eq!(masks(rates), [2, 1, 0, 0, 0]);
         for (letter, value, then) in [
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_speed_is_a_bit_of_one_mask() {
+    fn every_speed_has_one_bit() {
         for speed in Speed::ALL {
             let bits = MASKS.iter().flat_map(|mask| mask.speeds).filter(|of| **of == speed);
             assert_eq!(bits.count(), 1, "{speed:?}");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_enables_what_it_needs() {
+    fn rate_enables_widths_and_speeds() {
         for (rate, then) in [
             ("4xSDR", [3, 1, 4, 0, 0]),
             ("1xQDR", [1, 7, 4, 0, 0]),

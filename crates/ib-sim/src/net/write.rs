@@ -1,4 +1,4 @@
-//! Writes a net as a file that ibsim reads, and [`parse`](super::file::parse) as well.
+//! Writes a net as a file for ibsim and for [`parse`](super::file::parse).
 
 use std::fmt::Write;
 
@@ -8,24 +8,25 @@ use super::build::default_guid;
 use super::rates::{MASKS, Rates};
 use super::{Net, Node, NodeId, Port, PortId};
 
-/// Writes a net: each node with its GUIDs and ids, the rates of its ports where they are not those
-/// of the node before, and its cables.
+/// Writes a net: each node with its GUIDs and ids, the rates of its ports where they differ from
+/// those of the node before, and its cables.
 ///
-/// Read again, it is the same net, but for what the format has no words for: rates, GUIDs and LIDs
-/// of adapters' ports without cables, and quotes in descriptions, which become apostrophes.
+/// [`parse`](super::file::parse) reads the same net again, without what the format cannot express:
+/// rates, GUIDs and LIDs of adapters' ports without cables, and quotes in descriptions, which
+/// become apostrophes.
 ///
-/// An ibsim older than NDR stops at a net that has it: Debian 12's 0.10 knows speeds up to HDR.
+/// An ibsim older than NDR stops at a net with NDR: Debian 12's 0.10 knows speeds up to HDR.
 pub fn write(net: &Net) -> String {
     let mut text = String::new();
     let mut state = State { rates: Rates::default(), prefix: "" };
     for id in net.node_ids() {
-        // A String takes all that is written.
+        // Writing to a String cannot fail.
         let _ = node(&mut text, net, id, &mut state);
     }
     text
 }
 
-/// What the lines so far have set for those that follow.
+/// What earlier lines have set for later ones.
 struct State<'a> {
     rates: Rates,
     prefix: &'a str,
@@ -38,7 +39,7 @@ fn node<'a>(
     state: &mut State<'a>,
 ) -> std::fmt::Result {
     let of = net.node(id);
-    // No option can tell the rates of port 0, so the node's are those of its port 0.
+    // No option sets the rates of port 0, so the node's are those of port 0.
     let port0 = net.port(PortId(of.first_port));
     let rates = rates_of(port0);
     for mask in &MASKS {
@@ -66,7 +67,7 @@ fn node<'a>(
     if is_switch && port0.guid != of.guid {
         write!(text, "({:x})", port0.guid.0)?;
     }
-    write!(text, "\n{word}\t{} \"{base}\"\t\t# \"{}\"", of.port_count, described(of))?;
+    write!(text, "\n{word}\t{} \"{base}\"\t\t# \"{}\"", of.port_count, description(of))?;
     if is_switch {
         if of.enhanced_port0 {
             text.push_str(" enhanced port 0");
@@ -74,9 +75,9 @@ fn node<'a>(
         lid(text, port0)?;
     }
     text.push('\n');
-    for plug in net.plugs_of(id) {
-        if let Some(peer) = net.port(plug).cable {
-            cable(text, net, plug, peer, state)?;
+    for port in net.cable_ports(id) {
+        if let Some(peer) = net.port(port).cable {
+            cable(text, net, port, peer, state)?;
         }
     }
     text.push('\n');
@@ -90,7 +91,7 @@ fn cable(text: &mut String, net: &Net, at: PortId, to: PortId, state: &State) ->
     if of.kind != NodeKind::Switch && port.guid != default_guid(of.kind, of.guid, port.number) {
         write!(text, "({:x})", port.guid.0)?;
     }
-    // Within a module an id without a prefix is one of the module's.
+    // Within a module an id without a prefix belongs to the module.
     let outside = if state.prefix.is_empty() || peer_of.id.contains('#') { "" } else { "#" };
     write!(text, "\t\"{outside}{}\"[{}]", peer_of.id, peer.number)?;
     let rates = rates_of(port);
@@ -119,8 +120,8 @@ fn rates_of(port: &Port) -> Rates {
     Rates { widths: port.widths, speeds: port.speeds }
 }
 
-/// The format knows no escapes.
-fn described(node: &Node) -> String {
+/// A description without quotes and control characters: the format has no escapes.
+fn description(node: &Node) -> String {
     let plain = |c: char| match c {
         '"' => '\'',
         c if c.is_control() => ' ',

@@ -1,26 +1,23 @@
 //! Scenarios: what happens to a fabric, and when.
 //!
-//! A [`Scenario`] is read from YAML ([`mod@file`], of [`value`]s), its [`fabric`] is built, and each
-//! entry of its timeline is played on it: names become places, cables are followed as they move,
-//! and spells that overlap are brought into an order. What comes out is a [`Story`], which names
-//! nothing that is not there. `docs/scenarios.md` is the reference of the file.
+//! A [`Scenario`] is read from YAML. [`Scenario::resolve`] builds its fabric and applies each entry
+//! of the timeline to it: names become ports, cables are followed as they move, and effects that
+//! overlap are put in order. The result, a [`ResolvedScenario`], names nothing that does not exist.
+//! `docs/scenarios.md` is the reference of the file.
 
-mod entry;
-pub mod error;
-pub mod fabric;
-pub mod file;
-mod places;
-mod planes;
+mod fabric;
+mod file;
+mod index;
+mod link_entries;
+mod node_entries;
 mod resolve;
-pub mod source;
-mod spell;
-mod stage;
+mod source;
 #[cfg(test)]
 mod tests;
-pub mod traffic;
-pub mod value;
-mod wiring;
-mod words;
+mod text;
+mod timeline;
+mod traffic;
+mod value;
 
 use std::time::Duration;
 
@@ -28,175 +25,106 @@ use ib_mad::counter::Counter;
 use ib_mad::m_key::MKey;
 use ib_mad::rate::{Speed, Width};
 
+use super::load::Flow;
 use super::net::{Net, NodeId, PortId};
 
-pub use error::ScenarioError;
-pub use source::{Overrides, Scenario};
+pub use fabric::FabricSource;
+pub use file::ENTRIES;
+pub use source::{Overrides, Scenario, ScenarioError};
 
-/// One thing that happens to a fabric, in the terms of its net.
+/// A change of the fabric, in terms of its [`Net`].
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the variants describe their fields")]
 pub enum Action {
-    /// From now on bits that come in at this port are wrong with this ratio (behind any forward
-    /// error correction); 0 heals it.
-    Corrupt {
-        /// The receiving end.
-        into: PortId,
-        /// Wrong bits a bit.
-        ratio: f64,
-    },
-    /// The link at this port, seen from either end, loses its signal, or gets it back.
-    Signal {
-        /// One of its ends.
-        end: PortId,
-        /// Whether there is one.
-        up: bool,
-    },
-    /// The link at this port loses its signal for so short that it retrains by itself: a
+    /// Bits that come in at this port are wrong with this bit error ratio (behind any forward error
+    /// correction); 0 ends it.
+    CorruptBits { port: PortId, ratio: f64 },
+    /// The link at this port, seen from either end, loses its signal or gets it back.
+    SetSignal { port: PortId, up: bool },
+    /// The link at this port loses its signal so briefly that it retrains by itself: a
     /// LinkErrorRecovery, not a LinkDowned.
-    Retrain {
-        /// One of its ends.
-        end: PortId,
-    },
-    /// The link at this port runs no wider and no faster than this from its next training on,
-    /// which is now; `None` is no limit.
-    Limit {
-        /// One of its ends.
-        end: PortId,
-        /// At most so many lanes.
-        width: Option<Width>,
-        /// At most so fast.
-        speed: Option<Speed>,
-    },
-    /// The adapter takes in only this share of what its link carries; 1 is sound.
-    Intake {
-        /// Its port.
-        port: PortId,
-        /// 0 to 1.
-        share: f64,
-    },
-    /// A node goes off, all its links with it, or comes on again with counters at zero.
-    Power {
-        /// The node.
-        node: NodeId,
-        /// Whether it runs.
-        on: bool,
-    },
-    /// Somebody else clears the counters of these ports.
-    Clear {
-        /// Whose.
-        ports: Vec<PortId>,
-    },
-    /// Somebody sets a counter.
-    Set {
-        /// Whose.
-        port: PortId,
-        /// Which.
-        counter: Counter,
-        /// To what, in the counter's own units.
-        value: u64,
-    },
-    /// How a node's agents answer from now on.
-    Agents {
-        /// Whose.
-        node: NodeId,
-        /// How.
-        manner: Manner,
-    },
-    /// The subnet manager protects nodes with an M_Key.
-    Protect {
-        /// Whose ports.
-        nodes: Vec<NodeId>,
-        /// The key; none takes it away.
-        m_key: MKey,
-        /// M_KeyProtectBits.
-        level: u8,
-    },
-    /// The subnet manager makes the ports of nodes full or limited members of the default partition.
-    Membership {
-        /// Whose.
-        nodes: Vec<NodeId>,
-        /// Full, as they are at the beginning, or limited.
-        full: bool,
-    },
-    /// How the way to all agents is from now on.
-    Way(Way),
-    /// A cable's end is pulled out of one port and plugged into another; if that has a cable, the
-    /// two change places.
-    Move {
-        /// Where it is.
-        from: PortId,
-        /// Where it will be.
-        to: PortId,
-    },
-    /// The subnet manager at this port becomes the master.
-    Master {
-        /// An adapter's port, or a switch's port 0.
-        port: PortId,
-        /// It gives every port another LID.
-        readdresses: bool,
-    },
-    /// From now on these are all the flows of that name; none ends them.
-    Traffic {
-        /// Names the flows, so that they can be ended.
-        name: String,
-        /// The flows.
-        flows: Vec<super::load::Flow>,
-    },
+    Retrain { port: PortId },
+    /// The link at this port trains anew, no wider and no faster than this; `None` is no limit.
+    LimitLink { port: PortId, width: Option<Width>, speed: Option<Speed> },
+    /// The adapter takes in only this fraction of what its link carries; 1 is all.
+    LimitIntake { port: PortId, fraction: f64 },
+    /// A node goes off and takes all its links down, or comes on again with counters at zero.
+    SetPower { node: NodeId, on: bool },
+    /// Another tool clears the counters of these ports.
+    ClearCounters { ports: Vec<PortId> },
+    /// Another tool sets a counter; the value is in the counter's own units.
+    SetCounter { port: PortId, counter: Counter, value: u64 },
+    /// How a node's agents respond.
+    SetAgents { node: NodeId, behavior: AgentBehavior },
+    /// The subnet manager protects nodes with an M_Key (0 is none), at this M_KeyProtectBits level.
+    SetMKey { nodes: Vec<NodeId>, m_key: MKey, level: u8 },
+    /// The subnet manager makes the ports of nodes full or limited members of the default
+    /// partition. At the start all are full members.
+    SetMembership { nodes: Vec<NodeId>, full: bool },
+    /// How MADs are delivered.
+    SetDelivery(MadDelivery),
+    /// A cable's end is pulled out of one port and plugged into another. If that port has a cable,
+    /// the two cables change places.
+    MoveCable { from: PortId, to: PortId },
+    /// The subnet manager at this port (an adapter's, or a switch's port 0) becomes the master, and
+    /// may give every port another LID.
+    SetMaster { port: PortId, reassign_lids: bool },
+    /// Replaces all flows of this name; none ends them.
+    SetTraffic { name: String, flows: Vec<Flow> },
 }
 
-/// How a node's agents answer.
+/// How a node's agents respond.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Manner {
+pub enum AgentBehavior {
     /// As they should.
-    Well,
+    Normal,
     /// Not at all; packets are still forwarded.
     Silent,
-    /// So much later.
-    Late(Duration),
-    /// All but this share of the time.
+    /// This much later.
+    Delayed(Duration),
+    /// To all but this fraction of the requests.
     Lossy(f64),
-    /// With the status "busy" this share of the time.
+    /// With the status "busy" to this fraction of the requests.
     Busy(f64),
 }
 
-/// How MADs travel.
+/// How MADs are delivered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Way {
-    /// From the request to the answer at the next node.
+pub struct MadDelivery {
+    /// From the request to the response of a neighbor.
     pub round_trip: Duration,
-    /// More for each hop.
+    /// Added for each further hop.
     pub per_hop: Duration,
-    /// Up to so much more, at random: answers overtake each other.
+    /// Up to this much is added at random: responses overtake each other.
     pub jitter: Duration,
-    /// The share that is lost, of requests and answers together.
+    /// The fraction that is lost, of requests and responses together.
     pub loss: f64,
 }
 
-/// An action and when it happens.
+/// An action and its time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// How long after the beginning.
+pub struct TimedAction {
+    /// Time since the start.
     pub at: Duration,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
-/// A scenario brought together with the fabric that it happens to: all that a simulation needs.
+/// A scenario on its fabric: all that a simulation needs.
 #[derive(Clone, Debug)]
-pub struct Story {
-    /// The fabric, as it is at the beginning.
+pub struct ResolvedScenario {
+    /// The fabric at the start.
     pub net: Net,
-    /// The port that the exporter asks from, one for each plane that can be reached from none of
-    /// the others.
-    pub seats: Vec<PortId>,
-    /// Where the subnet manager of each plane sits.
-    pub masters: Vec<PortId>,
-    /// What all chance is drawn from.
+    /// The ports that the exporter sends from, one for each plane.
+    pub local_ports: Vec<PortId>,
+    /// The ports of the master subnet managers, one for each plane.
+    pub sm_ports: Vec<PortId>,
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How MADs travel at the beginning.
-    pub way: Way,
-    /// What happens, in the order of time; traffic that flows from the beginning is a step at 0.
-    pub steps: Vec<Step>,
-    /// The same in words, one line for each entry of the timeline.
-    pub told: Vec<(Duration, String)>,
+    /// How MADs are delivered at the start.
+    pub delivery: MadDelivery,
+    /// What happens, in order of time. Traffic from the start is an action at 0.
+    pub actions: Vec<TimedAction>,
+    /// A sentence for each entry of the timeline, with its time.
+    pub descriptions: Vec<(Duration, String)>,
 }

@@ -1,17 +1,17 @@
-//! Who sends to whom: flows from a pattern.
+//! Traffic patterns: which host sends to which.
 
-use super::file::PatternEntry;
-use super::planes::Planes;
-use crate::chance::Chance;
+use super::file::Pattern;
+use super::index::FabricIndex;
 use crate::load::Flow;
 use crate::net::{Net, PortId};
+use crate::rng::Rng;
 use ib_mad::rate::{Width, bytes_per_second};
 
-/// What traffic is drawn by, so that nothing else draws the same.
+/// Key of the random numbers of the pattern: no other use draws the same.
 const TRAFFIC: u64 = 1;
 
-/// What a port's link carries as it was built, in bytes a second; 0 without one.
-pub fn link_rate(net: &Net, port: PortId) -> f64 {
+/// What a port's link can carry as built, in bytes a second; 0 without a link.
+pub(super) fn link_rate(net: &Net, port: PortId) -> f64 {
     let here = net.port(port);
     let Some(there) = here.cable.map(|peer| net.port(peer)) else {
         return 0.0;
@@ -21,40 +21,40 @@ pub fn link_rate(net: &Net, port: PortId) -> f64 {
     width.zip(speed).map_or(0.0, |(width, speed)| bytes_per_second(width, speed) as f64)
 }
 
-/// A flow that offers this share of what the sender's link carries.
+/// A flow that offers this fraction of what the sender's link carries.
 pub(super) fn flow(net: &Net, (from, to): (PortId, PortId), load: f64, packet: u32) -> Flow {
     Flow { from, to, offered: load * link_rate(net, from), packet }
 }
 
-/// The pairs of a pattern, plane by plane, for no packet goes from one to another. `to` is whom
-/// all send to, where they do, in its plane; in other planes it is its counterpart.
+/// The pairs of a pattern in each plane; no packet passes from one plane to another. `to` is the
+/// receiver of [`Pattern::AllToOne`]; in the other planes that is its counterpart.
 pub(super) fn pairs(
-    pattern: PatternEntry,
-    planes: &Planes<'_>,
+    pattern: Pattern,
+    index: &FabricIndex<'_>,
     seed: u64,
     to: Option<PortId>,
 ) -> Vec<(PortId, PortId)> {
-    let Some(first) = planes.hosts().first() else {
+    let Some(first) = index.host_ports().first() else {
         return Vec::new();
     };
     let mut pairs = Vec::new();
-    for (number, plane) in planes.from(*first).into_iter().enumerate() {
-        let hosts: Vec<PortId> = planes.hosts_of(plane).collect();
+    for (number, plane) in index.planes_from(*first).into_iter().enumerate() {
+        let hosts: Vec<PortId> = index.host_ports_in(plane).collect();
         let mut receivers = hosts.clone();
         match pattern {
-            PatternEntry::None => continue,
-            PatternEntry::Neighbours if !receivers.is_empty() => receivers.rotate_left(1),
-            PatternEntry::Across => receivers.rotate_left(hosts.len() / 2),
-            PatternEntry::Random => {
-                Chance::at(seed, &[TRAFFIC, number as u64]).cycle(&mut receivers);
+            Pattern::None => continue,
+            Pattern::Neighbours if !receivers.is_empty() => receivers.rotate_left(1),
+            Pattern::Neighbours => {}
+            Pattern::Across => receivers.rotate_left(hosts.len() / 2),
+            Pattern::Random => {
+                Rng::keyed(seed, &[TRAFFIC, number as u64]).shuffle_cyclic(&mut receivers);
             }
-            PatternEntry::AllToOne => {
-                let one = to.and_then(|to| planes.counterpart(plane, to));
+            Pattern::AllToOne => {
+                let one = to.and_then(|to| index.counterpart(plane, to));
                 if let Some(one) = one.or(hosts.first().copied()) {
                     receivers.fill(one);
                 }
             }
-            PatternEntry::Neighbours => {}
         }
         pairs.extend(hosts.into_iter().zip(receivers).filter(|(from, to)| from != to));
     }
@@ -71,11 +71,11 @@ mod tests {
         tests::net(&format!("{{fat-tree: {{hosts: {hosts}}}}}"))
     }
 
-    fn numbers(pattern: PatternEntry, hosts: u32, seed: u64) -> Vec<(usize, usize)> {
+    fn numbers(pattern: Pattern, hosts: u32, seed: u64) -> Vec<(usize, usize)> {
         let net = net(hosts);
-        let planes = Planes::new(&net);
-        let place = |port| planes.hosts().iter().position(|host| *host == port).unwrap();
-        pairs(pattern, &planes, seed, Some(planes.hosts()[1]))
+        let index = FabricIndex::new(&net);
+        let place = |port| index.host_ports().iter().position(|host| *host == port).unwrap();
+        pairs(pattern, &index, seed, Some(index.host_ports()[1]))
             .into_iter()
             .map(|(from, to)| (place(from), place(to)))
             .collect()
@@ -84,41 +84,36 @@ mod tests {
     #[test]
     fn patterns_pair_hosts() {
         for (pattern, expected) in [
-            (PatternEntry::None, &[][..]),
-            (PatternEntry::Neighbours, &[(0, 1), (1, 2), (2, 3), (3, 0)]),
-            (PatternEntry::Across, &[(0, 2), (1, 3), (2, 0), (3, 1)]),
-            (PatternEntry::AllToOne, &[(0, 1), (2, 1), (3, 1)]),
+            (Pattern::None, &[][..]),
+            (Pattern::Neighbours, &[(0, 1), (1, 2), (2, 3), (3, 0)]),
+            (Pattern::Across, &[(0, 2), (1, 3), (2, 0), (3, 1)]),
+            (Pattern::AllToOne, &[(0, 1), (2, 1), (3, 1)]),
         ] {
             assert_eq!(numbers(pattern, 4, 1), expected, "{pattern:?}");
         }
     }
 
     #[test]
-    fn the_random_pattern_is_the_seeds_and_nobody_sends_to_itself() {
-        let one = numbers(PatternEntry::Random, 24, 7);
-        assert_eq!(one, numbers(PatternEntry::Random, 24, 7));
-        assert_ne!(one, numbers(PatternEntry::Random, 24, 8));
+    fn random_pattern_depends_on_the_seed_and_has_no_self_pairs() {
+        let one = numbers(Pattern::Random, 24, 7);
+        assert_eq!(one, numbers(Pattern::Random, 24, 7));
+        assert_ne!(one, numbers(Pattern::Random, 24, 8));
         let receivers: HashSet<usize> = one.iter().map(|(_, to)| *to).collect();
         assert_eq!((one.len(), receivers.len()), (24, 24));
     }
 
     #[test]
-    fn one_host_alone_sends_to_nobody() {
-        for pattern in [
-            PatternEntry::Neighbours,
-            PatternEntry::Across,
-            PatternEntry::Random,
-            PatternEntry::AllToOne,
-        ] {
-            assert_eq!(pairs(pattern, &Planes::new(&net(1)), 1, None), [], "{pattern:?}");
-            assert_eq!(pairs(pattern, &Planes::new(&Net::default()), 1, None), []);
+    fn single_host_has_no_pairs() {
+        for pattern in [Pattern::Neighbours, Pattern::Across, Pattern::Random, Pattern::AllToOne] {
+            assert_eq!(pairs(pattern, &FabricIndex::new(&net(1)), 1, None), [], "{pattern:?}");
+            assert_eq!(pairs(pattern, &FabricIndex::new(&Net::default()), 1, None), []);
         }
     }
 
     #[test]
-    fn a_link_carries_what_both_ends_can() {
+    fn link_rate_is_the_best_that_both_ends_have() {
         let mut net = net(2);
-        let host = Planes::new(&net).hosts()[0];
+        let host = FabricIndex::new(&net).host_ports()[0];
         // NDR on four lanes.
         assert!((link_rate(&net, host) - 50e9).abs() < 1.0);
         net.ports[host.0 as usize].widths = 1;

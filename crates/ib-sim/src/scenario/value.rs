@@ -1,11 +1,11 @@
-//! The values that a scenario is made of: how each is written, and what it can be.
+//! The values of a scenario: how each is written, and its range.
 //!
-//! Each is read from its text, so that an error can show what stands in the file.
+//! Each is read from its text, so that an error can show what the file has.
 
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use ib_mad::counter::{Counter, TABLE};
 use ib_mad::rate::{Speed, Width};
@@ -13,161 +13,115 @@ use site_config::suggestion::{quoted, suggestion};
 use site_config::units::HumanDuration;
 use site_config::yaml::Spanned;
 
-/// No timeline is longer, and nothing in it.
-pub const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// The longest timeline, and the longest time in it.
+pub(super) const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// The smallest packet: a local route header, a base transport header and both CRCs, in whole
-/// words (IBTA 1.4, chapter 5).
+/// The smallest packet: a local route header, a base transport header and both CRCs, in whole words
+/// (IBTA 1.4, chapter 5).
 const SMALLEST_PACKET: u64 = 28;
-/// The largest: the largest MTU, and room for all headers.
+/// The largest packet: the largest MTU, and room for all headers.
 const LARGEST_PACKET: u64 = 4096 + 128;
-
-/// The line on which a value stands.
-pub fn line_of<T>(value: &Spanned<T>) -> u64 {
-    value.line
-}
-
-/// A length of time: `30s`, `1m 30s`, `20us`; 0 to ten years.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Time(pub Duration);
-
-impl TryFrom<String> for Time {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        if text.chars().count() > 60 {
-            return Err(format!("{} is not a length of time such as 15s or 5m", quoted(&text)));
-        }
-        let time = Duration::from(text.parse::<HumanDuration>()?);
-        if time > LONGEST {
-            return Err(format!("{} is more than ten years", quoted(&text)));
-        }
-        Ok(Time(time))
-    }
-}
-
-/// A share of a whole: `10%` or `0.1`; 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Share(pub f64);
-
-impl TryFrom<String> for Share {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let (number, whole) = match text.strip_suffix('%') {
-            Some(number) => (number.trim_end(), 100.0),
-            None => (text.as_str(), 1.0),
-        };
-        let share = number.parse::<f64>().ok().map(|number| number / whole);
-        match share {
-            Some(share) if (0.0..=1.0).contains(&share) => Ok(Share(share)),
-            Some(share) if share > 1.0 => {
-                Err(format!("{} is more than the whole, which is 100% or 1", quoted(&text)))
-            }
-            _ => Err(format!("{} is not a share such as 10% or 0.1", quoted(&text))),
-        }
-    }
-}
-
-/// Wrong bits a bit: more than 0 and less than 1.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Ratio(pub f64);
-
-impl TryFrom<String> for Ratio {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        match text.parse::<f64>() {
-            Ok(ratio) if ratio > 0.0 && ratio < 1.0 => Ok(Ratio(ratio)),
-            _ => Err(format!("{} is not a ratio between 0 and 1, such as 1e-9", quoted(&text))),
-        }
-    }
-}
-
-/// The size of a packet: `4096` or `4KiB`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Size(pub u32);
-
-impl TryFrom<String> for Size {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let (number, unit) = match text.strip_suffix("KiB") {
-            Some(number) => (number.trim_end(), 1024),
-            None => (text.strip_suffix('B').unwrap_or(&text).trim_end(), 1),
-        };
-        let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-        match bytes {
-            Some(bytes) if (SMALLEST_PACKET..=LARGEST_PACKET).contains(&bytes) => {
-                Ok(Size(bytes as u32))
-            }
-            Some(_) => Err(format!(
-                "{} is no packet's size: {SMALLEST_PACKET} to {LARGEST_PACKET} bytes",
-                quoted(&text)
-            )),
-            None => Err(format!("{} is not a size such as 4096 or 4KiB", quoted(&text))),
-        }
-    }
-}
-
-/// An M_Key: `0x0123456789abcdef`; 0 is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Key(pub u64);
-
-impl TryFrom<String> for Key {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'));
-        let key = if text == "0" {
-            Some(0)
-        } else {
-            digits.and_then(|it| u64::from_str_radix(it, 16).ok())
-        };
-        key.map(Key).ok_or_else(|| format!("{} is not an M_Key such as 0x1234", quoted(&text)))
-    }
-}
-
-/// The width of a link: `1x`.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Lanes(pub Width);
 
 const WIDTHS: [Width; 5] = [Width::X1, Width::X2, Width::X4, Width::X8, Width::X12];
 
-impl TryFrom<String> for Lanes {
-    type Error = String;
+/// Makes types that are read from a text by a function.
+macro_rules! values {
+    ($($(#[$doc:meta])* $name:ident($type:ty) = $parse:ident;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+        #[serde(try_from = "String")]
+        pub(super) struct $name(pub(super) $type);
 
-    fn try_from(text: String) -> Result<Self, String> {
-        WIDTHS.into_iter().find(|width| width.label() == text).map(Lanes).ok_or_else(|| {
-            format!("no width {}: one of {}", quoted(&text), WIDTHS.map(Width::label).join(", "))
-        })
+        impl TryFrom<String> for $name {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<Self, String> {
+                $parse(&text).map($name)
+            }
+        }
+    )+};
+}
+
+values! {
+    /// A duration: `30s`, `1m 30s`, `20us`; 0 to ten years.
+    Time(Duration) = time;
+    /// A fraction of a whole: `10%` or `0.1`; 0 to 1.
+    Fraction(f64) = fraction;
+    /// A bit error ratio: more than 0 and less than 1.
+    Ratio(f64) = ratio;
+    /// The size of a packet in bytes: `4096` or `4KiB`.
+    PacketSize(u32) = packet_size;
+    /// An M_Key: `0x0123456789abcdef`; 0 is none.
+    Key(u64) = m_key;
+    /// The width of a link: `1x`.
+    LinkWidth(Width) = width;
+    /// The speed of a link's lanes: `SDR`.
+    LinkSpeed(Speed) = speed;
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    if text.chars().count() > 60 {
+        return Err(format!("{} is not a length of time such as 15s or 5m", quoted(text)));
+    }
+    let time = Duration::from(text.parse::<HumanDuration>()?);
+    if time > LONGEST { Err(format!("{} is more than ten years", quoted(text))) } else { Ok(time) }
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    let (number, whole) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    match number.parse::<f64>().map(|number| number / whole) {
+        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
+        Ok(fraction) if fraction > 1.0 => {
+            Err(format!("{} is more than the whole, which is 100% or 1", quoted(text)))
+        }
+        _ => Err(format!("{} is not a share such as 10% or 0.1", quoted(text))),
     }
 }
 
-/// The speed of a link's lanes: `SDR`.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Lane(pub Speed);
-
-impl TryFrom<String> for Lane {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let named = |speed: &Speed| speed.label().eq_ignore_ascii_case(&text);
-        Speed::ALL.into_iter().find(named).map(Lane).ok_or_else(|| {
-            format!(
-                "no speed {}: one of {}",
-                quoted(&text),
-                Speed::ALL.map(Speed::label).join(", ")
-            )
-        })
+fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(ratio) if ratio > 0.0 && ratio < 1.0 => Ok(ratio),
+        _ => Err(format!("{} is not a ratio between 0 and 1, such as 1e-9", quoted(text))),
     }
+}
+
+fn packet_size(text: &str) -> Result<u32, String> {
+    let (number, unit) = match text.strip_suffix("KiB") {
+        Some(number) => (number.trim_end(), 1024),
+        None => (text.strip_suffix('B').unwrap_or(text).trim_end(), 1),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    match bytes {
+        Some(bytes) if (SMALLEST_PACKET..=LARGEST_PACKET).contains(&bytes) => Ok(bytes as u32),
+        Some(_) => Err(format!(
+            "{} is no packet's size: {SMALLEST_PACKET} to {LARGEST_PACKET} bytes",
+            quoted(text)
+        )),
+        None => Err(format!("{} is not a size such as 4096 or 4KiB", quoted(text))),
+    }
+}
+
+fn m_key(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'));
+    let key =
+        if text == "0" { Some(0) } else { digits.and_then(|it| u64::from_str_radix(it, 16).ok()) };
+    key.ok_or_else(|| format!("{} is not an M_Key such as 0x1234", quoted(text)))
+}
+
+fn width(text: &str) -> Result<Width, String> {
+    WIDTHS.into_iter().find(|width| width.label() == text).ok_or_else(|| {
+        format!("no width {}: one of {}", quoted(text), WIDTHS.map(Width::label).join(", "))
+    })
+}
+
+fn speed(text: &str) -> Result<Speed, String> {
+    let named = |speed: &Speed| speed.label().eq_ignore_ascii_case(text);
+    Speed::ALL.into_iter().find(named).ok_or_else(|| {
+        format!("no speed {}: one of {}", quoted(text), Speed::ALL.map(Speed::label).join(", "))
+    })
 }
 
 /// A counter by its name in the specification.
@@ -180,111 +134,89 @@ pub(super) fn counter(name: &str) -> Result<Counter, String> {
 
 /// One value, or several in a list.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OneOrMore<T>(pub Vec<T>);
+pub(super) enum OneOrMore<T> {
+    One(T),
+    More(Vec<T>),
+}
 
-/// Reads a list, or hands the one value to its own reader.
-struct ListVisitor<T>(std::marker::PhantomData<T>);
-
-impl<'de, T: Deserialize<'de> + TryFrom<String, Error = String>> Visitor<'de> for ListVisitor<T> {
-    type Value = OneOrMore<T>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a value or a list of values")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        T::try_from(text.to_owned()).map(|one| OneOrMore(vec![one])).map_err(E::custom)
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
+impl<T> OneOrMore<T> {
+    pub(super) fn as_slice(&self) -> &[T] {
+        match self {
+            OneOrMore::One(value) => std::slice::from_ref(value),
+            OneOrMore::More(values) => values,
         }
-        Ok(OneOrMore(list))
     }
 }
 
-impl<'de, T: Deserialize<'de> + TryFrom<String, Error = String>> Deserialize<'de> for OneOrMore<T> {
+impl<'de, T> Deserialize<'de> for OneOrMore<T>
+where
+    T: Deserialize<'de> + TryFrom<String, Error: std::fmt::Display>,
+{
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ListVisitor(std::marker::PhantomData))
+        struct List<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T> Visitor<'de> for List<T>
+        where
+            T: Deserialize<'de> + TryFrom<String, Error: std::fmt::Display>,
+        {
+            type Value = OneOrMore<T>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a value or a list of values")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                T::try_from(text.to_owned()).map(OneOrMore::One).map_err(E::custom)
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = items.next_element()? {
+                    values.push(value);
+                }
+                Ok(OneOrMore::More(values))
+            }
+        }
+        deserializer.deserialize_any(List(std::marker::PhantomData))
     }
 }
 
-/// Who sends: so many hosts, or these.
+/// Names with a number each, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Senders {
-    /// So many, which chance picks.
-    Count(u64),
-    /// These, by their names.
-    These(Vec<Spanned<String>>),
-}
+pub(super) struct Numbers(pub(super) Vec<(Spanned<String>, Spanned<u64>)>);
 
-struct SendersVisitor;
-
-impl<'de> Visitor<'de> for SendersVisitor {
-    type Value = Senders;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("how many hosts, or a list of hosts")
-    }
-
-    fn visit_u64<E: Error>(self, count: u64) -> Result<Senders, E> {
-        Ok(Senders::Count(count))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Senders, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Senders::These(list))
-    }
-}
-
-impl<'de> Deserialize<'de> for Senders {
+impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SendersVisitor)
-    }
-}
+        struct Pairs;
 
-/// Names with a value each, in the order of the file, and the line of each.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Named<T>(pub Vec<(Spanned<String>, Spanned<T>)>);
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Numbers;
 
-struct NamedVisitor<T>(std::marker::PhantomData<T>);
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("names with a value each")
+            }
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
-    type Value = Named<T>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("names with a value each")
-    }
-
-    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Named<T>, A::Error> {
-        let mut list = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            list.push(entry);
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Numbers, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Numbers(pairs))
+            }
         }
-        Ok(Named(list))
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(NamedVisitor(std::marker::PhantomData))
+        deserializer.deserialize_map(Pairs)
     }
 }
 
@@ -292,47 +224,43 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
 mod tests {
     use super::*;
 
-    fn read<T: TryFrom<String, Error = String>>(text: &str) -> Result<T, String> {
-        T::try_from(text.to_owned())
-    }
-
     #[test]
     fn values_are_read_as_people_write_them() {
-        assert_eq!(read("10%"), Ok(Share(0.1)));
-        assert_eq!(read("0.1"), Ok(Share(0.1)));
-        assert_eq!(read("100%"), Ok(Share(1.0)));
-        assert_eq!(read("1m 30s"), Ok(Time(Duration::from_secs(90))));
-        assert_eq!(read("0"), Ok(Time(Duration::ZERO)));
-        assert_eq!(read("1e-9"), Ok(Ratio(1e-9)));
-        assert_eq!(read("4KiB"), Ok(Size(4096)));
-        assert_eq!(read("256"), Ok(Size(256)));
-        assert_eq!(read("256B"), Ok(Size(256)));
-        assert_eq!(read("2x"), Ok(Lanes(Width::X2)));
-        assert_eq!(read("sdr"), Ok(Lane(Speed::Sdr)));
+        assert_eq!(fraction("10%"), Ok(0.1));
+        assert_eq!(fraction("0.1"), Ok(0.1));
+        assert_eq!(fraction("100%"), Ok(1.0));
+        assert_eq!(time("1m 30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(time("0"), Ok(Duration::ZERO));
+        assert_eq!(ratio("1e-9"), Ok(1e-9));
+        assert_eq!(packet_size("4KiB"), Ok(4096));
+        assert_eq!(packet_size("256"), Ok(256));
+        assert_eq!(packet_size("256B"), Ok(256));
+        assert_eq!(width("2x"), Ok(Width::X2));
+        assert_eq!(speed("sdr"), Ok(Speed::Sdr));
     }
 
     #[test]
-    fn what_is_none_says_what_it_should_be() {
+    fn bad_values_name_the_expected_ones() {
         for (error, says) in [
-            (read::<Share>("150%").err(), "more than the whole"),
-            (read::<Share>("30").err(), "more than the whole"),
-            (read::<Share>("-1%").err(), "not a share"),
-            (read::<Share>("nan").err(), "not a share"),
-            (read::<Share>("%").err(), "not a share"),
-            (read::<Time>("-1s").err(), "not a length of time"),
-            (read::<Time>("11years").err(), "more than ten years"),
-            (read::<Time>("999999999999999999999y").err(), "not a length of time"),
-            (read::<Time>(&"1s ".repeat(999)).err(), "not a length of time"),
-            (read::<Time>("5").err(), "not a length of time"),
-            (read::<Ratio>("0").err(), "between 0 and 1"),
-            (read::<Ratio>("1").err(), "between 0 and 1"),
-            (read::<Ratio>("inf").err(), "between 0 and 1"),
-            (read::<Size>("99999999999999999999").err(), "not a size"),
-            (read::<Size>("18014398509481985KiB").err(), "not a size"),
-            (read::<Size>("1MiB").err(), "not a size"),
-            (read::<Size>("64KiB").err(), "no packet's size"),
-            (read::<Lanes>("3x").err(), "one of 1x, 2x, 4x, 8x, 12x"),
-            (read::<Lane>("HRD").err(), "FDR10"),
+            (fraction("150%").err(), "more than the whole"),
+            (fraction("30").err(), "more than the whole"),
+            (fraction("-1%").err(), "not a share"),
+            (fraction("nan").err(), "not a share"),
+            (fraction("%").err(), "not a share"),
+            (time("-1s").err(), "not a length of time"),
+            (time("11years").err(), "more than ten years"),
+            (time("999999999999999999999y").err(), "not a length of time"),
+            (time(&"1s ".repeat(999)).err(), "not a length of time"),
+            (time("5").err(), "not a length of time"),
+            (ratio("0").err(), "between 0 and 1"),
+            (ratio("1").err(), "between 0 and 1"),
+            (ratio("inf").err(), "between 0 and 1"),
+            (packet_size("99999999999999999999").err(), "not a size"),
+            (packet_size("18014398509481985KiB").err(), "not a size"),
+            (packet_size("1MiB").err(), "not a size"),
+            (packet_size("64KiB").err(), "no packet's size"),
+            (width("3x").err(), "one of 1x, 2x, 4x, 8x, 12x"),
+            (speed("HRD").err(), "FDR10"),
         ] {
             let error = error.unwrap();
             assert!(error.contains(says), "{error}");
@@ -341,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_is_known_by_its_ibta_name() {
+    fn counters_have_their_ibta_names() {
         assert_eq!(counter("SymbolErrorCounter"), Ok(Counter::SymbolErrors));
         assert_eq!(
             counter("SymbolErrors").unwrap_err(),
@@ -350,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_are_whole() {
+    fn width_table_is_complete_and_sorted() {
         assert!(WIDTHS.is_sorted() && Speed::ALL.is_sorted());
         let of_bit = |bit: u8| Width::from_code(1 << bit).unwrap();
         assert!((0..5).map(of_bit).all(|width| WIDTHS.contains(&width)));

@@ -1,11 +1,11 @@
-//! Small fabrics made by hand, and what their traffic must come to.
+//! The load of small fabrics.
 
-mod hold_ups;
 mod losses;
+mod paths;
 mod properties;
-mod ways;
+mod waits;
 
-use crate::device::Model;
+use crate::device::DeviceModel;
 use crate::net::{Net, Node, NodeId, Port, PortId};
 use ib_mad::Guid;
 use ib_mad::node::NodeKind;
@@ -13,14 +13,14 @@ use ib_mad::rate::SpeedSet;
 
 use super::{Conditions, Flow, PortLoad, load};
 
-/// What every link carries unless a test says otherwise, and the size of every packet.
+/// The default rate of links, and the size of all packets.
 const SPEED: f64 = 1e9;
 const PACKET: u32 = 4096;
 
-/// An end of a cable: the number of the node and of its port.
+/// An end of a cable: the numbers of the node and of its port.
 type End = (u32, u8);
 
-/// A fabric whose links are as built, and as fast as `SPEED`.
+/// A fabric whose links are as built, with a rate of `SPEED`.
 #[derive(Clone, Debug)]
 struct Bench {
     net: Net,
@@ -45,7 +45,7 @@ impl Bench {
                 system_guid: guid,
                 vendor_id: 0,
                 device_id: 0,
-                model: Model::of_device(kind, 0),
+                model: DeviceModel::for_device(kind, 0),
                 port_count,
                 enhanced_port0: false,
                 first_port,
@@ -62,8 +62,8 @@ impl Bench {
             }));
         }
         for &((a, a_port), (b, b_port)) in cables {
-            let a = net.port_of(NodeId(a), a_port).unwrap();
-            let b = net.port_of(NodeId(b), b_port).unwrap();
+            let a = net.port_by_number(NodeId(a), a_port).unwrap();
+            let b = net.port_by_number(NodeId(b), b_port).unwrap();
             for (port, end) in [(a, b), (b, a)] {
                 let cable = &mut net.ports[port.0 as usize].cable;
                 assert_eq!(*cable, None, "{port:?} has two cables");
@@ -80,8 +80,8 @@ impl Bench {
         }
     }
 
-    /// So many hosts at each of two switches, the hosts first, with so many cables between.
-    /// The switches' ports 1 to `hosts` face the hosts in their order.
+    /// Hosts at each of two switches, the hosts first, and cables between the switches. The
+    /// switches' ports from 1 on are those of the hosts in their order.
     fn dumbbell(hosts: u8, cables: u8) -> Bench {
         let mut nodes = vec![(NodeKind::Ca, 1); 2 * usize::from(hosts)];
         nodes.resize(nodes.len() + 2, (NodeKind::Switch, hosts + cables));
@@ -94,9 +94,8 @@ impl Bench {
         Bench::new(&nodes, &all)
     }
 
-    /// A full fat tree of three levels of switches with 2k ports, k² hosts in each of so many
-    /// pods: the hosts, then all leaves, the level above, the top. A leaf's ports 1 to k face
-    /// hosts.
+    /// A full fat tree of three levels of switches with 2k ports, and k² hosts in each pod: the
+    /// hosts, then all leaves, the middle level, the top. A leaf's ports 1 to k are those of hosts.
     fn fat_tree(k: u8, pods: u8) -> Bench {
         let wide = u32::from(k);
         let in_pod = wide * wide;
@@ -115,7 +114,7 @@ impl Bench {
                 let middle = hosts + leaves + pod * wide + up;
                 let port = wide + in_pod + 1;
                 cables.push(((hosts + leaf, (wide + up + 1) as u8), (middle, port as u8)));
-                // This switch of the middle level, by its place in the pod, to k tops.
+                // Each switch of the middle level to k top switches, by its index in the pod.
                 let top = hosts + 2 * leaves + in_pod * wide + up;
                 cables.push(((hosts + leaves + leaf, up as u8 + 1), (top, pod as u8 + 1)));
             }
@@ -124,14 +123,14 @@ impl Bench {
     }
 
     fn port(&self, (node, port): End) -> PortId {
-        self.net.port_of(NodeId(node), port).unwrap()
+        self.net.port_by_number(NodeId(node), port).unwrap()
     }
 
     fn at(&self, end: End) -> usize {
         self.port(end).0 as usize
     }
 
-    /// Takes the link at this port away.
+    /// Removes the link at this port.
     fn cut(&mut self, end: End) {
         let port = self.port(end);
         if let Some(end) = self.links[port.0 as usize].take() {
@@ -139,7 +138,7 @@ impl Bench {
         }
     }
 
-    /// Traffic between the first ports of two nodes, as a share of `SPEED`.
+    /// Traffic between the first ports of two nodes, as a fraction of `SPEED`.
     fn flow(&self, from: u32, to: u32, share: f64) -> Flow {
         let (from, to) = (self.port((from, 1)), self.port((to, 1)));
         Flow { from, to, offered: share * SPEED, packet: PACKET }
@@ -167,7 +166,7 @@ impl Bench {
         self.load(&self.flows(flows))
     }
 
-    /// The ports that wait, with how long.
+    /// The ports that wait, and the fractions of time.
     fn waiting(&self, loads: &[PortLoad]) -> Vec<(String, f64)> {
         let waiting = self.net.port_ids().map(|port| (port, loads[port.0 as usize].waiting));
         let waiting = waiting.filter(|&(_, waiting)| waiting > 0.0);

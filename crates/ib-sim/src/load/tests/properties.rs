@@ -1,14 +1,14 @@
-//! What holds for any fabric and any traffic.
+//! Properties of any fabric and any traffic.
 
 use proptest::prelude::*;
 
-use super::super::Routed;
+use super::super::RoutedFlows;
 use super::*;
 
 const NEARLY: f64 = 1e-6;
 
-/// Switches in a chain with more cables between them at random, and hosts at random switches;
-/// some ports slow, narrow or bad; random flows.
+/// Switches in a chain with further cables at random, and hosts at random switches; some ports
+/// slow, narrow or bad; random flows.
 fn fabrics() -> impl Strategy<Value = (Bench, Vec<Flow>)> {
     let shape = (1..6_u32, 2..10_u32)
         .prop_flat_map(|(switches, hosts)| {
@@ -69,9 +69,9 @@ fn fabric(switches: u32, homes: &[u32], extras: &[(u32, u32)]) -> Bench {
     Bench::new(&nodes, &cables)
 }
 
-/// The ports that send to this one, over its own node.
-fn feeders(routed: &Routed, port: PortId) -> Vec<PortId> {
-    let pairs = routed.routes().ways().flat_map(|way| way.windows(2));
+/// The ports that feed this one, by its node.
+fn feeders(routed: &RoutedFlows, port: PortId) -> Vec<PortId> {
+    let pairs = routed.routes().paths().flat_map(|path| path.windows(2));
     pairs.filter(|pair| pair[1] == port).map(|pair| pair[0]).collect()
 }
 
@@ -91,7 +91,7 @@ proptest! {
             let most = bench.capacity[port] * (1.0 + NEARLY);
             prop_assert!(load.xmit_bytes <= most, "{load:?}");
             prop_assert!(load.rcv_bytes <= bench.intake[port] * (1.0 + NEARLY), "{load:?}");
-            // It cannot send and wait at the same time.
+            // A port cannot send and wait at the same time.
             let sends = if most > 0.0 { load.xmit_bytes / most } else { 0.0 };
             prop_assert!((0.0..=1.0).contains(&load.waiting));
             prop_assert!(sends + load.waiting <= 1.0 + NEARLY, "{load:?}");
@@ -104,7 +104,7 @@ proptest! {
     #[test]
     fn what_comes_in_goes_out((bench, mut flows) in fabrics()) {
         for flow in &mut flows {
-            flow.packet = PACKET; // so that discarded packets can be told in bytes
+            flow.packet = PACKET; // so that discarded packets can be counted in bytes
         }
         let loads = bench.load(&flows);
         let of = |port: PortId| &loads[port.0 as usize];
@@ -117,7 +117,7 @@ proptest! {
                 continue;
             }
             let sum = |of_port: &dyn Fn(&PortLoad) -> f64| -> f64 {
-                bench.net.plugs_of(node).map(|port| of_port(of(port))).sum()
+                bench.net.cable_ports(node).map(|port| of_port(of(port))).sum()
             };
             let come = sum(&|load| load.rcv_bytes);
             let gone = sum(&|load| load.xmit_bytes + load.hoq_discards * f64::from(PACKET));
@@ -127,7 +127,7 @@ proptest! {
 
     #[test]
     fn who_waits_has_something_to_wait_for((bench, flows) in fabrics()) {
-        let routed = Routed::new(&bench.net, &bench.links, &flows);
+        let routed = RoutedFlows::new(&bench.net, &bench.links, &flows);
         let loads = routed.load(&bench.conditions());
         for port in bench.net.port_ids() {
             let load = &loads[port.0 as usize];
@@ -142,7 +142,7 @@ proptest! {
                 continue;
             }
             // A port that it feeds waits at least as long, or is full.
-            let why = bench.net.plugs_of(bench.net.port(end).node).filter(|&next| {
+            let why = bench.net.cable_ports(bench.net.port(end).node).filter(|&next| {
                 feeders(&routed, next).contains(&port)
             });
             let of = |next: PortId| (&loads[next.0 as usize], bench.capacity[next.0 as usize]);
@@ -171,13 +171,13 @@ proptest! {
         prop_assert_eq!(bench.waiting(&healthy), vec![]);
         let slow = flows[0].to.0 as usize;
         bench.intake[slow] = share * healthy[slow].rcv_bytes;
-        let routed = Routed::new(&bench.net, &bench.links, &flows);
+        let routed = RoutedFlows::new(&bench.net, &bench.links, &flows);
         let loads = routed.load(&bench.conditions());
-        let Some(way) = routed.routes().way(0) else { return Ok(()) };
+        let Some(path) = routed.routes().path(0) else { return Ok(()) };
         if healthy[slow].rcv_bytes < 1.0 {
             return Ok(());
         }
-        let root = way[way.len() - 1];
+        let root = path[path.len() - 1];
         let longest = loads[root.0 as usize].waiting;
         prop_assert!(longest > 0.0);
         let mut upstream = vec![root];
@@ -201,18 +201,18 @@ proptest! {
     fn one_bad_cable_is_seen_at_its_end_and_down_the_way_only(
         (mut bench, flows) in fabrics(), nth in 0..20_usize, ratio in 1e-15..1e-5,
     ) {
-        let routed = Routed::new(&bench.net, &bench.links, &flows);
-        let ways = routed.routes().ways().filter(|way| !way.is_empty());
-        let ways: Vec<&[PortId]> = ways.collect();
-        if ways.is_empty() {
+        let routed = RoutedFlows::new(&bench.net, &bench.links, &flows);
+        let paths = routed.routes().paths().filter(|path| !path.is_empty());
+        let paths: Vec<&[PortId]> = paths.collect();
+        if paths.is_empty() {
             return Ok(());
         }
-        let way = ways[nth % ways.len()];
+        let path = paths[nth % paths.len()];
         let end = |port: PortId| bench.links[port.0 as usize].unwrap();
-        let bad = end(way[nth % way.len()]);
+        let bad = end(path[nth % path.len()]);
         let mut beyond = Vec::new();
-        for way in &ways {
-            let ends = way.iter().map(|&port| end(port)).skip_while(|&end| end != bad);
+        for path in &paths {
+            let ends = path.iter().map(|&port| end(port)).skip_while(|&end| end != bad);
             beyond.extend(ends.skip(1));
         }
         bench.bit_errors.fill(0.0);

@@ -1,16 +1,16 @@
-//! The parts of a net file's lines.
+//! The lines of a net file.
 
 use ib_mad::{Guid, Lid};
 
-use super::Problem;
+use super::LineError;
 
-/// The bytes of a NodeDescription (IBTA 1.4, 14.2.5.2).
-const DESCRIPTION: usize = 64;
+/// The length of a NodeDescription in bytes (IBTA 1.4, 14.2.5.2).
+const DESCRIPTION_LEN: usize = 64;
 
-/// What `ibnetdiscover` prints of a node behind its description.
+/// What `ibnetdiscover` prints after a node's description.
 const AFTER_DESCRIPTION: [&str; 4] = ["enhanced port ", "base port ", "lid ", "lmc "];
 
-/// A number as C reads it, decimal, `0x` or octal with a 0 in front, and what follows it.
+/// A number as C reads it (decimal, `0x`, or octal with a leading 0), and the rest.
 pub(super) fn number(text: &str) -> Option<(u64, &str)> {
     let text = text.trim_start();
     let (radix, text) = if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
@@ -26,43 +26,43 @@ pub(super) fn number(text: &str) -> Option<(u64, &str)> {
     (!rest.starts_with(char::is_alphanumeric)).then_some((value, rest))
 }
 
-/// The number behind a key's `=`.
+/// The number after a key's `=`.
 pub(super) fn value(
     key: &'static str,
     line: &str,
     most: u64,
     wanted: &'static str,
-) -> Result<u64, Problem> {
-    let (_, text) = line.split_once('=').ok_or(Problem::NoValue(key))?;
+) -> Result<u64, LineError> {
+    let (_, text) = line.split_once('=').ok_or(LineError::NoValue(key))?;
     match number(text) {
         Some((value, _)) if value <= most => Ok(value),
-        _ => Err(bad(key, text, wanted)),
+        _ => Err(bad_number(key, text, wanted)),
     }
 }
 
-/// The error for a number that is none.
-pub(super) fn bad(key: &'static str, text: &str, wanted: &'static str) -> Problem {
-    Problem::BadNumber { key, text: text.trim().chars().take(40).collect(), wanted }
+/// The error for an invalid number.
+pub(super) fn bad_number(key: &'static str, text: &str, wanted: &'static str) -> LineError {
+    LineError::BadNumber { key, text: text.trim().chars().take(40).collect(), wanted }
 }
 
-/// What stands between the next two quotes, and what follows them.
+/// The text between the next two quotes, and the rest.
 pub(super) fn quoted(text: &str) -> Option<(&str, &str)> {
     text.split_once('"')?.1.split_once('"')
 }
 
-/// `(2c90300a1b2c3)` at the beginning, and what follows it.
+/// `(2c90300a1b2c3)` at the start, and the rest.
 pub(super) fn guid_in_parentheses(text: &str) -> Option<(Guid, &str)> {
     let (digits, rest) = text.strip_prefix('(')?.split_once(')')?;
     Some((digits.parse().ok()?, rest))
 }
 
-/// A description that fits a NodeDescription: whole characters of its 64 bytes.
+/// A description cut to the 64 bytes of a NodeDescription, in whole characters.
 pub(super) fn description(text: &str) -> String {
-    let end = (0..=DESCRIPTION.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    let end = (0..=DESCRIPTION_LEN.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     text[..end.unwrap_or(0)].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// `lid 5 lmc 1`. In a comment nothing is an error: what is no LID there is none.
+/// `lid 5 lmc 1` in a comment, where nothing is an error.
 pub(super) fn lid_and_lmc(comment: &str) -> (Option<Lid>, u8) {
     let after = |word| comment.split_once(word).and_then(|(_, text)| number(text));
     let lid = after("lid ").and_then(|(lid, _)| u16::try_from(lid).ok()).map(Lid);
@@ -70,35 +70,35 @@ pub(super) fn lid_and_lmc(comment: &str) -> (Option<Lid>, u8) {
     (lid.filter(|lid| lid.is_unicast()), lmc.filter(|lmc| *lmc <= 7).unwrap_or(0))
 }
 
-/// A node's line, behind the word for its kind.
-pub(super) struct Header<'a> {
+/// A node's line, after the word for its kind.
+pub(super) struct NodeLine<'a> {
     pub ports: u64,
     pub id: &'a str,
     pub description: Option<&'a str>,
-    /// What follows the description.
+    /// The text after the description.
     pub more: &'a str,
 }
 
-impl Header<'_> {
-    pub(super) fn read(rest: &str) -> Result<Header<'_>, Problem> {
+impl NodeLine<'_> {
+    pub(super) fn read(rest: &str) -> Result<NodeLine<'_>, LineError> {
         let ports = || {
             let before = &rest[..rest.find('"').unwrap_or(rest.len())];
             number(&before[before.find(|c: char| c.is_ascii_digit())?..])
         };
         let wanted = "how many ports the node has";
-        let (ports, _) = ports().ok_or_else(|| bad("the node's ports", rest, wanted))?;
-        let (id, after) = quoted(rest).ok_or(Problem::NoId)?;
-        let (description, more) = Header::describe(after);
-        Ok(Header { ports, id, description: description.filter(|text| !text.is_empty()), more })
+        let (ports, _) = ports().ok_or_else(|| bad_number("the node's ports", rest, wanted))?;
+        let (id, after) = quoted(rest).ok_or(LineError::NoId)?;
+        let (description, more) = NodeLine::split_description(after);
+        Ok(NodeLine { ports, id, description: description.filter(|text| !text.is_empty()), more })
     }
 
-    /// A description in quotes, or one that ends where something is told of the node.
-    fn describe(after: &str) -> (Option<&str>, &str) {
+    /// A description in quotes, or up to the next of [`AFTER_DESCRIPTION`]; and the rest.
+    fn split_description(after: &str) -> (Option<&str>, &str) {
         let Some((_, comment)) = after.split_once('#') else { return (None, after) };
         let comment = comment.trim_start();
         if let Some(open) = comment.strip_prefix('"') {
-            // A description may contain quotes: it ends at the last one that is followed by what
-            // ibnetdiscover prints behind it, or by nothing.
+            // A description may contain quotes: it ends at the last one before what ibnetdiscover
+            // prints after it, or before nothing.
             let ends_here = |rest: &str| {
                 let rest = rest.trim_start();
                 rest.is_empty() || AFTER_DESCRIPTION.iter().any(|word| rest.starts_with(word))
@@ -115,46 +115,46 @@ impl Header<'_> {
 }
 
 /// A cable's line.
-pub(super) struct Cable<'a> {
+pub(super) struct CableLine<'a> {
     pub is_alias: bool,
     pub number: u64,
     /// The port's own GUID.
     pub guid: Option<Guid>,
-    /// The node at the other end, or the alias that the line gives this one.
+    /// The node at the other end, or the alias that the line gives this end.
     pub peer: &'a str,
     pub peer_number: Option<u64>,
     after: &'a str,
     comment: &'a str,
 }
 
-/// Whether a line is a cable's. One without a number in its bracket, as `[Unknown]`, is not.
+/// Whether a line is a cable's. One without a number in brackets, such as `[Unknown]`, is not.
 pub(super) fn is_cable(line: &str) -> bool {
     let inside = line.strip_prefix('@').unwrap_or(line).strip_prefix('[');
     inside.is_some_and(|inside| inside.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-impl Cable<'_> {
-    pub(super) fn read(line: &str) -> Result<Cable<'_>, Problem> {
+impl CableLine<'_> {
+    pub(super) fn read(line: &str) -> Result<CableLine<'_>, LineError> {
         let is_alias = line.starts_with('@');
         let wanted = "a port's number in brackets";
         let (number, rest) = bracket(line.trim_start_matches('@'))
             .and_then(|(number, rest)| Some((number?, rest)))
-            .ok_or_else(|| bad("the port", line, wanted))?;
-        // ibnetdiscover names a chassis' outer port behind the inner one: `[1][ext 5]`.
+            .ok_or_else(|| bad_number("the port", line, wanted))?;
+        // ibnetdiscover prints a chassis' external port after the internal one: `[1][ext 5]`.
         let rest = bracket(rest).map_or(rest, |(_, rest)| rest);
         let (guid, rest) =
             guid_in_parentheses(rest).map_or((None, rest), |(guid, rest)| (Some(guid), rest));
-        let (peer, rest) = quoted(rest).ok_or(Problem::NoPeer)?;
+        let (peer, rest) = quoted(rest).ok_or(LineError::NoPeer)?;
         let (peer_number, after) = match bracket(rest.trim_start()) {
             Some((Some(number), after)) => (Some(number), after),
-            Some((None, _)) => return Err(bad("the other end's port", rest, wanted)),
+            Some((None, _)) => return Err(bad_number("the other end's port", rest, wanted)),
             None => (None, rest),
         };
         let (after, comment) = after.split_once('#').unwrap_or((after, ""));
-        Ok(Cable { is_alias, number, guid, peer, peer_number, after, comment })
+        Ok(CableLine { is_alias, number, guid, peer, peer_number, after, comment })
     }
 
-    /// The options before the comment, each with the letter before its `=`: `w=3`.
+    /// The options before the comment, such as `w=3`: the letter before each `=`, and the value.
     pub(super) fn options(&self) -> impl Iterator<Item = (char, &str)> {
         self.after.match_indices('=').filter_map(|(at, _)| {
             let letter = self.after[..at].chars().rev().find(char::is_ascii_alphabetic)?;
@@ -163,12 +163,12 @@ impl Cable<'_> {
         })
     }
 
-    /// What the comment tells of this end's own port: all before the other end's description.
-    pub(super) fn about_itself(&self) -> &str {
+    /// The comment about this end's port: all before the other end's description.
+    pub(super) fn own_comment(&self) -> &str {
         self.comment.split('"').next().unwrap_or("")
     }
 
-    /// The rate behind the other end's LID: `lid 2 4xEDR`.
+    /// The rate after the other end's LID: `lid 2 4xEDR`.
     pub(super) fn rate(&self) -> Option<&str> {
         let behind = self.comment.rsplit('"').next()?;
         let (_, lid) = behind.split_once("lid ")?;
@@ -176,7 +176,7 @@ impl Cable<'_> {
     }
 }
 
-/// `[7]` at the beginning, and what follows it. The number is decimal, as it is for ibsim.
+/// `[7]` at the start, and the rest. The number is decimal, as for ibsim.
 fn bracket(text: &str) -> Option<(Option<u64>, &str)> {
     let (inside, rest) = text.strip_prefix('[')?.split_once(']')?;
     Some((inside.trim().parse().ok(), rest))

@@ -1,11 +1,10 @@
-//! Reads a net from a file: ibsim's own kind, or what `ibnetdiscover` printed of a real fabric.
+//! Reads a net from a file: an ibsim net file, or the output of `ibnetdiscover` for a real fabric.
 //!
-//! Both are one format. A node's line is followed by a line for each of its cables, up to the
-//! first line that is neither; ids, GUIDs and rates are set by lines before. Where the reader is
-//! not ibsim's, it takes more: a cable may be told at one end only, an alias before it is given,
-//! and a record may end without an empty line.
+//! Both have one format. A node's line is followed by a line for each of its cables, up to the
+//! first other line; ids, GUIDs and rates are set by lines before. This reader accepts more than
+//! ibsim's: a cable may be listed at one end only, an alias may be used before its definition, and
+//! a record may end without an empty line.
 
-mod error;
 mod line;
 #[cfg(test)]
 mod tests;
@@ -17,15 +16,70 @@ use ib_mad::node::NodeKind;
 
 use super::build::{BuildError, LONGEST_PREFIX, NetBuilder, NewNode};
 use super::rates::{MASKS, Rates, set_option, set_rate};
-use super::{Model, Net, NodeId, PortId};
-pub use error::{NetFileError, Problem};
-use line::{Cable, Header};
+use super::{DeviceModel, Net, NodeId, PortId};
+use line::{CableLine, NodeLine};
+
+/// Why a file is not a net.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts name the fields")]
+pub enum NetFileError {
+    /// A line is wrong; lines are numbered from 1.
+    #[error("line {line}: {problem}")]
+    Line { line: usize, problem: LineError },
+    /// The file has no nodes.
+    #[error(
+        "no nodes: neither an ibsim net file nor ibnetdiscover's output, which have lines such as \
+         Switch 8 \"leaf-1\""
+    )]
+    NoNodes,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts name the fields")]
+pub enum LineError {
+    /// The line's node or cable cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A key without `=`.
+    #[error("\"{0}\" without \"=\" and a value")]
+    NoValue(&'static str),
+    /// An invalid number, or one out of the key's range.
+    #[error("bad number for {key}: \"{}\"; {wanted}", .text.escape_default())]
+    BadNumber { key: &'static str, text: String, wanted: &'static str },
+    /// A node's line without an id.
+    #[error("a node without an id in quotes")]
+    NoId,
+    /// A cable's line without a peer.
+    #[error("a cable without the other end's id in quotes")]
+    NoPeer,
+    /// A cable's line that belongs to no node.
+    #[error("a cable that belongs to no node: a node's cables follow its line without a gap")]
+    Stray,
+    /// An invalid module prefix.
+    #[error("bad module prefix \"{}\": at most {LONGEST_PREFIX} bytes without \"#\" and \"@\"",
+        .0.escape_default())]
+    BadPrefix(String),
+    /// Two ports have the same alias.
+    #[error("alias \"{}\" is given already", .0.escape_default())]
+    DuplicateAlias(String),
+    /// The other end of a cable is not in the file.
+    #[error("{port} leads to \"{}\", which is not in the file", .peer.escape_default())]
+    UnknownPeer { port: String, peer: String },
+    /// The two ends of a cable disagree, or two cables have one end: line `other` connects `taken`,
+    /// one of the two, to `by`.
+    #[error("{port} leads to {peer} here, but line {other} joins {taken} to {by}")]
+    Disagree { port: String, peer: String, taken: String, by: String, other: usize },
+    /// A line that only ibsim supports.
+    #[error("\"{0}\" is for ibsim alone: a net is read from one file, and nothing is run")]
+    Unsupported(&'static str),
+}
 
 /// Reads a net.
 ///
 /// # Errors
 ///
-/// The first line that is wrong, and why. Lines that mean nothing are passed over, as ibsim does.
+/// The first wrong line. Unknown lines are ignored, as by ibsim.
 pub fn parse(text: &str) -> Result<Net, NetFileError> {
     let mut reader = Reader::default();
     for (index, text) in text.lines().enumerate() {
@@ -36,24 +90,24 @@ pub fn parse(text: &str) -> Result<Net, NetFileError> {
     reader.finish()
 }
 
-/// The kinds of nodes, as indices of the reader's GUIDs.
+/// The kinds of nodes; their indices are those of the reader's GUIDs.
 const KINDS: [NodeKind; 3] = [NodeKind::Switch, NodeKind::Ca, NodeKind::Router];
 
-/// What lines begin with, and which kind it is about. No more than that is looked at, so a line of
-/// prose may be a wrong node, as it is for ibsim.
+/// How lines begin, and the index of the kind. Only that is checked, so a line of prose may be an
+/// invalid node, as for ibsim.
 const NODES: [(&str, usize); 4] = [("Switch", 0), ("Hca", 1), ("Ca", 1), ("Rt", 2)];
 const GUIDS: [(&str, usize); 4] =
     [("switchguid", 0), ("hcaguids", 1), ("caguid", 1), ("rtguid", 2)];
-/// What brings in another file, and what runs a command of ibsim's console: passed over, either
-/// would leave another net than the one that was meant.
-const UNSUPPORTED: [(&str, usize); 2] = [("include", 0), ("do", 0)];
+/// Lines that include another file, or run a command of ibsim's console. To ignore them would make
+/// another net than the one that was meant.
+const UNSUPPORTED: [&str; 2] = ["include", "do"];
 
 /// The GUIDs that the next node of a kind gets.
 #[derive(Clone, Copy)]
 struct Guids {
     base: u64,
     next: u64,
-    /// Of a switch's ports, if the file tells it apart.
+    /// That of a switch's ports, if the file has another one.
     port: Option<Guid>,
 }
 
@@ -63,8 +117,8 @@ impl Guids {
     }
 }
 
-/// One end of a cable, as a line tells it.
-struct Told {
+/// A cable as listed at one end.
+struct ListedCable {
     line: usize,
     port: PortId,
     peer: String,
@@ -82,11 +136,11 @@ struct Reader {
     device_id: u16,
     system_guid: Option<Guid>,
     rates: Rates,
-    /// What the lines of a node's ports tell of rates in their comments, as ibnetdiscover does.
-    seen: HashMap<NodeId, Rates>,
+    /// The rates in the comments of a node's ports, as ibnetdiscover prints them.
+    commented: HashMap<NodeId, Rates>,
     /// The ports that have lines.
-    named: HashSet<PortId>,
-    told: Vec<Told>,
+    listed: HashSet<PortId>,
+    cables: Vec<ListedCable>,
     aliases: HashMap<String, PortId>,
 }
 
@@ -96,38 +150,37 @@ impl Default for Reader {
             builder: NetBuilder::default(),
             line: 0,
             node: None,
-            // Where ibsim begins, so that a file without GUIDs has the same ones here and there.
+            // Those of ibsim, so that a file without GUIDs gets the same ones.
             guids: [Guids::from(0x20_0000), Guids::from(0x10_0000), Guids::from(0)],
             prefix: String::new(),
             vendor_id: 0,
             device_id: 0,
             system_guid: None,
             rates: Rates::default(),
-            seen: HashMap::new(),
-            named: HashSet::new(),
-            told: Vec::new(),
+            commented: HashMap::new(),
+            listed: HashSet::new(),
+            cables: Vec::new(),
             aliases: HashMap::new(),
         }
     }
 }
 
 impl Reader {
-    fn read(&mut self, line: &str) -> Result<(), Problem> {
+    fn read(&mut self, line: &str) -> Result<(), LineError> {
         if line.starts_with('#') {
-            return Ok(()); // even between a node and its cables
+            return Ok(()); // also between a node and its cables
         }
         if line::is_cable(line) {
-            let Some(node) = self.node else { return Err(Problem::Stray) };
+            let Some(node) = self.node else { return Err(LineError::Stray) };
             return self.cable(node, line);
         }
         self.node = None;
-        let of = |words: &[(&'static str, usize)]| {
-            words.iter().find(|(word, _)| line.starts_with(word)).copied()
-        };
         let starts = |word: &str| line.starts_with(word);
-        if let Some((word, kind)) = of(&NODES) {
+        let find =
+            |words: &[(&'static str, usize)]| words.iter().find(|(word, _)| starts(word)).copied();
+        if let Some((word, kind)) = find(&NODES) {
             self.header(kind, &line[word.len()..])
-        } else if let Some((key, kind)) = of(&GUIDS) {
+        } else if let Some((key, kind)) = find(&GUIDS) {
             self.guid_base(kind, key, line)
         } else if starts("vendid") {
             self.vendor_id = line::value("vendid", line, 0xff_ffff, "24 bits")? as u32;
@@ -141,16 +194,16 @@ impl Reader {
             Ok(())
         } else if starts("module") {
             self.module(line)
-        } else if let Some((word, _)) = of(&UNSUPPORTED)
+        } else if let Some(word) = UNSUPPORTED.into_iter().find(|word| starts(word))
             && line[word.len()..].starts_with([' ', '\t', '"'])
         {
-            Err(Problem::Unsupported(word))
+            Err(LineError::Unsupported(word))
         } else {
             self.rates(line)
         }
     }
 
-    fn rates(&mut self, line: &str) -> Result<(), Problem> {
+    fn rates(&mut self, line: &str) -> Result<(), LineError> {
         let Some(mask) = MASKS.iter().find(|mask| line.starts_with(mask.key)) else {
             return Ok(());
         };
@@ -158,30 +211,30 @@ impl Reader {
         if mask.set(&mut self.rates, value) {
             Ok(())
         } else {
-            Err(line::bad(mask.key, &value.to_string(), "a mask of its bits"))
+            Err(line::bad_number(mask.key, &value.to_string(), "a mask of its bits"))
         }
     }
 
-    fn module(&mut self, line: &str) -> Result<(), Problem> {
+    fn module(&mut self, line: &str) -> Result<(), LineError> {
         let Some((_, after)) = line.split_once('=').or_else(|| line.split_once("module")) else {
-            return Err(Problem::NoValue("module"));
+            return Err(LineError::NoValue("module"));
         };
-        let (prefix, _) = line::quoted(after).ok_or(Problem::NoValue("module"))?;
+        let (prefix, _) = line::quoted(after).ok_or(LineError::NoValue("module"))?;
         if prefix.len() > LONGEST_PREFIX || prefix.contains(['#', '@']) {
-            return Err(Problem::BadPrefix(prefix.to_owned()));
+            return Err(LineError::BadPrefix(prefix.to_owned()));
         }
         prefix.clone_into(&mut self.prefix);
         Ok(())
     }
 
-    /// `=` sets a base for GUIDs to count from, `+` goes on at a distance from it. What
-    /// ibnetdiscover puts in parentheses behind a switch's is the GUID of its ports.
-    fn guid_base(&mut self, kind: usize, key: &'static str, line: &str) -> Result<(), Problem> {
+    /// `=` sets a base for GUIDs, `+` an offset from it. ibnetdiscover prints the GUID of a
+    /// switch's ports in parentheses.
+    fn guid_base(&mut self, kind: usize, key: &'static str, line: &str) -> Result<(), LineError> {
         let guids = &mut self.guids[kind];
         let absolute = line.split_once('=');
-        let (_, text) = absolute.or_else(|| line.split_once('+')).ok_or(Problem::NoValue(key))?;
+        let (_, text) = absolute.or_else(|| line.split_once('+')).ok_or(LineError::NoValue(key))?;
         let (value, rest) =
-            line::number(text).ok_or_else(|| line::bad(key, text, "a GUID has 64 bits"))?;
+            line::number(text).ok_or_else(|| line::bad_number(key, text, "a GUID has 64 bits"))?;
         if absolute.is_some() {
             guids.base = value;
             guids.next = value;
@@ -192,8 +245,8 @@ impl Reader {
         Ok(())
     }
 
-    fn header(&mut self, index: usize, rest: &str) -> Result<(), Problem> {
-        let header = Header::read(rest)?;
+    fn header(&mut self, index: usize, rest: &str) -> Result<(), LineError> {
+        let header = NodeLine::read(rest)?;
         let kind = KINDS[index];
         let id = self.in_module(header.id);
         let port_count = u8::try_from(header.ports)
@@ -209,17 +262,17 @@ impl Reader {
             kind,
             guid,
             port_guid,
-            // The vendor is for one node, the device for all that follow: ibsim's way.
+            // As in ibsim the vendor is for one node, and the device for all that follow.
             system_guid: self.system_guid.take().unwrap_or(guid),
             vendor_id: std::mem::take(&mut self.vendor_id),
             device_id: self.device_id,
-            model: Model::of_device(kind, self.device_id),
+            model: DeviceModel::for_device(kind, self.device_id),
             port_count,
             enhanced_port0: is_switch && header.more.contains("enhanced port 0"),
             rates: self.rates,
         })?;
         self.node = Some(node);
-        let port0 = self.builder.net().port_of(node, 0);
+        let port0 = self.builder.net().port_by_number(node, 0);
         if let Some(port0) = port0.filter(|_| is_switch) {
             let (lid, lmc) = line::lid_and_lmc(header.more);
             self.builder.set_lid(port0, lid, lmc);
@@ -227,21 +280,21 @@ impl Reader {
         Ok(())
     }
 
-    fn cable(&mut self, node: NodeId, line: &str) -> Result<(), Problem> {
-        let cable = Cable::read(line)?;
+    fn cable(&mut self, node: NodeId, line: &str) -> Result<(), LineError> {
+        let cable = CableLine::read(line)?;
         let of = self.builder.net().node(node);
         let (kind, id, ports) = (of.kind, of.id.clone(), of.port_count);
         let port = u8::try_from(cable.number)
             .ok()
-            .and_then(|number| self.builder.plug(node, number).ok())
+            .and_then(|number| self.builder.cable_port(node, number).ok())
             .ok_or(BuildError::NoSuchPort { id, number: cable.number, ports })?;
         if cable.is_alias {
             let alias = format!("{}@{}", self.prefix, cable.peer);
             if self.aliases.insert(alias, port).is_some() {
-                return Err(Problem::DuplicateAlias(cable.peer.to_owned()));
+                return Err(LineError::DuplicateAlias(cable.peer.to_owned()));
             }
         } else {
-            self.told.push(Told {
+            self.cables.push(ListedCable {
                 line: self.line,
                 port,
                 peer: self.in_module(cable.peer),
@@ -250,31 +303,31 @@ impl Reader {
         }
         let mut rates = self.rates;
         for (letter, value) in cable.options() {
-            let (value, _) =
-                line::number(value).ok_or_else(|| line::bad("an option", value, "w, s or e"))?;
+            let (value, _) = line::number(value)
+                .ok_or_else(|| line::bad_number("an option", value, "w, s or e"))?;
             if !set_option(&mut rates, letter, value) {
-                return Err(line::bad("an option", &format!("{letter}={value}"), "a mask"));
+                return Err(line::bad_number("an option", &format!("{letter}={value}"), "a mask"));
             }
         }
         if let Some(rate) = cable.rate() {
             set_rate(&mut rates, rate);
-            let seen = self.seen.entry(node).or_insert(rates);
-            *seen = seen.or(rates);
+            let commented = self.commented.entry(node).or_insert(rates);
+            *commented = commented.union(rates);
         }
-        self.named.insert(port);
+        self.listed.insert(port);
         self.builder.set_rates(port, rates);
         if kind != NodeKind::Switch {
             if let Some(guid) = cable.guid {
                 self.builder.set_guid(port, guid);
             }
-            let (lid, lmc) = line::lid_and_lmc(cable.about_itself());
+            let (lid, lmc) = line::lid_and_lmc(cable.own_comment());
             self.builder.set_lid(port, lid, lmc);
         }
         Ok(())
     }
 
-    /// A node's id, or an alias, as the module that the reader is in means it. `#` alone in front
-    /// leads out of all modules, for which ibsim has no means.
+    /// A node's id, or an alias, with the prefix of the current module. A leading `#` means outside
+    /// of all modules, which ibsim cannot express.
     fn in_module(&self, id: &str) -> String {
         match id.strip_prefix('#') {
             Some(outside) if !self.prefix.is_empty() => outside.to_owned(),
@@ -284,57 +337,64 @@ impl Reader {
         }
     }
 
-    /// Plugs in the cables, now that all their ends are known.
+    /// Connects the cables, now that all their ends are known.
     fn finish(mut self) -> Result<Net, NetFileError> {
         if self.builder.net().nodes.is_empty() {
             return Err(NetFileError::NoNodes);
         }
-        let mut said: HashMap<PortId, usize> = HashMap::new();
-        for told in std::mem::take(&mut self.told) {
-            let peer = self.plug(&told, &said);
-            let peer = peer.map_err(|problem| NetFileError::Line { line: told.line, problem })?;
-            said.entry(told.port).or_insert(told.line);
-            said.entry(peer).or_insert(told.line);
+        let mut lines: HashMap<PortId, usize> = HashMap::new();
+        for cable in std::mem::take(&mut self.cables) {
+            let peer = self.connect(&cable, &lines);
+            let peer = peer.map_err(|problem| NetFileError::Line { line: cable.line, problem })?;
+            lines.entry(cable.port).or_insert(cable.line);
+            lines.entry(peer).or_insert(cable.line);
         }
-        self.fill_in();
+        self.set_unlisted_rates();
         Ok(self.builder.finish())
     }
 
-    /// Of a port without a link ibnetdiscover prints nothing: it can do what the node's others can.
-    fn fill_in(&mut self) {
-        for (node, rates) in std::mem::take(&mut self.seen) {
+    /// ibnetdiscover does not list ports without a link: they get the rates of the node's other
+    /// ports.
+    fn set_unlisted_rates(&mut self) {
+        for (node, rates) in std::mem::take(&mut self.commented) {
             let of = self.builder.net().node(node);
             for port in (of.first_port..=of.first_port + u32::from(of.port_count)).map(PortId) {
-                if !self.named.contains(&port) {
+                if !self.listed.contains(&port) {
                     self.builder.set_rates(port, rates);
                 }
             }
         }
     }
 
-    fn plug(&mut self, told: &Told, said: &HashMap<PortId, usize>) -> Result<PortId, Problem> {
+    /// Connects a cable. `lines` has the lines of the ports that are connected already.
+    fn connect(
+        &mut self,
+        cable: &ListedCable,
+        lines: &HashMap<PortId, usize>,
+    ) -> Result<PortId, LineError> {
         let label = |port| self.builder.net().label(port);
-        let unknown = || Problem::UnknownPeer { port: label(told.port), peer: told.peer.clone() };
-        let peer = if told.peer.contains('@') {
-            self.aliases.get(&told.peer).copied().ok_or_else(unknown)?
+        let unknown =
+            || LineError::UnknownPeer { port: label(cable.port), peer: cable.peer.clone() };
+        let peer = if cable.peer.contains('@') {
+            self.aliases.get(&cable.peer).copied().ok_or_else(unknown)?
         } else {
-            let node = self.builder.find(&told.peer).ok_or_else(unknown)?;
+            let node = self.builder.find(&cable.peer).ok_or_else(unknown)?;
             let ports = self.builder.net().node(node).port_count;
-            let number = u8::try_from(told.peer_number).unwrap_or(u8::MAX);
-            self.builder.plug(node, number).map_err(|_| BuildError::NoSuchPort {
-                id: told.peer.clone(),
-                number: told.peer_number,
+            let number = u8::try_from(cable.peer_number).unwrap_or(u8::MAX);
+            self.builder.cable_port(node, number).map_err(|_| BuildError::NoSuchPort {
+                id: cable.peer.clone(),
+                number: cable.peer_number,
                 ports,
             })?
         };
-        match self.builder.cable(told.port, peer) {
+        match self.builder.cable(cable.port, peer) {
             Err(BuildError::Taken { port, peer: to, at_peer, by }) => {
-                let (end, taken) = if at_peer { (peer, &to) } else { (told.port, &port) };
+                let (end, taken) = if at_peer { (peer, &to) } else { (cable.port, &port) };
                 let taken = taken.clone();
-                let other = said.get(&end).copied().unwrap_or(told.line);
-                Err(Problem::Disagree { port, peer: to, taken, by, other })
+                let other = lines.get(&end).copied().unwrap_or(cable.line);
+                Err(LineError::Disagree { port, peer: to, taken, by, other })
             }
-            done => done.map(|()| peer).map_err(Problem::Build),
+            done => done.map(|()| peer).map_err(LineError::Build),
         }
     }
 }

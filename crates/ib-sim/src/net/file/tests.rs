@@ -4,7 +4,7 @@ use crate::net::write::write;
 use ib_mad::rate::{Speed, SpeedSet};
 use proptest::prelude::*;
 
-/// What ibnetdiscover prints of two switches of a chassis, a router and two hosts.
+/// Output of ibnetdiscover for two switches of a chassis, a router and two hosts.
 const DISCOVERED: &str = r#"#
 # Topology file: generated on Tue Mar  5 11:02:49 2024
 #
@@ -40,7 +40,7 @@ Rt	2 "R-0008f104"		# "gate"
 [2](8f106) 	"S-b8599f0300a1b2c0"[40]		# lid 9 lmc 0 "MF0;leaf #1:MQM8700/U1" lid 2 2xEDR
 "#;
 
-/// All that ibsim's format has and ibnetdiscover's output has not.
+/// Features of ibsim's format that ibnetdiscover does not use.
 const BY_HAND: &str = r##"# a comment
 width=3
 speed=7
@@ -71,7 +71,7 @@ fn net(text: &str) -> Net {
 
 fn at<'a>(net: &'a Net, id: &str, number: u8) -> &'a Port {
     let node = net.node_ids().find(|node| net.node(*node).id == id).unwrap();
-    net.port(net.port_of(node, number).unwrap())
+    net.port(net.port_by_number(node, number).unwrap())
 }
 
 fn cables(net: &Net) -> Vec<String> {
@@ -82,7 +82,7 @@ fn cables(net: &Net) -> Vec<String> {
 }
 
 #[test]
-fn what_ibnetdiscover_prints() {
+fn ibnetdiscover_output_is_read() {
     let net = net(DISCOVERED);
     let leaf = &net.nodes[0];
     assert_eq!(leaf.description, "MF0;leaf #1:MQM8700/U1");
@@ -124,7 +124,7 @@ fn what_ibnetdiscover_prints() {
         ("H-0c42a103007ba4d2", 1, 3, Speed::Hdr),
         ("S-b8599f0300a1b2c0", 2, 3, Speed::Fdr10),
         ("R-0008f104", 2, 16, Speed::Edr),
-        // Of ports without a line: what the node's others ran at.
+        // Ports without a line have the rates of the node's other ports.
         ("R-0008f104", 1, 16, Speed::Edr),
         ("S-b8599f0300a1b2c0", 3, 3 | 16, Speed::Hdr),
     ] {
@@ -134,7 +134,7 @@ fn what_ibnetdiscover_prints() {
 }
 
 #[test]
-fn what_people_write() {
+fn ibsim_files_are_read() {
     let net = net(BY_HAND);
     assert_eq!(
         cables(&net),
@@ -176,12 +176,12 @@ fn what_people_write() {
 }
 
 #[test]
-fn what_is_written_reads_the_same() {
+fn written_net_is_read_again() {
     for text in [DISCOVERED, BY_HAND] {
         let net = net(text);
         assert_eq!(parse(&write(&net)).as_ref(), Ok(&net), "{}", write(&net));
     }
-    // Quotes cannot be written.
+    // Quotes are not preserved.
     let mut quoted = net("Switch 1 \"a\" # say \"what\"\n");
     assert_eq!(quoted.nodes[0].description, "say \"what\"");
     quoted.nodes[0].description = "say 'what'".to_owned();
@@ -189,7 +189,7 @@ fn what_is_written_reads_the_same() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn mistakes_are_reported_with_their_line() {
     for (text, says) in [
         ("", "no nodes"),
         ("hello\n# Switch 1 \"a\"\n", "no nodes"),
@@ -252,22 +252,22 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
-fn a_large_number_of_ports_ends_before_memory_does() {
+fn number_of_ports_is_limited() {
     let lines: Vec<_> = (0..20_000).map(|n| format!("Switch 254 \"{n}\"\n")).collect();
     assert!(matches!(
         parse(&lines.concat()),
-        Err(NetFileError::Line { problem: Problem::Build(BuildError::TooLarge), .. })
+        Err(NetFileError::Line { problem: LineError::Build(BuildError::TooLarge), .. })
     ));
 }
 
 #[test]
-fn long_descriptions_end_at_a_character() {
+fn long_descriptions_are_cut_at_a_character() {
     let text = format!("Switch 1 \"a\" # \"{}ü\"", "x".repeat(63));
     assert_eq!(net(&text).nodes[0].description, "x".repeat(63));
 }
 
 #[test]
-fn a_description_with_quotes_is_read_whole() {
+fn description_may_have_quotes() {
     for (header, description) in [
         (r#"Ca 1 "h" # "node "01" mlx5_0""#, r#"node "01" mlx5_0"#),
         (r#"Ca 1 "h" # "node "01" mlx5_0"  "#, r#"node "01" mlx5_0"#),
@@ -284,7 +284,7 @@ fn a_description_with_quotes_is_read_whole() {
     assert_eq!(at(&switch, "h", 0).lid, Some(ib_mad::Lid(2)));
 }
 
-/// Something that files are made of.
+/// A part of files.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         proptest::sample::select(vec![

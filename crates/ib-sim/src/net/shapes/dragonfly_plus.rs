@@ -1,14 +1,17 @@
-//! Dragonfly+: groups of leaves and spines, with the spines of each two groups joined.
+//! Dragonfly+: groups of leaves and spines, and cables between the spines of each two groups.
 
-use super::{MOST_HOSTS, Maker, Model, Net, NodeId, RADIX, ShapeError, in_range};
+use serde::Deserialize;
+
+use super::{MOST_HOSTS, Models, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_range, models};
 
 /// A Dragonfly+. Nodes are called `host-N`, `g2-leaf-1` and `g2-spine-0`.
 ///
-/// Within a group each leaf has a cable to each spine; each two groups have equally many cables
+/// Within a group each leaf has a cable to each spine. Each two groups have equally many cables
 /// between their spines.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DragonflyPlus {
-    /// Groups.
+    /// Number of groups.
     pub groups: u16,
     /// Leaves of each group.
     pub leaves: u8,
@@ -16,17 +19,36 @@ pub struct DragonflyPlus {
     pub spines: u8,
     /// Hosts at each leaf.
     pub hosts_per_leaf: u8,
-    /// Cables that each spine has to other groups.
+    /// Cables of each spine to other groups.
     pub global: u8,
     /// Ports of each switch.
     pub radix: u8,
-    /// The switches.
-    pub switch: &'static Model,
-    /// The adapters.
-    pub hca: &'static Model,
+    /// The model of the switches.
+    pub switch: String,
+    /// The model of the adapters.
+    pub hca: String,
+}
+
+impl Default for DragonflyPlus {
+    fn default() -> Self {
+        DragonflyPlus {
+            groups: 3,
+            leaves: 2,
+            spines: 2,
+            hosts_per_leaf: 4,
+            global: 1,
+            radix: 16,
+            switch: "quantum-2".into(),
+            hca: "connectx-7".into(),
+        }
+    }
 }
 
 impl DragonflyPlus {
+    pub(crate) fn models(&self) -> Result<Models, ShapeError> {
+        models(&self.switch, &self.hca)
+    }
+
     pub(super) fn hosts(&self) -> u32 {
         let leaves = u32::from(self.groups) * u32::from(self.leaves);
         leaves * u32::from(self.hosts_per_leaf) // at most 2^16 * 2^8 * 2^8 - 1
@@ -35,25 +57,25 @@ impl DragonflyPlus {
     /// Builds it.
     pub fn build(&self) -> Result<Net, ShapeError> {
         let per_pair = self.check()?;
-        let mut maker = Maker::new(self.switch, self.hca)?;
+        let mut builder = ShapeBuilder::new(self.models()?)?;
         let hosts: Vec<_> =
-            (0..self.hosts()).map(|h| maker.host(h, 0, 1, 1)).collect::<Result<_, _>>()?;
+            (0..self.hosts()).map(|h| builder.host(h, 0, 1, 1)).collect::<Result<_, _>>()?;
         let mut spines = Vec::new();
         let mut hosts = hosts.into_iter();
         for group in 0..self.groups {
-            let leaves = self.switches(&mut maker, group, "leaf", self.leaves)?;
-            spines.push(self.switches(&mut maker, group, "spine", self.spines)?);
+            let leaves = self.switches(&mut builder, group, "leaf", self.leaves)?;
+            spines.push(self.switches(&mut builder, group, "spine", self.spines)?);
             for leaf in leaves {
                 for host in hosts.by_ref().take(self.hosts_per_leaf.into()) {
-                    maker.link(host, leaf)?;
+                    builder.connect(host, leaf)?;
                 }
                 for spine in spines.iter().next_back().into_iter().flatten() {
-                    maker.link(leaf, *spine)?;
+                    builder.connect(leaf, *spine)?;
                 }
             }
         }
-        // A group's global ends in a row: first those to the group after it, last those to the one
-        // before it. They go to its spines in turn.
+        // The order of a group's global cables: first those to the next group, last those to the
+        // one before. They go to its spines in turn.
         let groups = usize::from(self.groups);
         let end = |group: usize, distance: usize, cable: usize| {
             let end = (distance - 1) * per_pair + cable;
@@ -62,14 +84,14 @@ impl DragonflyPlus {
         for a in 0..groups {
             for b in a + 1..groups {
                 for cable in 0..per_pair {
-                    maker.link(end(a, b - a, cable), end(b, groups - (b - a), cable))?;
+                    builder.connect(end(a, b - a, cable), end(b, groups - (b - a), cable))?;
                 }
             }
         }
-        Ok(maker.builder.finish())
+        Ok(builder.net.finish())
     }
 
-    /// How many cables each two groups have between them.
+    /// The number of cables between each two groups.
     fn check(&self) -> Result<usize, ShapeError> {
         let Self { groups, leaves, spines, hosts_per_leaf, global, radix, .. } = *self;
         in_range("radix", radix, RADIX)?;
@@ -96,11 +118,11 @@ impl DragonflyPlus {
 
     fn switches(
         &self,
-        maker: &mut Maker,
+        builder: &mut ShapeBuilder,
         group: u16,
         what: &str,
         count: u8,
     ) -> Result<Vec<NodeId>, ShapeError> {
-        (0..count).map(|n| maker.switch(format!("g{group}-{what}-{n}"), self.radix)).collect()
+        (0..count).map(|n| builder.switch(format!("g{group}-{what}-{n}"), self.radix)).collect()
     }
 }

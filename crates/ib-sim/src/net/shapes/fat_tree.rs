@@ -1,44 +1,69 @@
 //! Fat trees of two and three levels.
 
-use super::{MOST_HOSTS, Maker, Model, Net, NodeId, RADIX, ShapeError, in_range};
+use serde::Deserialize;
+
+use super::{MOST_HOSTS, Models, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_range, models};
 
 /// A fat tree.
 ///
-/// Of two levels: leaves with `down` hosts and `up` uplinks, and as many spines as the uplinks
+/// With two levels: leaves with `down` hosts and `up` uplinks, and as many spines as the uplinks
 /// fill. Nodes are called `host-N`, `leaf-0-N` and `spine-N`.
 ///
-/// Of three levels: pods of half a radix of leaves, each with one uplink to each of the pod's `up`
-/// aggregation switches; aggregation switch J of every pod goes up to core group J. Nodes are
-/// called `host-N`, `leaf-POD-N`, `agg-POD-J` and `core-J-N`.
-#[derive(Clone, Debug, PartialEq)]
+/// With three levels: pods of half a radix of leaves, each with one uplink to each of the pod's
+/// `up` aggregation switches; aggregation switch J of every pod has uplinks to core group J. Nodes
+/// are called `host-N`, `leaf-POD-N`, `agg-POD-J` and `core-J-N`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FatTree {
     /// Levels of switches: 2 or 3.
     pub levels: u8,
+    /// Number of hosts.
+    pub hosts: u32,
     /// Ports of each switch.
     pub radix: u8,
-    /// Hosts.
-    pub hosts: u32,
-    /// Hosts at each leaf; half the radix if left out.
+    /// Hosts at each leaf; half the radix if `None`.
     pub down: Option<u8>,
-    /// Uplinks of each leaf; half the radix if left out.
+    /// Uplinks of each leaf; half the radix if `None`.
     pub up: Option<u8>,
-    /// Ports of each adapter, each at another leaf: a host's leaves are next to each other.
+    /// Ports of each adapter, each at another leaf. A host's leaves are adjacent.
     pub ports: u8,
-    /// Fabrics that share nothing but the hosts, which have an adapter in each. With more than one,
-    /// switches are called `p0-leaf-0-1` and adapters `host-3-mlx5_0`.
+    /// Number of fabrics that have only the hosts in common, with an adapter in each. With more
+    /// than one, switches are called `p0-leaf-0-1` and adapters `host-3-mlx5_0`.
     pub planes: u8,
-    /// Whether each switch has an aggregation node (SHARP) on a port of its own behind the others,
-    /// as port 41 of a Quantum and port 65 of a Quantum-2 are.
+    /// Whether each switch has an aggregation node (SHARP) at an additional port, such as port 41
+    /// of a Quantum and port 65 of a Quantum-2.
     pub aggregation_nodes: bool,
-    /// The switches.
-    pub switch: &'static Model,
-    /// The adapters.
-    pub hca: &'static Model,
+    /// The model of the switches.
+    pub switch: String,
+    /// The model of the adapters.
+    pub hca: String,
+}
+
+impl Default for FatTree {
+    fn default() -> Self {
+        FatTree {
+            levels: 2,
+            hosts: 24,
+            radix: 16,
+            down: None,
+            up: None,
+            ports: 1,
+            planes: 1,
+            aggregation_nodes: false,
+            switch: "quantum-2".into(),
+            hca: "connectx-7".into(),
+        }
+    }
 }
 
 impl FatTree {
-    /// The same tree with another number of hosts. Of two levels it keeps what each leaf has, and
-    /// its switches get as many ports as it takes to join every leaf with every spine.
+    pub(crate) fn models(&self) -> Result<Models, ShapeError> {
+        models(&self.switch, &self.hca)
+    }
+
+    /// The same tree with another number of hosts. With two levels the leaves keep their number of
+    /// hosts and uplinks, and switches get as many ports as needed to connect every leaf with every
+    /// spine.
     #[must_use]
     pub fn with_hosts(self, hosts: u32) -> FatTree {
         if self.levels != 2 {
@@ -74,11 +99,11 @@ impl FatTree {
         if needed > u64::from(radix) {
             return Err(ShapeError::Radix { what: "a leaf with its down and up", needed, radix });
         }
-        let mut maker = Maker::new(self.switch, self.hca)?;
+        let mut builder = ShapeBuilder::new(self.models()?)?;
         let mut adapters = vec![Vec::new(); usize::from(planes)];
         for host in 0..hosts {
             for plane in 0..planes {
-                adapters[usize::from(plane)].push(maker.host(host, plane, planes, ports)?);
+                adapters[usize::from(plane)].push(builder.host(host, plane, planes, ports)?);
             }
         }
         for (plane, adapters) in adapters.iter().enumerate() {
@@ -86,16 +111,16 @@ impl FatTree {
             let aggregation_nodes = self.aggregation_nodes;
             let plane = Plane { prefix, radix, down, up, adapters, ports, aggregation_nodes };
             if self.levels == 2 {
-                plane.two_levels(&mut maker)?;
+                plane.two_levels(&mut builder)?;
             } else {
-                plane.three_levels(&mut maker)?;
+                plane.three_levels(&mut builder)?;
             }
         }
-        Ok(maker.builder.finish())
+        Ok(builder.net.finish())
     }
 }
 
-/// One fabric of the tree, with all parameters settled.
+/// One fabric of the tree, with its parameters.
 struct Plane<'a> {
     prefix: String,
     radix: u8,
@@ -107,95 +132,99 @@ struct Plane<'a> {
 }
 
 impl Plane<'_> {
-    fn two_levels(&self, maker: &mut Maker) -> Result<(), ShapeError> {
+    fn two_levels(&self, builder: &mut ShapeBuilder) -> Result<(), ShapeError> {
         let uplinks = usize::from(self.up);
         let leaf_count = self.leaf_count();
         let spine_count = (leaf_count * uplinks).div_ceil(self.radix.into());
-        self.must_meet("leaves", uplinks, spine_count)?;
-        let leaves = self.switches(maker, leaf_count, |l| format!("leaf-0-{l}"))?;
-        let spines = self.switches(maker, spine_count, |s| format!("spine-{s}"))?;
-        self.plug_in_hosts(maker, &leaves)?;
-        // Uplinks that do not divide evenly go on where the leaf before ended, to fill the spines
-        // evenly.
+        self.check_paths("leaves", uplinks, spine_count)?;
+        let leaves = self.switches(builder, leaf_count, |l| format!("leaf-0-{l}"))?;
+        let spines = self.switches(builder, spine_count, |s| format!("spine-{s}"))?;
+        self.connect_hosts(builder, &leaves)?;
+        // Uplinks that do not divide evenly continue after those of the leaf before, to fill the
+        // spines evenly.
         let even = uplinks % spine_count == 0;
         for (l, leaf) in leaves.iter().enumerate() {
-            maker.start_at(*leaf, self.down + 1);
+            builder.start_at(*leaf, self.down + 1);
             for u in 0..uplinks {
                 let spine = if even { u } else { l * uplinks + u } % spine_count;
-                maker.link(*leaf, spines[spine])?;
+                builder.connect(*leaf, spines[spine])?;
             }
         }
         Ok(())
     }
 
-    fn three_levels(&self, maker: &mut Maker) -> Result<(), ShapeError> {
+    fn three_levels(&self, builder: &mut ShapeBuilder) -> Result<(), ShapeError> {
         let groups = usize::from(self.up);
         let leaf_count = self.leaf_count();
         let pod_leaves = usize::from(self.radix / 2);
         let agg_uplinks = usize::from(self.radix) - pod_leaves;
         let pods = leaf_count.div_ceil(pod_leaves);
         let cores = (pods * agg_uplinks).div_ceil(self.radix.into()); // in each group
-        self.must_meet("aggregation switches", agg_uplinks, cores)?;
-        let leaves = self.switches(maker, leaf_count, |l| {
+        self.check_paths("aggregation switches", agg_uplinks, cores)?;
+        let leaves = self.switches(builder, leaf_count, |l| {
             format!("leaf-{}-{}", l / pod_leaves, l % pod_leaves)
         })?;
-        let aggs =
-            self.switches(maker, pods * groups, |a| format!("agg-{}-{}", a / groups, a % groups))?;
-        let cores_of =
-            self.switches(maker, groups * cores, |c| format!("core-{}-{}", c / cores, c % cores))?;
-        self.plug_in_hosts(maker, &leaves)?;
+        let aggs = self
+            .switches(builder, pods * groups, |a| format!("agg-{}-{}", a / groups, a % groups))?;
+        let cores_of = self
+            .switches(builder, groups * cores, |c| format!("core-{}-{}", c / cores, c % cores))?;
+        self.connect_hosts(builder, &leaves)?;
         for (l, leaf) in leaves.iter().enumerate() {
-            maker.start_at(*leaf, self.down + 1);
+            builder.start_at(*leaf, self.down + 1);
             for j in 0..groups {
-                maker.link(*leaf, aggs[l / pod_leaves * groups + j])?;
+                builder.connect(*leaf, aggs[l / pod_leaves * groups + j])?;
             }
         }
         for (a, agg) in aggs.iter().enumerate() {
-            maker.start_at(*agg, self.radix / 2 + 1);
+            builder.start_at(*agg, self.radix / 2 + 1);
             for u in 0..agg_uplinks {
                 let core = (a / groups * agg_uplinks + u) % cores;
-                maker.link(*agg, cores_of[a % groups * cores + core])?;
+                builder.connect(*agg, cores_of[a % groups * cores + core])?;
             }
         }
         Ok(())
     }
 
-    /// As many leaves as an adapter has ports serve the same hosts.
+    /// The same hosts are at as many leaves as an adapter has ports.
     fn leaf_count(&self) -> usize {
         self.adapters.len().div_ceil(self.down.into()) * usize::from(self.ports)
     }
 
     fn switches(
         &self,
-        maker: &mut Maker,
+        builder: &mut ShapeBuilder,
         count: usize,
         name: impl Fn(usize) -> String,
     ) -> Result<Vec<NodeId>, ShapeError> {
         let add = |n| {
             let id = format!("{}{}", self.prefix, name(n));
             if self.aggregation_nodes {
-                maker.switch_with_aggregation_node(&id, self.radix)
+                builder.switch_with_aggregation_node(&id, self.radix)
             } else {
-                maker.switch(id, self.radix)
+                builder.switch(id, self.radix)
             }
         };
         (0..count).map(add).collect()
     }
 
-    fn plug_in_hosts(&self, maker: &mut Maker, leaves: &[NodeId]) -> Result<(), ShapeError> {
+    fn connect_hosts(
+        &self,
+        builder: &mut ShapeBuilder,
+        leaves: &[NodeId],
+    ) -> Result<(), ShapeError> {
         let ports = usize::from(self.ports);
         for (h, adapter) in self.adapters.iter().enumerate() {
             let first = h / usize::from(self.down) * ports;
             for leaf in &leaves[first..first + ports] {
-                maker.link(*adapter, *leaf)?;
+                builder.connect(*adapter, *leaf)?;
             }
         }
         Ok(())
     }
 
-    /// Uplinks go to neighbours in the ring of the switches above. More than half of these each, and
-    /// any two switches meet in one of them.
-    fn must_meet(
+    /// Checks that any two switches have a switch above in common. Uplinks go to neighbors in the
+    /// ring of the switches above, so each has to reach more than half of them.
+    fn check_paths(
         &self,
         what: &'static str,
         uplinks: usize,
@@ -205,6 +234,6 @@ impl Plane<'_> {
             return Ok(());
         }
         let hosts = self.adapters.len() as u32;
-        Err(ShapeError::Apart { hosts, what, uplinks: uplinks as u64, above: above as u64 })
+        Err(ShapeError::Disjoint { hosts, what, uplinks: uplinks as u64, above: above as u64 })
     }
 }

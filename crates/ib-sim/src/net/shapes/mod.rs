@@ -1,14 +1,16 @@
-//! Nets by the rules that fabrics are built by.
+//! Generated nets: fat trees, Dragonfly+, and two hosts with a cable.
 
-mod back_to_back;
 mod dragonfly_plus;
 mod fat_tree;
 #[cfg(test)]
 mod tests;
 
-pub use back_to_back::BackToBack;
 pub use dragonfly_plus::DragonflyPlus;
 pub use fat_tree::FatTree;
+
+use serde::Deserialize;
+
+use site_config::suggestion::{quoted, suggestion};
 
 use ib_mad::node::NodeKind;
 use ib_mad::rate::{Speed, SpeedSet};
@@ -16,103 +18,99 @@ use ib_mad::{Guid, PortNumber};
 
 use super::build::{BuildError, MOST_PORTS, NetBuilder, NewNode};
 use super::rates::Rates;
-use super::{Model, Net, NodeId};
+use super::{DeviceModel, Net, NodeId, PortId};
+use crate::device::MODELS;
 
-/// Why a net of this shape cannot be built.
+/// Why a net of this shape cannot be built. `name` is a parameter's name in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts name the fields")]
 pub enum ShapeError {
     /// A parameter is out of its range.
     #[error("{name} is {value}, not {least} to {most}")]
-    Range {
-        /// Its name, as a scenario writes it.
-        name: &'static str,
-        /// What it is.
-        value: u64,
-        /// The least it can be.
-        least: u64,
-        /// The most it can be.
-        most: u64,
-    },
-    /// The ports of a switch do not suffice.
+    Range { name: &'static str, value: u64, least: u64, most: u64 },
+    /// A switch has too few ports.
     #[error("{what} needs {needed} ports, and a switch has {radix}")]
-    Radix {
-        /// Which switch, and what for.
-        what: &'static str,
-        /// How many it needs.
-        needed: u64,
-        /// How many it has.
-        radix: u8,
-    },
-    /// Two switches would have no switch above them in common, so no path that goes up and then
-    /// down joins them.
+    Radix { what: &'static str, needed: u64, radix: u8 },
+    /// Two switches would have no switch above them in common, and so no path up and then down.
     #[error(
         "{hosts} hosts are too many: with {uplinks} uplinks into {above} switches, some two {what} \
          have none of these in common"
     )]
-    Apart {
-        /// How many hosts there are to be.
-        hosts: u32,
-        /// The switches that are to be joined.
-        what: &'static str,
-        /// How many uplinks each of them has.
-        uplinks: u64,
-        /// How many switches there are above.
-        above: u64,
-    },
-    /// Groups cannot have as many cables between each two of them.
+    Disjoint { hosts: u32, what: &'static str, uplinks: u64, above: u64 },
+    /// The groups cannot have equally many cables between each two of them.
     #[error(
         "{ends} global cables of a group cannot be spread evenly over {others} other groups: their \
          number must be a multiple of that"
     )]
-    Uneven {
-        /// How many a group has: those of all its spines.
-        ends: u64,
-        /// To how many other groups.
-        others: u64,
-    },
+    Uneven { ends: u64, others: u64 },
+    /// An unknown model.
+    #[error("{key}: {}", unknown_model(.name, *.kind))]
+    UnknownModel { key: &'static str, name: String, kind: NodeKind },
     /// A model of another kind of node.
     #[error("model {name} is no {}", kind.label())]
-    Model {
-        /// The model's name.
-        name: &'static str,
-        /// What it should be.
-        kind: NodeKind,
-    },
-    /// It cannot be built for another reason.
+    Model { name: &'static str, kind: NodeKind },
+    /// Any other reason.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
 
-/// A net to be built by rules.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Shape {
-    /// Leaves, spines, and perhaps cores.
-    FatTree(FatTree),
-    /// Two hosts and a cable.
-    BackToBack(BackToBack),
-    /// Groups of leaves and spines, each joined with each other.
-    DragonflyPlus(DragonflyPlus),
-}
-
-impl Shape {
-    /// Builds it.
-    pub fn build(&self) -> Result<Net, ShapeError> {
+impl ShapeError {
+    /// The parameter that is wrong, if it is one; else empty.
+    pub(crate) fn key(&self) -> &'static str {
         match self {
-            Shape::FatTree(shape) => shape.build(),
-            Shape::BackToBack(shape) => shape.build(),
-            Shape::DragonflyPlus(shape) => shape.build(),
+            ShapeError::Range { name, .. } => name,
+            ShapeError::Disjoint { .. } => "hosts",
+            ShapeError::UnknownModel { key, .. } => key,
+            ShapeError::Model { kind: NodeKind::Switch, .. } => "switch",
+            ShapeError::Model { .. } => "hca",
+            ShapeError::Radix { .. } | ShapeError::Uneven { .. } | ShapeError::Build(_) => "",
         }
     }
+}
 
-    /// The hosts in their order, each with the ids of its adapters: one in each plane.
-    pub fn hosts(&self) -> Vec<Vec<String>> {
-        let (hosts, planes) = match self {
-            Shape::FatTree(shape) => (shape.hosts, shape.planes),
-            Shape::BackToBack(_) => (BackToBack::HOSTS, 1),
-            Shape::DragonflyPlus(shape) => (shape.hosts(), 1),
-        };
-        let hosts = u64::from(hosts).min(MOST_HOSTS) as u32; // no more can be built
-        (0..hosts).map(|h| (0..planes).map(|plane| host_id(h, plane, planes)).collect()).collect()
+fn unknown_model(name: &str, kind: NodeKind) -> String {
+    let of_kind = MODELS.iter().filter(|model| model.kind == kind);
+    let known: Vec<&str> = of_kind.map(|model| model.name).collect();
+    let near = suggestion(name, known.iter().copied());
+    format!("no model {}{near}; known: {}", quoted(name), known.join(", "))
+}
+
+/// The models of a shape's switches and adapters, by their names.
+pub(crate) type Models = (&'static DeviceModel, &'static DeviceModel);
+
+fn models(switch: &str, hca: &str) -> Result<Models, ShapeError> {
+    let known = |key, name: &str, kind| {
+        let unknown = || ShapeError::UnknownModel { key, name: name.to_owned(), kind };
+        DeviceModel::by_name(name).ok_or_else(unknown)
+    };
+    Ok((known("switch", switch, NodeKind::Switch)?, known("hca", hca, NodeKind::Ca)?))
+}
+
+/// Two hosts, `host-0` and `host-1`, with a cable.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BackToBack {
+    /// The model of the adapters.
+    pub hca: String,
+}
+
+impl Default for BackToBack {
+    fn default() -> Self {
+        BackToBack { hca: "connectx-7".into() }
+    }
+}
+
+impl BackToBack {
+    pub(crate) fn models(&self) -> Result<Models, ShapeError> {
+        models("any-switch", &self.hca)
+    }
+
+    /// Builds it.
+    pub fn build(&self) -> Result<Net, ShapeError> {
+        let mut builder = ShapeBuilder::new(self.models()?)?;
+        let (a, b) = (builder.host(0, 0, 1, 1)?, builder.host(1, 0, 1, 1)?);
+        builder.connect(a, b)?;
+        Ok(builder.net.finish())
     }
 }
 
@@ -133,38 +131,38 @@ fn in_range(
     Err(ShapeError::Range { name, value, least, most })
 }
 
-fn is_of(model: &'static Model, kind: NodeKind) -> Result<(), ShapeError> {
+fn check_kind(model: &'static DeviceModel, kind: NodeKind) -> Result<(), ShapeError> {
     if model.kind == kind { Ok(()) } else { Err(ShapeError::Model { name: model.name, kind }) }
 }
 
-/// The most hosts of a net: as many as there are unicast LIDs in a subnet.
+/// The most hosts of a net: the number of unicast LIDs of a subnet.
 const MOST_HOSTS: u64 = 0xbfff;
 const RADIX: (u64, u64) = (2, MOST_PORTS as u64);
 
-/// What the aggregation nodes of Quantum and Quantum-2 call themselves (714 of 714 in public data).
+/// The NodeDescription of aggregation nodes of Quantum and Quantum-2 (714 of 714 in public data).
 const AGGREGATION_NODE_NAME: &str = "Mellanox Technologies Aggregation Node";
 const AGGREGATION_NODE_ID: u16 = 53001;
 
 /// A net under construction, with nodes of two models.
-struct Maker {
-    builder: NetBuilder,
-    switch: &'static Model,
-    hca: &'static Model,
-    /// The next cable of each node goes into this port.
+struct ShapeBuilder {
+    net: NetBuilder,
+    switch: &'static DeviceModel,
+    hca: &'static DeviceModel,
+    /// The port of the next cable of each node.
     next_free: Vec<PortNumber>,
     guids: [u64; 2],
 }
 
-impl Maker {
-    fn new(switch: &'static Model, hca: &'static Model) -> Result<Maker, ShapeError> {
-        is_of(switch, NodeKind::Switch)?;
-        is_of(hca, NodeKind::Ca)?;
-        Ok(Maker {
-            builder: NetBuilder::default(),
+impl ShapeBuilder {
+    fn new((switch, hca): Models) -> Result<ShapeBuilder, ShapeError> {
+        check_kind(switch, NodeKind::Switch)?;
+        check_kind(hca, NodeKind::Ca)?;
+        Ok(ShapeBuilder {
+            net: NetBuilder::default(),
             switch,
             hca,
             next_free: Vec::new(),
-            // Apart by kind, so that one can tell them at a glance.
+            // Different by kind, so that one can distinguish them at a glance.
             guids: [0x0002_c902_0000_0000, 0x0002_c903_0000_0000],
         })
     }
@@ -173,14 +171,14 @@ impl Maker {
         self.add(self.switch, id.clone(), id, radix)
     }
 
-    /// A switch with one port more, to which the aggregation node in it is connected.
+    /// A switch with an aggregation node at one port more.
     fn switch_with_aggregation_node(&mut self, id: &str, radix: u8) -> Result<NodeId, ShapeError> {
         let last = radix.saturating_add(1);
         let switch = self.switch(id.to_owned(), last)?;
-        let model = Model::of_device(NodeKind::AggregationNode, AGGREGATION_NODE_ID);
+        let model = DeviceModel::for_device(NodeKind::AggregationNode, AGGREGATION_NODE_ID);
         let node = self.add(model, format!("{id}-an"), AGGREGATION_NODE_NAME.to_owned(), 1)?;
         self.start_at(switch, last);
-        self.link(switch, node)?;
+        self.connect(switch, node)?;
         self.start_at(switch, 1);
         Ok(switch)
     }
@@ -195,7 +193,7 @@ impl Maker {
 
     fn add(
         &mut self,
-        model: &'static Model,
+        model: &'static DeviceModel,
         id: String,
         description: String,
         port_count: u8,
@@ -207,7 +205,7 @@ impl Maker {
         let guid = Guid(*next);
         *next += step;
         self.next_free.push(1);
-        Ok(self.builder.add(NewNode {
+        Ok(self.net.add(NewNode {
             id,
             description,
             kind: model.kind,
@@ -224,27 +222,27 @@ impl Maker {
     }
 
     /// A cable from the first free port of one node to the first free port of the other.
-    fn link(&mut self, a: NodeId, b: NodeId) -> Result<(), ShapeError> {
-        let (a, b) = (self.take(a)?, self.take(b)?);
-        Ok(self.builder.cable(a, b)?)
+    fn connect(&mut self, a: NodeId, b: NodeId) -> Result<(), ShapeError> {
+        let (a, b) = (self.take_port(a)?, self.take_port(b)?);
+        Ok(self.net.cable(a, b)?)
     }
 
-    fn take(&mut self, node: NodeId) -> Result<super::PortId, ShapeError> {
+    fn take_port(&mut self, node: NodeId) -> Result<PortId, ShapeError> {
         let free = &mut self.next_free[node.0 as usize];
-        let port = self.builder.plug(node, *free)?;
+        let port = self.net.cable_port(node, *free)?;
         *free += 1;
         Ok(port)
     }
 
-    /// Leaves the ports below unused, so that uplinks sit at the same numbers on each switch.
+    /// Leaves the ports below unused, so that uplinks have the same numbers on each switch.
     fn start_at(&mut self, node: NodeId, port: PortNumber) {
         self.next_free[node.0 as usize] = port;
     }
 }
 
-/// All that a model can do, in 1x and 4x. FDR10 is left out: it is what a vendor's devices agree on
-/// without FDR.
-fn rates_of(model: &Model) -> Rates {
+/// All speeds of a model, in 1x and 4x. Without FDR10, which a vendor's devices agree on without
+/// FDR.
+fn rates_of(model: &DeviceModel) -> Rates {
     let speeds: SpeedSet = Speed::ALL.into_iter().filter(|speed| *speed != Speed::Fdr10).collect();
     Rates { widths: 1 | 2, speeds: speeds.up_to(model.fastest) }
 }

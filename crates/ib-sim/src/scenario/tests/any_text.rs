@@ -1,14 +1,14 @@
-//! No text is too strange.
+//! Arbitrary texts.
 
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
 use super::super::{Action, Overrides};
-use super::{TREE, net, story, story_of};
+use super::{TREE, net, resolve, resolve_on};
 use ib_mad::Counter;
 
-/// A text that says most of what can be said.
+/// A text with most features.
 fn most() -> String {
     let mut text = String::from(
         "about: One of each\nseed: 7\nfabric: {fat-tree: {hosts: 6, radix: 8, down: 4, up: 2}}\n\
@@ -34,17 +34,17 @@ fn most() -> String {
 }
 
 #[test]
-fn most_is_a_story() {
-    let story = story(&most()).unwrap();
-    assert_eq!(story.told.len(), 11);
-    assert!(story.steps.iter().any(|step| matches!(
+fn text_with_most_features_is_resolved() {
+    let story = resolve(&most()).unwrap();
+    assert_eq!(story.descriptions.len(), 11);
+    assert!(story.actions.iter().any(|step| matches!(
         step.action,
-        Action::Set { counter: Counter::SymbolErrors, value: 4242, .. }
+        Action::SetCounter { counter: Counter::SymbolErrors, value: 4242, .. }
     )));
 }
 proptest! {
     #[test]
-    fn a_text_with_something_else_in_it_is_a_story_or_an_error_of_one_line(
+    fn changed_text_is_resolved_or_refused_in_one_line(
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, "[ -~\n\u{0}ö]{0,3}|[0-9]{1,20}|-1|~|\\*x|&x|for|times|host-[0-9]|leaf-0-[0-9]\\[[0-9]{0,3}\\]|1e9|999999999999y|NaN|%|!!binary|<<"), 1..5),
         speedup in prop_oneof![Just(1.0), 0.01..10_000.0, any::<f64>()],
     ) {
@@ -56,18 +56,18 @@ proptest! {
         }
         let text: String = text.into_iter().collect();
         let overrides = Overrides { speedup, ..Overrides::default() };
-        match story_of(&text, net(TREE), &overrides) {
+        match resolve_on(&text, net(TREE), &overrides) {
             Ok(story) => {
-                prop_assert!(story.steps.is_sorted_by_key(|step| step.at));
-                prop_assert!(story.told.is_sorted_by_key(|(at, _)| *at));
-                prop_assert!(story.told.iter().all(|(_, words)| !words.contains('\n')));
+                prop_assert!(story.actions.is_sorted_by_key(|action| action.at));
+                prop_assert!(story.descriptions.is_sorted_by_key(|(at, _)| *at));
+                prop_assert!(story.descriptions.iter().all(|(_, words)| !words.contains('\n')));
             }
             Err(error) => prop_assert!(!error.contains('\n'), "{}", error),
         }
     }
 
     #[test]
-    fn whatever_the_text_nothing_panics(text in "\\PC{0,200}|[a-z:\\[\\]{}, \n-]{0,200}") {
-        let _ = story(&text);
+    fn arbitrary_text_does_not_panic(text in "\\PC{0,200}|[a-z:\\[\\]{}, \n-]{0,200}") {
+        let _ = resolve(&text);
     }
 }

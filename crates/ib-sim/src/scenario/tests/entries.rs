@@ -1,11 +1,11 @@
 //! Each entry of the timeline.
 
-use super::super::file::ENTRIES;
-use super::{played, short};
+use super::super::ENTRIES;
+use super::{short, timeline};
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn entries_become_steps_and_sentences() {
+fn entries_become_actions_and_sentences() {
     let table: &[(&str, &[&str], &str)] = &[
         (
             "bad-cable: {at: 30s, into: 'spine-0[2]', ratio: 1e-9, for: 10m}",
@@ -101,12 +101,12 @@ fn entries_become_steps_and_sentences() {
         ),
         (
             "silent: {node: leaf-0-1, for: 5m}",
-            &["0 agents leaf-0-1 Silent", "300000 agents leaf-0-1 Well"],
+            &["0 agents leaf-0-1 Silent", "300000 agents leaf-0-1 Normal"],
             "leaf-0-1 still forwards packets, but answers no MAD for 5m",
         ),
         (
             "slow: {node: host-1, by: 800ms}",
-            &["0 agents host-1 Late(800ms)"],
+            &["0 agents host-1 Delayed(800ms)"],
             "host-1 answers 800ms later",
         ),
         (
@@ -166,12 +166,12 @@ fn entries_become_steps_and_sentences() {
             "the subnet manager at host-2 becomes the master, and gives every port another LID",
         ),
     ];
-    for (entry, steps, words) in table {
-        let story = played(&format!("- {entry}"));
-        assert_eq!(short(&story), *steps, "{entry}");
-        assert_eq!(story.told.len(), 1, "{entry}");
-        assert_eq!(story.told[0].1, *words, "{entry}");
-        assert_eq!(story.told[0].0, story.steps[0].at, "{entry}");
+    for (entry, actions, sentence) in table {
+        let story = timeline(&format!("- {entry}"));
+        assert_eq!(short(&story), *actions, "{entry}");
+        assert_eq!(story.descriptions.len(), 1, "{entry}");
+        assert_eq!(story.descriptions[0].1, *sentence, "{entry}");
+        assert_eq!(story.descriptions[0].0, story.actions[0].at, "{entry}");
     }
     for name in ENTRIES {
         let begin = format!("{name}:");

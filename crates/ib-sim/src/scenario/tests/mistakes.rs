@@ -1,8 +1,8 @@
-//! What is wrong is told in one line, with its place.
+//! Mistakes are reported in one line, with their place.
 
-use super::super::places::Places;
+use super::super::index::FabricIndex;
 use super::super::{Action, Overrides, Scenario};
-use super::{net, story, story_of};
+use super::{net, resolve, resolve_on};
 use crate::net::{Net, file};
 use ib_mad::rate::{Speed, Width};
 
@@ -13,9 +13,9 @@ fn one(entry: &str) -> String {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn each_mistake_is_one_line_that_names_its_place() {
+fn mistakes_are_one_line_with_their_place() {
     for (text, says) in [
-        // The text as such.
+        // Syntax.
         ("about: [".to_owned(), "x.yml: line 1: "),
         (
             "about: x\nabout: y".into(),
@@ -121,7 +121,7 @@ fn each_mistake_is_one_line_that_names_its_place() {
             "line 3: slow-receiver: \"leaf-0-0\" is a switch",
         ),
         (one("new-master: {host: nobody}"), "line 3: new-master: no node \"nobody\""),
-        // What does not go together.
+        // Combinations.
         (
             one("flap: {link: host-1, down: 3s,\n     every: 3s, times: 2}"),
             "line 4: flap: every 3s is not longer than down for 3s: it would never be up",
@@ -220,7 +220,7 @@ fn each_mistake_is_one_line_that_names_its_place() {
             "line 3: fabric.fat-tree.hosts: \"-4\" is not a whole number between 0 and 4294967295",
         ),
     ] {
-        let error = story(&text).map(|_| ()).expect_err(&text);
+        let error = resolve(&text).map(|_| ()).expect_err(&text);
         assert!(error.contains(says), "{text}\n  says: {error}\n  not:  {says}");
         assert!(error.starts_with("x.yml: line ") && !error.contains('\n'), "{error}");
         assert!(error.chars().count() < 400, "{error}");
@@ -228,16 +228,16 @@ fn each_mistake_is_one_line_that_names_its_place() {
 }
 
 #[test]
-fn a_fabric_that_cannot_be_used_says_so() {
-    let error = story_of("seed: 1", Net::default(), &Overrides::default()).unwrap_err();
-    // Neither a scenario without a fabric nor a topology file has a line that is wrong.
+fn unusable_fabrics_are_refused() {
+    let error = resolve_on("seed: 1", Net::default(), &Overrides::default()).unwrap_err();
+    // No line is wrong in a scenario without a fabric, or in a topology file.
     assert_eq!(error, "x.yml: seat: the fabric has no host with a cable to sit at");
     let mut pair = net("{back-to-back: {}}");
     for port in &mut pair.ports {
         port.cable = None;
     }
-    assert!(story_of("", pair, &Overrides::default()).is_err());
-    // A link that could not come up again.
+    assert!(resolve_on("", pair, &Overrides::default()).is_err());
+    // The link could not come up again.
     let mut pair = net("{back-to-back: {}}");
     for port in &mut pair.ports {
         (port.widths, port.speeds) = (2, std::iter::once(Speed::Ndr).collect());
@@ -247,22 +247,22 @@ fn a_fabric_that_cannot_be_used_says_so() {
         ("speed: SDR", "degrade: speed: the two ends have nothing as slow as SDR"),
     ] {
         let text = one(&format!("degrade: {{link: host-0, {limit}}}"));
-        let error = story_of(&text, pair.clone(), &Overrides::default()).unwrap_err();
+        let error = resolve_on(&text, pair.clone(), &Overrides::default()).unwrap_err();
         assert!(error.contains(says), "{error}");
     }
     let fine = one("degrade: {link: host-0, width: 8x}");
-    let story = story_of(&fine, pair, &Overrides::default()).unwrap();
+    let story = resolve_on(&fine, pair, &Overrides::default()).unwrap();
     assert!(matches!(
-        story.steps.last().unwrap().action,
-        Action::Limit { width: Some(Width::X8), .. }
+        story.actions.last().unwrap().action,
+        Action::LimitLink { width: Some(Width::X8), .. }
     ));
 }
 
 #[test]
-fn a_cable_stays_in_its_fabric() {
+fn cable_stays_in_its_plane() {
     let mut planes = net("{fat-tree: {hosts: 4, radix: 4, down: 2, up: 2, planes: 2}}");
-    // An adapter's port that never had a cable is of no fabric.
-    let place = |text| Places::new(&planes).port(text).unwrap().0 as usize;
+    // An adapter's port that never had a cable is in no plane.
+    let place = |text| FabricIndex::new(&planes).port(text).unwrap().0 as usize;
     let (free, peer) = (place("host-0-mlx5_1"), place("p1-leaf-0-0[1]"));
     (planes.ports[free].cable, planes.ports[peer].cable) = (None, None);
     let says = "x.yml: line 2: move-cable: a cable cannot be moved to another fabric";
@@ -272,7 +272,7 @@ fn a_cable_stays_in_its_fabric() {
         (vec!["'p0-leaf-0-0[1]', to: host-1-mlx5_1".to_owned()], Some(2)),
         (vec![into.to_owned()], None),
         (vec![into.to_owned(), format!("{back}'p0-leaf-0-0[1]'")], None),
-        // It is of the fabric that its first cable brought.
+        // It is in the plane that its first cable brought.
         (vec![into.to_owned(), format!("{back}'p1-leaf-0-0[1]'")], Some(3)),
         (vec![into.to_owned(), "host-1-mlx5_1, to: host-0-mlx5_1".to_owned()], Some(3)),
     ] {
@@ -281,14 +281,14 @@ fn a_cable_stays_in_its_fabric() {
         };
         let entries: String = moves.iter().enumerate().map(entry).collect();
         let story =
-            story_of(&format!("timeline:\n{entries}"), planes.clone(), &Overrides::default());
+            resolve_on(&format!("timeline:\n{entries}"), planes.clone(), &Overrides::default());
         let expected = wrong.map(|line| says.replace("line 2", &format!("line {line}")));
         assert_eq!(story.err(), expected, "{moves:?}");
     }
 }
 
 #[test]
-fn a_fabric_that_is_too_large_to_watch_says_so() {
+fn too_large_fabrics_are_refused() {
     for (fabric, says) in [
         (
             "{fat-tree: {hosts: 49151, levels: 3, radix: 64}}",
@@ -304,20 +304,20 @@ fn a_fabric_that_is_too_large_to_watch_says_so() {
             _ => net(fabric),
         };
         let text = format!("traffic: {{pattern: none}}\nfabric: {fabric}");
-        let error = story_of(&text, net, &Overrides::default()).map(|_| ()).unwrap_err();
+        let error = resolve_on(&text, net, &Overrides::default()).map(|_| ()).unwrap_err();
         assert!(error.starts_with(says), "{error}");
     }
-    assert!(story_of("", pairs(16), &Overrides::default()).is_ok());
+    assert!(resolve_on("", pairs(16), &Overrides::default()).is_ok());
 }
 
-/// So many pairs of hosts, each with a cable between them.
+/// Pairs of hosts, each with a cable between them.
 fn pairs(count: u32) -> Net {
     let pair = |n| format!("Ca 1 \"a{n}\"\n[1] \"b{n}\"[1]\n\nCa 1 \"b{n}\"\n\n");
     file::parse(&(0..count).map(pair).collect::<String>()).unwrap()
 }
 
 #[test]
-fn an_aggregation_node_is_no_host() {
+fn aggregation_node_is_no_host() {
     let named = "Mellanox Technologies Aggregation Node";
     let text = format!(
         "Switch 8 \"s\"\n[1] \"an\"[1]\n[2] \"h1\"[1]\n[3] \"h2\"[1]\n\n\
@@ -325,14 +325,17 @@ fn an_aggregation_node_is_no_host() {
     );
     let net = || file::parse(&text).unwrap();
     let usual = Overrides::default();
-    let story = story_of("", net(), &usual).unwrap();
+    let story = resolve_on("", net(), &usual).unwrap();
     let label = |port| story.net.label(port);
-    assert_eq!((label(story.seats[0]), label(story.masters[0])), ("h1[1]".into(), "h2[1]".into()));
+    assert_eq!(
+        (label(story.local_ports[0]), label(story.sm_ports[0])),
+        ("h1[1]".into(), "h2[1]".into())
+    );
     let flows: Vec<_> = story
-        .steps
+        .actions
         .iter()
         .filter_map(|step| match &step.action {
-            Action::Traffic { flows, .. } => Some(flows.iter()),
+            Action::SetTraffic { flows, .. } => Some(flows.iter()),
             _ => None,
         })
         .flatten()
@@ -340,13 +343,13 @@ fn an_aggregation_node_is_no_host() {
         .collect();
     assert_eq!(flows, [("h1[1]".into(), "h2[1]".into()), ("h2[1]".into(), "h1[1]".to_owned())]);
     for text in ["seat: an", "master: an", "timeline: [slow-receiver: {host: an, takes: 1%}]"] {
-        let error = story_of(text, net(), &usual).map(|_| ()).unwrap_err();
+        let error = resolve_on(text, net(), &usual).map(|_| ()).unwrap_err();
         assert!(error.contains("\"an\" is a part of a switch, and no host"), "{error}");
     }
 }
 
 #[test]
-fn what_is_wished_for_instead_is_checked() {
+fn overrides_are_checked() {
     let file = || Some("a.topo".into());
     let usual = Overrides::default;
     for (text, overrides, says) in [
@@ -366,11 +369,11 @@ fn what_is_wished_for_instead_is_checked() {
         ),
     ] {
         let scenario = Scenario::parse("x.yml", text).unwrap();
-        let error = scenario.story(&overrides).unwrap_err().to_string();
+        let error = scenario.resolve(&overrides).unwrap_err().to_string();
         assert!(error.starts_with(says), "{error}");
     }
     let missing = Overrides { fabric: Some("/nowhere/a.topo".into()), ..usual() };
-    let error = Scenario::parse("x.yml", "").unwrap().story(&missing).unwrap_err().to_string();
+    let error = Scenario::parse("x.yml", "").unwrap().resolve(&missing).unwrap_err().to_string();
     assert!(error.starts_with("/nowhere/a.topo: "), "{error}");
     let error = Scenario::read("/nowhere/x.yml".as_ref()).unwrap_err().to_string();
     assert!(error.starts_with("/nowhere/x.yml: "), "{error}");

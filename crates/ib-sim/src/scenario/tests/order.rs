@@ -1,13 +1,13 @@
-//! Entries in the course of time, and next to each other.
+//! The order of entries, and their overlap.
 
 use std::time::Duration;
 
-use super::super::{Action, Manner, Overrides};
-use super::{TREE, net, played, short, story, story_of};
+use super::super::{Action, AgentBehavior, Overrides};
+use super::{TREE, net, resolve, resolve_on, short, timeline};
 
 #[test]
-fn steps_come_in_the_order_of_time_and_the_file() {
-    let story = played(
+fn actions_are_in_order_of_time_and_file() {
+    let story = timeline(
         "- clear: {at: 30s, node: host-1}\n\
          - silent: {at: 10s, node: host-1, for: 20s}\n\
          - reboot: {at: 30s, node: host-2, down: 1s}\n",
@@ -17,18 +17,18 @@ fn steps_come_in_the_order_of_time_and_the_file() {
         [
             "10000 agents host-1 Silent",
             "30000 clear 1",
-            "30000 agents host-1 Well",
+            "30000 agents host-1 Normal",
             "30000 power host-2 false",
             "31000 power host-2 true"
         ]
     );
-    let told: Vec<u64> = story.told.iter().map(|(at, _)| at.as_secs()).collect();
+    let told: Vec<u64> = story.descriptions.iter().map(|(at, _)| at.as_secs()).collect();
     assert_eq!(told, [10, 30, 30]);
 }
 
 #[test]
-fn the_two_ends_of_a_link_are_one_link() {
-    let story = played(
+fn either_end_names_the_same_link() {
+    let story = timeline(
         "- unplug: {link: 'leaf-0-0[3]', for: 10s}\n\
          - unplug: {at: 5s, link: host-2, for: 10s}\n",
     );
@@ -36,37 +36,40 @@ fn the_two_ends_of_a_link_are_one_link() {
 }
 
 #[test]
-fn a_node_has_one_manner_at_a_time() {
-    let story = played(
+fn node_has_one_agent_behavior_at_a_time() {
+    let story = timeline(
         "- slow: {node: host-2, by: 1s}\n\
          - silent: {at: 5s, node: host-2, for: 10s}\n",
     );
-    let manners: Vec<(u64, Manner)> = story
-        .steps
+    let behaviors: Vec<(u64, AgentBehavior)> = story
+        .actions
         .iter()
         .map(|step| match step.action {
-            Action::Agents { manner, .. } => (step.at.as_secs(), manner),
+            Action::SetAgents { behavior, .. } => (step.at.as_secs(), behavior),
             ref other => panic!("{other:?}"),
         })
         .collect();
-    let late = Manner::Late(Duration::from_secs(1));
-    assert_eq!(manners, [(0, late), (5, Manner::Silent), (15, late)]);
+    let delayed = AgentBehavior::Delayed(Duration::from_secs(1));
+    assert_eq!(behaviors, [(0, delayed), (5, AgentBehavior::Silent), (15, delayed)]);
 }
 
 #[test]
-fn cables_are_looked_for_where_they_are_by_then() {
+fn cables_are_found_where_they_are_at_the_time() {
     let moved = "- unplug: {at: 10s, link: 'leaf-0-0[4]'}\n\
                  - move-cable: {at: 5s, from: 'leaf-0-0[1]', to: 'leaf-0-0[4]'}\n";
-    assert_eq!(played(moved).told[1].1, "the cable between leaf-0-0[4] and host-0[1] is unplugged");
+    assert_eq!(
+        timeline(moved).descriptions[1].1,
+        "the cable between leaf-0-0[4] and host-0[1] is unplugged"
+    );
     let left = "traffic: {pattern: none}\ntimeline:\n\
                 - move-cable: {at: 5s, from: 'leaf-0-0[1]', to: 'leaf-0-1[4]'}\n\
                 - unplug: {at: 10s, link: 'leaf-0-0[1]'}\n";
-    assert_eq!(story(left).unwrap_err(), "x.yml: line 4: unplug: leaf-0-0[1] has no cable");
+    assert_eq!(resolve(left).unwrap_err(), "x.yml: line 4: unplug: leaf-0-0[1] has no cable");
 }
 
 #[test]
-fn a_cable_that_is_moved_is_plugged_in_anew() {
-    let story = played(
+fn moved_cable_has_no_effects() {
+    let story = timeline(
         "- move-cable: {at: 10s, from: 'leaf-0-0[3]', to: 'leaf-0-0[8]'}\n\
          - unplug: {at: 5s, link: host-2, for: 10s}\n\
          - degrade: {at: 6s, link: host-2, width: 1x}\n\
@@ -88,24 +91,24 @@ fn a_cable_that_is_moved_is_plugged_in_anew() {
 }
 
 #[test]
-fn a_speed_up_shortens_times_and_leaves_the_rest() {
+fn speedup_scales_times_only() {
     let text = "way: {round-trip: 1ms}\ntraffic: {pattern: none}\ntimeline:\n\
                 - flap: {at: 1m, link: 'leaf-0-0[3]', down: [200ms, 20ms], every: 20s, times: 2}\n\
                 - slow: {at: 2m, node: host-1, by: 800ms, for: 30s}\n";
     let overrides = Overrides { speedup: 10.0, ..Overrides::default() };
-    let story = story_of(text, net(TREE), &overrides).unwrap();
+    let story = resolve_on(text, net(TREE), &overrides).unwrap();
     assert_eq!(
         short(&story),
         [
             "6000 signal host-2[1] false",
             "6020 signal host-2[1] true",
-            // What is short stays a retraining, and what is long none.
+            // Only the short one is a retraining, whatever the speed-up.
             "8000 retrain leaf-0-0[3]",
-            "12000 agents host-1 Late(800ms)",
-            "15000 agents host-1 Well"
+            "12000 agents host-1 Delayed(800ms)",
+            "15000 agents host-1 Normal"
         ]
     );
-    assert_eq!(story.way.round_trip, Duration::from_millis(1));
-    assert_eq!(story.told[1].1, "host-1 answers 800ms later for 3s");
-    assert!(story.told[0].1.contains("for 20ms and 2ms in turn, 2 times, every 2s"));
+    assert_eq!(story.delivery.round_trip, Duration::from_millis(1));
+    assert_eq!(story.descriptions[1].1, "host-1 answers 800ms later for 3s");
+    assert!(story.descriptions[0].1.contains("for 20ms and 2ms in turn, 2 times, every 2s"));
 }

@@ -1,0 +1,436 @@
+//! The timeline of a scenario: effects that begin and end, and the actions that they come to.
+//!
+//! An entry of the file is applied through its [`Context`]. Of several effects on one target the
+//! one that began last and still lasts is in force. When it ends, the one before it is in force
+//! again, and without any the target is back to normal.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use super::index::{EventTime, FabricIndex};
+use super::source::{Lines, Problem};
+use super::value::{LONGEST, Time};
+use super::{Action, MadDelivery, text};
+use crate::load::Flow;
+use crate::net::{Net, NodeId, PortId};
+
+/// The most actions of a timeline.
+const MOST_ACTIONS: u64 = 100_000;
+/// The most ports in all actions: a fabric of 40,000 ports can be cleared 250 times.
+const MOST_PORTS: u64 = 10_000_000;
+/// A flow takes as much memory as this many ports.
+pub(super) const FLOW: usize = size_of::<Flow>() / size_of::<PortId>();
+
+/// What has one state at a time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Target {
+    /// The bits that come in at a port.
+    Bits(PortId),
+    /// The signal of a link, by its lower port.
+    Signal(PortId),
+    /// The limit of a link's width and speed, by its lower port.
+    Limit(PortId),
+    /// What a host takes in at a port.
+    Intake(PortId),
+    Power(NodeId),
+    Agents(NodeId),
+    Delivery,
+    /// The flows of an entry.
+    Flows(usize),
+}
+
+/// An effect on a target for some time.
+#[derive(Clone, Debug)]
+pub(super) struct ActiveEffect {
+    pub(super) target: Target,
+    pub(super) from: EventTime,
+    /// `None` if it does not end.
+    pub(super) until: Option<EventTime>,
+    /// Puts it in force.
+    pub(super) start: Action,
+    /// Puts the target back to normal.
+    pub(super) end: Action,
+}
+
+/// The actions, effects and descriptions of a timeline.
+#[derive(Debug)]
+pub(super) struct Timeline<'a> {
+    pub(super) index: FabricIndex<'a>,
+    pub(super) seed: u64,
+    /// How MADs are delivered without any entry.
+    pub(super) delivery: MadDelivery,
+    /// The size of packets of entries that have none.
+    pub(super) packet: u32,
+    /// All times are divided by this.
+    pub(super) speedup: f64,
+    /// When the cable of a link is moved, by the lower port of the link.
+    pub(super) cable_moves: HashMap<PortId, Vec<EventTime>>,
+    pub(super) effects: Vec<ActiveEffect>,
+    pub(super) actions: Vec<(EventTime, Action)>,
+    pub(super) descriptions: Vec<(EventTime, String)>,
+    action_count: u64,
+    port_count: u64,
+}
+
+impl<'a> Timeline<'a> {
+    pub(super) fn new(
+        net: &'a Net,
+        seed: u64,
+        delivery: MadDelivery,
+        packet: u32,
+        speedup: f64,
+    ) -> Timeline<'a> {
+        Timeline {
+            index: FabricIndex::new(net),
+            seed,
+            delivery,
+            packet,
+            speedup,
+            cable_moves: HashMap::new(),
+            effects: Vec::new(),
+            actions: Vec::new(),
+            descriptions: Vec::new(),
+            action_count: 0,
+            port_count: 0,
+        }
+    }
+
+    /// A time of the file with the speed-up.
+    pub(super) fn scaled(&self, time: Duration) -> Duration {
+        // It always fits: the speed-up is checked.
+        Duration::try_from_secs_f64(time.as_secs_f64() / self.speedup).unwrap_or(time)
+    }
+
+    /// All actions in order: those of one time in the order of the file.
+    pub(super) fn take_actions(&mut self) -> Vec<(EventTime, Action)> {
+        let mut effects = std::mem::take(&mut self.effects);
+        end_at_moves(&mut effects, &self.cable_moves);
+        // Before a cable is moved, the effects on its link end.
+        let mut actions = effect_actions(effects);
+        actions.append(&mut self.actions);
+        actions.sort_by_key(|(when, _)| *when);
+        actions
+    }
+}
+
+/// Ends the effects on links whose cables are moved: a cable that is plugged in anew has none.
+fn end_at_moves(effects: &mut [ActiveEffect], moves: &HashMap<PortId, Vec<EventTime>>) {
+    for effect in effects {
+        let (Target::Signal(port) | Target::Limit(port)) = effect.target else {
+            continue;
+        };
+        let moves = moves.get(&port).map_or(&[][..], Vec::as_slice);
+        let first = moves.iter().find(|when| **when > effect.from);
+        if let Some(first) = first.filter(|first| effect.until.is_none_or(|until| **first < until))
+        {
+            effect.until = Some(*first);
+        }
+    }
+}
+
+/// The actions of effects, each with its time and the number of its entry.
+fn effect_actions(effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
+    let mut by_target: BTreeMap<Target, Vec<ActiveEffect>> = BTreeMap::new();
+    for effect in effects {
+        by_target.entry(effect.target.clone()).or_default().push(effect);
+    }
+    by_target.into_values().flat_map(target_actions).collect()
+}
+
+fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
+    effects.sort_by_key(|effect| effect.from);
+    // By time: the effects that begin or end, each with its entry and whether it begins.
+    let mut changes: BTreeMap<Duration, Vec<(usize, usize, bool)>> = BTreeMap::new();
+    for (index, effect) in effects.iter().enumerate() {
+        changes.entry(effect.from.0).or_default().push((index, effect.from.1, true));
+        if let Some(until) = effect.until {
+            changes.entry(until.0).or_default().push((index, until.1, false));
+        }
+    }
+    let mut lasting: BTreeSet<usize> = BTreeSet::new();
+    let mut in_force: Option<&Action> = None;
+    let mut actions = Vec::new();
+    for (at, changes) in changes {
+        let mut order = 0;
+        for (index, entry, begins) in changes {
+            order = order.max(entry);
+            // An effect of no length does nothing.
+            if begins && effects[index].until.is_none_or(|until| until.0 > at) {
+                lasting.insert(index);
+            } else {
+                lasting.remove(&index);
+            }
+        }
+        // Effects are sorted by their begin.
+        let last = lasting.last().map(|index| &effects[*index].start);
+        let normal = effects.first().map(|effect| &effect.end);
+        let action = last.or(normal);
+        if let Some(action) = action.filter(|action| in_force.or(normal) != Some(action)) {
+            actions.push(((at, order), action.clone()));
+            in_force = Some(action);
+        }
+    }
+    actions
+}
+
+/// How often something happens, and how far apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Repeats {
+    pub(super) times: u32,
+    pub(super) every: Duration,
+}
+
+/// An entry while it is applied to the timeline.
+#[derive(Debug)]
+pub(super) struct Context<'t, 'a> {
+    pub(super) timeline: &'t mut Timeline<'a>,
+    pub(super) at: EventTime,
+    lines: &'t Lines,
+    name: &'static str,
+}
+
+impl<'t, 'a> Context<'t, 'a> {
+    pub(super) fn new(
+        timeline: &'t mut Timeline<'a>,
+        at: EventTime,
+        lines: &'t Lines,
+        name: &'static str,
+    ) -> Context<'t, 'a> {
+        Context { timeline, at, lines, name }
+    }
+
+    pub(super) fn net(&self) -> &'a Net {
+        self.timeline.index.net
+    }
+
+    /// A mistake in a key of the entry; in the entry as such if the key is empty.
+    pub(super) fn error(&self, key: &str, problem: impl Into<String>) -> Problem {
+        // Entries are numbered from 1 on.
+        let entry = format!("timeline[{}]", self.at.1.saturating_sub(1));
+        let line = self.lines.of(&format!("{entry}.{}.{key}", self.name));
+        let line = line.filter(|_| !key.is_empty()).or_else(|| self.lines.of(&entry));
+        Problem::new(line, problem)
+    }
+
+    /// What a key names.
+    pub(super) fn lookup<T>(
+        &self,
+        key: &str,
+        text: &str,
+        lookup: impl FnOnce(&FabricIndex<'a>, &str) -> Result<T, String>,
+    ) -> Result<T, Problem> {
+        lookup(&self.timeline.index, text).map_err(|problem| self.error(key, problem))
+    }
+
+    /// The node that a key names.
+    pub(super) fn node(&self, key: &str, text: &str) -> Result<NodeId, Problem> {
+        self.lookup(key, text, FabricIndex::node)
+    }
+
+    /// The port that a key names, which has a cable now, and the cable's other end.
+    pub(super) fn link(&self, key: &str, text: &str) -> Result<(PortId, PortId), Problem> {
+        let port = self.lookup(key, text, FabricIndex::port)?;
+        match self.timeline.index.peer(port, self.at) {
+            Some(peer) => Ok((port, peer)),
+            None => Err(self.error(key, format!("{} has no cable", self.label(port)))),
+        }
+    }
+
+    pub(super) fn label(&self, port: PortId) -> String {
+        self.net().label(port)
+    }
+
+    /// The time of a key, which must be more than 0.
+    pub(super) fn positive(&self, key: &str, time: Time) -> Result<Duration, Problem> {
+        match time.0 {
+            Duration::ZERO => Err(self.error(key, format!("{key}: it must be more than 0"))),
+            time => Ok(time),
+        }
+    }
+
+    /// How long an effect lasts, and that in words: ` for 10m`, or nothing if it does not end.
+    pub(super) fn duration(
+        &self,
+        lasts: Option<Time>,
+    ) -> Result<(Option<Duration>, String), Problem> {
+        let lasts = lasts.map(|time| self.positive("for", time)).transpose()?;
+        let words = lasts.map_or_else(String::new, |lasts| format!(" for {}", self.time(lasts)));
+        Ok((lasts, words))
+    }
+
+    /// A time of the file in words, with the speed-up.
+    pub(super) fn time(&self, time: Duration) -> String {
+        text::time(self.timeline.scaled(time))
+    }
+
+    /// How often, by the keys `times` and `every`, each of which needs the other. `times` comes
+    /// with the key that it is from.
+    pub(super) fn repeats(
+        &self,
+        times: Option<(u32, &str)>,
+        every: Option<Time>,
+    ) -> Result<Repeats, Problem> {
+        match (times, every) {
+            (Some((0, key)), _) => Err(self.error(key, "times: it must be more than 0")),
+            (Some((times, key)), None) if times > 1 => {
+                let problem = format!("{times} times, but no `every` says how far apart");
+                Err(self.error(key, problem))
+            }
+            (None, Some(_)) => Err(self.error("every", "`every` needs `times`: how often")),
+            (None | Some(_), None) => Ok(Repeats { times: 1, every: Duration::ZERO }),
+            (Some((times, _)), Some(every)) => {
+                let every = self.positive("every", every)?;
+                match every.checked_mul(times) {
+                    Some(all) if all <= LONGEST => Ok(Repeats { times, every }),
+                    _ => Err(self.error("every", format!("{times} times are more than ten years"))),
+                }
+            }
+        }
+    }
+
+    /// The time of a repetition.
+    pub(super) fn turn(&self, repeats: Repeats, turn: u32) -> EventTime {
+        (self.at.0 + repeats.every * turn, self.at.1)
+    }
+
+    /// `, 5 times, every 20s`, or nothing for once.
+    pub(super) fn repeated(&self, Repeats { times, every }: Repeats) -> String {
+        if times == 1 {
+            String::new()
+        } else {
+            format!(", {times} times, every {}", self.time(every))
+        }
+    }
+
+    /// Counts what comes of the entry against the limits, before it is made.
+    pub(super) fn charge(&mut self, actions: u64, ports_each: usize) -> Result<(), Problem> {
+        let timeline = &mut *self.timeline;
+        timeline.action_count = timeline.action_count.saturating_add(actions);
+        let ports = actions.saturating_mul(ports_each as u64);
+        timeline.port_count = timeline.port_count.saturating_add(ports);
+        if timeline.action_count > MOST_ACTIONS {
+            let problem = format!("with this the timeline has more than {MOST_ACTIONS} steps");
+            return Err(self.error("", problem));
+        }
+        if timeline.port_count > MOST_PORTS {
+            let problem = format!(
+                "with this more than {MOST_PORTS} ports, of which a flow counts as {FLOW}, are in \
+                 the timeline"
+            );
+            return Err(self.error("", problem));
+        }
+        Ok(())
+    }
+
+    /// Adds an action at the time of the entry.
+    pub(super) fn add_action(&mut self, action: Action) -> Result<(), Problem> {
+        self.charge(1, 0)?;
+        self.timeline.actions.push((self.at, action));
+        Ok(())
+    }
+
+    /// Adds an effect from the time of the entry on.
+    pub(super) fn add_effect(
+        &mut self,
+        target: Target,
+        lasts: Option<Duration>,
+        start: Action,
+        end: Action,
+    ) -> Result<(), Problem> {
+        self.charge(2, 0)?;
+        let until = lasts.map(|lasts| (self.at.0 + lasts, self.at.1));
+        self.timeline.effects.push(ActiveEffect { target, from: self.at, until, start, end });
+        Ok(())
+    }
+
+    /// Describes the entry in a sentence.
+    pub(super) fn describe(&mut self, sentence: String) {
+        self.timeline.descriptions.push((self.at, sentence));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::super::resolve::SPEEDUPS;
+    use super::super::tests::net;
+    use super::*;
+
+    const PORT: PortId = PortId(3);
+    const DELIVERY: MadDelivery = MadDelivery {
+        round_trip: Duration::ZERO,
+        per_hop: Duration::ZERO,
+        jitter: Duration::ZERO,
+        loss: 0.0,
+    };
+
+    /// The actions of effects on one port, given as (begin, end, ratio in tenths).
+    fn ratios(effects: &[(u64, Option<u64>, u8)]) -> Vec<(u64, String)> {
+        let corrupt = |ratio| Action::CorruptBits { port: PORT, ratio };
+        let effects = effects
+            .iter()
+            .enumerate()
+            .map(|(order, &(from, until, ratio))| ActiveEffect {
+                target: Target::Bits(PORT),
+                from: (Duration::from_secs(from), order),
+                until: until.map(|until| (Duration::from_secs(until), order)),
+                start: corrupt(f64::from(ratio) / 10.0),
+                end: corrupt(0.0),
+            })
+            .collect();
+        let ratio = |action| match action {
+            Action::CorruptBits { port: PORT, ratio } => format!("{:.0}", ratio * 10.0),
+            other => panic!("{other:?}"),
+        };
+        effect_actions(effects)
+            .into_iter()
+            .map(|((at, _), action)| (at.as_secs(), ratio(action)))
+            .collect()
+    }
+
+    #[test]
+    fn last_effect_is_in_force_until_it_ends() {
+        for (effects, expected) in [
+            (&[(1, None, 5)][..], &[(1u64, 5u8)][..]),
+            (&[(1, Some(4), 5)], &[(1, 5), (4, 0)]),
+            // The first ends while the second is in force: nothing changes.
+            (&[(1, Some(4), 5), (2, Some(9), 7)], &[(1, 5), (2, 7), (9, 0)]),
+            // The second ends, and the first still lasts.
+            (&[(1, None, 5), (2, Some(4), 7)], &[(1, 5), (2, 7), (4, 5)]),
+            (&[(2, Some(4), 7), (1, None, 5)], &[(1, 5), (2, 7), (4, 5)]),
+            // One after the other, without a gap.
+            (&[(1, Some(4), 5), (4, Some(6), 5)], &[(1, 5), (6, 0)]),
+            (&[(4, Some(6), 7), (1, Some(4), 5)], &[(1, 5), (4, 7), (6, 0)]),
+            // At the same time, the later one in the file.
+            (&[(1, Some(4), 5), (1, Some(3), 7)], &[(1, 7), (3, 5), (4, 0)]),
+            (&[(1, Some(1), 5)], &[]),
+        ] {
+            let expected: Vec<_> =
+                expected.iter().map(|(at, ratio)| (*at, ratio.to_string())).collect();
+            assert_eq!(ratios(effects), expected, "{effects:?}");
+        }
+    }
+
+    #[test]
+    fn flows_count_as_ports() {
+        assert_eq!(FLOW, 6);
+        let net = net("{back-to-back: {}}");
+        let (_, lines) = file::parse("\n\n\n\n\n\ntimeline: [clear: {}]").unwrap();
+        let mut timeline = Timeline::new(&net, 1, DELIVERY, 4096, 1.0);
+        let mut context = Context::new(&mut timeline, (Duration::ZERO, 1), &lines, "clear");
+        let most = MOST_PORTS as usize / FLOW;
+        context.charge(1, most * FLOW).unwrap();
+        let problem = context.charge(1, FLOW).unwrap_err();
+        assert_eq!(problem.line, Some(7));
+        assert!(problem.text.starts_with("with this more than 10000000 ports"), "{problem:?}");
+    }
+
+    #[test]
+    fn slowest_timeline_fits_the_clock() {
+        let net = net("{back-to-back: {}}");
+        let timeline = Timeline::new(&net, 1, DELIVERY, 4096, *SPEEDUPS.start());
+        // It begins late, is repeated for long, and lasts.
+        let end = timeline.scaled(LONGEST * 3);
+        assert!(end > LONGEST * 29 && end.as_nanos() < u128::from(u64::MAX) * 3 / 4, "{end:?}");
+    }
+}

@@ -1,0 +1,297 @@
+//! Applies the actions of a scenario, and the reaction of subnet managers.
+
+use crate::net::{NodeId, PortId};
+use crate::scenario::Action;
+use ib_mad::counter::Counter;
+use ib_mad::node::NodeKind;
+use ib_mad::port_state::state;
+use ib_mad::{Lid, Moment};
+
+use super::counts::PortCounts;
+use super::link::train;
+use super::{HopCounts, Outdated, SM_REACTION_TIME, Simulation};
+
+/// Packets that a reliable connection has outstanding when its path breaks, times the retries
+/// before there is another path: 16 and 7 (IBTA 1.4, 9.9.2: a 3-bit retry count).
+const LOST_WITH_A_LINK: u64 = 16 * 7;
+
+/// Packets that come in at a port before its switch has routes to their destinations: some, as
+/// observed at 267 of 279 ports of real Quantum-2 switches.
+const UNROUTED: u64 = 16;
+
+impl Simulation {
+    pub(super) fn apply_action(&mut self, action: Action) {
+        match action {
+            Action::CorruptBits { port, ratio } => {
+                self.port_mut(port).bit_errors = ratio;
+                self.invalidate(Outdated::Load);
+            }
+            Action::SetSignal { port, up } => self.set_signal(port, up),
+            Action::Retrain { port } => self.recover_link(port),
+            Action::LimitLink { port: end, width, speed } => {
+                for end in self.cable_ends(end) {
+                    self.port_mut(end).limit = (width, speed);
+                }
+                // A link changes its width and speed by going down and coming up again.
+                if self.port(end).signal {
+                    self.set_signal(end, false);
+                    self.set_signal(end, true);
+                }
+            }
+            Action::LimitIntake { port, fraction } => {
+                self.port_mut(port).intake = fraction;
+                self.invalidate(Outdated::Load);
+            }
+            Action::SetPower { node, on } => self.set_power(node, on),
+            Action::ClearCounters { ports } => {
+                let now = self.now;
+                for port in ports {
+                    self.port_mut(port).counts.clear(now);
+                }
+            }
+            Action::SetCounter { port, counter, value } => {
+                let now = self.now;
+                self.port_mut(port).counts.set(now, counter, value);
+            }
+            Action::SetAgents { node, behavior } => {
+                self.nodes[node.0 as usize].behavior = behavior;
+            }
+            Action::SetMKey { nodes, m_key, level } => {
+                for node in nodes {
+                    let protection = &mut self.nodes[node.0 as usize].protection;
+                    (protection.m_key, protection.level) = (m_key, level);
+                }
+            }
+            Action::SetMembership { nodes, full } => {
+                for node in nodes {
+                    self.nodes[node.0 as usize].limited = !full;
+                }
+            }
+            Action::SetDelivery(delivery) => self.delivery = delivery,
+            Action::MoveCable { from, to } => self.move_cable(from, to),
+            Action::SetMaster { port, reassign_lids } => self.set_master(port, reassign_lids),
+            Action::SetTraffic { name, flows } => {
+                if flows.is_empty() {
+                    self.traffic.remove(&name);
+                } else {
+                    self.traffic.insert(name, flows);
+                }
+                self.invalidate(Outdated::Routes);
+            }
+        }
+    }
+
+    fn invalidate(&mut self, what: Outdated) {
+        self.outdated = self.outdated.max(what);
+    }
+
+    /// Both ends of the cable at a port.
+    fn cable_ends(&self, end: PortId) -> impl Iterator<Item = PortId> + use<> {
+        let far = self.port(end).cable.filter(|&far| far != end);
+        std::iter::once(end).chain(far)
+    }
+
+    fn set_signal(&mut self, end: PortId, up: bool) {
+        for end in self.cable_ends(end) {
+            self.port_mut(end).signal = up;
+        }
+        self.retrain(end);
+    }
+
+    /// A link loses its signal briefly and trains again by itself.
+    fn recover_link(&mut self, end: PortId) {
+        if self.port(end).trained.is_none() {
+            return;
+        }
+        for end in self.cable_ends(end) {
+            self.port_mut(end).counts.add(Counter::LinkErrorRecoveries, 1);
+        }
+        self.retrain(end);
+    }
+
+    /// Brings a link to its proper state: down, or up at what both ends support.
+    pub(super) fn retrain(&mut self, end: PortId) {
+        // A switch's port 0 has no cable, and is always up.
+        if self.net.port(end).number == 0 {
+            let is_switch = self.net.node_of(end).kind == NodeKind::Switch;
+            self.port_mut(end).state = if is_switch { state::ACTIVE } else { state::DOWN };
+            return;
+        }
+        let agreed = self.port(end).cable.and_then(|far| {
+            let ends = [end, far];
+            let alive = ends
+                .iter()
+                .all(|&end| self.port(end).signal && self.is_on(self.net.port(end).node));
+            let of = |end: PortId| (self.net.port(end), self.port(end));
+            if alive { train(of(end), of(far)) } else { None }
+        });
+        let was = self.port(end).trained;
+        if was == agreed {
+            return;
+        }
+        for end in self.cable_ends(end) {
+            match (was, agreed) {
+                (Some(_), None) => self.take_link_down(end),
+                (None, Some(_)) => {
+                    let now = self.now;
+                    // Links from the start have had their routes before.
+                    let counts_benign =
+                        self.net.node_of(end).model.counts_benign && now > Moment::default();
+                    let port = self.port_mut(end);
+                    (port.state, port.trained_at) = (state::INIT, Some(now));
+                    if counts_benign {
+                        port.counts.add(Counter::RcvSwitchRelayErrors, UNROUTED);
+                        port.counts.add(Counter::RcvDlidMappingErrors, UNROUTED);
+                    }
+                }
+                _ => {}
+            }
+            self.port_mut(end).trained = agreed;
+            let node = self.net.port(end).node;
+            if was.is_some() != agreed.is_some() {
+                self.nodes[node.0 as usize].port_state_change = true;
+                self.schedule_sm_sweep(end);
+            }
+        }
+        self.generation += 1;
+        self.invalidate(Outdated::Routes);
+    }
+
+    /// A port loses its link: packets in transit are discarded.
+    fn take_link_down(&mut self, end: PortId) {
+        let now = self.now;
+        let counts_benign = self.net.node_of(end).model.counts_benign;
+        let port = self.port_mut(end);
+        port.state = state::DOWN;
+        // All actions of one moment are one change: a link that has just come up cannot go down.
+        if port.trained_at == Some(now) {
+            return;
+        }
+        port.counts.add(Counter::LinkDowned, 1);
+        if counts_benign || port.counts.load().xmit_packets > 0.0 {
+            port.counts.add(Counter::XmitDiscards, LOST_WITH_A_LINK);
+            port.counts.add(Counter::XmitInactiveDiscards, LOST_WITH_A_LINK);
+        }
+    }
+
+    fn set_power(&mut self, node: NodeId, on: bool) {
+        // A node that is on is not started again: its counters and its traffic go on.
+        if self.is_on(node) == on {
+            return;
+        }
+        self.nodes[node.0 as usize].on = on;
+        // This concerns a node without a link, too: its own host cannot reach it any more.
+        self.generation += 1;
+        if on {
+            // Counters and LIDs are in the chip, and are lost. The behavior of its agents is an
+            // effect of its own, with its own end.
+            let now = self.now;
+            let first = self.net.node(node).first_port;
+            let own = std::iter::once(PortId(first)).chain(self.net.cable_ports(node));
+            for port in own {
+                let port = self.port_mut(port);
+                (port.counts, port.lid) = (PortCounts::new(now), Lid(0));
+            }
+        }
+        for port in self.net.cable_ports(node) {
+            self.retrain(port);
+        }
+    }
+
+    /// Pulls a cable's end out of one port and plugs it into another.
+    fn move_cable(&mut self, from: PortId, to: PortId) {
+        if from == to || [from, to].iter().any(|&end| self.net.port(end).number == 0) {
+            return;
+        }
+        let far_ends = [self.port(from).cable, self.port(to).cable];
+        for end in [from, to] {
+            // Both ends see that it is pulled out first.
+            self.set_signal(end, false);
+            for end in self.cable_ends(end) {
+                let port = self.port_mut(end);
+                (port.cable, port.signal, port.limit) = (None, true, (None, None));
+            }
+        }
+        for (end, far) in [to, from].into_iter().zip(far_ends) {
+            let Some(far) = far else { continue };
+            // The two ends of one cable change places: it is where it was.
+            let far = if far == end { if end == to { from } else { to } } else { far };
+            self.port_mut(end).cable = Some(far);
+            self.port_mut(far).cable = Some(end);
+            self.retrain(end);
+        }
+    }
+
+    fn set_master(&mut self, port: PortId, reassign_lids: bool) {
+        let Some(subnet) = self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]))
+        else {
+            return;
+        };
+        if subnet.master != port {
+            subnet.standbys.retain(|&standby| standby != port);
+            let before = std::mem::replace(&mut subnet.master, port);
+            subnet.standbys.push(before);
+        }
+        if reassign_lids {
+            subnet.reassign_lids();
+        }
+        self.schedule_sm_sweep(port);
+    }
+
+    /// Configures the LIDs of the ports that are reached.
+    pub(super) fn assign_lids(&mut self, subnet: usize, reached: impl Fn(PortId) -> bool) {
+        let subnet = &mut self.subnets[subnet];
+        for (lid, port) in subnet.lids().filter(|(_, port)| reached(*port)) {
+            self.ports[port.0 as usize].lid = lid;
+        }
+        subnet.sm_lid = self.ports[subnet.master.0 as usize].lid;
+    }
+
+    /// A change at a port: its subnet's manager will sweep.
+    fn schedule_sm_sweep(&mut self, port: PortId) {
+        let now = self.now;
+        if let Some(sweep) = self.sm_sweeps.get_mut(usize::from(self.subnet_of[port.0 as usize])) {
+            sweep.get_or_insert(now + SM_REACTION_TIME);
+        }
+    }
+
+    /// The subnet manager sweeps: links that have come up become active, and PortStateChange is
+    /// cleared. If it does not run, nothing changes.
+    pub(super) fn run_sm_sweep(&mut self, subnet: usize) {
+        let master = self.subnets[subnet].master;
+        let node = self.net.port(master).node;
+        let is_running = self.is_on(node)
+            && (self.port(master).trained.is_some() || self.net.port(master).number == 0);
+        if !is_running {
+            return;
+        }
+        let hop_counts = HopCounts::new(self, master, false);
+        for port in self.net.port_ids() {
+            // It configures what it can reach.
+            if hop_counts.to(self.net.sm_port(port)).is_none() {
+                continue;
+            }
+            self.join_subnet(port, subnet);
+            if self.port(port).state == state::INIT {
+                self.port_mut(port).state = state::ACTIVE;
+                self.generation += 1;
+                self.invalidate(Outdated::Routes);
+            }
+            let node = self.net.port(port).node;
+            self.nodes[node.0 as usize].port_state_change = false;
+        }
+        self.assign_lids(subnet, |port| hop_counts.to(port).is_some());
+        // LIDs may have changed.
+        self.generation += 1;
+    }
+
+    /// A port that was built without a cable has one now: it joins the subnet.
+    fn join_subnet(&mut self, port: PortId, subnet: usize) {
+        let index = &mut self.subnet_of[port.0 as usize];
+        if usize::from(*index) < self.subnets.len() {
+            return;
+        }
+        *index = subnet as u8;
+        self.subnets[subnet].add_port(&self.net, port);
+    }
+}

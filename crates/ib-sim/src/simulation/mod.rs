@@ -1,0 +1,306 @@
+//! The simulation: the state of a fabric at a moment, and its changes over time.
+//!
+//! It has no thread and no clock of its own. A caller tells the time, and the simulation first
+//! applies all that was due until then, in order. So a scenario with a seed is in the same state at
+//! each moment, however often and however late it is asked.
+
+mod apply;
+mod counts;
+mod link;
+mod reach;
+mod subnet;
+mod update;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+pub use link::PortState;
+pub use reach::{HopCounts, follow_route};
+pub use subnet::Subnet;
+pub use update::has_fec;
+
+use counts::PortCounts;
+use ib_mad::counter::Counter;
+use ib_mad::m_key::MKey;
+use ib_mad::port_state::state;
+use ib_mad::{Lid, Moment};
+
+use super::load::{Flow, RoutedFlows};
+use super::net::{Net, NodeId, PortId};
+use super::scenario::{Action, AgentBehavior, MadDelivery, ResolvedScenario, TimedAction};
+
+/// How long a subnet manager takes to react to a change of a link: it gets a trap, sweeps, and
+/// configures. OpenSM takes some tenths of a second on a small fabric, and several seconds on a
+/// large one.
+const SM_REACTION_TIME: Duration = Duration::from_secs(1);
+
+/// The present state of a node.
+#[derive(Clone, Copy, Debug)]
+struct NodeState {
+    on: bool,
+    behavior: AgentBehavior,
+    /// SwitchInfo:PortStateChange.
+    port_state_change: bool,
+    protection: Protection,
+    /// Its ports are limited members of the default partition.
+    limited: bool,
+}
+
+/// The M_Key protection of a node's ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Protection {
+    /// The M_Key.
+    pub m_key: MKey,
+    /// M_KeyProtectBits.
+    pub level: u8,
+    /// M_KeyViolations.
+    pub violations: u16,
+}
+
+impl Protection {
+    /// Whether a Get with this key gets a response (IBTA 1.4, 14.2.4.1).
+    pub fn admits(&self, m_key: MKey) -> bool {
+        self.level < 2 || self.is_owner(m_key)
+    }
+
+    /// Whether PortInfo shows the M_Key to a request with this key.
+    pub fn shows_m_key(&self, m_key: MKey) -> bool {
+        self.level == 0 || self.is_owner(m_key)
+    }
+
+    fn is_owner(&self, m_key: MKey) -> bool {
+        !self.m_key.is_set() || m_key == self.m_key
+    }
+}
+
+/// What of the traffic has to be computed anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outdated {
+    Nothing,
+    Load,
+    Routes,
+}
+
+/// A simulated fabric; see the module.
+#[derive(Debug)]
+pub struct Simulation {
+    net: Net,
+    ports: Vec<PortState>,
+    nodes: Vec<NodeState>,
+    subnets: Vec<Subnet>,
+    /// The index of each port's subnet.
+    subnet_of: Vec<u8>,
+    delivery: MadDelivery,
+    seed: u64,
+    now: Moment,
+    pending: VecDeque<TimedAction>,
+    /// When each subnet's manager sweeps next.
+    sm_sweeps: Vec<Option<Moment>>,
+    traffic: BTreeMap<String, Vec<Flow>>,
+    routed: Option<RoutedFlows>,
+    outdated: Outdated,
+    /// The ports that have errors at random, and the time up to which those are drawn.
+    error_ports: Vec<PortId>,
+    drawn_until: Moment,
+    /// Incremented by each change of links or LIDs: hop counts found before are invalid.
+    generation: u64,
+}
+
+impl Simulation {
+    /// The start of a scenario: all nodes are on, all links are up, all ports have LIDs.
+    pub fn new(scenario: ResolvedScenario) -> Simulation {
+        let ResolvedScenario { net, sm_ports, seed, delivery, actions, .. } = scenario;
+        let subnet_of = subnet::subnet_indices(&net, &sm_ports);
+        let subnets: Vec<Subnet> = sm_ports
+            .iter()
+            .enumerate()
+            .map(|(number, &master)| {
+                let is_member = |port: &PortId| usize::from(subnet_of[port.0 as usize]) == number;
+                Subnet::new(&net, net.port_ids().filter(is_member), master)
+            })
+            .collect();
+        let start = Moment::default();
+        let ports = net.ports.iter().map(|port| PortState::new(port, PortCounts::new(start)));
+        let initial = NodeState {
+            on: true,
+            behavior: AgentBehavior::Normal,
+            port_state_change: false,
+            protection: Protection::default(),
+            limited: false,
+        };
+        let mut simulation = Simulation {
+            ports: ports.collect(),
+            nodes: vec![initial; net.nodes.len()],
+            sm_sweeps: vec![None; subnets.len()],
+            net,
+            subnets,
+            subnet_of,
+            delivery,
+            seed,
+            now: start,
+            pending: actions.into(),
+            traffic: BTreeMap::new(),
+            routed: None,
+            outdated: Outdated::Routes,
+            error_ports: Vec::new(),
+            drawn_until: start,
+            generation: 0,
+        };
+        for port in simulation.net.port_ids() {
+            simulation.retrain(port);
+            if simulation.port(port).state == state::INIT {
+                let port = simulation.port_mut(port);
+                (port.state, port.trained_at) = (state::ACTIVE, None);
+            }
+        }
+        // The subnet managers have handled all this before the start.
+        for subnet in 0..simulation.subnets.len() {
+            simulation.assign_lids(subnet, |_| true);
+        }
+        simulation.nodes.fill(initial);
+        simulation.sm_sweeps.fill(None);
+        simulation.advance(start);
+        simulation.update_load();
+        simulation
+    }
+
+    /// Applies all that is due until a moment.
+    pub fn advance(&mut self, until: Moment) {
+        while let Some(next) = self.next_change().filter(|&next| next <= until) {
+            self.now = self.now.max(next);
+            // Errors until now are those of the state before the actions of now.
+            self.draw_errors();
+            // All actions of one moment are one change.
+            while self.pending.front().is_some_and(|action| due_at(action) <= self.now) {
+                if let Some(due) = self.pending.pop_front() {
+                    self.apply_action(due.action);
+                }
+            }
+            for subnet in 0..self.sm_sweeps.len() {
+                if self.sm_sweeps[subnet].is_some_and(|sweep| sweep <= self.now) {
+                    self.sm_sweeps[subnet] = None;
+                    self.run_sm_sweep(subnet);
+                }
+            }
+            self.update_load();
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Applies an action now, in addition to those of the scenario.
+    pub fn apply(&mut self, now: Moment, action: Action) {
+        self.advance(now);
+        self.draw_errors();
+        self.apply_action(action);
+        self.update_load();
+    }
+
+    fn next_change(&self) -> Option<Moment> {
+        let action = self.pending.front().map(due_at);
+        let sweep = self.sm_sweeps.iter().flatten().min().copied();
+        // Without errors there is nothing to do each second.
+        let draw = (!self.error_ports.is_empty()).then(|| update::next_draw(self.drawn_until));
+        action.into_iter().chain(sweep).chain(draw).min()
+    }
+
+    /// The net as built.
+    pub fn net(&self) -> &Net {
+        &self.net
+    }
+
+    /// The time up to which it has advanced.
+    pub fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// The seed of all random numbers.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How MADs are delivered now.
+    pub fn delivery(&self) -> MadDelivery {
+        self.delivery
+    }
+
+    /// The number of changes of links and LIDs: hop counts are valid while it stays the same.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The present state of a port.
+    pub fn port(&self, port: PortId) -> &PortState {
+        &self.ports[port.0 as usize]
+    }
+
+    fn port_mut(&mut self, port: PortId) -> &mut PortState {
+        &mut self.ports[port.0 as usize]
+    }
+
+    /// The exact value of a port's counter, without its saturation.
+    pub fn count(&self, port: PortId, counter: Counter) -> u64 {
+        self.port(port).counts.get(counter, self.now)
+    }
+
+    /// The number of symbols that forward error correction has corrected at a port.
+    pub fn fec_corrected(&self, port: PortId) -> u64 {
+        self.port(port).counts.fec_corrected(self.now)
+    }
+
+    /// Whether a node runs.
+    pub fn is_on(&self, node: NodeId) -> bool {
+        self.nodes[node.0 as usize].on
+    }
+
+    /// How a node's agents respond.
+    pub fn agent_behavior(&self, node: NodeId) -> AgentBehavior {
+        self.nodes[node.0 as usize].behavior
+    }
+
+    /// The M_Key protection of a node.
+    pub fn protection(&self, node: NodeId) -> Protection {
+        self.nodes[node.0 as usize].protection
+    }
+
+    /// Counts a Get that a node has dropped for its M_Key.
+    pub fn count_m_key_violation(&mut self, node: NodeId) {
+        let violations = &mut self.nodes[node.0 as usize].protection.violations;
+        *violations = violations.saturating_add(1);
+    }
+
+    /// Whether a node's ports are limited members of the default partition.
+    pub fn is_limited(&self, node: NodeId) -> bool {
+        self.nodes[node.0 as usize].limited
+    }
+
+    /// SwitchInfo:PortStateChange of a switch.
+    pub fn port_state_change(&self, node: NodeId) -> bool {
+        self.nodes[node.0 as usize].port_state_change
+    }
+
+    /// The subnet of a port; `None` for a port that was never in one.
+    pub fn subnet(&self, port: PortId) -> Option<&Subnet> {
+        self.subnets.get(usize::from(self.subnet_of[port.0 as usize]))
+    }
+
+    /// The port with this LID in the subnet of a port, if the subnet manager has configured it
+    /// there.
+    pub fn port_of_lid(&self, from: PortId, lid: Lid) -> Option<PortId> {
+        let port = self.subnet(from)?.port_of_lid(lid)?;
+        // A port ignores the lowest LMC bits.
+        let lmc = self.net.port(port).lmc;
+        (self.port(port).lid.0 >> lmc == lid.0 >> lmc).then_some(port)
+    }
+
+    /// The LID of the master subnet manager, as configured at a port.
+    pub fn sm_lid(&self, port: PortId) -> Lid {
+        self.subnet(port).map_or(Lid(0), |subnet| subnet.sm_lid)
+    }
+}
+
+fn due_at(action: &TimedAction) -> Moment {
+    Moment::default() + action.at
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Subnets: their ports, LIDs and subnet managers.
+
+use std::collections::HashSet;
+
+use crate::net::{Net, PortId};
+use ib_mad::Lid;
+use ib_mad::node::NodeKind;
+
+/// A subnet: a plane of the fabric with a subnet manager.
+#[derive(Clone, Debug)]
+pub struct Subnet {
+    /// The port of the master subnet manager.
+    pub master: PortId,
+    /// Its LID, as configured at all ports.
+    pub sm_lid: Lid,
+    /// Ports of subnet managers that have been the master, and are standby now.
+    pub standbys: Vec<PortId>,
+    /// The port of each LID.
+    lids: Vec<Option<PortId>>,
+    /// The ports that get LIDs, with their LMC, in the order of assignment.
+    members: Vec<(PortId, u8)>,
+}
+
+/// The index of ports in no subnet.
+const NONE: u8 = u8::MAX;
+
+/// The index of each port's subnet, by the cables as built: that of the first master in the same
+/// plane.
+pub fn subnet_indices(net: &Net, masters: &[PortId]) -> Vec<u8> {
+    let planes = net.planes();
+    let plane_of = |port: PortId| planes[port.0 as usize];
+    let subnet = |port| masters.iter().position(|master| plane_of(*master) == plane_of(port));
+    net.port_ids()
+        .map(|port| subnet(port).and_then(|at| at.try_into().ok()).unwrap_or(NONE))
+        .collect()
+}
+
+impl Subnet {
+    /// A subnet of these ports with LIDs. Those of the file are kept.
+    pub fn new(net: &Net, members: impl Iterator<Item = PortId>, master: PortId) -> Self {
+        let with_lmc = |port: PortId| (port, net.port(port).lmc);
+        let members = members.filter(|&port| net.has_lid(port)).map(with_lmc);
+        let mut subnet = Subnet {
+            master,
+            sm_lid: Lid(0),
+            standbys: Vec::new(),
+            lids: Vec::new(),
+            members: members.collect(),
+        };
+        for index in 0..subnet.members.len() {
+            let (port, lmc) = subnet.members[index];
+            let lid = net.port(port).lid.filter(|lid| lid.is_unicast());
+            // Of two ports with one LID the first keeps it.
+            if let Some(lid) = lid.filter(|&lid| subnet.is_free(lid, lmc)) {
+                subnet.assign(lid, lmc, port);
+            }
+        }
+        subnet.assign_missing();
+        subnet
+    }
+
+    /// Whether a port can have the LIDs from this one on, 2^lmc of them.
+    fn is_free(&self, lid: Lid, lmc: u8) -> bool {
+        let last = Lid(lid.0.saturating_add((1 << lmc) - 1));
+        last.is_unicast() && (lid.0..=last.0).all(|lid| self.port_of_lid(Lid(lid)).is_none())
+    }
+
+    fn assign(&mut self, lid: Lid, lmc: u8, port: PortId) {
+        let (first, count) = (usize::from(lid.0), 1 << lmc);
+        if self.lids.len() < first + count {
+            self.lids.resize(first + count, None);
+        }
+        self.lids[first..first + count].fill(Some(port));
+    }
+
+    /// Assigns LIDs to every port without one, the lowest first.
+    fn assign_missing(&mut self) {
+        let held: HashSet<PortId> = self.lids.iter().flatten().copied().collect();
+        let mut next = 1u16;
+        for index in 0..self.members.len() {
+            let (port, lmc) = self.members[index];
+            if held.contains(&port) {
+                continue;
+            }
+            // A port's LIDs are aligned: it ignores their lowest bits.
+            let step = 1u16 << lmc;
+            next = next.next_multiple_of(step);
+            while Lid(next).is_unicast() && !self.is_free(Lid(next), lmc) {
+                next += step;
+            }
+            if Lid(next).is_unicast() {
+                self.assign(Lid(next), lmc, port);
+            }
+        }
+    }
+
+    /// Adds a port, with LIDs if it is one that gets them.
+    pub fn add_port(&mut self, net: &Net, port: PortId) {
+        let is_switch = net.node_of(port).kind == NodeKind::Switch;
+        let number = net.port(port).number;
+        if is_switch == (number == 0) {
+            self.members.push((port, net.port(port).lmc));
+            self.assign_missing();
+        }
+    }
+
+    /// Gives every port another LID, in the opposite order.
+    pub fn reassign_lids(&mut self) {
+        self.members.reverse();
+        self.lids.clear();
+        self.assign_missing();
+    }
+
+    /// The port of a LID.
+    pub fn port_of_lid(&self, lid: Lid) -> Option<PortId> {
+        self.lids.get(usize::from(lid.0)).copied().flatten()
+    }
+
+    /// The ports with LIDs, each with its first LID.
+    pub fn lids(&self) -> impl Iterator<Item = (Lid, PortId)> + '_ {
+        let mut last = None;
+        self.lids.iter().enumerate().filter_map(move |(lid, port)| {
+            let first = *port != last;
+            last = *port;
+            port.filter(|_| first).map(|port| (Lid(lid as u16), port))
+        })
+    }
+
+    /// The highest LID in use.
+    pub fn highest_lid(&self) -> Lid {
+        Lid(self.lids.len().saturating_sub(1) as u16)
+    }
+}

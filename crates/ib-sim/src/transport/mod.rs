@@ -1,0 +1,217 @@
+//! The transport to a simulated fabric: requests are executed at once, and the responses arrive
+//! later.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use ib_mad::clock::Clock;
+use ib_mad::moment::Anchor;
+use ib_mad::{Guid, Lid, Moment};
+use ib_mad::{Mad, status};
+use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
+
+use super::agents;
+use super::net::PortId;
+use super::rng::Rng;
+use super::scenario::AgentBehavior;
+use super::simulation::{HopCounts, Simulation, follow_route};
+
+/// The clock of a transport and its simulation.
+#[derive(Clone, Copy, Debug)]
+pub enum SimClock {
+    /// Real time.
+    Real(Clock),
+    /// Time that advances at once when a caller waits: hours in milliseconds.
+    Virtual {
+        /// The time of day at the start.
+        began: SystemTime,
+    },
+}
+
+/// A simulation with several users: the transports of its planes, and a test.
+pub type SharedSimulation = Arc<Mutex<Simulation>>;
+
+/// Shares a simulation.
+pub fn share(simulation: Simulation) -> SharedSimulation {
+    Arc::new(Mutex::new(simulation))
+}
+
+/// Locks a simulation. Nothing panics while it is locked; if so, its state is still valid.
+pub fn lock(simulation: &SharedSimulation) -> MutexGuard<'_, Simulation> {
+    simulation.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The transport of one port of a simulated fabric.
+#[derive(Debug)]
+pub struct SimTransport {
+    simulation: SharedSimulation,
+    port: PortId,
+    clock: SimClock,
+    now: Moment,
+    /// What will arrive, by its time and the number of the request.
+    arrivals: BTreeMap<(Moment, u64), Received>,
+    sent: u64,
+    paths: Paths,
+}
+
+/// The hop counts from a port, found once for each generation of the fabric.
+#[derive(Debug, Default)]
+struct Paths {
+    generation: Option<u64>,
+    /// For subnet management, which needs a trained link only.
+    trained: HopCounts,
+    active: HopCounts,
+}
+
+/// A shorter wait is a busy wait: a thread that sleeps wakes up some 50 µs late.
+const BUSY_WAIT: Duration = Duration::from_micros(200);
+
+impl SimTransport {
+    /// The transport of a port. The simulation starts when its clock does.
+    pub fn new(simulation: SharedSimulation, port: PortId, clock: SimClock) -> Self {
+        SimTransport {
+            simulation,
+            port,
+            clock,
+            now: Moment::default(),
+            arrivals: BTreeMap::new(),
+            sent: 0,
+            paths: Paths::default(),
+        }
+    }
+
+    /// The response to a request and its delay; `None` if either gets lost.
+    fn respond(&mut self, request: &OutgoingMad) -> Option<(Mad, Duration)> {
+        let now = self.now();
+        let mut simulation = lock(&self.simulation);
+        simulation.advance(now);
+        let mut rng = Rng::keyed(simulation.seed(), &[u64::from(self.port.0), self.sent]);
+        let (at, hops) = destination(&mut self.paths, &simulation, self.port, request)?;
+        let delivery = simulation.delivery();
+        let mut delay = Duration::ZERO;
+        // A request to the own port does not leave it.
+        if hops > 0 {
+            if rng.next_f64() < delivery.loss {
+                return None;
+            }
+            let jitter = delivery.jitter.mul_f64(rng.next_f64());
+            delay = delivery.round_trip + delivery.per_hop * u32::from(hops - 1) + jitter;
+        }
+        // Two limited members of a partition cannot communicate (IBTA 1.4, 10.9.1.1).
+        let net = simulation.net();
+        let is_limited = |port: PortId| simulation.is_limited(net.port(port).node);
+        if hops > 0 && !request.class.is_smp() && is_limited(self.port) && is_limited(at) {
+            return None;
+        }
+        let mut is_busy = false;
+        match simulation.agent_behavior(net.port(at).node) {
+            AgentBehavior::Normal => {}
+            AgentBehavior::Silent => return None,
+            AgentBehavior::Delayed(by) => delay += by,
+            AgentBehavior::Lossy(fraction) => {
+                if rng.next_f64() < fraction {
+                    return None;
+                }
+            }
+            AgentBehavior::Busy(fraction) => is_busy = rng.next_f64() < fraction,
+        }
+        // A busy agent does not execute the request.
+        let mad = if is_busy {
+            let mut mad = agents::response(&simulation, at, &request.mad)?;
+            mad.set_status(status::BUSY);
+            mad
+        } else {
+            agents::execute(&mut simulation, at, &request.mad)?
+        };
+        Some((mad, delay))
+    }
+}
+
+/// The port that a request comes in by, and the number of hops to it; `None` if it gets lost.
+fn destination(
+    paths: &mut Paths,
+    simulation: &Simulation,
+    from: PortId,
+    request: &OutgoingMad,
+) -> Option<(PortId, u8)> {
+    if request.mad.is_directed() {
+        let route = request.mad.route_ports();
+        return Some((follow_route(simulation, from, route)?, route.len() as u8));
+    }
+    if paths.generation != Some(simulation.generation()) {
+        *paths = Paths {
+            generation: Some(simulation.generation()),
+            trained: HopCounts::new(simulation, from, false),
+            active: HopCounts::new(simulation, from, true),
+        };
+    }
+    let port = simulation.port_of_lid(from, request.lid)?;
+    let hop_counts = if request.class.is_smp() { &paths.trained } else { &paths.active };
+    Some((port, hop_counts.to(port)?))
+}
+
+impl MadTransport for SimTransport {
+    fn now(&self) -> Moment {
+        match self.clock {
+            SimClock::Real(clock) => clock.now(),
+            SimClock::Virtual { .. } => self.now,
+        }
+    }
+
+    fn anchor(&self) -> Anchor {
+        match self.clock {
+            SimClock::Real(clock) => clock.anchor(),
+            SimClock::Virtual { began } => {
+                Anchor { moment: self.now, wall: began + self.now.since(Moment::default()) }
+            }
+        }
+    }
+
+    fn port_guid(&self) -> Option<Guid> {
+        Some(lock(&self.simulation).net().port(self.port).guid)
+    }
+
+    fn send(&mut self, request: &OutgoingMad) -> Result<(), SendError> {
+        self.sent += 1;
+        let now = self.now();
+        // The kernel reports the timeout of a request, and drops a later response.
+        let in_time = self.respond(request).filter(|(_, delay)| *delay <= request.timeout);
+        let (delay, arrival) = if let Some((mad, delay)) = in_time {
+            let from = if request.mad.is_directed() { Lid::PERMISSIVE } else { request.lid };
+            (delay, Received::Mad { from, mad })
+        } else {
+            let transaction = request.mad.transaction_id();
+            (request.timeout, Received::Expired { transaction_id: transaction })
+        };
+        self.arrivals.insert((now + delay, self.sent), arrival);
+        Ok(())
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
+        loop {
+            let next = self.arrivals.first_key_value().map_or(Moment::NEVER, |((at, _), _)| *at);
+            match self.clock {
+                SimClock::Virtual { .. } => self.now = self.now.max(next.min(until)),
+                SimClock::Real(clock) => {
+                    let wait = next.min(until).since(self.now());
+                    // The end of a wait is a busy wait.
+                    if wait > BUSY_WAIT {
+                        clock.sleep(wait.saturating_sub(BUSY_WAIT / 2));
+                    }
+                }
+            }
+            let now = self.now();
+            if next <= now {
+                return Ok(self.arrivals.pop_first().map(|(_, arrival)| arrival));
+            }
+            if until <= now {
+                return Ok(None);
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
