@@ -450,7 +450,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history)
-            opts="-h --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help events port link diff report export dump"
+            opts="-h --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --help events port link diff report export dump"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -465,10 +465,6 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --source)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --source.header)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -496,7 +492,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__diff)
-            opts="-h --limit --json --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
+            opts="-h --limit --json --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -515,10 +511,6 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --source)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --source.header)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -546,7 +538,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__dump)
-            opts="-o -h --since --until --at --output --force --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
+            opts="-o -h --since --until --at --output --force --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -584,10 +576,6 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --source.header)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --source.ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -612,7 +600,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__events)
-            opts="-h --since --until --at --node --link --kind --json --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
+            opts="-h --since --until --at --node --link --kind --json --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -654,10 +642,6 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --source.header)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --source.ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -682,7 +666,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__export)
-            opts="-o -h --since --until --at --what --format --node --link --step --output --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
+            opts="-o -h --since --until --at --what --format --node --link --step --output --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -740,10 +724,6 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --source.header)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --source.ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -768,7 +748,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__link)
-            opts="-h --since --until --at --readings --json --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
+            opts="-h --since --until --at --readings --json --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -795,10 +775,6 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --source)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --source.header)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -826,7 +802,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__port)
-            opts="-h --since --until --at --readings --json --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
+            opts="-h --since --until --at --readings --json --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -856,10 +832,6 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --source.header)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --source.ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -884,7 +856,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__report)
-            opts="-o -h --since --until --at --format --output --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
+            opts="-o -h --since --until --at --format --output --file --source --url --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -923,10 +895,6 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --source)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --source.header)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
