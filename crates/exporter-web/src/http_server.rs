@@ -159,7 +159,7 @@ async fn handle(
     // Answers go out in few large pieces; without this the last of each could wait for 40 ms.
     let _ = stream.set_nodelay(true);
     let connections = Arc::clone(&shared.connections);
-    let deadlines = Arc::new(Deadlines::new(Instant::now(), connections, shared.limits));
+    let deadlines = Arc::new(Deadlines::new(Instant::now(), connections, peer.ip(), shared.limits));
     let handled = async {
         let Some(tls) = shared.security.tls() else {
             return serve_http(stream, peer, router, &shared, &deadlines, stop).await;

@@ -5,6 +5,7 @@
 //! the connection has to be closed.
 
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -44,15 +45,16 @@ struct State {
 pub(super) struct Deadlines {
     state: Mutex<State>,
     connections: Arc<Connections>,
+    peer: IpAddr,
     limits: Limits,
 }
 
 impl Deadlines {
     /// Those of a connection whose first request has to be there within the header timeout.
-    pub fn new(now: Instant, connections: Arc<Connections>, limits: Limits) -> Self {
+    pub fn new(now: Instant, connections: Arc<Connections>, peer: IpAddr, limits: Limits) -> Self {
         let (phase, timeout) = (Phase::ReadingHead, limits.header_timeout);
         let state = State { phase, since: now, timeout, stalled: None };
-        Deadlines { state: Mutex::new(state), connections, limits }
+        Deadlines { state: Mutex::new(state), connections, peer, limits }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -102,7 +104,9 @@ impl Deadlines {
             return Some("does not take its answer");
         }
         let timeout = match state.phase {
-            Phase::Idle if self.connections.is_crowded(&self.limits) => self.limits.header_timeout,
+            Phase::Idle if self.connections.is_crowded(self.peer, &self.limits) => {
+                self.limits.header_timeout
+            }
             _ => state.timeout,
         };
         (now.duration_since(state.since) > timeout).then_some(match state.phase {
@@ -275,7 +279,7 @@ mod tests {
         let limits = Limits::default();
         let began = Instant::now();
         let at = |seconds: f64| began + Duration::from_secs_f64(seconds);
-        let deadlines = Arc::new(Deadlines::new(began, Arc::default(), limits));
+        let deadlines = Arc::new(Deadlines::new(began, Arc::default(), std::net::Ipv4Addr::LOCALHOST.into(), limits));
         let overdue = |seconds| deadlines.overdue(at(seconds));
         assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("asks too slowly")]);
         let response = deadlines.begin_response(at(5.0), limits.response_timeout);

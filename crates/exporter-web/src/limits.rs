@@ -113,9 +113,11 @@ impl Connections {
         Ok(Slot { client, connections: Arc::clone(self) })
     }
 
-    /// Whether more than half of the connections are open.
-    pub fn is_crowded(&self, limits: &Limits) -> bool {
-        self.open().values().sum::<usize>() > limits.connections / 2
+    /// Whether more than half of all connections, or of this client's, are open.
+    pub fn is_crowded(&self, peer: IpAddr, limits: &Limits) -> bool {
+        let open = self.open();
+        open.values().sum::<usize>() > limits.connections / 2
+            || open.get(&client_network(peer)).is_some_and(|count| *count > limits.connections_per_client / 2)
     }
 }
 
@@ -148,9 +150,12 @@ mod tests {
         let connections = Arc::new(Connections::default());
         let insert = |peer: &str| connections.insert(peer.parse().unwrap(), &limits);
         let first = insert("192.0.2.1").unwrap();
-        assert!(!connections.is_crowded(&limits));
+        let (client, other) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        assert!(!connections.is_crowded(client, &limits));
         let _second = insert("::ffff:192.0.2.1").unwrap();
-        assert!(connections.is_crowded(&limits));
+        let roomy = Limits { connections: 9, ..limits };
+        assert!(connections.is_crowded(client, &roomy) && !connections.is_crowded(other, &roomy));
+        assert!(connections.is_crowded(other, &limits));
         assert_eq!(insert("192.0.2.1").unwrap_err(), Full::Client);
         let _other = insert("2001:db8::1").unwrap();
         assert_eq!(insert("2001:db8:0:0:ffff::9").unwrap_err(), Full::Server);

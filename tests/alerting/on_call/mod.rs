@@ -37,7 +37,7 @@ const LENGTH: Duration = Duration::from_secs(25 * 60);
 const PACES: [u32; 3] = [10, 5, 2];
 
 /// The share of sweeps, scrapes and evaluations that a run must have had to count.
-const COMPLETE: f64 = 0.97;
+const COMPLETE: f64 = 0.9;
 
 /// The alert on a full disk, and how much longer than [`LENGTH`] to wait for it, on the wall clock.
 const FULL_DISK_ALERT: &str = "FabricExporterHistoryFails";

@@ -40,6 +40,8 @@ pub struct EventDetector {
     nodes: Vec<bool>,
     /// By port index.
     ports: Vec<LastPort>,
+    /// The start of the latest sweep: a port event publishes the same sweep again.
+    last_sweep: Option<Moment>,
     congestions: BTreeMap<End, OpenCongestion>,
 }
 
@@ -67,7 +69,9 @@ impl EventDetector {
             sweep.update_link(last, found);
         }
         self.update_ports(&mut sweep);
-        self.update_reads(&mut sweep);
+        if self.last_sweep.replace(snapshot.began) != Some(snapshot.began) {
+            self.update_reads(&mut sweep);
+        }
         self.update_congestions(&mut sweep);
         self.has_begun = true;
         sweep.events

@@ -88,6 +88,19 @@ impl Simulation {
 const NONE: [&str; 0] = [];
 
 #[test]
+fn sweep_that_is_published_again_is_not_a_second_missed_read() {
+    let mut sim = Simulation::new();
+    sim.snapshot().readings.fill(Some(Reading::empty(Moment(0))));
+    assert_eq!(sim.sweep(), NONE);
+    sim.snapshot().readings.fill(None);
+    assert_eq!(sim.sweep(), NONE, "one sweep may miss a port");
+    // A port event publishes the assessment of the same sweep again.
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(sim.sweep + 3);
+    assert!(sim.detector.update(&sim.observation, now).is_empty());
+    assert!(sim.sweep()[0].starts_with("reads_failed: "));
+}
+
+#[test]
 fn link_down_is_one_event_despite_unknown_states() {
     let mut sim = Simulation::new();
     for (up, events) in [
