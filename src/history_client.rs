@@ -150,7 +150,7 @@ impl HistoryClient {
                  http://127.0.0.1:10315, or its file (--file)"
                     .into()
             }
-            // One line that says what is the matter is the exporter's own.
+            // An error in one line is the exporter's own.
             400..600 if is_ours(body) => one_line(&String::from_utf8_lossy(body)),
             status => format!("answers {status}: {ADVICE}"),
         })
@@ -176,7 +176,7 @@ fn one_line(text: &str) -> String {
     line.chars().filter(|char| !char.is_control()).take(300).collect()
 }
 
-/// Whether an error is in one line, as the exporter writes them, and no page of somebody else's.
+/// Whether an error is in one line, as the exporter writes them, and not another server's page.
 fn is_ours(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body);
     let text = text.trim_end();

@@ -29,7 +29,7 @@ const LANDLOCK_ABI: ABI = ABI::V6;
 pub struct AllowedPaths {
     /// Files and folders to read.
     pub read: Vec<PathBuf>,
-    /// Files to read again in these folders, whoever owns them.
+    /// Files to read again in these folders, regardless of their owner.
     pub files: Vec<PathBuf>,
     /// Folders in which to create, write, rename and remove files.
     pub write: Vec<PathBuf>,

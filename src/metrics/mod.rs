@@ -24,14 +24,14 @@ use fabric_observation::SharedState;
 use fabric::summary::{self, Summary};
 use process::Process;
 
-/// Everything that was rendered of one board.
+/// Everything that was rendered of one state snapshot.
 #[derive(Debug)]
 pub struct Exposition {
     board: SharedState,
     fabrics: Arc<[Part<Block>]>,
     host: Arc<[Part<Vec<u8>>]>,
     summaries: Arc<[Summary]>,
-    /// Fabrics and host together, for each format that was asked for.
+    /// Fabrics and host together, for each requested format.
     packed: [OnceLock<Vec<Block>>; 2],
     took: Duration,
 }
@@ -41,13 +41,13 @@ static POSITIONS: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
     fabric::headers().enumerate().map(|(position, it)| (it.name.into_owned(), position)).collect()
 });
 
-/// Where a family stands among others; those that only the host has come last.
+/// The position of a family among others; those that only the host has come last.
 fn position(header: &Header) -> usize {
     POSITIONS.get(&*header.name).copied().unwrap_or(usize::MAX)
 }
 
 impl Exposition {
-    /// Renders a board.
+    /// Renders a state snapshot.
     pub fn render(board: SharedState) -> Self {
         Self::after(None, board)
     }
@@ -124,7 +124,7 @@ impl Exposition {
     }
 }
 
-/// The latest exposition, shared with those who serve it.
+/// The latest exposition, shared with the handlers that serve it.
 pub type Latest = tokio::sync::watch::Receiver<Arc<Exposition>>;
 
 #[cfg(test)]

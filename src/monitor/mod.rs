@@ -222,7 +222,7 @@ impl Monitor {
                     RunError::Stopped => break,
                     RunError::Transport(error) => self.on_device_lost(&error),
                 }
-                // Closed before it is opened again: a device goes only when nobody holds it.
+                // Closed before it is opened again: a device is removed only when no process holds it open.
                 drop(wire.take());
             } else {
                 self.pause(REOPEN_INTERVAL);
@@ -251,7 +251,7 @@ impl Monitor {
         }
     }
 
-    /// Discovers and sweeps in turn, until it is to stop or the wire breaks.
+    /// Alternates discoveries and sweeps, until it is stopped or the transport fails.
     fn monitor(&mut self, wire: &mut impl MadTransport) -> RunError {
         self.scheduler.reset();
         let mut due = wire.now();

@@ -28,7 +28,7 @@ impl Running {
         self.child.id()
     }
 
-    /// The exit status once the program has ended by itself.
+    /// The exit status, if the program has ended.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self

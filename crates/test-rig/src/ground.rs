@@ -173,7 +173,7 @@ impl OnIbsim {
         assert!(self.exporter.stop().success());
     }
 
-    /// ibsim needs the port at which responses are to be dropped: a switch's is 0.
+    /// ibsim needs the port at which responses are dropped: a switch's is 0.
     fn drop_answers(&self, node: &str, percent: u8) {
         let is_switch = self.nodes.iter().any(|(name, _, is_switch)| name == node && *is_switch);
         let port = u8::from(!is_switch);

@@ -58,7 +58,7 @@ pub use simulated::Simulated;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The Debian package of each foreign program the tests use, to tell what to install.
+/// The Debian package of each external program the tests use, to report what to install.
 const PACKAGES: [(&str, &str); 23] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
@@ -103,7 +103,7 @@ pub fn require(program: &str) -> PathBuf {
         })
 }
 
-/// A port of the loopback that is free at present, for a program that has to be told one.
+/// A currently free port of the loopback, for a program that cannot choose one itself.
 pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

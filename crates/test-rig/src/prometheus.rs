@@ -42,7 +42,7 @@ impl Prometheus {
         Self::start_in(tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap(), setup)
     }
 
-    /// Starts one that scrapes nobody, and has long stored what a file of OpenMetrics says.
+    /// Starts one without targets, whose storage has the samples of an OpenMetrics file.
     pub fn stored(write: impl FnOnce(&Path)) -> Self {
         let dir = tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap();
         let file = dir.path().join("samples.txt");
@@ -108,7 +108,7 @@ impl Prometheus {
         Ok(data["result"].as_array().cloned().unwrap_or_default())
     }
 
-    /// The number that a query comes to at present, if it comes to one.
+    /// The present result of a query, if it is one number.
     pub fn number(&self, query: &str) -> Option<f64> {
         self.query(query).first()?["value"][1].as_str()?.parse().ok()
     }
@@ -210,7 +210,7 @@ impl Setup<'_> {
 }
 
 /// Starts a server of Prometheus's family at a free port, and waits until it is ready. Between finding
-/// a port free and listening there somebody else may take it: then another one is tried.
+/// a free port and listening there another process may take it: then another one is tried.
 pub(super) fn listening(
     program: &str,
     dir: &Path,

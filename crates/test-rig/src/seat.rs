@@ -105,7 +105,7 @@ impl Seat {
         output.stdout
     }
 
-    /// Runs a diagnostic to its end, whatever comes of it.
+    /// Runs a diagnostic to its end, with any outcome.
     ///
     /// With a proxy that drops MADs note two things. The diagnostics leave retries to the kernel, which
     /// ibsim does not replace: they fail at the first loss. And a response that arrives

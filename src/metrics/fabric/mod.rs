@@ -166,7 +166,7 @@ struct NodeItem<'a> {
 struct PortItem<'a> {
     snapshot: &'a Snapshot,
     port: PortIndex,
-    /// `None` if the fabric was not judged.
+    /// `None` if the fabric was not evaluated.
     assessment: Option<&'a PortAssessment>,
 }
 

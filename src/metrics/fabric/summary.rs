@@ -11,7 +11,7 @@ use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
-/// A sweep is recent for so many of its intervals and [`GRACE`] more, as in the alert
+/// A sweep is recent for this number of its intervals and [`GRACE`] more, as in the alert
 /// `FabricExporterStale`.
 const INTERVALS: u32 = 4;
 const GRACE: Duration = Duration::from_secs(60);
@@ -71,7 +71,7 @@ pub(in crate::metrics) struct Summary {
 }
 
 impl Summary {
-    /// Counts links and nodes; `None` if nothing was judged, or the latest sweep has no results.
+    /// Counts links and nodes; `None` if nothing was evaluated, or the latest sweep has no results.
     pub fn new(observation: &Observation) -> Option<Self> {
         let snapshot = observation.snapshot.as_ref()?;
         let needed = [Collector::Discovery, Collector::Perfmgt];
@@ -127,7 +127,7 @@ mod tests {
     use ib_health::Assessment;
     use ib_health::testing::{fine, snapshot};
 
-    /// A judged fabric whose sweep was at the beginning of 1970.
+    /// An evaluated fabric whose sweep was at the beginning of 1970.
     fn swept(change: impl FnOnce(&mut Observation)) -> Observation {
         let snapshot = snapshot();
         let assessment = fine(&snapshot);

@@ -44,11 +44,11 @@ pub(super) struct TrafficEntry {
     pub(super) to: Option<String>,
 }
 
-/// Who sends to whom.
+/// The pattern of senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Pattern {
-    /// Nobody sends.
+    /// No node sends.
     None,
     /// Each host to the next one.
     Neighbours,
@@ -127,7 +127,7 @@ entries! {
         speed: Option<LinkSpeed>,
         r#for: Option<Time>,
     }
-    /// A host takes in less than it is sent.
+    /// A host receives more slowly than data is sent to it.
     SlowReceiver "slow-receiver" { host: String, takes: Fraction, r#for: Option<Time>, }
     /// Many hosts send to one.
     Burst "burst" {

@@ -44,9 +44,9 @@ pub enum Action {
     /// The link at this port loses its signal so briefly that it retrains by itself: a
     /// LinkErrorRecovery, not a LinkDowned.
     Retrain { port: PortId },
-    /// The link at this port trains anew, no wider and no faster than this; `None` is no limit.
+    /// The link at this port retrains, no wider and no faster than this; `None` is no limit.
     LimitLink { port: PortId, width: Option<Width>, speed: Option<Speed> },
-    /// The adapter takes in only this fraction of what its link carries; 1 is all.
+    /// The adapter receives only this fraction of what its link carries; 1 is all.
     LimitIntake { port: PortId, fraction: f64 },
     /// A node goes off and takes all its links down, or comes on again with counters at zero.
     SetPower { node: NodeId, on: bool },
