@@ -6,7 +6,7 @@
 //! `PR_SET_NO_NEW_PRIVS`). Threads inherit the restrictions, which cannot be removed again, so they are applied
 //! before the first thread starts.
 //!
-//! An old kernel applies those that it has. No failure here stops the program.
+//! An old kernel applies those that it has. Failures here do not stop the program.
 
 use std::path::{Path, PathBuf};
 

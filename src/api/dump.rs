@@ -58,8 +58,8 @@ pub(super) async fn dump(State(history): State<HistoryService>, pairs: QueryResu
 /// The copy while it is sent.
 struct DumpFile {
     file: File,
-    /// No other copy is made until this is dropped. It goes with the file, also to a thread that waits for the
-    /// disk: there is at most one such thread.
+    /// No other copy is made until this is dropped. It moves with the file, also to a thread that waits for
+    /// the disk: there is at most one such thread.
     _permit: OwnedSemaphorePermit,
 }
 
@@ -68,7 +68,7 @@ enum DumpState {
     Idle(DumpFile),
     /// A blocking thread that reads a chunk.
     Reading(JoinHandle<(DumpFile, std::io::Result<Vec<u8>>)>),
-    /// None: all is read, or a read failed.
+    /// `None`: all is read, or a read failed.
     Done,
 }
 

@@ -83,9 +83,9 @@ impl Filter {
     }
 }
 
-/// Why a route has no JSON.
+/// Why a route returns no JSON.
 enum BuildError {
-    /// The id in the path names nothing: 404.
+    /// Nothing has the id in the path: 404.
     NotFound(String),
     /// The model cannot be written as JSON: 500.
     Unwritable,

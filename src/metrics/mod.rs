@@ -1,9 +1,9 @@
-//! The exposition: everything that is known as metrics.
+//! The exposition: all metrics.
 //!
-//! What is large, the [`fabric`]s, is rendered once a sweep and kept compressed; this host's own ports
-//! ([`host`]) are put between them, family by family. What is small and has to be fresh, the exporter's own
+//! The large part, the [`fabric`]s, is rendered once a sweep and kept compressed; this host's own ports
+//! ([`host`]) are put between them, family by family. The small part that must be current, the exporter's own
 //! metrics ([`self_metrics`]) and the counts of each fabric ([`fabric::summary`]), is rendered at each scrape
-//! and put before. Plain text is not kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
+//! and put first. Plain text is not kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
 //! do not accept gzip it is unpacked while it is sent.
 
 pub mod fabric;
@@ -118,7 +118,7 @@ impl Exposition {
         host.and_then(|host| host.problem().map(str::to_owned))
     }
 
-    /// The board that was rendered.
+    /// The state snapshot that was rendered.
     pub fn board(&self) -> &SharedState {
         &self.board
     }

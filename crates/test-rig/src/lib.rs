@@ -1,4 +1,4 @@
-//! The test rig: a simulated fabric, the foreign programs that run on it, and the exporter under
+//! The test rig: a simulated fabric, the external programs that run on it, and the exporter under
 //! test, each started for one test and stopped when its value is dropped.
 //!
 //! Every piece keeps its files in a temporary directory of its own and its sockets under a name of
@@ -85,7 +85,7 @@ const PACKAGES: [(&str, &str); 23] = [
     ("chromedriver", "chromium-driver"),
 ];
 
-/// The path of a foreign program, or a panic that says how to get it.
+/// The path of an external program, or a panic with the package to install.
 ///
 /// Debian puts `OpenSM` and the diagnostics into `/usr/sbin`, which an ordinary user's `PATH` lacks.
 pub fn require(program: &str) -> PathBuf {

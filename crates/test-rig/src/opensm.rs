@@ -1,4 +1,4 @@
-//! `OpenSM`, the subnet manager: gives every port its LID, every switch its routes, and answers SA.
+//! `OpenSM`, the subnet manager: assigns LIDs, configures the switches' routes, and responds to SA queries.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl OpenSm {
         Self::start_until(seat, &config, "Entering STANDBY state")
     }
 
-    /// Starts it and waits until its log says so.
+    /// Starts it and waits until its log shows that it is up.
     fn start_until(seat: impl Into<Seat>, settings: &str, logs: &str) -> Self {
         let seat = seat.into();
         let dir = seat.new_dir("opensm");

@@ -108,7 +108,7 @@ impl Picture<'_> {
             _ if it.hosts > 0 => vec![name.clone(), hosts],
             _ => vec![name.clone()],
         };
-        // The text is centered, whatever its number of lines.
+        // The text is centered, with any number of lines.
         let first_line = top + BOX.1 / 2.0 + 4.0 - (text.len() as f64 - 1.0) * 7.0;
         let about = about(of, it, &name);
         html! {

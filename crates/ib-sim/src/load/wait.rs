@@ -83,7 +83,7 @@ pub(super) struct Outcome {
     pub(super) discards: Vec<Discard>,
 }
 
-/// Gives the flows what they demand, as far as possible.
+/// Assigns rates to the flows: their demands, as far as possible.
 pub(super) fn solve(routes: &Routes, demands: &[f64], capacities: &Capacities) -> Outcome {
     let shares = Shares::new(routes, demands, &capacities.intake);
     if shares.is_unlimited() {

@@ -1,4 +1,4 @@
-//! Scenarios: what happens to a fabric, and when.
+//! Scenarios: the actions on a fabric, and their times.
 //!
 //! A [`Scenario`] is read from YAML. [`Scenario::resolve`] builds its fabric and applies each entry
 //! of the timeline to it: names become ports, cables are followed as they move, and effects that
@@ -76,7 +76,7 @@ pub enum Action {
 /// How a node's agents respond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AgentBehavior {
-    /// As they should.
+    /// Normally.
     Normal,
     /// Not at all; packets are still forwarded.
     Silent,
@@ -123,7 +123,7 @@ pub struct ResolvedScenario {
     pub seed: u64,
     /// How MADs are delivered at the start.
     pub delivery: MadDelivery,
-    /// What happens, in order of time. Traffic from the start is an action at 0.
+    /// The actions, in order of time. Traffic from the start is an action at 0.
     pub actions: Vec<TimedAction>,
     /// A sentence for each entry of the timeline, with its time.
     pub descriptions: Vec<(Duration, String)>,

@@ -21,7 +21,7 @@ const MOST_PORTS: u64 = 10_000_000;
 /// A flow takes as much memory as this many ports.
 pub(super) const FLOW: usize = size_of::<Flow>() / size_of::<PortId>();
 
-/// What has one state at a time.
+/// The target of an effect: it has one state at a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     /// The bits that come in at a port.
@@ -46,9 +46,9 @@ pub(super) struct ActiveEffect {
     pub(super) from: EventTime,
     /// `None` if it does not end.
     pub(super) until: Option<EventTime>,
-    /// Puts it in force.
+    /// Applies the effect.
     pub(super) start: Action,
-    /// Puts the target back to normal.
+    /// Resets the target to normal.
     pub(super) end: Action,
 }
 
@@ -173,7 +173,7 @@ fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
     actions
 }
 
-/// How often something happens, and how far apart.
+/// The number of repetitions, and the time between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeats {
     pub(super) times: u32,
