@@ -98,7 +98,7 @@ fn read_steps(
 }
 
 /// The hours of which the sum of traffic is returned: those inside the window, if it is long, and
-/// those that end in it and whose sweeps were dropped in part.
+/// those that end in it and of whose sweeps at least one was dropped.
 fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> rusqlite::Result<Vec<Hour>> {
     let is_long = window.length() > SHORT;
     let (from, to) = window.micros();
