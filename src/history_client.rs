@@ -16,13 +16,13 @@ use serde::de::DeserializeOwned;
 
 use crate::remote::{Access, Remote};
 
-/// How long it may take until a connection is made.
+/// Timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a response may take.
+/// Timeout of a response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(150);
 
-/// How long it may take until a copy is made: one of 1 GB takes some ten seconds.
+/// Timeout until a copy is made: one of 1 GB takes some ten seconds.
 const COPY_TIMEOUT: Duration = Duration::from_secs(1_800);
 
 /// The largest response that is read.
@@ -31,7 +31,7 @@ const MAX_RESPONSE: u64 = 256 << 20;
 /// How many ports a request may have: proxies take addresses of 8 KiB.
 const MAX_PORTS: usize = 200;
 
-/// What to check where nothing better is known.
+/// The default advice on what to check.
 const ADVICE: &str = "is it an exporter that records (--history.file)?";
 
 /// The key and value pairs of a request's query.
@@ -60,7 +60,7 @@ impl HistoryClient {
         }
     }
 
-    /// Has a copy of a window made there, and writes it into a file here.
+    /// Requests a copy of a window, and writes it into a local file.
     pub fn dump(&self, window: Window, file: &Path) -> Result<(), SourceError> {
         let failed = |error| HistoryError::Io { path: file.into(), doing: "write it", error };
         let mut out = std::fs::File::create(file).map_err(failed)?;
@@ -99,7 +99,7 @@ impl HistoryClient {
         self.read(self.request(path, pairs).call())
     }
 
-    /// Writes the body of a response as it comes, for as long as it comes. A response of another status than
+    /// Writes the body of a response while it arrives, without a timeout. A response of another status than
     /// 200 is returned instead.
     fn save(
         &self,
@@ -150,7 +150,7 @@ impl HistoryClient {
                  http://127.0.0.1:10315, or its file (--file)"
                     .into()
             }
-            // One line that says what is the matter is the exporter's own.
+            // An error in one line is the exporter's own.
             400..600 if is_ours(body) => one_line(&String::from_utf8_lossy(body)),
             status => format!("answers {status}: {ADVICE}"),
         })
@@ -176,7 +176,7 @@ fn one_line(text: &str) -> String {
     line.chars().filter(|char| !char.is_control()).take(300).collect()
 }
 
-/// Whether an error is in one line, as the exporter writes them, and no page of somebody else's.
+/// Whether an error is in one line, as the exporter writes them, and not another server's page.
 fn is_ours(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body);
     let text = text.trim_end();
@@ -206,7 +206,7 @@ impl Source for HistoryClient {
         if filter.ports.len() + filter.nodes.len() <= MAX_PORTS {
             return self.pages(filter);
         }
-        // With both, the file selects what is about both.
+        // With both, the file selects the events that are about both.
         if !filter.nodes.is_empty() && !filter.ports.is_empty() {
             return Err(self.problem("nodes and ports are too many to be asked for at once"));
         }

@@ -6,7 +6,7 @@
 //! `PR_SET_NO_NEW_PRIVS`). Threads inherit the restrictions, which cannot be removed again, so they are applied
 //! before the first thread starts.
 //!
-//! An old kernel applies those that it has. No failure here stops the program.
+//! An old kernel applies those that it has. Failures here do not stop the program.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ const LANDLOCK_ABI: ABI = ABI::V6;
 pub struct AllowedPaths {
     /// Files and folders to read.
     pub read: Vec<PathBuf>,
-    /// Files to read again in these folders, whoever owns them.
+    /// Files to read again in these folders, regardless of their owner.
     pub files: Vec<PathBuf>,
     /// Folders in which to create, write, rename and remove files.
     pub write: Vec<PathBuf>,

@@ -24,7 +24,7 @@ use fabric_history::history_query::DUMP;
 /// The parameters that select collectors in other exporters (node_exporter).
 const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];
 
-/// What the routes of the exporter are made of, and what their handlers share.
+/// The state that the handlers of the exporter's routes share.
 #[derive(Clone, Debug)]
 pub struct WebApp {
     latest: Latest,
@@ -34,7 +34,7 @@ pub struct WebApp {
 }
 
 impl WebApp {
-    /// One that serves the latest exposition.
+    /// A state that serves the latest exposition.
     pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
         WebApp {
             latest,
@@ -81,7 +81,7 @@ pub fn request_class(path: &str) -> RequestClass {
     }
 }
 
-/// A path without a route: a page for people, a line for programs.
+/// A path without a route: a page for browsers, a line for programs.
 async fn not_found(uri: Uri) -> Response {
     let what = format!("Nothing is at {}.", uri.path());
     if uri.path().starts_with("/api/") {

@@ -13,7 +13,7 @@ use ib_umad::client::Heartbeat;
 const PINGS_PER_TIMEOUT: u32 = 3;
 
 /// Scrapes are served. This does not wait for the first sweep: on a fabric that is down it takes long, and
-/// that is what is to be exported.
+/// that state has to be exported.
 pub fn ready() {
     notify(&[NotifyState::Ready]);
 }

@@ -58,8 +58,8 @@ pub(super) async fn dump(State(history): State<HistoryService>, pairs: QueryResu
 /// The copy while it is sent.
 struct DumpFile {
     file: File,
-    /// No other copy is made until this is dropped. It goes with the file, also to a thread that waits for the
-    /// disk: there is at most one such thread.
+    /// No other copy is made until this is dropped. It moves with the file, also to a thread that waits for
+    /// the disk: there is at most one such thread.
     _permit: OwnedSemaphorePermit,
 }
 
@@ -68,7 +68,7 @@ enum DumpState {
     Idle(DumpFile),
     /// A blocking thread that reads a chunk.
     Reading(JoinHandle<(DumpFile, std::io::Result<Vec<u8>>)>),
-    /// None: all is read, or a read failed.
+    /// `None`: all is read, or a read failed.
     Done,
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// An empty pipe stands for a disk that hangs.
+    /// An empty pipe simulates a disk that hangs.
     #[test]
     fn hanging_disk_does_not_block_other_tasks() {
         let (disk, mut writes) = std::io::pipe().unwrap();
@@ -143,7 +143,7 @@ mod tests {
         let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
         let body = DumpBody::new(std::os::fd::OwnedFd::from(disk).into(), 5, permit);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        // If a read blocked the only thread, the test would not end by itself.
+        // If a read blocked the only thread, the test would never end.
         let (mut also_writes, was_blocked) = (writes.try_clone().unwrap(), Arc::default());
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let blocked: Arc<AtomicBool> = Arc::clone(&was_blocked);

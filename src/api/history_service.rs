@@ -109,7 +109,7 @@ struct InterruptOnDrop {
 
 impl Drop for InterruptOnDrop {
     fn drop(&mut self) {
-        // A query that has not begun will not begin.
+        // A query that has not started will not start.
         self.thread.abort();
         let handle = std::mem::take(&mut self.handle);
         if handle.strong_count() == 0 {
@@ -129,7 +129,7 @@ impl Drop for InterruptOnDrop {
     }
 }
 
-/// The status of a failed query: 400 where it asks for too much, 500 for a damaged file, 503 for whatever may
+/// The status of a failed query: 400 if it requests too much, 500 for a damaged file, 503 for what may
 /// pass.
 pub fn status_of(error: &SourceError) -> StatusCode {
     match error {

@@ -65,7 +65,7 @@ pub struct Filter {
 
 impl Filter {
     /// Parses query parameters. One that the route does not accept is an error: if a mistyped parameter were
-    /// ignored, the response would have more than was asked for.
+    /// ignored, the response would have more than was requested.
     fn parse(pairs: &[(String, String)], accepted: &[&str]) -> Result<Self, String> {
         let query = Query::new(pairs, accepted)?;
         let kinds = nodes::KINDS.map(NodeKind::label);
@@ -83,9 +83,9 @@ impl Filter {
     }
 }
 
-/// Why a route has no JSON.
+/// Why a route returns no JSON.
 enum BuildError {
-    /// The id in the path names nothing: 404.
+    /// Nothing has the id in the path: 404.
     NotFound(String),
     /// The model cannot be written as JSON: 500.
     Unwritable,

@@ -15,8 +15,8 @@ use super::model::port::{Congestion, LinkDetail, Peer, Port, PortName, PreFecBer
 use super::selected;
 use super::view::{FabricView, bit_errors, worst_first};
 
-/// The link with this id and all that is known of its ends, from the first of the selected fabrics that has it
-/// now.
+/// The link with this id and all current data of its ends, from the first of the selected fabrics that
+/// has it.
 pub fn link_by_id(
     fabrics: &[Arc<Observation>],
     fabric: Option<&str>,
@@ -31,7 +31,7 @@ pub fn link_by_id(
     })
 }
 
-/// A link with all that is known of its ends.
+/// A link with all data of its ends.
 pub fn link(view: FabricView<'_>, cable: Cable) -> LinkDetail {
     let assessment = view.assessment.links.iter().find(|assessment| assessment.link == cable);
     let outages = assessment.map(|assessment| assessment.outages).unwrap_or_default();

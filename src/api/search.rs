@@ -158,7 +158,7 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricH
             }
         }
         match (of_ports, best) {
-            // Port 0 of a switch stands for the switch.
+            // Port 0 of a switch represents the switch.
             (Some((port, by)), _) if fabric.port(port).number == 0 => {
                 add(Match::Exact, by, Target::Node(index));
             }

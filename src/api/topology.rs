@@ -98,7 +98,7 @@ pub fn topology(observation: &Observation) -> Topology {
 #[derive(Clone, Debug, Default)]
 struct LinkGroup {
     verdicts: Verdicts,
-    /// The links that are watch or bad. Unknown ones are many after a start, and not worth listing.
+    /// The links that are watch or bad. Unknown ones are not listed: after a start there are many.
     suspects: Vec<(Cable, Verdict)>,
     congestion: CongestionCounts,
 }

@@ -111,7 +111,7 @@ impl<'a> FabricView<'a> {
 }
 
 /// The reasons of a link with their weights, the heaviest first. The sort is stable: among equals the order of
-/// the table decides, which has first what to look at first.
+/// the table decides, which lists first what to check first.
 pub(super) fn worst_first(link: &LinkAssessment) -> impl Iterator<Item = (Reason, Verdict)> {
     let mut reasons: Vec<_> = link.reasons.iter().collect();
     reasons.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));

@@ -1,5 +1,5 @@
 //! The common part of `serve` and `demo`: monitors, each on a thread of its own, a renderer and a
-//! server, until the program is asked to end.
+//! server, until the program receives a signal to end.
 
 use std::net::TcpListener;
 use std::path::Path;

@@ -6,7 +6,7 @@ use crate::config::Settings;
 use crate::sandbox::AllowedPaths;
 use exporter_web::Sources;
 
-/// What `libibverbs` reads besides devices and sysfs: it loads its drivers when the first device
+/// What `libibverbs` reads in addition to devices and sysfs: it loads its drivers when the first device
 /// appears.
 const LIBRARIES: [&str; 8] = [
     "/etc/ld.so.cache",

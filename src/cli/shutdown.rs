@@ -1,4 +1,4 @@
-//! The end of the program: SIGTERM and SIGINT, or a thread that ends without being asked to.
+//! The end of the program: SIGTERM and SIGINT, or a thread that ends unexpectedly.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;

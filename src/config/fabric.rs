@@ -15,10 +15,10 @@ use site_config::diagnostics::{InvalidSetting, invalid, too_short};
 
 const MIB: u64 = 1 << 20;
 
-/// The name of a fabric that is given none.
+/// The default name of a fabric.
 pub(super) const DEFAULT_FABRIC: &str = "default";
 
-/// One fabric: the local port that sends the MADs, and how it is swept and judged.
+/// One fabric: the local port that sends the MADs, and how it is swept and evaluated.
 #[derive(Clone, Debug)]
 pub struct FabricSettings {
     /// The value of the label `fabric`.

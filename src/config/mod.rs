@@ -97,7 +97,7 @@ impl Settings {
     fn merge(flags: Options, text: &str, path: &str) -> Result<Settings, ConfigError> {
         let yaml::Parsed { value: file, diagnostics, document } = yaml::parse::<ConfigFile>(text);
         let mut diagnostics = Diagnostics::new(path, document, diagnostics);
-        // Flags and file each by itself, so that a flag does not hide a wrong value of the file.
+        // Flags and file separately, so that a flag does not hide a wrong value of the file.
         for (section, in_flags, in_file) in [
             ("web", flags.web.validate(), file.web.validate()),
             ("host", flags.host.validate(), file.host.validate()),

@@ -128,12 +128,12 @@ section! {
 }
 
 impl CollectorOptions {
-    /// Whether the fabric is to be asked.
+    /// Whether the fabric collector is enabled.
     pub fn fabric(&self) -> bool {
         is_on(self.fabric, self.no_fabric)
     }
 
-    /// Whether this host's own devices are to be read.
+    /// Whether the host collector is enabled.
     pub fn host(&self) -> bool {
         is_on(self.host, self.no_host)
     }

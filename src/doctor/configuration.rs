@@ -167,7 +167,7 @@ fn mib(bytes: u64) -> u64 {
     bytes >> 20
 }
 
-/// Whether the disk has room for the largest size of the file, and for what is left to the host.
+/// Whether the disk has space for the largest size of the file and for the reserve of the host.
 fn room_for(history: &HistorySettings, size: u64, room: u64) -> Finding {
     let (shown, least) = (history.file.display(), history.least_free);
     let what = "--history.file";

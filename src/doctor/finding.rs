@@ -24,7 +24,7 @@ pub enum Subject {
     Partitions,
     /// IP over InfiniBand.
     Ipoib,
-    /// Firmware of like devices.
+    /// Firmware of devices of one type.
     Firmware,
     /// The exporter's own settings and files.
     Configuration,
@@ -65,18 +65,18 @@ pub enum Level {
     Bad,
 }
 
-/// The result of a check of one thing.
+/// The result of a check of one item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What the thing belongs to.
+    /// The subject.
     pub subject: Subject,
-    /// Which thing: `mlx5_0 port 1`, `ib_umad`.
+    /// The item: `mlx5_0 port 1`, `ib_umad`.
     pub what: String,
     /// The severity.
     pub level: Level,
     /// What was found.
     pub found: String,
-    /// What is expected and why; `None` if it is so.
+    /// What is expected and why; `None` if the expectation is met.
     pub wanted: Option<String>,
     /// The command or action that fixes it.
     pub mend: Option<String>,
@@ -137,7 +137,7 @@ pub fn shortened(mut items: Vec<String>, max: usize) -> String {
     items.join(", ")
 }
 
-/// Values with the things that have them: `2044: ib0 ib1; 4092: ib2`.
+/// Values with the items that have them: `2044: ib0 ib1; 4092: ib2`.
 pub fn grouped<V: std::fmt::Display>(names_by_value: &BTreeMap<V, Vec<&str>>) -> String {
     let groups =
         names_by_value.iter().map(|(value, names)| format!("{value}: {}", names.join(" ")));

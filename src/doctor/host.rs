@@ -27,7 +27,7 @@ pub struct CheckedHost {
 
 impl CheckedHost {
     /// Reads the devices of a host, except those that the settings exclude: they may be known to hang. A device
-    /// that hangs is given up after two seconds.
+    /// that hangs is abandoned after two seconds.
     pub fn read(settings: &Settings, dev: PathBuf) -> Self {
         let (sysfs, procfs) = (settings.sysfs.clone(), settings.procfs.clone());
         let filter = settings.host.as_ref().map(|host| host.filter.clone()).unwrap_or_default();

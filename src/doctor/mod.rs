@@ -2,7 +2,7 @@
 //! says what was found, what is expected, and the command that fixes it.
 //!
 //! Nothing is changed. On the wire four Gets are sent for each fabric, and one discovery, unless the check is
-//! offline. What cannot be read without privileges is reported as such; what hangs fails its own check alone.
+//! offline. What cannot be read without privileges is reported as such; a check that hangs fails alone.
 
 mod configuration;
 mod devices;

@@ -1,6 +1,6 @@
-//! What the host reads of its own devices, family by family: plain text, for it is small.
+//! The host's own devices, family by family: plain text, because it is small.
 //!
-//! What fabrics have of a port, too, has the same family and one label more, `device`.
+//! Values of a port that fabrics have, too, use the same family with one more label, `device`.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::host_families::{
 
 type HostParts = Parts<Vec<u8>>;
 
-/// Renders what is known of the host's devices.
+/// Renders the families of the host's devices.
 pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     let Some(snapshot) = &observation.snapshot else { return Vec::new() };
     let mut items = Items::default();
@@ -30,7 +30,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
         let totals = observation.totals.get(index).map(Vec::as_slice);
         items.add(observation, &snapshot.anchor, device, totals.unwrap_or_default());
     }
-    // Nothing else is known of a device that is gone.
+    // There are no other values of a device that is gone.
     for gone in &observation.missing {
         items.up.push(false, |to| labels(to, observation, &gone.name, None, gone.guid));
     }
@@ -63,11 +63,11 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     parts.finish()
 }
 
-/// All things of the host, by kind.
+/// All items of the host, by kind.
 #[derive(Default)]
 struct Items<'a> {
     devices: Labelled<&'a Device>,
-    /// Whether each device answers, those that are gone included.
+    /// Whether each device responds, including those that are gone.
     up: Labelled<bool>,
     ports: Labelled<HostPort<'a>>,
     events: Labelled<PortEvents<'a>>,

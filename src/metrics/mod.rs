@@ -1,9 +1,9 @@
-//! The exposition: everything that is known as metrics.
+//! The exposition: all metrics.
 //!
-//! What is large, the [`fabric`]s, is rendered once a sweep and kept compressed; this host's own ports
-//! ([`host`]) are put between them, family by family. What is small and has to be fresh, the exporter's own
+//! The large part, the [`fabric`]s, is rendered once a sweep and kept compressed; this host's own ports
+//! ([`host`]) are put between them, family by family. The small part that must be current, the exporter's own
 //! metrics ([`self_metrics`]) and the counts of each fabric ([`fabric::summary`]), is rendered at each scrape
-//! and put before. Plain text is not kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
+//! and put first. Plain text is not kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
 //! do not accept gzip it is unpacked while it is sent.
 
 pub mod fabric;
@@ -24,14 +24,14 @@ use fabric_observation::SharedState;
 use fabric::summary::{self, Summary};
 use process::Process;
 
-/// Everything that was rendered of one board.
+/// Everything that was rendered of one state snapshot.
 #[derive(Debug)]
 pub struct Exposition {
     board: SharedState,
     fabrics: Arc<[Part<Block>]>,
     host: Arc<[Part<Vec<u8>>]>,
     summaries: Arc<[Summary]>,
-    /// Fabrics and host together, for each format that was asked for.
+    /// Fabrics and host together, for each requested format.
     packed: [OnceLock<Vec<Block>>; 2],
     took: Duration,
 }
@@ -41,13 +41,13 @@ static POSITIONS: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
     fabric::headers().enumerate().map(|(position, it)| (it.name.into_owned(), position)).collect()
 });
 
-/// Where a family stands among others; those that only the host has come last.
+/// The position of a family among others; those that only the host has come last.
 fn position(header: &Header) -> usize {
     POSITIONS.get(&*header.name).copied().unwrap_or(usize::MAX)
 }
 
 impl Exposition {
-    /// Renders a board.
+    /// Renders a state snapshot.
     pub fn render(board: SharedState) -> Self {
         Self::after(None, board)
     }
@@ -118,13 +118,13 @@ impl Exposition {
         host.and_then(|host| host.problem().map(str::to_owned))
     }
 
-    /// The board that was rendered.
+    /// The state snapshot that was rendered.
     pub fn board(&self) -> &SharedState {
         &self.board
     }
 }
 
-/// The latest exposition, shared with those who serve it.
+/// The latest exposition, shared with the handlers that serve it.
 pub type Latest = tokio::sync::watch::Receiver<Arc<Exposition>>;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use exporter_web::ReloadStatus;
 
-/// What is known of the process and does not change from scrape to scrape.
+/// Values of the process that do not change between scrapes.
 #[derive(Clone, Debug)]
 pub struct Process {
     procfs: PathBuf,
@@ -43,7 +43,7 @@ impl Process {
     }
 }
 
-/// What is read of the process at each scrape.
+/// Values of the process that are read at each scrape.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
     /// CPU time in user and kernel mode.

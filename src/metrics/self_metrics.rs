@@ -14,7 +14,7 @@ use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
 
 use super::process::{Numbers, Process};
 
-/// What the families are written from.
+/// The input of the families.
 #[derive(Debug)]
 struct SelfState {
     board: SharedState,

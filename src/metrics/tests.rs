@@ -60,7 +60,7 @@ fn board() -> SharedState {
     vec![Arc::new(observation)].into()
 }
 
-/// The text format of a board.
+/// A state snapshot in the text format.
 pub(super) fn text_of(board: SharedState) -> String {
     let process = Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);

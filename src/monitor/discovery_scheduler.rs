@@ -79,7 +79,7 @@ impl DiscoveryScheduler {
         }
     }
 
-    /// The wire was opened: a discovery is due at once.
+    /// The transport was opened: a discovery is due at once.
     pub(super) fn reset(&mut self) {
         self.due = Moment::default();
     }
@@ -124,7 +124,7 @@ impl DiscoveryScheduler {
         self.return_pending = false;
     }
 
-    /// A discovery ended. What is behind a gap is not known, and a node without a LID cannot be queried, so the
+    /// A discovery ended. Nodes behind a gap are unknown, and a node without a LID cannot be queried, so the
     /// next discovery comes soon; but a permanent gap must not keep the fabric busy, so each time later.
     pub(super) fn on_discovery_end(
         &mut self,
@@ -142,8 +142,8 @@ impl DiscoveryScheduler {
         self.due = now + wait;
     }
 
-    /// Whether a sweep with changed LIDs is to be discarded and repeated. Two nodes with one LID would cause this
-    /// each time.
+    /// Whether a sweep with changed LIDs must be repeated instead of used. Two nodes with one LID would cause
+    /// this each time.
     pub(super) fn drops_changed_lids(&self, now: Moment) -> bool {
         now >= self.discard_after
     }

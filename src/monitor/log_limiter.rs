@@ -1,4 +1,4 @@
-//! Limits repeated warnings: what a discovery or a sweep finds each time is logged once a day.
+//! Limits repeated warnings: a problem that each discovery or sweep finds is logged once a day.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) struct LogLimiter {
 /// The warnings to log now.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NewWarnings {
-    /// To be logged one by one.
+    /// Logged one by one.
     pub(super) each: Vec<String>,
     /// How many more there are.
     pub(super) more: usize,

@@ -126,7 +126,7 @@ pub struct Monitor {
     evaluator: LinkEvaluator,
     event_sender: SyncSender<PortEvent>,
     events: Receiver<PortEvent>,
-    /// Events changed links, and that is not published yet.
+    /// Events changed links, and the change is not published yet.
     has_changes: bool,
     /// Before this moment no change is published for events.
     publish_after: Moment,
@@ -205,13 +205,13 @@ impl Monitor {
         self.evaluator.restore(seed);
     }
 
-    /// Monitors until it is to stop, starting with an open wire; `open` opens another one when that is gone.
+    /// Monitors until stopped, starting with an open transport; `open` opens another one when that fails.
     pub fn run<W: MadTransport, E: std::fmt::Display>(
         mut self,
         first: W,
         mut open: impl FnMut() -> Result<W, E>,
     ) {
-        // Only now: a thread has the rights of the one that starts it, and this one is confined.
+        // Not earlier: a thread has the rights of the one that starts it, and this one is sandboxed.
         watch_file(&self.settings.name, &mut self.files.names);
         watch_file(&self.settings.name, &mut self.files.keys);
         watch_file(&self.settings.name, &mut self.files.maintenance);
@@ -222,7 +222,7 @@ impl Monitor {
                     RunError::Stopped => break,
                     RunError::Transport(error) => self.on_device_lost(&error),
                 }
-                // Closed before it is opened again: a device goes only when nobody holds it.
+                // Closed before it is opened again: a device is removed only when no process holds it open.
                 drop(wire.take());
             } else {
                 self.pause(REOPEN_INTERVAL);
@@ -251,7 +251,7 @@ impl Monitor {
         }
     }
 
-    /// Discovers and sweeps in turn, until it is to stop or the wire breaks.
+    /// Alternates discoveries and sweeps, until it is stopped or the transport fails.
     fn monitor(&mut self, wire: &mut impl MadTransport) -> RunError {
         self.scheduler.reset();
         let mut due = wire.now();
@@ -312,7 +312,7 @@ impl Monitor {
         self.scheduler.on_sweep(&swept);
         self.stats.mastership.update(&self.settings.name, &swept.snapshot);
         let cleared = self.clear(wire, &mut swept);
-        // What was cleared is published even if the wire broke: it is known nowhere else.
+        // Cleared counters are published even if the transport failed: nothing else records them.
         self.publish(Some(swept.snapshot));
         cleared?;
         // At once, so that the next sweep queries the right ports by their current LIDs.
@@ -358,7 +358,7 @@ impl Monitor {
             let problem = "the kernel refuses to send: the device was removed".to_owned();
             return Err(TransportError { device, problem }.into());
         }
-        // Without our own PortInfo no neighbor of ours was queried: what is known of them stays.
+        // Without our own PortInfo no neighbor of ours was queried: their known state stays.
         let (new, suspicion) = match (found.local_error, found.local_port_state) {
             (Some(_), _) => (Vec::new(), m_key_suspicion(&found, &self.keys)),
             (None, None) => (Vec::new(), self.suspicion),
@@ -492,7 +492,7 @@ impl Monitor {
             self.stats.set_success(collector, false);
         }
         let last = self.latest().snapshot.clone();
-        // The times stay those of the last sweep, so that the data is seen to be stale.
+        // The times stay those of the last sweep, so that the data is visibly stale.
         let blank = self.fabric.clone().zip(last).map(|(fabric, last)| Snapshot {
             began: last.began,
             ended: last.ended,

@@ -1,4 +1,4 @@
-//! What the monitor of a fabric logs of its discoveries and sweeps.
+//! Logs the discoveries and sweeps of a fabric's monitor.
 
 use std::time::Duration;
 

@@ -18,13 +18,13 @@ use ib_mad::{Guid, Lid};
 use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
 use ib_umad::{OutgoingMad, Received, SendError};
 
-/// A wire to a small fabric that breaks when it is told to.
+/// A transport to a small fabric that fails on request.
 struct Cable {
     scripted: ScriptedTransport,
     breaks: Receiver<()>,
     /// What happens to the fabric, as its time goes by.
     story: Box<dyn FnMut(&mut ScriptedTransport) + Send>,
-    /// Whether our port has the P_Key to ask with, by the time.
+    /// Whether our port has the P_Key for requests, by the time.
     has_p_key: fn(Moment) -> bool,
 }
 
@@ -68,7 +68,7 @@ impl MadTransport for Cable {
                 problem: "the device is gone".into(),
             });
         }
-        // Virtual time would let a whole day of sweeps pass while the test looks away.
+        // Otherwise virtual time would run through a whole day of sweeps between two checks of the test.
         std::thread::sleep(Duration::from_micros(50));
         self.scripted.receive(until)
     }
@@ -247,7 +247,7 @@ fn discovery_gap_is_retried_with_back_off() {
         "the host to be found",
         |it| nodes_up(it) == 3 && it.stats.discoveries == 3,
     );
-    // One that never answers is asked less and less often: 15 s, 30 s, 1 min, ... 5 min.
+    // One that never responds is queried less and less often: 15 s, 30 s, 1 min, ... 5 min.
     run_until(
         |cable| {
             cable.scripted.reply = Box::new(|parcel| {
@@ -346,7 +346,7 @@ fn invalid_name_map_is_refused_at_start() {
     assert_eq!(names_in(file.path()).unwrap().len(), 1, "not UTF-8 is no mistake");
 }
 
-/// Puts a pipe in place of a file: to open it as a file blocks until somebody writes.
+/// Puts a pipe in place of a file: to open it as a file blocks until there is a writer.
 fn pipe_at(path: &Path) {
     std::fs::remove_file(path).unwrap();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -463,7 +463,7 @@ fn hundred_silent_adapters_log_few_lines_per_day() {
     let mut links = vec![((0, 1), (1, 110))];
     links.extend((0..100).map(|n| ((1, n as u8 + 1), (2 + n, 1))));
     let mut scripted = ScriptedTransport::new(fabric(&kinds, &links));
-    // Half of the adapters say who they are and nothing else, the others nothing at all.
+    // Half of the adapters respond to NodeInfo only, the others to nothing.
     scripted.reply = Box::new(|parcel| {
         let mad = &parcel.mad;
         let behind = if mad.is_directed() { mad.route_ports().to_vec() } else { Vec::new() };

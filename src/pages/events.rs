@@ -66,7 +66,7 @@ impl EventsQuery {
     }
 
     /// The filter for the history, and whether events have to contain the text as well. A GUID or a link id
-    /// selects the events of that node or link, whatever their text.
+    /// selects the events of that node or link, with any text.
     fn filter(&self, window: Window) -> (EventFilter, bool) {
         let mut filter = EventFilter::all(window);
         filter.kinds.extend(self.kind);

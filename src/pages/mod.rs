@@ -26,7 +26,7 @@ pub use crate::api::address;
 use crate::api::history_service::HistoryService;
 use crate::metrics::{Exposition, Latest};
 
-/// What the handlers of the pages read.
+/// The state that the handlers of the pages read.
 #[derive(Clone, Debug)]
 pub struct PageContext {
     /// The latest exposition with its snapshots.

@@ -30,7 +30,7 @@ const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
 /// The most reasons shown.
 const MAX_REASONS: usize = 4;
 
-/// How long the page waits for the events. It is opened when something is wrong, and the rest matters more.
+/// How long the page waits for the events. It is opened during incidents, and the rest matters more.
 const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The documentation of the alerts.

@@ -18,7 +18,7 @@ use super::page::Problem;
 pub struct QueryParams(Pairs);
 
 impl From<QueryResult> for QueryParams {
-    /// A query that cannot be decoded has no parameters: the page is shown all the same.
+    /// A query that cannot be decoded has no parameters: the page is shown nevertheless.
     fn from(query: QueryResult) -> Self {
         QueryParams(query.map(|Query(pairs)| pairs).unwrap_or_default())
     }
@@ -62,7 +62,7 @@ pub fn check_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Result<
 
 const NO_FABRIC: &str = "No fabric is swept here: this exporter watches its host’s own devices.";
 
-/// Said before the first sweep of a fabric.
+/// Text before the first sweep of a fabric.
 pub const NOT_YET: &str =
     "Not swept yet: nodes and cables are told when the first sweep is at its end.";
 

@@ -1,4 +1,4 @@
-//! Errors in one line of plain text, for programs and for people who ask by hand.
+//! Errors in one line of plain text, for programs and for people who use curl.
 
 use axum::extract::Request;
 use axum::http::uri::Authority;

@@ -1,8 +1,8 @@
 //! A lock that client addresses acquire in turn.
 //!
-//! Addresses take turns, whoever asks more often. So one that guesses passwords without end delays the
-//! first login of another by two checks at most: the one that runs and its next one, and not by all that
-//! it asked for before.
+//! Addresses take turns, regardless of how often each one requests. So an address that guesses passwords
+//! continuously delays the first login of another by two checks at most: the running one and its next one,
+//! and not by all its earlier requests.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

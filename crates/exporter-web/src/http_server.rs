@@ -96,8 +96,8 @@ impl Server {
         tokio::spawn(accept(listener, router, shared, stop));
     }
 
-    /// Accepts no more, and waits until the present requests are answered; who takes longer than the
-    /// limit is cut off.
+    /// Stops accepting, and waits for the responses in progress; connections that exceed the
+    /// limit are closed.
     pub async fn shutdown(self, limit: Duration) {
         self.stop.send_replace(true);
         // Each task has a receiver until it ends.
@@ -191,7 +191,7 @@ async fn speaks_plain_http(stream: &TcpStream) -> bool {
     matches!(peeked, Ok(1)) && first[0] != HANDSHAKE && first[0].is_ascii_alphabetic()
 }
 
-/// Answers who typed http:// for https://, as the exporter toolkit does.
+/// Responds to HTTP requests on a TLS port, as the exporter toolkit does.
 async fn refuse_plain_http(mut stream: TcpStream) -> Result<(), BoxError> {
     // The request is read, most of the time all of it: a close with unread bytes is a reset, and drops
     // the answer with it.
@@ -235,7 +235,7 @@ where
         // It would hold for idle connections, too: see `Deadlines`.
         .header_read_timeout(None)
         .max_header_size(limits.head_bytes)
-        // The first head is parsed when all of it is there; so much is read until it is.
+        // The first head is parsed when it is complete; at most this much is read until then.
         .max_buf_size(2 * limits.head_bytes)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);

@@ -11,7 +11,7 @@ pub struct Limits {
     /// Connections at once. A site has a few Prometheuses and some browsers; each idle connection takes
     /// some 20 kB, with TLS 50.
     pub connections: usize,
-    /// Connections at once of one client address, so that a client which opens many leaves room for
+    /// Connections at once of one client address, so that a client which opens many leaves some for
     /// others. A browser opens some six; behind a reverse proxy all clients have its address.
     pub connections_per_client: usize,
     /// Requests that are answered at once. One whose client does not read holds 128 kB of plain text
@@ -25,7 +25,7 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// How long a connection may be idle between requests: two of the longest usual scrape intervals. While
     /// more than half of the connections are open it is [`Limits::header_timeout`], so that a full server
-    /// soon has room again.
+    /// soon accepts connections again.
     pub idle_timeout: Duration,
     /// Within this time a client has to read [`Limits::write_stall_bytes`] of an answer, or all of it.
     pub write_stall_timeout: Duration,

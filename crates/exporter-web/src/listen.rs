@@ -71,8 +71,8 @@ pub fn is_missing_address(error: &Error) -> bool {
 }
 
 /// Binds all addresses of a name. Those that this host does not have are skipped if there is another:
-/// `localhost` is `::1`, too, on a host without IPv6. A port that is in use on one of them is an error all
-/// the same, for clients would reach the other program there.
+/// `localhost` is `::1`, too, on a host without IPv6. A port that is in use on one of them is still an
+/// error, because clients would reach the other program there.
 pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ListenError> {
     let (mut bound, mut missing) = (Vec::new(), Vec::new());
     for &address in addresses {

@@ -21,7 +21,7 @@ use super::web_config::{Expected, Users};
 /// one password. They are apart, so that guesses do not displace right ones.
 const CACHED: usize = 1_000;
 
-/// What a login comes to.
+/// The outcome of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Login {
     /// The password is right, or none is needed.
@@ -113,7 +113,7 @@ impl Logins {
         let (logins, hash) = (Arc::clone(self), hash.to_owned());
         let checked = tokio::task::spawn_blocking(move || {
             // Held as long as it takes: a check cannot be aborted, so a client that disconnects
-            // meanwhile makes no room for another.
+            // meanwhile does not free its slot for another.
             let _guard = guard;
             let is_right = bcrypt::verify(&password, &hash).unwrap_or(false) && exists;
             logins.cache().insert(tag, is_right);

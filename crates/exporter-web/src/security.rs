@@ -2,7 +2,7 @@
 //!
 //! The file and those that it names are checked for changes each second and at SIGHUP. A new
 //! configuration is in force from the next connection and the next request on; one with diagnostics is
-//! logged once, and the configuration before stays.
+//! logged once, and the previous configuration stays in force.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ struct Active {
     warnings: Vec<String>,
 }
 
-/// Access to the server as the web config file has it at present.
+/// Access to the server, as the web config file currently sets it.
 #[derive(Debug)]
 pub struct Security {
     file: Option<(PathBuf, Arc<ReloadStatus>)>,
@@ -86,7 +86,7 @@ impl Security {
                 _ = hangup.recv() => true,
             };
             let security = Arc::clone(&self);
-            // A file may be on a disk that does not answer.
+            // A file may be on a disk that does not respond.
             let checked = tokio::task::spawn_blocking(move || {
                 if forced || sources.have_changed() { security.reload(sources) } else { sources }
             });
@@ -133,7 +133,7 @@ impl Security {
         sources
     }
 
-    /// Whether TLS is spoken; a restart alone changes that.
+    /// Whether TLS is enabled; only a restart changes that.
     pub fn speaks_tls(&self) -> bool {
         self.tls
     }
@@ -145,7 +145,7 @@ impl Security {
         A: Future<Output = Response>,
     {
         let active = self.active.load_full();
-        // As the exporter toolkit does: before all else, and without its headers.
+        // As the exporter toolkit does: before everything else, and without its headers.
         if active.limiter.as_ref().is_some_and(|limiter| !limiter.try_acquire(Instant::now())) {
             return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n").into_response();
         }
@@ -214,7 +214,7 @@ impl ReloadStatus {
         }
     }
 
-    /// Whether the last reading succeeded. If not, the configuration before is in force.
+    /// Whether the last reading succeeded. If not, the previous configuration is in force.
     pub fn succeeded(&self) -> bool {
         !self.failed.load(Ordering::Relaxed)
     }
@@ -228,9 +228,9 @@ impl ReloadStatus {
 /// A file without diagnostics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// What it sets: `TLS, NoClientCert; 2 users`.
+    /// A summary of its settings: `TLS, NoClientCert; 2 users`.
     pub about: String,
-    /// What is not wrong and may yet not be meant so, a line each.
+    /// Warnings: valid settings that may be unintended, a line each.
     pub warnings: Vec<String>,
 }
 

@@ -34,7 +34,7 @@ impl Block {
         writer.finish()
     }
 
-    /// A short text as it is: deflate has blocks for what is not worth compressing, of 65,535
+    /// A short text as it is: deflate has stored blocks, of 65,535
     /// bytes at the most.
     pub fn stored(text: &[u8]) -> Block {
         let Ok(length) = u16::try_from(text.len()) else { return Block::deflate(text) };
@@ -93,7 +93,7 @@ impl BlockWriter {
         self.plain_len += self.buffer.len() as u64;
         let mut rest = &self.buffer[..];
         loop {
-            // Room for the flush's own bytes, too: with some left over, the flush is complete.
+            // Capacity for the flush's own bytes, too: if some is left, the flush is complete.
             self.out.reserve(rest.len() / 8 + 1024);
             let before = self.deflate.total_in();
             // Compressing into memory can fail only by a misuse of the state machine.

@@ -150,7 +150,7 @@ impl<'a> Labels<'a> {
         Labels { text, has_any: false }
     }
 
-    /// Goes on with labels at the end of a text.
+    /// Appends labels at the end of a text.
     pub fn more(text: &'a mut Vec<u8>) -> Self {
         Labels { text, has_any: true }
     }

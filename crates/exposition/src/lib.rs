@@ -74,7 +74,7 @@ pub use negotiate::{accepts_gzip, format};
 pub use parts::{FamilyWriter, Output, Part, Parts, join};
 pub use samples::{Labelled, Samples, Value, WriteSamples};
 
-/// The two formats that a scraper may ask for.
+/// The two formats that a scraper may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// OpenMetrics 1.0.

@@ -8,7 +8,7 @@ use super::samples::{Labelled, Samples, WriteSamples};
 /// A family with the samples of one source.
 #[derive(Clone, Debug)]
 pub struct Part<S> {
-    /// What stands before the samples.
+    /// The header before the samples.
     pub header: Header,
     /// The samples: lines that are the same in both formats.
     pub samples: S,
@@ -30,7 +30,7 @@ pub trait Output: Default {
     /// The text so far, or the end of it.
     fn buffer(&mut self) -> &mut Vec<u8>;
 
-    /// Makes room in the buffer, at the end of a sample.
+    /// Frees space in the buffer, at the end of a sample.
     fn settle(&mut self) {}
 
     /// Ends a family, and begins the next; `None` if it has no samples.
@@ -156,7 +156,7 @@ impl<O: Output> FamilyWriter<'_, O> {
     }
 }
 
-/// What is worth compressing by itself: below it, starting anew costs more than it saves.
+/// Minimum size of a text that is compressed separately: below it, a restart costs more than it saves.
 const WORTH_PACKING: usize = 4096;
 
 /// Merges the families of fabrics and of the host by their positions; one of both has one header.

@@ -85,7 +85,7 @@ impl From<End> for About {
     }
 }
 
-/// An event that is to be recorded.
+/// An event to record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewEvent {
     /// When it happened, or, if that is not known, when it was detected.

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// What the history calls this host's own devices, as if they were a fabric.
 pub const HOST_FABRIC: &str = "host";
 
-/// So many bytes of a disk are left alone: what a host needs to keep its logs and to be logged in to.
+/// Bytes of a disk that are never used: what a host needs for its logs and for logins.
 pub const LEAST_FREE: u64 = 256 << 20;
 
 /// What is recorded, where, and for how long.
@@ -20,7 +20,7 @@ pub struct HistorySettings {
     pub traffic_for: Duration,
     /// How long events and all other counters are kept.
     pub rare_for: Duration,
-    /// Below so many free bytes on its disk nothing is written.
+    /// Nothing is written if its disk has fewer free bytes.
     pub least_free: u64,
 }
 

@@ -61,17 +61,17 @@ pub trait Source {
     /// Its name for people: a file's path, an address.
     fn name(&self) -> String;
 
-    /// The time of which anything is recorded.
+    /// The time range of which anything is recorded.
     fn span(&self) -> Result<Span, SourceError>;
 
-    /// The ports that are meant by a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
+    /// The ports that match a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
     /// GUID alone: all of its ports. None if nothing of that name is known.
     fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError>;
 
     /// The events that a filter selects, the earliest first.
     fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError>;
 
-    /// The cables that led to any of these ports in a window, as they were at its end, or when
+    /// The cables of any of these ports in a window, as they were at its end, or when
     /// they were last seen in it.
     fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError>;
 
@@ -90,7 +90,7 @@ pub trait Source {
     /// The fabrics as they were at a moment; those of which nothing was known yet are left out.
     fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError>;
 
-    /// What is known of a window, and what is not.
+    /// Which parts of a window are known, and which are not.
     fn coverage(&self, window: Window) -> Result<Coverage, SourceError>;
 }
 

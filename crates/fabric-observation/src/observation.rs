@@ -90,7 +90,7 @@ pub struct MonitorStats {
     /// An M_Key is the likely cause of that.
     pub m_key_suspected: bool,
     /// In the latest sweep switches responded to performance management, and at most one of ten channel adapters
-    /// besides our own did, or our port lacks the P_Key for requests: a partition is the likely cause.
+    /// other than our own did, or our port lacks the P_Key for requests: a partition is the likely cause.
     pub partition_suspected: bool,
     /// Ports of which the latest sweep did not get all that it requested.
     pub failed_ports: usize,

@@ -1,4 +1,4 @@
-//! One sweep's worth of a fabric: immutable, and all that its consumers need.
+//! The state of a fabric after one sweep: immutable, with everything that its consumers need.
 
 use std::sync::Arc;
 

@@ -57,7 +57,7 @@ pub struct CounterStatus {
     pub impossible: CounterSet,
     /// How many impossible values there were, of all counters.
     pub impossible_readings: u32,
-    /// How often counters fell: somebody cleared them, or the device was reset.
+    /// How often counters decreased: a tool cleared them, or the device was reset.
     pub resets: u32,
     /// When that was last seen.
     pub last_reset: Option<Moment>,

@@ -74,8 +74,8 @@ const fn row(speed: Speed, fec: Option<Fec>, symbol: f32, pre_fec: Option<f32>) 
 /// Up to FDR: the specification's 1e-12. From EDR on: the error level of UFM's PDR plugin
 /// (Field_BER_Thresholds, V06), by what can be read in band. Which process the ASIC is made in and whether it
 /// retries on the link layer (PLR) cannot be read, so HDR has the limit of the 16 nm devices
-/// that most of it runs on, and NDR that of devices with PLR. XDR has NDR's until somebody publishes
-/// its own. At HDR the plugin has one limit for 16 nm devices, whatever the correction. At NDR it has
+/// that most of it runs on, and NDR that of devices with PLR. XDR has NDR's until limits for it
+/// are published. At HDR the plugin has one limit for 16 nm devices, for any correction. At NDR it has
 /// limits by code: a port with a code that has none has no pre-FEC limit. With PLR its limit is 1e-6 on copper and 1e-5 on active cables: RS(271,257) with PLR is what
 /// copper runs (186 of 190 ends of a public data set), RS(544,514) what optics run.
 const TABLE: [LimitRow; 20] = [
@@ -211,7 +211,7 @@ pub struct PreFecBer {
 const ENOUGH: f32 = 2.5;
 
 /// The intervals between the points of a window in which there must have been errors. One event, such as a
-/// burst of noise, may be read in two of them if a sweep falls into it; a bad cable goes on.
+/// burst of noise, may be read in two of them if a sweep falls into it; a bad cable has errors in more.
 const STEADY: usize = 3;
 
 /// The number of errors that a link with `expected` errors does not exceed by chance. For a link at a tenth

@@ -79,7 +79,7 @@ pub struct EndInput<'a> {
     pub role: Option<Role>,
     /// The node is gone, or does not respond.
     pub away: bool,
-    /// Somebody switched the port off.
+    /// The port is administratively disabled.
     pub disabled: bool,
     /// It is not expected to count: an aggregation node.
     pub uncounted: bool,
@@ -376,7 +376,7 @@ fn add_errors(end: &EndInput<'_>, reasons: &mut Reasons) {
         reasons.add(Reason::PreFec, Verdict::Watch);
     }
     if port.exceeds_packet_error_limit() {
-        // Errors that follow the load are losses of a receiver without room.
+        // Errors that follow the load are losses of a receiver without free buffers.
         let weight = if port.errors_follow_load() { Verdict::Ok } else { Verdict::Watch };
         reasons.add(Reason::ReceiveErrors, weight);
     }

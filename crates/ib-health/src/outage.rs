@@ -21,7 +21,7 @@ pub use downtime::{Downtime, Loss};
 /// timeouts of NCCL and MPI are about 7 and 14 s with common settings.
 pub const BOUNDS: [f64; 7] = [1.0, 5.0, 7.0, 14.0, 30.0, 60.0, 300.0];
 
-/// Sweeps after a link is up again in which both ends are to be read: a host that comes back is queried after
+/// Sweeps after a link is up again in which both ends are read: a host that comes back is queried after
 /// the next discovery.
 const MAX_SWEEPS: u8 = 4;
 

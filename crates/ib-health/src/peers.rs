@@ -136,7 +136,7 @@ mod tests {
         let (half, one) = ((Width::X2, Speed::Ndr), (Width::X1, Speed::Ndr));
         let plane = (Width::X1, Speed::Xdr);
         for (rate, rates, reference) in [
-            // Alone, or all alike: that is no evidence.
+            // Alone, or all the same: that is no evidence.
             (half, &[(half, 1)][..], None),
             (half, &[(half, 200)], None),
             // One among several that are faster, and among too few.

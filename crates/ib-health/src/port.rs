@@ -103,7 +103,7 @@ impl PortTracker {
         self.missed = 0;
         self.advance_periods(growth.at);
         if incoming != self.incoming {
-            // The link trained at another rate, or somebody changed its rate.
+            // The link trained at another rate, or its rate was changed.
             self.restart(None);
             self.incoming = incoming;
         }
@@ -184,7 +184,7 @@ impl PortTracker {
         }
     }
 
-    /// Starts anew: the port has another link, or its link has just trained. Errors until
+    /// Restarts: the port has another link, or its link has just trained. Errors until
     /// `training_until` do not count.
     pub fn restart(&mut self, training_until: Option<Moment>) {
         self.ber = BerWindows::default();

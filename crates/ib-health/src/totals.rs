@@ -122,7 +122,7 @@ pub struct Growth {
     pub at: Moment,
     /// Seconds since the reading before; 0 for the first one.
     pub seconds: f64,
-    /// At least one counter fell.
+    /// At least one counter decreased.
     pub reset: bool,
     /// Counters whose growth is known.
     known: CounterSet,
@@ -166,16 +166,16 @@ impl PortTotals {
 
     /// Adds a reading, and returns the totals after it.
     ///
-    /// A counter that fell was cleared, or its device was reset: what it shows now was counted since then.
+    /// A counter that decreased was cleared, or its device was reset: its value was counted since then.
     /// What it counted between the last reading and the reset is lost, so the total is too low by that
-    /// much; it never falls and never jumps. Each counter is judged by itself, for tools clear some of
+    /// much; it never falls and never jumps. Each counter is checked separately, because tools clear some of
     /// them and not others: one that was cleared and already shows more than before seems to have grown
     /// by the difference.
     ///
     /// An impossible value ([`plausible`]) is left out: one of 2^63 or more that is not traffic, and one
     /// that the counter cannot have reached since its last accepted value on a link of at most this many
     /// bytes per second. The total stays, and continues with the next possible value. If impossible values
-    /// go on and are consistent with each other, the counter was set: it counts on from there, and the
+    /// persist and are consistent with each other, the counter was set: it counts on from there, and the
     /// step is in no total.
     pub fn update(
         &mut self,
@@ -454,7 +454,7 @@ mod tests {
             (140, 100, 47, 147, 0),
             (140, 100, 40, 140, 0),
             (7, 0, 9, 9, 0),
-            // It fell meanwhile.
+            // It decreased meanwhile.
             (140, 100, 39, 179, 1),
         ] {
             let mut totals = PortTotals::resume(&persisted(total, offset));
@@ -488,7 +488,7 @@ mod tests {
         for (raws, values, impossible) in [
             (&[7, NEGATIVE, 9][..], &[Some(7), None, Some(9)][..], 1),
             (&[7, TOO_MANY, 9], &[Some(7), None, Some(9)], 1),
-            // From the beginning, and for good.
+            // From the beginning, permanently.
             (&[NEGATIVE; 20], &[None; 20], 20),
             (&[NEGATIVE, 5, 6], &[None, Some(5), Some(6)], 1),
             // Cleared meanwhile.

@@ -61,7 +61,7 @@ mod tests {
         clock.sleep(Duration::from_secs(1));
         let anchor = clock.anchor();
         assert!(anchor.moment >= Moment::default() + Duration::from_secs(1));
-        // The real time was a hundredth of it, and what the machine took besides.
+        // The real time was a hundredth of it, plus the machine's overhead.
         let ahead = anchor.wall.duration_since(wall).unwrap();
         assert!(ahead >= Duration::from_secs(1) && wall.elapsed().unwrap() < ahead);
     }

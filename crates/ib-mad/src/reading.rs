@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use super::counter::{self, Counter};
 use super::moment::Moment;
 
-/// The values are as the device shows them: they stick at their field's highest value, and fall when
-/// somebody clears them or the device is reset.
+/// The values are as the device shows them: they stick at their field's highest value, and decrease when
+/// a tool clears them or the device is reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raw {}
 

@@ -1,8 +1,8 @@
-//! A simulated InfiniBand fabric that responds to MADs: nodes, cables, counters, and what goes wrong
-//! with them.
+//! A simulated InfiniBand fabric that responds to MADs: nodes, cables, counters, and their
+//! faults.
 //!
 //! A [`net::Net`] is a fabric as built: generated, or imported from `ibnetdiscover` or ibsim. A
-//! [`scenario`] is what happens to it, a [`simulation`] its state at a moment, and the [`load`] is
+//! [`scenario`] is a list of timed actions on it, a [`simulation`] its state at a moment, and the [`load`] is
 //! what its traffic does to its ports. The [`agents`] respond to MADs, which the [`transport`] carries
 //! behind the trait of `ib-umad`.
 //!

@@ -1,6 +1,6 @@
 //! The random numbers of a simulation: the same for the same seed.
 //!
-//! SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), and no crate: a seed in a scenario has to mean
+//! SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) instead of a crate: a seed in a scenario has to mean
 //! the same in years, and no crate promises that of its generators.
 
 /// The increment of the state: 2^64 divided by the golden ratio, made odd.

@@ -247,7 +247,7 @@ pub enum SendError {
     /// This MAD was refused; others may be accepted.
     #[error("refused: {0}")]
     Refused(std::io::Error),
-    /// No room; the same MAD may be accepted later.
+    /// The send queue is full; the same MAD may be accepted later.
     #[error("no room to send")]
     Full,
     /// The device is gone.

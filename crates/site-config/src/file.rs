@@ -35,7 +35,7 @@ pub fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 /// Reads a regular file of at most `max` bytes. A pipe or a device is an error at once: to open or read one
-/// may block for ever.
+/// may block forever.
 pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let file =
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// How long a child may take to end after SIGTERM before that counts as a failure.
 pub const STOP_LIMIT: Duration = Duration::from_secs(15);
 
-/// A running program that ends with this value.
+/// A running program that is terminated when this value is dropped.
 pub struct Running {
     name: String,
     child: Child,
@@ -28,7 +28,7 @@ impl Running {
         self.child.id()
     }
 
-    /// The exit status once the program has ended by itself.
+    /// The exit status, if the program has ended.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self
@@ -78,7 +78,7 @@ impl Running {
             .unwrap_or_else(|| panic!("{} did not end within {STOP_LIMIT:?} of SIGTERM", self.name))
     }
 
-    /// Ends the program by SIGTERM, or by SIGKILL at the limit, and then gives `None`.
+    /// Ends the program by SIGTERM, or by SIGKILL at the limit, and then returns `None`.
     ///
     /// SIGKILL is the last resort: a killed client of ibsim keeps its slot there.
     pub fn end_within(&mut self, limit: Duration) -> Option<ExitStatus> {

@@ -62,7 +62,7 @@ pub struct Exporter {
 
 impl Exporter {
     /// Starts `fabric-exporter serve` on a fabric (`&Ibsim`), behind a proxy (`&Proxy`) or on a seat,
-    /// and waits until it listens. It captures its MADs, which are looked at when it stops.
+    /// and waits until it listens. It captures its MADs, which are checked when it stops.
     pub fn start(seat: impl Into<Seat>, flags: &[&str]) -> Self {
         Self::spawn(&seat.into(), flags, true)
     }
@@ -98,7 +98,7 @@ impl Exporter {
         let dir = keeps.path().to_owned();
         let mut command = Command::new(program());
         command.current_dir(&dir);
-        // By itself it is quiet, and where it listens is read from its log.
+        // By default it logs little, and the address is read from its log.
         let says = flags.iter().any(|flag| flag.starts_with("--log.level"));
         let level: &[&str] = if says { &[] } else { &["--log.level=info"] };
         let flags = [level, flags].concat();

@@ -44,7 +44,7 @@ impl Site {
 /// A node's id, its GUID as in metrics, and whether it is a switch.
 pub type Known = (String, String, bool);
 
-/// A fabric, the faults that can be caused in it, and the exporter that watches it.
+/// A fabric, the faults that can be caused in it, and the exporter that monitors it.
 pub trait Ground {
     /// The metrics.
     fn metrics(&self) -> Metrics;
@@ -115,7 +115,7 @@ pub trait Ground {
             && self.nodes().iter().all(|(node, ..)| self.is_up(metrics, node))
     }
 
-    /// Waits until it is so.
+    /// Waits until the condition is met.
     fn wait_whole(&self) {
         self.wait_for("everything to be read", |metrics| self.is_whole(metrics));
     }
@@ -173,7 +173,7 @@ impl OnIbsim {
         assert!(self.exporter.stop().success());
     }
 
-    /// ibsim needs the port at which responses are to be dropped: a switch's is 0.
+    /// ibsim needs the port at which responses are dropped: a switch's is 0.
     fn drop_answers(&self, node: &str, percent: u8) {
         let is_switch = self.nodes.iter().any(|(name, _, is_switch)| name == node && *is_switch);
         let port = u8::from(!is_switch);
@@ -311,7 +311,7 @@ impl InSimulator {
         Self::of(story, site.flags)
     }
 
-    /// A scenario, watched with these flags.
+    /// A scenario, monitored with these flags.
     pub fn of(story: ResolvedScenario, flags: &[&str]) -> Self {
         let flags = Flags::parse_from([&["test"], flags].concat());
         let interval = flags.fabric.interval.map_or(Duration::from_secs(15), Duration::from);

@@ -17,7 +17,7 @@ use super::{require, wait_until};
 /// How long ibsim may take to load a net or to carry out a command; 18,000 nodes load in 5 s.
 const CONSOLE_LIMIT: Duration = Duration::from_secs(60);
 
-/// The longest line that ibsim's console takes in one piece.
+/// The longest line that ibsim's console accepts.
 const CONSOLE_LINE: usize = 126;
 
 /// A running ibsim. It has slots for ten clients, `OpenSM` included.

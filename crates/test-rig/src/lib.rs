@@ -1,4 +1,4 @@
-//! The test rig: a simulated fabric, the foreign programs that run on it, and the exporter under
+//! The test rig: a simulated fabric, the external programs that run on it, and the exporter under
 //! test, each started for one test and stopped when its value is dropped.
 //!
 //! Every piece keeps its files in a temporary directory of its own and its sockets under a name of
@@ -58,7 +58,7 @@ pub use simulated::Simulated;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The Debian package of each foreign program the tests use, to tell what to install.
+/// The Debian package of each external program the tests use, to report what to install.
 const PACKAGES: [(&str, &str); 23] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
@@ -85,7 +85,7 @@ const PACKAGES: [(&str, &str); 23] = [
     ("chromedriver", "chromium-driver"),
 ];
 
-/// The path of a foreign program, or a panic that says how to get it.
+/// The path of an external program, or a panic with the package to install.
 ///
 /// Debian puts `OpenSM` and the diagnostics into `/usr/sbin`, which an ordinary user's `PATH` lacks.
 pub fn require(program: &str) -> PathBuf {
@@ -103,7 +103,7 @@ pub fn require(program: &str) -> PathBuf {
         })
 }
 
-/// A port of the loopback that is free at present, for a program that has to be told one.
+/// A currently free port of the loopback, for a program that cannot choose one itself.
 pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -45,7 +45,7 @@ impl Sample {
 pub struct Metrics {
     /// Every sample in the order of the text.
     pub samples: Vec<Sample>,
-    /// The type of each family that tells one.
+    /// The type of each family that declares one.
     pub types: BTreeMap<String, String>,
     /// The help of each family that has one.
     pub help: BTreeMap<String, String>,
@@ -81,7 +81,7 @@ impl Metrics {
         self.samples.iter().filter(move |s| s.name == name).map(|s| (&s.labels, s.f64()))
     }
 
-    /// The one sample with this name and these labels, which may have others besides; panics when
+    /// The one sample with this name and these labels, which may have more labels; panics if
     /// there are several.
     pub fn sample(&self, name: &str, labels: &[(&str, &str)]) -> Option<&Sample> {
         let mut found = self.samples.iter().filter(|s| s.name == name && s.has(labels));

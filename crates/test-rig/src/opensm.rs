@@ -1,4 +1,4 @@
-//! `OpenSM`, the subnet manager: gives every port its LID, every switch its routes, and answers SA.
+//! `OpenSM`, the subnet manager: assigns LIDs, configures the switches' routes, and responds to SA queries.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const UP_LIMIT: Duration = Duration::from_secs(120);
 /// How long it may take to end; it needs some 10 ms.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
-/// The log at once on disk, where the rig waits for it; sweeps only when a trap asks for one, so
+/// The log at once on disk, where the rig waits for it; sweeps only when a trap requires one, so
 /// that `OpenSM`'s own MADs do not move the counters under a test.
 const CONFIG: &str = "force_log_flush TRUE\nsweep_interval 0\n";
 
@@ -33,8 +33,8 @@ impl OpenSm {
         Self::start_until(seat, CONFIG, "SUBNET UP")
     }
 
-    /// Starts `OpenSM` where another one is the master, and waits until it stands by. When that has
-    /// not answered it for about so long, it takes over.
+    /// Starts `OpenSM` where another one is the master, and waits until it is standby. When the master has
+    /// not responded for about `patience`, it takes over.
     pub fn start_standby_at(seat: impl Into<Seat>, patience: Duration) -> Self {
         // One poll, and four retries.
         let poll = patience.as_millis() / 5;
@@ -42,7 +42,7 @@ impl OpenSm {
         Self::start_until(seat, &config, "Entering STANDBY state")
     }
 
-    /// Starts it and waits until its log says so.
+    /// Starts it and waits until its log shows that it is up.
     fn start_until(seat: impl Into<Seat>, settings: &str, logs: &str) -> Self {
         let seat = seat.into();
         let dir = seat.new_dir("opensm");
@@ -71,12 +71,12 @@ impl OpenSm {
         Self { running }
     }
 
-    /// Stops it where it stands: what is sent to it stays unanswered.
+    /// Pauses it: requests to it stay unanswered.
     pub fn pause(&mut self) {
         self.running.signal("STOP");
     }
 
-    /// Lets it go on after [`pause`](Self::pause).
+    /// Resumes it after [`pause`](Self::pause).
     pub fn resume(&mut self) {
         self.running.signal("CONT");
     }
@@ -89,8 +89,8 @@ impl OpenSm {
 
 impl Drop for OpenSm {
     fn drop(&mut self) {
-        // Not every time does it go by itself: the preload library can lock up in a program's exit
-        // when a reply arrives just then. That is nobody's failure here.
+        // It does not always end: the preload library can deadlock in a program's exit
+        // when a reply arrives just then. That is no failure of the test.
         let _ = self.running.end_within(END_LIMIT);
     }
 }

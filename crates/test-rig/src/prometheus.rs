@@ -12,7 +12,7 @@ use super::{Metrics, free_port, require, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a Prometheus is to do.
+/// The configuration of a Prometheus.
 pub struct Setup<'a> {
     /// The names of jobs, with the addresses of their targets.
     pub jobs: Vec<(String, Vec<String>)>,
@@ -37,12 +37,12 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts it, and waits until it answers.
+    /// Starts it, and waits until it responds.
     pub fn start(setup: &Setup<'_>) -> Self {
         Self::start_in(tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap(), setup)
     }
 
-    /// Starts one that scrapes nobody, and has long stored what a file of OpenMetrics says.
+    /// Starts one without targets, whose storage has the samples of an OpenMetrics file.
     pub fn stored(write: impl FnOnce(&Path)) -> Self {
         let dir = tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap();
         let file = dir.path().join("samples.txt");
@@ -92,28 +92,28 @@ impl Prometheus {
         Self { running, address, agent: exporter::agent(Duration::from_secs(300)), dir }
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Its answer to a query at the present moment: a vector.
+    /// The result of a query now: a vector.
     pub fn query(&self, query: &str) -> Vec<Value> {
         self.ask("query", &[("query", query)])["result"].as_array().cloned().unwrap_or_default()
     }
 
-    /// Its answer to a query at a moment in seconds since 1970: a vector.
+    /// The result of a query at a moment in seconds since 1970: a vector.
     pub fn query_at(&self, query: &str, at: f64) -> Result<Vec<Value>, String> {
         let data = self.try_ask("query", &[("query", query), ("time", &format!("{at:.3}"))])?;
         Ok(data["result"].as_array().cloned().unwrap_or_default())
     }
 
-    /// The number that a query comes to at present, if it comes to one.
+    /// The present result of a query, if it is one number.
     pub fn number(&self, query: &str) -> Option<f64> {
         self.query(query).first()?["value"][1].as_str()?.parse().ok()
     }
 
-    /// Its answer to a query over a time: series. The error is Prometheus's own.
+    /// The result of a query over a time range: series. The error is Prometheus's own.
     pub fn query_range(
         &self,
         query: &str,
@@ -128,7 +128,7 @@ impl Prometheus {
         Ok(data["result"].as_array().cloned().unwrap_or_default())
     }
 
-    /// What an endpoint of its API says.
+    /// The response of an endpoint of its API.
     pub fn ask(&self, endpoint: &str, parts: &[(&str, &str)]) -> Value {
         self.try_ask(endpoint, parts).unwrap_or_else(|error| panic!("Prometheus: {error}"))
     }
@@ -144,7 +144,7 @@ impl Prometheus {
         if said["status"] == "success" { Ok(said["data"].take()) } else { Err(said.to_string()) }
     }
 
-    /// Has it scrape nothing and evaluate no rule any more: what it has, it keeps.
+    /// Stops its scrapes and rule evaluations; its samples are kept.
     pub fn rest(&mut self) {
         std::fs::write(self.dir.path().join("prometheus.yml"), "{}").unwrap();
         self.running.signal("HUP");
@@ -210,7 +210,7 @@ impl Setup<'_> {
 }
 
 /// Starts a server of Prometheus's family at a free port, and waits until it is ready. Between finding
-/// a port free and listening there somebody else may take it: then another one is tried.
+/// a free port and listening there another process may take it: then another one is tried.
 pub(super) fn listening(
     program: &str,
     dir: &Path,

@@ -7,7 +7,7 @@ use promql_parser::label::MatchOp;
 use promql_parser::parser::{self, Expr, VectorSelector};
 use promql_parser::util::{ExprVisitor, walk_expr};
 
-/// The series that an expression asks for: a metric, and the labels that it is chosen by.
+/// A selector of an expression: a metric, and the labels that are matched.
 #[derive(Debug, PartialEq)]
 pub struct Selector {
     /// The metric.
@@ -55,8 +55,8 @@ impl ExprVisitor for Selectors {
     }
 }
 
-/// All that an expression asks for, in the order in which it stands there; an error if it is none, or
-/// if it asks for series without the name of a metric.
+/// All selectors of an expression, in its order; an error if the expression is invalid, or
+/// if a selector has no metric name.
 pub fn selectors(expression: &str) -> Result<Vec<Selector>, String> {
     let parsed = parser::parse(expression).map_err(|error| format!("{expression}: {error}"))?;
     let mut found = Selectors(Vec::new());
@@ -85,7 +85,7 @@ pub fn queries(template: &str) -> Result<Vec<String>, String> {
         .collect()
 }
 
-/// The metrics that the exporter has, as docs/metrics.md tells, by the names that their samples carry.
+/// The exporter's metrics, as docs/metrics.md lists them, by the names of their samples.
 pub fn exported() -> BTreeSet<String> {
     let page = reference::page();
     let mut names = BTreeSet::new();

@@ -2,7 +2,7 @@
 //!
 //! ibsim answers within microseconds and never loses a MAD; real fabrics do neither. The proxy takes
 //! the place of ibsim for the clients that use its socket name, hands everything on, and adds a
-//! delay to every reply and silence to some requests.
+//! delay to every reply and loss to some requests.
 //!
 //! ibsim's protocol is datagrams between abstract unix sockets, with NAME the common base name:
 //! - `NAME:ctl` takes control messages of 80 bytes from a client's `NAME:ctl<pid>` and answers each.
@@ -27,7 +27,7 @@ use super::seat::Seat;
 struct Trouble {
     /// Added to every reply. Replies stay in order and any number of them is under way at once.
     delay: Duration,
-    /// Of a thousand requests so many are lost without a word.
+    /// How many of a thousand requests are lost without a response.
     loss_permille: u32,
 }
 

@@ -81,7 +81,7 @@ pub fn yaml<T: DeserializeOwned>(path: &Path) -> T {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files of a folder whose names end so, sorted by name.
+/// The files of a folder whose names end with this, sorted by name.
 pub fn files(folder: &str, end: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path(folder)).unwrap();
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();

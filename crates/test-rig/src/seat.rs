@@ -87,12 +87,12 @@ impl Seat {
         command
     }
 
-    /// A command for a foreign program on this seat, in a new directory.
+    /// A command for an external program on this seat, in a new directory.
     pub fn command(&self, program: &str) -> Command {
         self.command_in(require(program), &self.new_dir(program))
     }
 
-    /// Runs a diagnostic to its end and gives its standard output; panics when it fails.
+    /// Runs a diagnostic to its end and returns its standard output; panics when it fails.
     pub fn tool(&self, program: &str, args: &[&str]) -> String {
         let output = self.try_tool(program, args);
         assert!(
@@ -105,7 +105,7 @@ impl Seat {
         output.stdout
     }
 
-    /// Runs a diagnostic to its end, whatever comes of it.
+    /// Runs a diagnostic to its end, with any outcome.
     ///
     /// With a proxy that drops MADs note two things. The diagnostics leave retries to the kernel, which
     /// ibsim does not replace: they fail at the first loss. And a response that arrives

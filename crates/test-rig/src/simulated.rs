@@ -145,12 +145,12 @@ impl Simulated {
         Self::new(scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// A scenario, watched as by `serve` with these options.
+    /// A scenario, monitored as by `serve` with these options.
     pub fn new(story: ResolvedScenario) -> Self {
         Self::with(story, FabricOptions { details: Some(true), ..FabricOptions::default() })
     }
 
-    /// A scenario, watched with these settings.
+    /// A scenario, monitored with these settings.
     pub fn with(story: ResolvedScenario, fabric: FabricOptions) -> Self {
         Self::set(story, Options { fabric, ..Options::default() })
     }
@@ -164,7 +164,7 @@ impl Simulated {
         Self::begun(story, Options { fabric, ..Options::default() }, began)
     }
 
-    /// A scenario, watched with all of these settings.
+    /// A scenario, monitored with all of these settings.
     pub fn set(story: ResolvedScenario, options: Options) -> Self {
         Self::begun(story, options, SystemTime::UNIX_EPOCH + BEGAN)
     }
@@ -225,7 +225,7 @@ impl Simulated {
         self.scrape_at(self.began + (self.gate.until() - Moment::default()))
     }
 
-    /// The response to a scrape at a time of day, whatever the virtual time is.
+    /// The response to a scrape at a time of day, independent of the virtual time.
     pub fn scrape_at(&self, now: SystemTime) -> String {
         let exposition = Exposition::render(self.seen.borrow().clone());
         let process = Process::new(Path::new("/proc"));

@@ -16,7 +16,7 @@ fn done(what: &str, output: &Output) {
     assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&said));
 }
 
-/// Whether a folder was made from exactly this; otherwise it is deleted.
+/// Whether a folder was made from this input; otherwise it is deleted.
 fn is_made_of(stamp: &Path, pinned: &[u8]) -> bool {
     std::fs::read(stamp).is_ok_and(|made_of| made_of == pinned)
 }

@@ -178,7 +178,7 @@ impl Session {
         println!("stats {name}: {}", outcomes.join(" "));
     }
 
-    /// Asks all of these, and gives what came of each.
+    /// Sends all queries, and returns the outcome of each.
     fn run(&mut self, queries: Vec<Query>) -> Result<Vec<Result<Mad, RequestError>>, RunError> {
         let outcomes = vec![None; queries.len()];
         let mut walk = Asking { to: self.to, queries, asked: 0, outcomes };

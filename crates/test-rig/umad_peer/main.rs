@@ -1,11 +1,11 @@
 //! Both ends of a umad conversation, for the tests on a real kernel.
 //!
 //!   umad-peer responder DEVICE                 answers performance management requests
-//!   umad-peer client SYSFS HCA GID INDEX WHAT  asks them of the GID, by the exporter's own transport
+//!   umad-peer client SYSFS HCA GID INDEX WHAT  sends them to the GID, by the exporter's own transport
 //!
-//! The responder is a witness, and shares no code with the exporter: it takes offsets from the kernel and the
+//! The responder is independent and shares no code with the exporter: its offsets are from the kernel and the
 //! specification for the requests that it prints and the responses that it writes. Both print what they
-//! see, one line each, for the test to judge.
+//! see, one line each, for the test to check.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod client;

@@ -1,6 +1,6 @@
 //! The large part of the exposition: nodes, ports and links of the fabrics, family by family.
 //!
-//! It is rendered once a sweep. A thing's labels are written once and copied for each family: a million
+//! It is rendered once a sweep. Each item's labels are written once and copied for each family: a million
 //! samples take a third of the time of prometheus-client's encoder, and both formats share them.
 
 mod links;
@@ -95,7 +95,7 @@ pub const PORT_STATES: [Family; 5] = [
     ),
 ];
 
-/// What a snapshot says for each of them: a number, if it is known.
+/// The value of each of them in a snapshot, if it is known.
 type PortValue = fn(&Snapshot, PortIndex) -> Option<u64>;
 
 const PORT_VALUES: [PortValue; PORT_STATES.len()] = [
@@ -118,7 +118,7 @@ pub fn families() -> impl Iterator<Item = Family> {
     names(NODES).chain(names(PORT_INFOS)).chain(PORT_STATES)
 }
 
-/// The families of what nodes, ports and links come to.
+/// The families of assessments of nodes, ports and links.
 pub fn findings_families() -> impl Iterator<Item = Family> {
     let of_links = names(COUNTING).chain(names(LINKS)).chain(names(DIRECTIONS));
     of_links.chain(names(PORTS)).chain(names(REGIONS))
@@ -131,7 +131,7 @@ pub(super) fn headers() -> impl Iterator<Item = Header> {
     families().map(Header::from).chain(counters).chain(assessment.map(Header::from))
 }
 
-/// Renders all that is known of the fabrics.
+/// Renders the families of the fabrics.
 pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
     let mut items = Items::default();
     for observation in observations {
@@ -166,7 +166,7 @@ struct NodeItem<'a> {
 struct PortItem<'a> {
     snapshot: &'a Snapshot,
     port: PortIndex,
-    /// `None` if the fabric was not judged.
+    /// `None` if the fabric was not evaluated.
     assessment: Option<&'a PortAssessment>,
 }
 
@@ -183,7 +183,7 @@ impl<'a> PortItem<'a> {
     }
 }
 
-/// All things of the fabrics, by kind.
+/// All items of the fabrics, by kind.
 #[derive(Default)]
 struct Items<'a> {
     fabrics: Labelled<&'a Observation>,

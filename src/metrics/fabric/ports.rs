@@ -1,4 +1,4 @@
-//! Families of ports: how their counters fared, bit errors by direction of a link, congestion.
+//! Families of ports: status of their counters, bit errors by direction of a link, congestion.
 
 use exposition::{Family, Samples, counter, gauge};
 use ib_fabric::{Fabric, PortIndex};
@@ -9,14 +9,14 @@ use ib_health::{PortAssessment, Verdict};
 use ib_mad::counter::TABLE as COUNTERS;
 use ib_mad::moment::Anchor;
 
-/// How the counters of a port fared that were read, by the fabric or by the host.
+/// Status of a port's counters, which the fabric or the host collector read.
 #[derive(Clone, Copy)]
 pub(in crate::metrics) struct Counted<'a> {
     pub anchor: &'a Anchor,
     pub counting: &'a CounterStatus,
 }
 
-/// A port of a fabric that was judged.
+/// A port of a fabric with its assessment.
 pub(super) struct JudgedPort<'a> {
     pub fabric: &'a Fabric,
     pub port: PortIndex,
@@ -38,7 +38,7 @@ const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
 const WINDOW_LABELS: &[&str] = &["fabric", "link", "guid", "port", "window"];
 const REGION_LABELS: &[&str] = &["fabric", "root_guid", "root_port"];
 
-/// How counters fared, of fabrics and of the host.
+/// Status of counters, of fabrics and of the host.
 pub(in crate::metrics) const COUNTING: &[(Family, WriteCounted)] = &[
     gauge(
         "infiniband_port_counter_saturated",

@@ -59,7 +59,7 @@ fn managers(observation: &Observation) -> Option<&[SubnetManager]> {
     observation.snapshot.as_ref()?.managers.as_deref()
 }
 
-/// Writes a number of each subnet manager that answered.
+/// Writes a number of each subnet manager that responded.
 fn each(
     observation: &Observation,
     samples: &mut Samples<'_>,
@@ -82,7 +82,7 @@ mod tests {
     use crate::metrics::tests::{snapshot, text_of};
     use ib_fabric::testing::end;
 
-    /// The samples where these subnet managers answered: GUID, port, state and priority.
+    /// The samples when these subnet managers responded: GUID, port, state and priority.
     fn samples_of(answered: Option<&[(u64, u8, SmState, u8)]>) -> Vec<String> {
         let mut snapshot = snapshot();
         let manager = |&(guid, port, state, priority): &(u64, u8, SmState, u8)| {

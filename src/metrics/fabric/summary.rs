@@ -11,7 +11,7 @@ use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 
-/// A sweep is recent for so many of its intervals and [`GRACE`] more, as in the alert
+/// A sweep is recent for this number of its intervals and [`GRACE`] more, as in the alert
 /// `FabricExporterStale`.
 const INTERVALS: u32 = 4;
 const GRACE: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(60);
 const KINDS: [NodeKind; 4] =
     [NodeKind::Ca, NodeKind::Switch, NodeKind::Router, NodeKind::AggregationNode];
 
-/// The states of nodes: answering, and not; the order is that of the counts.
+/// The states of nodes: responding, and not; the order is that of the counts.
 const STATES: [&str; 2] = ["up", "down"];
 
 type WriteSummary = fn(&&Summary, &mut Samples<'_>);
@@ -71,7 +71,7 @@ pub(in crate::metrics) struct Summary {
 }
 
 impl Summary {
-    /// Counts links and nodes; `None` if nothing was judged, or the latest sweep has no results.
+    /// Counts links and nodes; `None` if nothing was evaluated, or the latest sweep has no results.
     pub fn new(observation: &Observation) -> Option<Self> {
         let snapshot = observation.snapshot.as_ref()?;
         let needed = [Collector::Discovery, Collector::Perfmgt];
@@ -127,7 +127,7 @@ mod tests {
     use ib_health::Assessment;
     use ib_health::testing::{fine, snapshot};
 
-    /// A judged fabric whose sweep was at the beginning of 1970.
+    /// An evaluated fabric whose sweep was at the beginning of 1970.
     fn swept(change: impl FnOnce(&mut Observation)) -> Observation {
         let snapshot = snapshot();
         let assessment = fine(&snapshot);
@@ -216,7 +216,7 @@ mod tests {
             assert!(after(Duration::ZERO, &observation).is_empty(), "{why}");
         }
         assert!(Summary::new(&Observation::default()).is_none(), "there was no sweep");
-        // No subnet manager answers: what was swept is true all the same.
+        // No subnet manager responds: the results of the sweep are valid nevertheless.
         assert!(!after(Duration::ZERO, &blind(Collector::Subnet)).is_empty());
     }
 
@@ -225,7 +225,7 @@ mod tests {
         let observation = swept(|_| ());
         assert_eq!(after(Duration::from_secs(120), &observation).len(), 12);
         assert!(after(Duration::from_secs(121), &observation).is_empty());
-        // Only a clock that was set back is before the sweep.
+        // The time is before the sweep only if the clock was set back.
         let before = SystemTime::UNIX_EPOCH - Duration::from_secs(3600);
         let summaries = [Summary::new(&observation).unwrap()];
         assert!(!text(&summaries, before, Format::Text).is_empty());

@@ -19,7 +19,7 @@ fn after(seconds: u64) -> Moment {
     Moment::default() + Duration::from_secs(seconds)
 }
 
-/// The samples of a small fabric whose assessment are changed.
+/// The samples of a small fabric whose assessment is changed.
 fn samples(change: impl FnOnce(&Snapshot, &mut Assessment)) -> Vec<String> {
     let snapshot = snapshot();
     let mut assessment = fine(&snapshot);

@@ -28,7 +28,7 @@ pub(super) struct PendingEvents {
     pub netdevs_changed: bool,
     /// The devices whose events are received, if they changed.
     pub monitored: Option<BTreeSet<String>>,
-    /// The monitor is to end.
+    /// The monitor must end.
     pub ended: bool,
 }
 
@@ -75,7 +75,7 @@ impl HostEventQueue {
             let woken = arrived.wait_timeout(queue, left);
             (queue, _) = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        // An end lasts.
+        // The end is permanent.
         let ended = queue.pending.ended;
         std::mem::replace(&mut queue.pending, PendingEvents { ended, ..PendingEvents::default() })
     }
@@ -87,7 +87,7 @@ impl HostEventQueue {
 }
 
 impl HostEventSender {
-    /// Sends an event, and never waits. Returns false if the monitor is to end.
+    /// Sends an event without blocking. Returns false if the monitor must end.
     pub fn send(&self, event: HostEvent) -> bool {
         let mut queue = locked(&self.0.0);
         match event {

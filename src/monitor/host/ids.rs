@@ -85,7 +85,7 @@ mod tests {
         let made = &first[2..];
         assert!(made.iter().all(|id| id.0 >> 48 == 0xffff), "{made:?}");
         assert!(made[0] != made[1] && made[1] != made[2] && made[0] != made[2]);
-        // Whoever else is there.
+        // Regardless of which other devices exist.
         assert_eq!(ids.assign(&look(&[("rxe1", 9), ("vf1", 0)])), [first[2], first[4]]);
         let again = look(&[("aaa", 9), ("mlx5_0", 7), ("rxe0", 9), ("vf0", 0)]);
         let ids_again = ids.assign(&again);

@@ -28,7 +28,7 @@ use rdma_host::reader::{DeviceFilter, HostReader};
 use totals::HostTotals;
 
 /// The least time between two readings, however many events there are: a flapping cable must not have the
-/// firmware read all counters all the time. Each event is counted all the same.
+/// firmware read all counters all the time. Each event is counted nevertheless.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// The least time between two warnings that events were dropped.
@@ -186,7 +186,7 @@ impl HostMonitor {
         }
     }
 
-    /// Waits until the next reading is due, or until `soon` after an event; false if the monitor is to end.
+    /// Waits until the next reading is due, or until `soon` after an event; false if the monitor must end.
     fn wait(&mut self, mut due: Moment, soon: Moment) -> bool {
         loop {
             let pending = self.queue.take(due.since(self.clock.now()));

@@ -124,7 +124,7 @@ fn ratio(port: &Port, ratio: Option<f64>) -> Markup {
     }
 }
 
-/// The judgement of all windows of a port together.
+/// The verdict on all windows of a port together.
 fn judgement(label: &str) -> Markup {
     let class = match label {
         "over" => "bad",

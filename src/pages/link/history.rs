@@ -19,7 +19,7 @@ const LONGEST: WindowChoice = WindowChoice::WEEK;
 /// The most events shown. They are marks in the plot, and more would hide it.
 const MAX_EVENTS: usize = 100;
 
-/// What the history has of a link in a window.
+/// A link's data from the history in a window.
 #[derive(Debug)]
 pub(super) struct LinkPast {
     window: Window,

@@ -16,7 +16,7 @@ const WIDTH: f64 = 1180.0;
 const LEFT: f64 = 80.0;
 /// The maximum width of a box, and its height.
 const BOX: (f64, f64) = (130.0, 46.0);
-/// The space between two rows, in which lines can be told apart.
+/// The space between two rows, in which lines remain distinguishable.
 const GAP: f64 = 110.0;
 /// The space for arcs above a row.
 const ARCS: f64 = 90.0;
@@ -108,7 +108,7 @@ impl Picture<'_> {
             _ if it.hosts > 0 => vec![name.clone(), hosts],
             _ => vec![name.clone()],
         };
-        // The text is centered, whatever its number of lines.
+        // The text is centered, with any number of lines.
         let first_line = top + BOX.1 / 2.0 + 4.0 - (text.len() as f64 - 1.0) * 7.0;
         let about = about(of, it, &name);
         html! {

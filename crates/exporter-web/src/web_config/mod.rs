@@ -25,7 +25,7 @@ pub use users::{Expected, Users};
 /// A web config file without diagnostics.
 #[derive(Debug)]
 pub struct WebConfig {
-    /// TLS, if it is spoken.
+    /// TLS, if it is enabled.
     pub tls: Option<TlsSettings>,
     /// Headers of each response.
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -33,11 +33,11 @@ pub struct WebConfig {
     pub users: Users,
     /// The rate limit of requests, if there is one.
     pub rate: Option<Rate>,
-    /// What is not wrong and may yet not be meant so, a line each.
+    /// Warnings: valid settings that may be unintended, a line each.
     pub warnings: Vec<String>,
 }
 
-/// What is wrong with a web config file: a line each, with its place.
+/// The problems of a web config file: a line each, with its position.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(transparent)]
 pub struct WebConfigError(ConfigError);
@@ -58,7 +58,7 @@ impl WebConfigError {
     }
 }
 
-/// The file as it is written.
+/// The file as parsed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
@@ -119,7 +119,7 @@ pub(crate) fn at<T>(value: &Spanned<T>, key: &str, problem: impl std::fmt::Displ
     format!("{}: {problem}", place(value, key))
 }
 
-/// Where a value is.
+/// The position of a value.
 fn place<T>(value: &Spanned<T>, key: &str) -> String {
     format!("line {}, column {}: {key}", value.line, value.column)
 }
@@ -149,7 +149,7 @@ impl HttpSection {
         Some(at(&wanted, "http_server_config.http2", "HTTP/2 is not spoken: HTTP/1.1 is"))
     }
 
-    /// The headers, as they go out.
+    /// The headers, as they are sent.
     fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Vec<String>> {
         let (mut headers, mut wrong) = (Vec::new(), Vec::new());
         for (name, value) in self.headers.iter().flatten() {
@@ -164,7 +164,7 @@ impl HttpSection {
     }
 }
 
-/// A header as it goes out; none if its value is empty.
+/// A header as it is sent; `None` if its value is empty.
 fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, String> {
     let Some((_, allowed)) = HEADERS.iter().find(|(known, _)| *known == name) else {
         let known = HEADERS.map(|(known, _)| known).join(", ");
@@ -194,7 +194,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Those of the file at this path, before anything was read.
+    /// The files of a configuration at this path, before anything was read.
     pub(super) fn new(path: &Path) -> Self {
         Sources { folder: path.parent().unwrap_or(Path::new("")).to_owned(), seen: Vec::new() }
     }
@@ -204,7 +204,7 @@ impl Sources {
         self.folder.join(name)
     }
 
-    /// Reads a file. Its stamp is taken before, so that a change meanwhile is seen later.
+    /// Reads a file. Its stamp is taken before, so that a change during the read is detected later.
     pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>, String> {
         self.seen.push((path.to_owned(), stamp(path)));
         file::read(path, MAX_BYTES)

@@ -1,4 +1,4 @@
-//! `tls_server_config`: certificates, versions, and what is wanted of clients.
+//! `tls_server_config`: certificates, versions, and requirements on client certificates.
 //!
 //! Cipher suites and curves are accepted and ignored: rustls has none that is weak.
 
@@ -44,7 +44,7 @@ const CIPHER_SUITES: [&str; 15] = [
 /// The names that `curve_preferences` may have (Go's `tls.CurveID`).
 const CURVES: [&str; 5] = ["CurveP256", "CurveP384", "CurveP521", "X25519", "X25519MLKEM768"];
 
-/// What is wanted of a client's certificate, in the exporter toolkit's words, which are Go's.
+/// The policy for client certificates, with the exporter toolkit's names, which are Go's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ClientAuth {
@@ -80,13 +80,13 @@ impl ClientAuth {
 pub struct TlsSettings {
     /// The certificate, its chain and its key.
     pub certified: CertifiedKey,
-    /// What is wanted of clients.
+    /// The policy for client certificates.
     pub client_auth: ClientAuth,
     /// The CAs of clients.
     pub client_cas: Arc<RootCertStore>,
-    /// The names one of which a client's certificate has to have; empty if any will do.
+    /// A client's certificate must have one of these names; empty if any name is accepted.
     pub allowed_sans: Vec<String>,
-    /// The versions that are spoken.
+    /// The enabled versions.
     pub versions: Vec<&'static SupportedProtocolVersion>,
     /// Whether the server's order of cipher suites decides, and not the client's.
     pub prefer_server_order: bool,
@@ -116,7 +116,7 @@ pub(super) struct Section {
 /// A PEM that is written in the web config file, or in a file that it names.
 struct Pem {
     bytes: Vec<u8>,
-    /// Where it is written or named.
+    /// The position at which it is written or named.
     place: String,
     file: Option<PathBuf>,
 }
@@ -220,7 +220,7 @@ pub(super) fn validate(
         warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
     }
     let auth = client_auth(section.client_auth_type.as_ref(), ca.as_ref(), warnings);
-    // A CA that cannot be read is not missing, too.
+    // A CA that cannot be read is not reported as missing, too.
     let auth = if ca_is_readable { keep(auth, &mut diagnostics) } else { auth.ok() };
     let client_cas = ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas);
     let client_cas = keep(client_cas, &mut diagnostics);
@@ -353,7 +353,7 @@ fn client_auth(
     }
 }
 
-/// The versions from `min_version` to `max_version` that are spoken.
+/// The enabled versions, from `min_version` to `max_version`.
 fn versions(
     section: &Section,
     warnings: &mut Vec<String>,

@@ -60,8 +60,8 @@ impl Users {
     }
 
     /// What a user's password is checked against. For an unknown user it is a hash that no password
-    /// fits, with the highest cost of the file but at most `USUAL_COST`: time does not tell whether a
-    /// name exists as long as all costs are the same and at most that. A higher one would let anybody
+    /// fits, with the highest cost of the file but at most `USUAL_COST`: the time does not reveal whether a
+    /// name exists as long as all costs are the same and at most that. A higher one would let any client
     /// keep the processor busy without knowing a name.
     pub fn expected(&self, user: &str) -> Expected<'_> {
         let found = self.hashes.get(user);

@@ -203,7 +203,7 @@ impl ExportedFabric {
                 lines.series(
                     &self.port_labels(of),
                     samples.filter_map(|((sweep, time), total)| {
-                        // What error correction mends is filter where there was a link before.
+                        // Counters of a link (FEC) are left out if there was no link in the sweep before.
                         let is_read = self.timeline.is_up(*node, sweep.began) == Some(true)
                             && (!of_link || self.timeline.had_link(port, sweep.began));
                         Some((scaled(total.filter(|_| is_read)?, row.scale), time))

@@ -1,4 +1,4 @@
-//! The numbers that a file has for counters.
+//! The ids of counters in a file.
 
 use rusqlite::Connection;
 
@@ -9,10 +9,10 @@ use ib_mad::{Counter, Guid};
 use super::frame::{Entry, Frame};
 use super::sql::Sql;
 
-// A frame says by one bit a counter which values it has.
+// A frame has one bit per counter that shows which values it contains.
 const _: () = assert!(COUNT <= MOST_COUNTERS as usize && MOST_COUNTERS as u32 == u64::BITS);
 
-/// The ids of counters in a file: given once, they stay, whatever happens to our own table.
+/// The ids of counters in a file: once assigned they stay, even if our own table changes.
 #[derive(Clone, Debug)]
 pub struct CounterIds {
     ours: [Option<Counter>; MOST_COUNTERS as usize],
@@ -53,7 +53,7 @@ impl CounterIds {
         self.theirs[counter as usize]
     }
 
-    /// The values of an entry in the counters' units; what a later version counts is passed over.
+    /// The values of an entry in the counters' units; counters of a later version are skipped.
     pub fn values<'a>(
         &'a self,
         frame: &'a Frame,
@@ -65,7 +65,7 @@ impl CounterIds {
         })
     }
 
-    /// The counters of an entry, as frames want them: the lowest number first.
+    /// The counters of an entry in the order of frames: the lowest id first.
     pub fn in_order(&self) -> impl Iterator<Item = (u8, Counter)> + '_ {
         (0..MOST_COUNTERS).filter_map(|number| Some((number, self.counter(number)?)))
     }
@@ -75,7 +75,7 @@ fn of_name(name: &str) -> Option<Counter> {
     TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter)
 }
 
-/// A GUID as the file has it: its 64 bits.
+/// A GUID as the file stores it: its 64 bits.
 pub(crate) fn guid_bits(guid: Guid) -> i64 {
     guid.0.cast_signed()
 }

@@ -1,4 +1,4 @@
-//! What the file knows of a window, and what it does not.
+//! Which parts of a window the file has sweeps of.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, SystemTime};
@@ -12,13 +12,13 @@ use super::packed;
 use super::record_kind::RecordKind;
 use super::sql::Sql;
 
-/// Without a sweep for so many intervals there is a gap.
+/// Number of intervals without a sweep that counts as a gap.
 const GAP: f64 = 2.5;
 
-/// Sweeps before a window from which the interval is taken where there are too few in it.
+/// Sweeps before a window from which the interval is computed if there are too few in it.
 const BEFORE: u32 = 20;
 
-/// What is known of a window.
+/// The coverage of a window.
 pub(super) fn coverage(sql: Sql<'_>, window: Window) -> rusqlite::Result<Coverage> {
     let mut fabrics = BTreeMap::new();
     for (fabric, name) in sql.fabrics()? {

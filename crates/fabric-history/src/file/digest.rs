@@ -8,10 +8,10 @@ use super::frame::{Entry, Frame};
 use super::packed::FrameError;
 use super::{packed, varint};
 
-/// A sweep and the one before: when each was begun, in microseconds since 1970.
+/// The beginnings of a sweep and of the previous one, in microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SweepInterval {
-    /// The sweep before; the same as `began` where there is none.
+    /// The previous sweep; equal to `began` if there is none.
     pub since: i64,
     /// The sweep.
     pub began: i64,
@@ -72,7 +72,7 @@ impl Digest {
         &self.frame
     }
 
-    /// Packs it, ordered by port and sweep; `base` is when the first sweep was begun.
+    /// Packs it, ordered by port and sweep; `base` is when the first sweep began.
     pub fn pack(&self, base: i64) -> std::io::Result<Vec<u8>> {
         self.frame.ensure_fit()?;
         let mut plain = Vec::new();

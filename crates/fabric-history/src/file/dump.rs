@@ -1,4 +1,4 @@
-//! Copies of a window, as a history in a file of its own.
+//! Copies of a window, as a history in a separate file.
 //!
 //! A copy is read in one transaction, so that it is of one moment, and writers do not wait for it. Rows are
 //! copied as they are: damaged ones stay damaged, and are counted as such. Digested hours are copied as a
@@ -27,7 +27,7 @@ use super::sql::marks;
 use super::state_at::{NODES, PORTS};
 use super::{free, schema};
 
-/// The tables of the catalog with their columns. They are copied as a whole: names take little room.
+/// The tables of the catalog with their columns. They are copied completely: names take little space.
 const CATALOG: [(&str, &str); 7] = [
     ("fabrics", "id, name"),
     ("counters", "id, name"),
@@ -38,7 +38,7 @@ const CATALOG: [(&str, &str); 7] = [
     ("befores", "port, counter, count"),
 ];
 
-/// After so many rows free space is checked: of 60,000 ports' traffic that is 6 MB.
+/// Free space is checked each time this number of rows is copied: of 60,000 ports' traffic that is 6 MB.
 const CHECK_EVERY: usize = 256;
 
 /// The prefix of files that are not complete yet.
@@ -58,9 +58,9 @@ pub struct Dumped {
 /// What to do with a file that has the name of the copy already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and the copy fails.
+    /// The file is kept, and the copy fails.
     Keep,
-    /// The copy takes its place.
+    /// The copy replaces it.
     Replace,
 }
 
@@ -73,7 +73,7 @@ struct Copy<'a> {
     place: PathBuf,
     /// Its path when it was created.
     empty: PathBuf,
-    /// How many bytes of its disk have to stay free.
+    /// Bytes of its disk that must stay free.
     least_free: u64,
 }
 
@@ -89,7 +89,7 @@ impl Existing {
 }
 
 impl Reader {
-    /// Copies a window into a file. So many bytes of its disk stay free.
+    /// Copies a window into a file, and leaves `least_free` bytes of its disk free.
     pub fn dump(
         &self,
         window: Window,
@@ -147,11 +147,11 @@ impl Reader {
     }
 }
 
-/// An empty file with a random name in the folder of another one. It is created, and never opened over a
-/// file that is there; it is removed when it is dropped.
+/// An empty file with a random name in the folder of another one. It is created, never opened over an
+/// existing file, and removed when it is dropped.
 pub fn temporary_beside(file: &Path) -> Result<NamedTempFile, HistoryError> {
     let mut builder = tempfile::Builder::new();
-    // As files are usually created: the umask takes away what it has to.
+    // The usual mode: the umask restricts it.
     builder.prefix(PREFIX).permissions(Permissions::from_mode(0o666));
     builder.tempfile_in(folder_of(file)).map_err(unmade(file))
 }
@@ -161,13 +161,13 @@ fn folder_of(file: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// Makes an empty file a history, in a transaction that goes on.
+/// Makes an empty file a history, in a transaction that stays open.
 fn begun(mut db: Connection) -> rusqlite::Result<Connection> {
     // It has no reader before it is complete, and an incomplete one is discarded. With a journal SQLite would
     // refuse to write a file whose name is removed (SQLITE_READONLY_DBMOVED).
     db.pragma_update(None, "journal_mode", "OFF")?;
     db.pragma_update(None, "synchronous", "OFF")?;
-    // It has to be set before there is any table.
+    // It must be set before the first table is created.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     schema::create(&mut db)?;
     db.execute_batch("BEGIN")?;
@@ -253,7 +253,7 @@ impl Copy<'_> {
         Ok(sweeps)
     }
 
-    /// Writes what all totals were, behind all other frames, so that totals go on from there.
+    /// Writes all totals as they were, after all other frames, so that totals continue from there.
     fn totals(&self, reader: &Reader, fabric: i64, last: i64) -> Result<(), HistoryError> {
         let table = totals_at(reader.sql(), reader.counter_ids(), fabric, last);
         let table = table.map_err(reader.failed())?;

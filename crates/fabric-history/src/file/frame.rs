@@ -151,7 +151,7 @@ impl Frame {
         Self::unpack_of(bytes, |_| true)
     }
 
-    /// Unpacks some ports alone: one of a part of 1,024 takes half of the time.
+    /// Unpacks only some ports: one of a part of 1,024 takes half of the time.
     pub fn unpack_of(bytes: &[u8], wanted: impl Fn(u32) -> bool) -> Result<Self, FrameError> {
         let plain = packed::unpack(bytes)?;
         let mut rest = &*plain;
@@ -159,14 +159,14 @@ impl Frame {
         if rest.is_empty() { Ok(frame) } else { Err(FrameError::Length) }
     }
 
-    /// Reads what [`write`](Self::write) wrote, from the front of what is there.
+    /// Reads what [`write`](Self::write) wrote, from the front of the input.
     pub(super) fn read(
         plain: &mut &[u8],
         wanted: impl Fn(u32) -> bool,
     ) -> Result<Self, FrameError> {
         let mut take = || varint::take(plain).ok_or(FrameError::Length);
         let count = take()?;
-        // The length of the input limits the memory: nothing is reserved by the count alone.
+        // The length of the input limits the memory: the count alone reserves nothing.
         let mut entries = Vec::new();
         let mut port = 0u32;
         for _ in 0..count {

@@ -41,7 +41,7 @@ pub(crate) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     // It has to be set before there is any table.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     db.pragma_update(None, "journal_mode", "WAL")?;
-    // A process that is killed loses nothing; a host that loses its power the last sweeps at most.
+    // A killed process loses nothing; a power failure loses at most the last sweeps.
     db.pragma_update(None, "synchronous", "NORMAL")?;
     db.pragma_update(None, "journal_size_limit", 4 << 20)?;
     db.set_prepared_statement_cache_capacity(64);
@@ -73,13 +73,13 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
     with_suffix(path, ".lock")
 }
 
-/// An error if what is at a path, or at that of its lock, cannot be a file of ours.
+/// An error if a path, or that of its lock, cannot be a history file.
 pub fn ensure_place(path: &Path) -> Result<(), HistoryError> {
     validate::ensure_regular(path)?;
     validate::ensure_regular(&lock_path(path))
 }
 
-/// A lock of its own: SQLite's come and go with each transaction.
+/// A separate lock: SQLite holds its own only during each transaction.
 pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> {
     use rustix::fs::{FlockOperation, flock};
     let failed =
@@ -94,8 +94,8 @@ pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> 
     }
 }
 
-/// Writes into the lock that the file beside it is ours, for when its header does not say so: the process was
-/// killed before it wrote the header, or the header is damaged. A mark that is there is not written again: on
+/// Marks the lock, so that the file beside it counts as ours if its header does not show it: the process was
+/// killed before it wrote the header, or the header is damaged. An existing mark is not written again: on
 /// a full disk the lock would be truncated and not written.
 pub(crate) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
     if is_marked(lock) {
@@ -105,7 +105,7 @@ pub(crate) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
     std::fs::write(lock, MARK).map_err(failed)
 }
 
-/// Whether a lock says that the file beside it is ours.
+/// Whether a lock marks the file beside it as ours.
 fn is_marked(lock: &Path) -> bool {
     std::fs::read(lock).is_ok_and(|mark| mark == MARK)
 }
@@ -126,7 +126,7 @@ pub(crate) fn ensure_ours(
 /// The suffix of a file that was set aside, before the time.
 const ASIDE: &str = ".damaged-";
 
-/// How many damaged files are set aside: whatever damages one after the other has to be examined, and
+/// Maximum number of damaged files that are set aside: the cause of repeated damage must be examined, and
 /// a disk must not fill with them. Nothing that was set aside is ever removed by the exporter.
 const MAX_ASIDE: usize = 3;
 
@@ -134,11 +134,11 @@ const MAX_ASIDE: usize = 3;
 ///
 /// The file comes first. After a kill between two renames there is a log without a file: [`set_log_aside`]
 /// sets it aside when the file is opened next, and nothing is lost. In any other order there would be a
-/// file without its log: it looks complete, is recorded in, and its last sweeps, or a checkpoint that was
-/// begun, are lost.
+/// file without its log: it looks complete, is recorded in, and its last sweeps, or a checkpoint that
+/// had started, are lost.
 const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 
-/// Gives a damaged file another name, with all that belongs to it, so that an operator can examine it; an
+/// Renames a damaged file and all that belongs to it, so that an operator can examine it; an
 /// error if there are too many of those. The caller holds the lock.
 pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
     let what = || match error {
@@ -187,7 +187,7 @@ fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, H
     Ok(aside)
 }
 
-/// Renames a history with its log, or nothing of it.
+/// Renames a history and its log, or neither.
 fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
     let rename = |from: &Path, to: &Path, suffix| {
         std::fs::rename(with_suffix(from, suffix), with_suffix(to, suffix))
@@ -195,7 +195,7 @@ fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
     for (at, suffix) in SUFFIXES.iter().enumerate() {
         match rename(from, to, suffix) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                // The file last: until then the log is not without one under both names.
+                // The file last: until then the log has its file under one of the names.
                 for suffix in SUFFIXES[..at].iter().rev() {
                     // A file that keeps its new name is counted as set aside.
                     let _ = rename(to, from, suffix);

@@ -11,7 +11,7 @@ use zstd::bulk::{Compressor, Decompressor};
 use super::varint;
 
 thread_local! {
-    // To make one takes longer than to compress a part.
+    // Creating one takes longer than compressing a part.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
@@ -36,7 +36,7 @@ pub enum FrameError {
     Number,
 }
 
-/// The present format.
+/// The current format.
 pub(super) const FORM: u8 = 1;
 
 /// How many bytes precede the length: the format and the CRC.

@@ -23,17 +23,17 @@ pub struct Reader {
     db: Connection,
     path: PathBuf,
     counter_ids: CounterIds,
-    /// How many readings an answer may have.
+    /// Maximum number of readings in a response.
     pub(super) max_readings: usize,
 }
 
 impl Reader {
-    /// Opens a file that is there.
+    /// Opens an existing file.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         if let Err(error) = std::fs::metadata(path) {
             return Err(HistoryError::Io { path: path.into(), doing: "find it", error });
         }
-        // The header is left to SQLite: closing a file of our own would take its locks off (see `whole`).
+        // Only SQLite reads the header: closing another descriptor would drop its locks (see `validate`).
         validate::ensure_regular(path)?;
         let failed = |error: rusqlite::Error| {
             let is_none = error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
@@ -54,13 +54,13 @@ impl Reader {
         Ok(Reader { db, path: path.into(), counter_ids, max_readings: usize::MAX })
     }
 
-    /// The same, whose answers have so many readings at most: a larger answer is an error.
+    /// Limits the number of readings in a response: a larger response is an error.
     #[must_use]
     pub fn limited(self, max_readings: usize) -> Self {
         Reader { max_readings, ..self }
     }
 
-    /// Reads in one transaction: whatever is written and dropped meanwhile, all of the answer is of one moment.
+    /// Reads in one transaction, so that the response is consistent despite concurrent writes and deletions.
     pub(super) fn read<T>(
         &self,
         answer: impl FnOnce() -> rusqlite::Result<T>,
@@ -68,7 +68,7 @@ impl Reader {
         self.in_one_transaction(|| answer().map_err(self.failed()))
     }
 
-    /// Does something in one transaction that may also fail otherwise.
+    /// Runs a function with another error type in one transaction.
     pub(crate) fn in_one_transaction<T, E: From<HistoryError>>(
         &self,
         work: impl FnOnce() -> Result<T, E>,
@@ -156,7 +156,7 @@ impl Reader {
         Ok((events, is_more))
     }
 
-    /// A handle that ends a query that goes on, from another thread.
+    /// A handle to end a running query from another thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         self.db.get_interrupt_handle()
     }
@@ -168,7 +168,7 @@ impl Reader {
         let port = called.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
         let port = port.and_then(|(node, number)| Some((node, number.parse::<u8>().ok()?)));
         let (name, number) = port.map_or((called, None), |(node, number)| (node, Some(number)));
-        // Short ones are names, though their letters may be digits.
+        // Short ones are names, even if all their letters are hex digits.
         let guid = name.parse::<Guid>().ok().filter(|_| name.len() > 10);
         self.sql().ports_called(name, guid, number)
     }
@@ -245,8 +245,8 @@ impl Source for Reader {
     }
 }
 
-/// Opens a file to read. Where there is no writer, and we may not create the files beside it that SQLite needs,
-/// it is read as it lies there.
+/// Opens a file to read. If there is no writer, and we may not create the files beside it that SQLite needs,
+/// it is read as immutable.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let look = |db: Connection| {

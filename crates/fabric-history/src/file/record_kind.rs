@@ -8,13 +8,13 @@ use rusqlite::types::ToSqlOutput;
 use ib_mad::Counter;
 use ib_mad::counter::CounterKind;
 
-/// What a record says; the column `tier` has its number.
+/// The kind of a record's content; the column `tier` has its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
-    /// What seldom grows: errors, and what happened to links.
+    /// Counters that seldom grow: errors, and events of links.
     ErrorDeltas = 0,
-    /// What grows all the time: traffic, waits, and what error correction corrects.
+    /// Counters that grow all the time: traffic, waits, and corrected errors.
     TrafficDeltas = 1,
     /// The totals of counters that were never recorded before.
     FirstTotals = 2,
@@ -24,9 +24,9 @@ pub enum RecordKind {
     PortChanges = 4,
     /// The states of all ports and their links.
     PortStates = 5,
-    /// Which nodes began or ceased to respond.
+    /// Nodes that started or stopped responding.
     NodeChanges = 6,
-    /// Which of all nodes responded.
+    /// Whether each node responded.
     NodeStates = 7,
 }
 
@@ -57,7 +57,7 @@ impl RecordKind {
     }
 }
 
-/// As SQL has it.
+/// Its value in SQL.
 impl fmt::Display for RecordKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (*self as u8).fmt(f)

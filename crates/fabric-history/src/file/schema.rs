@@ -9,7 +9,7 @@ use rusqlite::Connection;
 /// The application id in the header of a history: "fabx".
 pub(crate) const APPLICATION: i32 = 0x6661_6278;
 
-/// Where the header has it, in network order (sqlite.org/fileformat2.html, 1.3).
+/// Its offset in the header, in network order (sqlite.org/fileformat2.html, 1.3).
 pub(crate) const APPLICATION_AT: std::ops::Range<usize> = 68..72;
 
 /// The `user_version` of a file with these tables. Version 1 was never released, and is not read.
@@ -108,8 +108,8 @@ pub(crate) fn required_columns() -> rusqlite::Result<BTreeSet<Column>> {
     columns(&sample()?)
 }
 
-/// The lines of SQLite's check about a row of ours that is not as we declared it. A column that we
-/// let be NULL may be forbidden to be by an operator.
+/// The lines of SQLite's check about a row that violates our schema. A column that we
+/// allow to be NULL may have been made NOT NULL by an operator.
 pub(crate) fn faults() -> rusqlite::Result<HashSet<String>> {
     let db = sample()?;
     let mut statement = db.prepare(

@@ -1,4 +1,4 @@
-//! What counters grew by between two sweeps of a fabric, wherever the file has it: sweep by sweep, or by
+//! What counters grew by between two sweeps of a fabric, as finely as the file has it: sweep by sweep, or by
 //! the hour; and what their totals were at a sweep.
 
 use std::ops::Range;
@@ -12,10 +12,10 @@ use super::sql::{Hour, Sql};
 use super::totals::{self, TotalsTable};
 use super::walk::{PortSet, Visitor, Walk};
 
-/// From which sweep to which a window is answered: hours that are digested are answered whole.
+/// The sweeps, first to last, that a query for a window covers: digested hours are included completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepRange {
-    /// When the first was begun.
+    /// When the first began.
     pub first: i64,
     /// When the last was.
     pub last: i64,
@@ -52,13 +52,13 @@ pub struct SegmentRange {
     hours: Vec<Hour>,
     /// Hours of which only the sum of traffic is used.
     summed: Vec<Hour>,
-    /// Before this sweep it is not known what traffic came to.
+    /// Before this sweep the totals of traffic are unknown.
     floor: i64,
 }
 
 impl SegmentRange {
     /// The range after one sweep, up to another. Traffic is by the hour where nothing else is left, or
-    /// wherever it can be.
+    /// wherever possible.
     pub(crate) fn read(
         sql: Sql<'_>,
         fabric: i64,
@@ -90,7 +90,7 @@ impl SegmentRange {
         Ok(SegmentRange { fabric, after, to, hours, summed, floor })
     }
 
-    /// Whether it is known what traffic came to at a sweep of it.
+    /// Whether the totals of traffic are known at one of its sweeps.
     pub fn is_traffic_known_at(&self, began: i64) -> bool {
         let is_within = |hour: &Hour| hour.sweeps.contains(&began) && began < *hour.sweeps.end();
         began >= self.floor && !self.summed.iter().any(is_within)
@@ -115,7 +115,7 @@ impl SegmentRange {
     }
 }
 
-/// What all counters had come to with a sweep, as far as the file has it: those that were not seen yet
+/// The totals of all counters after a sweep, as far as the file has them: those that were not seen yet
 /// have no total.
 pub(crate) fn totals_at(
     sql: Sql<'_>,
@@ -154,7 +154,7 @@ pub(crate) fn totals_at(
     Ok(table)
 }
 
-/// When a sweep was begun, and ended.
+/// When a sweep began, and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepTimes {
     /// In microseconds since 1970.
@@ -164,7 +164,7 @@ pub struct SweepTimes {
 }
 
 impl SweepTimes {
-    /// The sweeps that ended in a window; times that do not rise are passed over.
+    /// The sweeps that ended in a window; times that do not rise are skipped.
     pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> rusqlite::Result<Vec<Self>> {
         let (from, to) = window.micros();
         let mut sweeps: Vec<SweepTimes> = Vec::new();
@@ -186,7 +186,7 @@ pub struct CounterGrowth {
     by: Vec<u64>,
     /// The first sweep that saw the counter, by port.
     since: Vec<usize>,
-    /// Of which sweeps it is known what it came to.
+    /// The sweeps at which its total is known.
     known: Vec<bool>,
 }
 

@@ -17,11 +17,11 @@ use super::record_kind::RecordKind;
 use super::sql::{Hour, PortRow, Sql};
 use super::walk::{PortSet, Walk, reading_times};
 
-/// Of windows up to so long each sweep's traffic is answered, where there is any: 720 sweeps of two parts
+/// For windows up to this length each sweep's traffic is returned, if recorded: 720 sweeps of two parts
 /// of 60,000 ports are unpacked in a fifth of a second.
 const SHORT: Duration = Duration::from_secs(3 * 3600);
 
-/// No sweep takes as long, in microseconds: what was begun so long before a window is not in it.
+/// No sweep takes this long, in microseconds: one that began this long before a window is not in it.
 const LONGEST_SWEEP: i64 = 3_600_000_000;
 
 /// The steps of some ports' counters.
@@ -97,8 +97,8 @@ fn read_steps(
     Ok(ports)
 }
 
-/// The hours of which the sum of traffic is answered: those that lie in the window, if it is long, and
-/// those that end in it of which the sweeps are not all there any more.
+/// The hours of which the sum of traffic is returned: those inside the window, if it is long, and
+/// those that end in it and of whose sweeps at least one was dropped.
 fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> rusqlite::Result<Vec<Hour>> {
     let is_long = window.length() > SHORT;
     let (from, to) = window.micros();
@@ -148,7 +148,7 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> rusqlite::Result<
     Ok(moved.collect())
 }
 
-/// Where each port's cable led, the latest in a window.
+/// The peer of each port, by its latest cable in a window.
 fn peers(sql: Sql<'_>, window: Window) -> rusqlite::Result<HashMap<u32, (u32, i64)>> {
     let mut peers: HashMap<u32, (u32, i64)> = HashMap::new();
     for cable in sql.cable_presences(window.micros())? {

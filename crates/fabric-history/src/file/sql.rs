@@ -1,6 +1,6 @@
 //! The SQL of the reading side: one function a statement, with typed parameters and rows.
 //!
-//! Times are microseconds since 1970. `fabric`, `port` and `node` are ids of rows, not what people call them.
+//! Times are microseconds since 1970. `fabric`, `port` and `node` are row ids, not names.
 
 use std::fmt::Write;
 use std::ops::RangeInclusive;
@@ -27,10 +27,10 @@ pub(crate) struct Sql<'a>(pub &'a Connection);
 pub(crate) struct Hour {
     pub id: i64,
     pub fabric: i64,
-    /// When its first sweep was begun, and its last.
+    /// When its first sweep began, and its last.
     pub sweeps: RangeInclusive<i64>,
     pub ended: i64,
-    /// When the first sweep with traffic was begun.
+    /// When the first sweep with traffic began.
     pub traffic: Option<i64>,
     /// How many sweeps.
     pub count: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Hour {
 }
 
 impl Hour {
-    /// Whether a sweep is one of it. One that was written later is not, though the clock was set back
+    /// Whether it contains a sweep. One that was written later is not in it, even if the clock was set back
     /// into this hour.
     pub fn has(&self, frame: &FrameRow<'_>) -> bool {
         self.fabric == frame.fabric
@@ -54,7 +54,7 @@ pub(crate) struct FrameRow<'a> {
     pub fabric: i64,
     pub began: i64,
     pub ended: i64,
-    /// When the sweep before was begun, if there was one.
+    /// When the previous sweep began, if there was one.
     pub since: Option<i64>,
     /// The id of the sweep.
     pub sweep: Option<i64>,
@@ -78,7 +78,7 @@ pub(crate) struct NodeRow {
     pub kind: String,
 }
 
-/// A cable by the ids of its ports, and when it was there.
+/// A cable by the ids of its ports, and when it was present.
 #[derive(Clone, Copy, Debug)]
 pub struct CablePresence {
     /// The lower end first.
@@ -87,7 +87,7 @@ pub struct CablePresence {
     pub(super) until: i64,
 }
 
-/// A cable with what its ends are; their nodes have no names yet.
+/// A cable with its ends; their nodes have no names yet.
 #[derive(Clone, Debug)]
 pub(crate) struct CableRow {
     pub fabric: i64,
@@ -105,7 +105,7 @@ pub(crate) enum Order {
 }
 
 /// By a CROSS JOIN SQLite goes through the events in the order of their index and joins the rest to each
-/// (sqlite.org/optoverview.html, 9.1): a page does not sort all that is behind it.
+/// (sqlite.org/optoverview.html, 9.1): a page does not sort all later events.
 const EVENTS: &str = "
     SELECT at, fabrics.name, events.kind, nodes.guid, ports.number, place, text, detail,
         low_node.guid, low.number, high_node.guid, high.number, events.id
@@ -162,7 +162,7 @@ impl Sql<'_> {
 
     // Sweeps.
 
-    /// When the first sweep was begun and the last one ended, by the order of writing: a clock that was
+    /// When the first sweep began and the last one ended, by the order of writing: a clock that was
     /// wrong for a while does not matter.
     pub fn first_and_last(self) -> Result<[Option<i64>; 2]> {
         Ok([
@@ -171,25 +171,25 @@ impl Sql<'_> {
         ])
     }
 
-    /// When the latest sweep until a moment was begun.
+    /// When the latest sweep until a moment began.
     pub fn latest_sweep(self, fabric: i64, at: i64) -> Result<Option<i64>> {
         let sql = "SELECT max(began) FROM sweeps WHERE fabric = ?1 AND began <= ?2";
         self.value(sql, [fabric, at])
     }
 
-    /// When the earliest sweep from a moment on was begun.
+    /// When the earliest sweep from a moment on began.
     pub fn earliest_sweep(self, fabric: i64, from: i64) -> Result<Option<i64>> {
         let sql = "SELECT min(began) FROM sweeps WHERE fabric = ?1 AND began >= ?2";
         self.value(sql, [fabric, from])
     }
 
-    /// When the sweep before another was begun; the other itself if there was none.
+    /// When the sweep before another began; the other itself if there was none.
     pub fn sweep_before(self, fabric: i64, began: i64) -> Result<i64> {
         let sql = "SELECT since FROM sweeps WHERE fabric = ?1 AND began = ?2";
         Ok(self.value(sql, [fabric, began])?.unwrap_or(began))
     }
 
-    /// When each sweep in a time was begun, the earliest first, with when the one before was.
+    /// When each sweep in a time range began, the earliest first, with the beginning of the one before it.
     pub fn sweeps(
         self,
         fabric: i64,
@@ -208,7 +208,7 @@ impl Sql<'_> {
         self.rows(sql, params![fabric, at, most], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// When each sweep that ended in a time was begun, and ended.
+    /// When each sweep that ended in a time range began and ended.
     pub fn sweeps_ended(self, fabric: i64, ended: RangeInclusive<i64>) -> Result<Vec<(i64, i64)>> {
         let sql = "SELECT began, ended FROM sweeps
                    WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3 ORDER BY began";
@@ -225,7 +225,7 @@ impl Sql<'_> {
 
     // Hours, and their digests.
 
-    /// The hours that touch a time, the earliest first.
+    /// The hours that overlap a time range, the earliest first.
     pub fn hours(self, (from, to): (i64, i64)) -> Result<Vec<Hour>> {
         let sql = "SELECT id, fabric, first, began, ended, traffic, sweeps, last FROM spans
                    WHERE ended >= ?1 AND first <= ?2 ORDER BY id";
@@ -242,7 +242,7 @@ impl Sql<'_> {
         })
     }
 
-    /// When the first sweep and the last one of the hours around a moment were begun.
+    /// When the first and the last sweep of the hours around a moment began.
     pub fn hour_around(self, fabric: i64, at: i64) -> Result<Option<(i64, i64)>> {
         let sql = "SELECT min(first), max(began) FROM spans
                    WHERE fabric = ?1 AND ?2 BETWEEN first AND began";
@@ -286,7 +286,7 @@ impl Sql<'_> {
 
     // Frames.
 
-    /// The frames of the sweeps that were begun in a time, the earliest first: of one fabric or, of a
+    /// The frames of the sweeps that began in a time range, the earliest first: of one fabric or, of a
     /// part and of kinds without parts, of all; of one part, or of all.
     pub fn frames(
         self,
@@ -297,7 +297,7 @@ impl Sql<'_> {
         see: &mut dyn FnMut(FrameRow<'_>) -> Result<()>,
     ) -> Result<()> {
         let part = part.filter(|_| kind.is_in_parts());
-        // Each is the search of one index: to look for a fabric in the rows of a part is to read them all.
+        // Each is one index search: searching a fabric in the rows of a part would read them all.
         let (which, key) = match (part, fabric) {
             (None, Some(fabric)) => ("fabric = ?2", Some(fabric)),
             (part, _) => ("part IS ?2", part.map(i64::from)),
@@ -333,19 +333,19 @@ impl Sql<'_> {
         self.0.prepare_cached(sql)?.exists(params![kind, fabric, began])
     }
 
-    /// When the earliest sweep was begun of which there is a frame of a kind.
+    /// When the earliest sweep with a frame of a kind began.
     pub fn first_frame(self, kind: RecordKind, fabric: i64) -> Result<Option<i64>> {
         let sql = "SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2";
         self.value(sql, params![kind, fabric])
     }
 
-    /// When the latest sweep until a moment was begun of which there is a frame of a kind.
+    /// When the latest sweep until a moment with a frame of a kind began.
     pub fn latest_frame(self, kind: RecordKind, fabric: i64, at: i64) -> Result<Option<i64>> {
         let sql = "SELECT max(began) FROM frames WHERE tier = ?1 AND fabric = ?2 AND began <= ?3";
         self.value(sql, params![kind, fabric, at])
     }
 
-    /// The packed states of the sweeps that were begun in a time, with their kind, the earliest first: the
+    /// The packed states of the sweeps that began in a time range, with their kind, the earliest first: the
     /// complete ones of a sweep come before its changes.
     pub fn states(
         self,
@@ -366,7 +366,7 @@ impl Sql<'_> {
     }
 
     /// The packed frames from which the latest totals are computed, in the order of writing, with their
-    /// fabric, and whether they have totals and not growth: from the last time on that all were written.
+    /// fabric, and whether they have totals instead of growth: from the latest write of all totals on.
     pub fn frames_of_totals(self, see: &mut dyn FnMut(i64, bool, &[u8])) -> Result<()> {
         use RecordKind::{AllTotals, ErrorDeltas, FirstTotals, TrafficDeltas};
         // All rows are read in their order: by an index (hence the +) their data would be sorted.
@@ -396,7 +396,7 @@ impl Sql<'_> {
         Ok(self.value("SELECT max(id) FROM ports", [])?.unwrap_or(0))
     }
 
-    /// The ports that are meant by a node's name or GUID, and by a number on it.
+    /// The ports that match a node's name or GUID, and a port number.
     pub fn ports_called(
         self,
         name: &str,
@@ -423,7 +423,7 @@ impl Sql<'_> {
     pub fn ports_by_id(self, ids: impl IntoIterator<Item = u32>) -> Result<Vec<PortRow>> {
         let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
         let mut ports = Vec::new();
-        // A statement has a length that it may have; that of so many ids is a tenth of it.
+        // SQLite limits the length of a statement; this number of ids takes a tenth of it.
         for ids in ids.chunks(10_000) {
             ports.extend(self.ports(&format!(" WHERE ports.id IN ({})", ids.join(",")), [])?);
         }
@@ -468,7 +468,7 @@ impl Sql<'_> {
         self.rows(sql, [fabric], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
     }
 
-    /// From when to when nodes of a fabric were there that were there in a time.
+    /// The presence intervals of a fabric's nodes that overlap a time range.
     pub fn presences(self, fabric: i64, (from, to): (i64, i64)) -> Result<Vec<(u32, i64, i64)>> {
         let sql =
             "SELECT node, since, coalesce(until, ?4) FROM presences JOIN nodes ON nodes.id = node
@@ -478,7 +478,7 @@ impl Sql<'_> {
         })
     }
 
-    /// The cables of all fabrics that were there in a time.
+    /// The cables of all fabrics that were present in a time range.
     pub fn cable_presences(self, (from, to): (i64, i64)) -> Result<Vec<CablePresence>> {
         let sql =
             "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
@@ -489,7 +489,7 @@ impl Sql<'_> {
         })
     }
 
-    /// The cables of some ports that were there in a time, the earliest first.
+    /// The cables of some ports that were present in a time range, the earliest first.
     pub fn cables_at(self, ports: &[u32], (from, to): (i64, i64)) -> Result<Vec<CableRow>> {
         let which = marks(ports.len(), "?");
         let sql = format!(
@@ -502,7 +502,7 @@ impl Sql<'_> {
         self.0.prepare(&sql)?.query_map(params_from_iter(values), cable)?.collect()
     }
 
-    /// The cables of a fabric that were there in a sweep.
+    /// The cables of a fabric that were present in a sweep.
     pub fn cables_in(self, fabric: i64, began: i64) -> Result<Vec<CableRow>> {
         let sql = format!(
             "{CABLES} WHERE low_node.fabric = ?1 AND since <= ?2 AND (until IS NULL OR until > ?2)"
@@ -568,7 +568,7 @@ fn select_events(
     if !filter.ports.is_empty() {
         let ports = marks(filter.ports.len(), "(?, ?)");
         let nodes = marks(filter.ports.len(), "?");
-        // What happens to a node happens to its ports.
+        // Events of a node are events of its ports, too.
         let _ = write!(
             sql,
             " AND ((nodes.guid, ports.number) IN (VALUES {ports})
@@ -588,7 +588,7 @@ fn select_events(
     (sql, values)
 }
 
-/// So many marks for values.
+/// This number of placeholders for values.
 pub(super) fn marks(count: usize, mark: &str) -> String {
     vec![mark; count].join(", ")
 }
@@ -638,7 +638,7 @@ mod tests {
     use crate::file::schema;
     use crate::model::Window;
 
-    /// A page that had to sort what is behind it would hold all of it.
+    /// A page that had to sort all later events would hold them in memory.
     #[test]
     fn events_are_found_in_their_order() {
         let mut db = Connection::open_in_memory().unwrap();

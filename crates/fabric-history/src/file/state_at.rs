@@ -1,4 +1,4 @@
-//! What fabrics and cables were like at a moment.
+//! The state of fabrics and cables at a moment.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ pub(super) const NODES: [RecordKind; 2] = [RecordKind::NodeStates, RecordKind::N
 /// States by the ids of ports or nodes.
 type States = HashMap<u32, State>;
 
-/// The cables that led to some ports in a window.
+/// The cables of some ports in a window.
 pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> rusqlite::Result<Vec<Cable>> {
     let ports: Vec<u32> = sql.ports_at(ends)?.into_iter().map(|row| row.id).collect();
     if ports.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> rusqlite::Re
     for ((at, fabric), rows) in moments {
         let states = states(sql, PORTS, fabric, at)?.unwrap_or_default();
         let names = names(sql, fabric, at)?;
-        // One that was there twice is as it was the last time.
+        // One that was present twice has its latest state.
         let at_moment = rows.into_iter().map(|row| cable(row, &names, &states));
         cables.extend(at_moment.map(|cable| (cable.link(), cable)));
     }
@@ -89,7 +89,7 @@ fn cable(row: CableRow, names: &HashMap<u32, String>, states: &States) -> Cable 
     }
     let [low, high] = ports.map(|port| states.get(&port).copied().unwrap_or_default());
     ends.sort_by_key(Port::end);
-    // Both ends have the verdict on the cable; its rate is what either said.
+    // Both ends have the verdict on the cable; its rate is that of either end.
     Cable { ends, up: low.up(), verdict: low.verdict(), rate: low.rate().or_else(|| high.rate()) }
 }
 

@@ -11,16 +11,16 @@ use super::sql::{CablePresence, Sql};
 use super::state::State;
 use super::state_at::{NODES, PORTS};
 
-/// A node, with its names and when it was there.
+/// A node, with its names and when it was present.
 #[derive(Clone, Debug)]
 pub struct NodeTimeline {
     /// Its GUID.
     pub guid: Guid,
     /// `switch`, `ca` or `router`.
     pub kind: String,
-    /// Its names, from which sweep on; before the first, that.
+    /// Its names, with the sweep from which on each holds; before the first, the first.
     names: Vec<(i64, String)>,
-    /// From when to when it was there.
+    /// The intervals in which it was present.
     present: Vec<(i64, i64)>,
 }
 
@@ -38,7 +38,7 @@ pub struct Timeline {
     port_states: Changes,
 }
 
-/// States by id: from when on each was so.
+/// States by id, with the time from which on each holds.
 type Changes = HashMap<u32, Vec<(i64, State)>>;
 
 impl NodeTimeline {
@@ -48,7 +48,7 @@ impl NodeTimeline {
         self.names.get(after.saturating_sub(1)).map_or("", |(_, name)| name)
     }
 
-    /// Whether it was there in a sweep.
+    /// Whether it was present in a sweep.
     pub fn is_present(&self, began: i64) -> bool {
         self.present.iter().any(|(since, until)| (*since..*until).contains(&began))
     }
@@ -61,7 +61,7 @@ impl CablePresence {
         if port == low { high } else { low }
     }
 
-    /// Whether it was there in a sweep.
+    /// Whether it was present in a sweep.
     pub fn is_present(&self, began: i64) -> bool {
         (self.since..self.until).contains(&began)
     }
@@ -108,7 +108,7 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Whether a node responded in a sweep; none if it was not there.
+    /// Whether a node responded in a sweep; `None` if it was not present.
     pub fn is_up(&self, node: u32, began: i64) -> Option<bool> {
         let is_present = self.nodes.get(&node)?.is_present(began);
         is_present.then(|| state(&self.node_states, node, began).up().unwrap_or(false))
@@ -119,14 +119,14 @@ impl Timeline {
         state(&self.port_states, port, began)
     }
 
-    /// Whether a port was known to have a link when a sweep was begun: by the sweep before, if there was
+    /// Whether a port was known to have a link when a sweep began: by the sweep before, if there was
     /// one.
     pub fn had_link(&self, port: u32, began: i64) -> bool {
         let first = self.port_states.get(&port).and_then(|changes| changes.first());
         first.is_some_and(|(first, _)| self.port(port, (began - 1).max(*first)).runs().is_some())
     }
 
-    /// Where a port's cable led in a sweep.
+    /// The peer of a port in a sweep.
     pub fn cable(&self, port: u32, began: i64) -> Option<&CablePresence> {
         let cables = self.cables_of.get(&port)?.iter().filter_map(|at| self.cables.get(*at));
         cables.filter(|cable| cable.is_present(began)).max_by_key(|cable| cable.since)
@@ -152,7 +152,7 @@ fn changes(
     sql.states(kinds, fabric, from..=last, &mut |is_complete, began, data| {
         let Ok(frame) = Frame::unpack(data) else { return };
         if is_complete {
-            // Nothing is known of what it does not name.
+            // Ports and nodes that it does not contain are unknown.
             for (id, course) in &mut changes {
                 if frame.get(*id).is_none() {
                     push(course, began, State::default());

@@ -1,5 +1,5 @@
 //! The totals of each port when they were last recorded: the next sweep is compared with them, and they
-//! go on from there when the exporter is started again.
+//! continue from there when the exporter is restarted.
 
 use rusqlite::Connection;
 
@@ -13,7 +13,7 @@ use super::sql::Sql;
 /// The latest totals of a port.
 #[derive(Clone, Debug)]
 pub struct PortTotals {
-    /// The fabric that the port is in, as the file counts them.
+    /// The id of the port's fabric in the file.
     pub fabric: i64,
     known: u64,
     values: [u64; COUNT],
@@ -35,7 +35,7 @@ impl PortTotals {
         self.known |= 1 << counter as usize;
     }
 
-    /// Goes back to before a counter grew by so much.
+    /// Subtracts what a counter grew by.
     pub fn undo(&mut self, counter: Counter, by: u64) {
         let value = &mut self.values[counter as usize];
         *value = value.saturating_sub(by);
@@ -46,7 +46,7 @@ impl PortTotals {
         self.known &= !(1 << counter as usize);
     }
 
-    /// All that are known.
+    /// All known totals.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
         Counter::all().filter_map(|counter| Some((counter, self.get(counter)?)))
     }
@@ -59,7 +59,7 @@ pub struct TotalsTable {
 }
 
 impl TotalsTable {
-    /// A port's totals, begun if there are none.
+    /// A port's totals, created if there are none.
     pub fn port(&mut self, fabric: i64, port: u32) -> &mut PortTotals {
         let index = port as usize;
         if self.ports.len() <= index {
@@ -73,7 +73,7 @@ impl TotalsTable {
         self.ports.get(port as usize)?.as_deref()
     }
 
-    /// The same, to be changed.
+    /// A port's totals, mutable.
     pub fn find_mut(&mut self, port: u32) -> Option<&mut PortTotals> {
         self.ports.get_mut(port as usize)?.as_deref_mut()
     }

@@ -1,13 +1,13 @@
 //! Whether a path leads to a regular file, whether that is a history that we can write, and whether SQLite
 //! finds it damaged.
 //!
-//! What others add to a file is ignored: statistics (`ANALYZE`), indexes, views, triggers, columns, the
+//! Additions of others to a file are ignored: statistics (`ANALYZE`), indexes, views, triggers, columns, the
 //! tables of replicators. A file has to have our tables and columns, and nothing else is required.
 //!
 //! SQLite checks a whole file only when something about it is odd (see `Recorder`), and never at the start:
 //! reading 10 GB takes 10 s of a processor where they are in memory, and 5 minutes from a slow disk
-//! (measured: `PRAGMA quick_check` of 0.6 GB, 0.6 s and 19 s). A process that is killed leaves nothing to
-//! be found, for the write-ahead log is whole or passed over; pages are checked as they are read.
+//! (measured: `PRAGMA quick_check` of 0.6 GB, 0.6 s and 19 s). A killed process causes no damage:
+//! the write-ahead log is complete or ignored; pages are checked as they are read.
 
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
@@ -30,10 +30,10 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// looks like a file without permission to write (sqlite.org/fileformat2.html, 1.3.3).
 const VERSIONS_AT: std::ops::Range<usize> = 18..20;
 
-/// The highest of them that we know: the write-ahead log.
+/// The highest supported version: the write-ahead log.
 const LAST_VERSION: u8 = 2;
 
-/// How many faults SQLite lists: an operator's table may have one in each of its rows. So many about pages
+/// How many faults SQLite lists: an operator's table may have one in each of its rows. This many about pages
 /// are 6 MB of text.
 const MOST_FAULTS: u32 = 100_000;
 
@@ -43,7 +43,7 @@ const MALFORMED: &str = "database disk image is malformed";
 /// How often a check is polled for its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// An error if there is something else than a regular file. Nothing is opened for that: a FIFO would wait
+/// An error if there is something other than a regular file. It is not opened for this: a FIFO would wait
 /// for a writer, and a device may do something when it is opened.
 pub(crate) fn ensure_regular(path: &Path) -> Result<(), HistoryError> {
     match std::fs::metadata(path) {
@@ -71,13 +71,13 @@ fn regular(path: &Path, data: &Metadata) -> Result<(), HistoryError> {
 ///
 /// A process that closes any descriptor of a file loses all POSIX locks that it holds on it (fcntl(2)),
 /// those of SQLite's connections as well, and SQLite does not notice. Then another program may believe
-/// that it is alone with the file, and delete the write-ahead log in use. So the descriptor has to stay
+/// that it has the file alone, and delete the write-ahead log in use. So the descriptor has to stay
 /// open for as long as the process may have connections to the file.
 #[derive(Clone, Debug, Default)]
 pub struct Header(Option<Arc<File>>);
 
 impl Header {
-    /// The header of the file at a path, as far as there is one; nothing of a file that is not there yet.
+    /// The header of the file at a path, as far as it exists; empty if the file does not exist yet.
     pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, HistoryError> {
         let failed = |error| HistoryError::Io { path: path.into(), doing: "read it", error };
         let found = match std::fs::metadata(path) {
@@ -112,12 +112,12 @@ fn open(path: &Path) -> Result<File, HistoryError> {
     Ok(file)
 }
 
-/// Whether a header says that the file is a history, or there is none yet.
+/// Whether a header marks the file as a history, or there is none yet.
 pub(crate) fn is_history(header: &[u8]) -> bool {
     header.is_empty() || header.get(APPLICATION_AT) == Some(&APPLICATION.to_be_bytes())
 }
 
-/// An error if a header asks for a later SQLite than ours.
+/// An error if a header requires a later SQLite than ours.
 pub(crate) fn ensure_format(path: &Path, header: &[u8]) -> Result<(), HistoryError> {
     let versions = header.get(VERSIONS_AT).unwrap_or_default();
     if header.starts_with(MAGIC) && versions.iter().any(|version| *version > LAST_VERSION) {
@@ -140,7 +140,7 @@ pub(crate) fn ensure_version(path: &Path, version: i64) -> Result<(), HistoryErr
     }
 }
 
-/// An error if a file is neither empty nor a history of our version with all that it needs.
+/// An error if a file is neither empty nor a complete history of our version.
 pub(crate) fn ensure_usable(db: &Connection, path: &Path) -> Result<(), HistoryError> {
     let failed = |error| HistoryError::database(path, "open it", error);
     let version = schema::version(db).map_err(failed)?;
@@ -168,7 +168,7 @@ pub(crate) fn fault(
     is_over: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<String>, HistoryError> {
     ensure_regular(path)?;
-    // A connection that may write would bring the log into the file when it is closed.
+    // A connection that may write would checkpoint the log into the file when it is closed.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let check = || {
         let db = Connection::open_with_flags(path, flags)?;
@@ -218,7 +218,7 @@ fn until<T>(
     })
 }
 
-/// Whether a line of SQLite's is about damage to the file's pages, or to a table or an index of ours. All
+/// Whether a line of SQLite's check is about damage to the file's pages, or to our tables or indexes. All
 /// else is about what an operator added: indexes, columns, constraints, tables, virtual tables.
 fn is_fault(line: &str, faults: &HashSet<String>) -> bool {
     // Faults of pages come first, all in one row (sqlite3.c, PragTyp_INTEGRITY_CHECK).
@@ -236,7 +236,7 @@ pub(crate) fn aside(path: &Path) -> std::io::Result<usize> {
         let entry = entry?.file_name();
         let rest = entry.as_encoded_bytes().strip_prefix(name);
         let time = rest.and_then(|rest| rest.strip_prefix(super::ASIDE.as_bytes()));
-        // A log alone is what a kill between two renames leaves.
+        // A kill between two renames leaves a log alone.
         let time = time.map(|time| time.strip_suffix(b"-wal").unwrap_or(time));
         if let Some(time) = time.filter(|time| is_time(time)) {
             found.insert(time.to_vec());
@@ -305,7 +305,7 @@ mod tests {
         file
     }
 
-    /// Lines about what an operator added do not hide those about what is ours.
+    /// Lines about what an operator added do not hide those about our own tables.
     #[test]
     fn fault_is_found_behind_4000_lines_about_additions() {
         let folder = tempfile::tempdir().unwrap();
@@ -319,7 +319,7 @@ mod tests {
         let lines = format!("PRAGMA ignore_check_constraints = ON; {}", tables.concat());
         let file = added(folder.path(), &lines);
         assert_eq!(fault(&file, &|| false).unwrap(), None);
-        // A place that is no text.
+        // A name that is no text.
         for sql in [
             "PRAGMA writable_schema = ON;
              UPDATE sqlite_schema SET sql = replace(sql, 'place TEXT', 'place BLOB') WHERE name = 'events'",
@@ -378,7 +378,7 @@ mod tests {
         for name in [
             "history.db.damaged-2026-12-01T080000.123456Z",
             "history.db.damaged-2026-12-01T080000.123456Z-wal",
-            // A log alone, and shared memory alone, in which nothing is.
+            // A log alone, and empty shared memory alone.
             "history.db.damaged-2026-12-02T080000.123456Z-wal",
             "history.db.damaged-2026-12-03T080000.123456Z-shm",
             "history.db.damaged-notes.txt",

@@ -16,7 +16,7 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
         let bits = u64::from(byte & 0x7f);
-        // The tenth byte has room for one bit.
+        // The tenth byte has one bit.
         if shift == 63 && bits > 1 {
             return None;
         }
@@ -28,7 +28,7 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Skips so many numbers, in an eighth of the time of taking them. `None` if there are fewer.
+/// Skips a number of values, in an eighth of the time of decoding them. `None` if there are fewer.
 pub(super) fn skip(bytes: &mut &[u8], mut count: usize) -> Option<()> {
     // Each number ends with one byte below 0x80.
     while let Some((chunk, rest)) = bytes.split_first_chunk::<32>() {
@@ -46,7 +46,7 @@ pub(super) fn skip(bytes: &mut &[u8], mut count: usize) -> Option<()> {
     Some(())
 }
 
-/// Appends a signed number (zigzag): near zero it takes few bytes, whatever its sign.
+/// Appends a signed number (zigzag): near zero it takes few bytes, with either sign.
 pub(super) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
     put(bytes, (number << 1 ^ number >> 63).cast_unsigned());
 }

@@ -11,10 +11,10 @@ use super::frame::{Entry, Frame};
 use super::record_kind::{RecordKind, part_of};
 use super::sql::{Hour, Sql};
 
-/// Is given each reading: the sweep, and the frame that has the entry's values.
+/// Called with each reading: the sweep, the frame, and the entry whose values the frame has.
 pub(crate) type Visitor<'a> = dyn FnMut(SweepInterval, &Frame, &Entry) + 'a;
 
-/// When a port was read before, and when it was: to the millisecond, as JSON has it.
+/// The times of a port's previous reading and of this one: to the millisecond, as in JSON.
 pub(crate) fn reading_times(span: SweepInterval, entry: &Entry) -> (SystemTime, SystemTime) {
     let after = Duration::from_millis(entry.after.into());
     let read = |micros: i64| time_of(micros - micros.rem_euclid(1000)) + after;
@@ -63,7 +63,7 @@ pub(crate) struct Walk<'a> {
     pub fabric: Option<i64>,
     /// Of these ports, or of all.
     pub ports: Option<&'a PortSet>,
-    /// When the sweeps were begun whose frames are visited,
+    /// When the sweeps began whose frames are visited,
     pub began: (i64, i64),
     /// and when they ended at the earliest.
     pub ended: i64,
@@ -71,8 +71,8 @@ pub(crate) struct Walk<'a> {
 
 impl Walk<'_> {
     /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is
-    /// damaged is passed over: an hour whose digests cannot be read is visited by its frames, if they are
-    /// still there.
+    /// damaged is skipped: an hour whose digests cannot be read is visited by its frames, if they are
+    /// still in the file.
     pub fn visit(
         &self,
         sql: Sql<'_>,

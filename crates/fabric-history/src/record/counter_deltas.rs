@@ -19,7 +19,7 @@ pub struct CounterDeltas {
     errors: Frame,
     /// Increases of traffic counters.
     traffic: Vec<Frame>,
-    /// Totals of counters that were never seen before, or that begin anew.
+    /// Totals of counters that were never seen before, or that were restarted.
     first: Vec<Frame>,
     /// Whether some of `first` was written already.
     is_first_written: bool,
@@ -68,7 +68,7 @@ impl CounterDeltas {
                         (&mut errors, total - last)
                     }
                     Some(last) if last < total => (&mut traffic, total - last),
-                    // Never seen, or begun anew: the monitor did not know the total before.
+                    // Never seen, or restarted: the monitor did not know the total before.
                     _ => (&mut first, total),
                 };
                 values.push((id, value));

@@ -2,7 +2,7 @@
 //!
 //! A sweep's rows have all ports at one moment, but a query about a link needs weeks of two ports.
 //! Therefore, when an hour is over, its error readings are rewritten unchanged by part of the ports, and the
-//! sweeps' own are dropped. Of traffic the sum is written, and each sweep's stays as long as there is room.
+//! sweeps' own are dropped. For traffic the sum is written; each sweep's stays while there is space.
 //! Both are made from the file alone, in one transaction: after a crash in the middle it is done again.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ const MAX_SWEEPS: u32 = 256;
 /// Packed bytes of errors that are digested together, at most: 400,000 readings, 20 MB in memory.
 const MAX_BYTES: i64 = 1 << 20;
 
-/// A sweep that is to be digested.
+/// A sweep to digest.
 #[derive(Clone, Copy)]
 struct DueSweep {
     id: i64,

@@ -1,6 +1,6 @@
 //! The recorder thread: takes the observation that each monitor published last. No monitor waits for it.
 //!
-//! The queue between monitors and recorder is the board itself, on which a fabric's latest observation
+//! The queue between monitors and recorder is the published state, in which a fabric's latest observation
 //! replaces the one before: a queue of length one. A recorder that falls behind therefore costs no memory
 //! (an observation of 60,000 ports is 20 MB) and delays nothing. The monitor's count of sweeps shows how
 //! many the recorder missed; what they counted is contained in the next sweep's totals.
@@ -134,7 +134,7 @@ impl Recorder {
         }
     }
 
-    /// Records what is published until the board's sender is dropped.
+    /// Records what is published until the sender of the published state is dropped.
     pub fn run(mut self, mut receiver: watch::Receiver<SharedState>, runtime: &Runtime) {
         self.board = Some(receiver.clone());
         let mut last: Vec<Arc<Observation>> = Vec::new();
@@ -183,7 +183,7 @@ impl Recorder {
         let mut fabric = (self.fabrics.remove(name))
             .unwrap_or_else(|| RecordedFabric::new(name, EventDetector::default(), now));
         fabric.events.extend(fabric.detector.update(observation, now));
-        // When a device is removed, a board is published without a new sweep.
+        // When a device is removed, the state is published without a new sweep.
         let sweeps = observation.stats.sweeps;
         let sweep = observation.snapshot.as_ref().filter(|_| sweeps > fabric.sweeps);
         if let Some(sweep) = sweep {
@@ -261,7 +261,7 @@ impl Recorder {
             let at = fabric.last_ended.map_or(now, |last| last.max(now));
             let text = "it was told to end".into();
             fabric.events.push(exporter_event(EventKind::ExporterStop, &name, text, at));
-            // After an error the file is opened anew for the next fabric.
+            // After an error the file is reopened for the next fabric.
             let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&name, &fabric.events, None));
             match written {
@@ -271,7 +271,7 @@ impl Recorder {
         }
     }
 
-    /// Counts an error and logs it, unless the same one was logged lately.
+    /// Counts an error and logs it, unless the same one was logged recently.
     fn report(&mut self, error: &HistoryError) {
         self.metrics.add_error(error.metric_kind());
         // Only numbers differ between two occurrences of one problem.
@@ -290,7 +290,7 @@ impl Recorder {
     fn handle_error(&mut self, error: &HistoryError) {
         self.report(error);
         // A full disk does not change the file. After any other error the state in memory may differ from
-        // the file, so the file is opened anew.
+        // the file, so the file is reopened.
         if matches!(error, HistoryError::Full { .. }) {
             return;
         }
@@ -340,7 +340,7 @@ impl Recorder {
     }
 }
 
-/// The open store; opened anew after an error.
+/// The open store; reopened after an error.
 fn open_store<'a>(
     store: &'a mut Option<Store>,
     header: &mut Header,

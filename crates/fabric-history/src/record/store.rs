@@ -215,7 +215,7 @@ impl Store {
 
     /// Writes events, and a sweep if there is one, in one transaction.
     ///
-    /// After an error, what is known of the file may be wrong: it has to be opened anew.
+    /// After an error, what is known of the file may be wrong: it must be reopened.
     pub fn write(
         &mut self,
         fabric: &str,

@@ -9,7 +9,7 @@
 //! before which the clock was set back, nothing is dropped.
 //!
 //! SQLite assigns ids again. Therefore the totals of dropped ports are removed in the same transaction, and
-//! all totals and states of the fabric are written anew.
+//! all totals and states of the fabric are rewritten.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

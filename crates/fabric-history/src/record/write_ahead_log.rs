@@ -1,6 +1,6 @@
 //! Bounds the length of SQLite's write-ahead log.
 //!
-//! SQLite restarts the log only while nobody reads from it. With overlapping readers that never happens, and
+//! SQLite restarts the log only while no reader uses it. With overlapping readers that never happens, and
 //! each write makes the log longer.
 
 use std::time::Duration;

@@ -301,12 +301,12 @@ mod tests {
 
     #[test]
     fn removed_device_loses_its_link_once() {
-        // The events that are events on the way, and what its port is like when it is back.
+        // The events of the outage, and the port's state when it is back.
         let events: [&[(u64, PortEventKind)]; 4] = [
             &[],
             &[(150, PortEventKind::DeviceFatal)],
             &[(150, PortEventKind::PortError), (160, PortEventKind::DeviceFatal)],
-            // Heard late, after the look that missed it.
+            // Received late, after the read that missed it.
             &[(250, PortEventKind::DeviceFatal)],
         ];
         for events in events {

@@ -99,7 +99,7 @@ pub struct SweepResult {
     pub states_unavailable: bool,
     /// Number of ports with missing responses.
     pub failed_ports: usize,
-    /// Switches respond to performance management, and at most one of ten channel adapters besides the
+    /// Switches respond to performance management, and at most one of ten channel adapters other than the
     /// local one.
     pub adapters_silent: bool,
 }

@@ -45,7 +45,7 @@ fn higher_error_ratio_is_detected_sooner() {
     assert_eq!(first(&results(130, Speed::Ndr, per(1)), BitErrorLevel::Over), Some(1.5));
     let four = first(&results(130, Speed::Ndr, per(4)), BitErrorLevel::Over).unwrap();
     assert!((6.0..15.0).contains(&four), "{four}");
-    // Barely over its limit: raised, for it cannot be told from one that is just below.
+    // Barely over its limit: raised, because it cannot be distinguished from one that is just below.
     let barely = results(300, Speed::Ndr, per(15));
     assert_eq!(first(&barely, BitErrorLevel::Over), None);
     assert!(first(&barely, BitErrorLevel::Raised).is_some());
@@ -100,7 +100,7 @@ fn every_speed_has_a_limit_and_a_site_may_override_it() {
 }
 
 /// A link with half of its limit's errors, spread by chance, is not called bad in a day. Chance may
-/// do it all the same (on 6 of 20,000 such days); the days looked at here are always the same.
+/// do it all the same (on 6 of 20,000 such days); the days tested here are always the same.
 #[test]
 fn half_the_limit_is_not_over_in_a_day() {
     for seed in 1..=64u64 {

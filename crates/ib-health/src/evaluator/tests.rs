@@ -226,7 +226,7 @@ fn huge_xmit_data_does_not_panic() {
 #[test]
 fn state_read_before_an_event_is_ignored() {
     let mut link = Scenario::new();
-    // While the sweep goes on: its states were asked before.
+    // During the sweep: its states were read before.
     let lost = link.began() + Duration::from_secs(16);
     link.event(false, lost);
     link.near = Some(up(1));
@@ -280,7 +280,7 @@ fn packets_marked_upstream_are_not_this_links_errors() {
 
 #[test]
 fn unknown_good_end_does_not_keep_a_link_bad() {
-    // It will never be known: the field is full, and nobody clears it.
+    // It will never be known: the field is full, and is not cleared.
     let mut link = Scenario::counting([0, 255], true);
     link.sweeps(10);
     for _ in 0..10 {

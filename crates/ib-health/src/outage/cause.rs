@@ -54,7 +54,7 @@ impl LinkHistory {
         if was_reset(end) {
             // Tools clear counters, too. It was a tool if the counters at the other end were reset as well
             // and both nodes always responded; or if this node always responded, and while the link was down
-            // still with the counters it had before. Of a node that was away it cannot be told.
+            // still with the counters it had before. For a node that was away the cause is unknown.
             let both = was_reset(other) && !away(other) && !away(end);
             let by_tool = both || (pending.stayed[end] && !away(end));
             // A node that trains its link while it boots may have counted that.

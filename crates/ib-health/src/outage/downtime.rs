@@ -30,13 +30,13 @@ impl AddAssign for Downtime {
     }
 }
 
-/// A loss of a link, or several that cannot be told apart because only LinkDowned counted them between two
+/// A loss of a link, or several that cannot be distinguished because only LinkDowned counted them between two
 /// sweeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     /// The number of this record for its link, from 1.
     pub number: u32,
-    /// How many losses it stands for.
+    /// How many losses it represents.
     pub times: u32,
     /// Why the link is not at fault; `None` for a flap.
     pub expected: Option<ExpectedCause>,

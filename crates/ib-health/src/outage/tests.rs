@@ -135,7 +135,7 @@ fn pulled_cable_is_a_flap_and_reboot_is_not() {
     rebooted.up(3);
     assert_eq!(rebooted.counts(), (0, [1, 0], [0, 0], [30, 60]));
 
-    // Nothing had been counted there before, so nothing fell.
+    // Nothing had been counted there before, so nothing decreased.
     let mut quiet = Scenario { downed: [0, 0], ..Scenario::default() };
     quiet.up(1);
     quiet.downed[0] += 1;
@@ -290,14 +290,14 @@ fn old_flap_stays_old_when_clock_wraps() {
 
 #[test]
 fn reboot_waits_for_the_other_end() {
-    // A switch that was away between two looks, and the hosts behind it.
+    // A switch that was away between two sweeps, and the hosts behind it.
     let mut link = Scenario::new();
     link.resets[0] += 1;
     link.sweeps(2, true, HOST);
     link.downed[1] += 1;
     link.up(4);
     assert_eq!(link.counts(), (0, [1, 0], [0, 0], [0, 45]));
-    // Cleared by a tool, while the other end is silent for long.
+    // Cleared by a tool, while the other end does not respond for long.
     link.resets[0] += 1;
     link.sweeps(6, true, HOST);
     link.up(4);
@@ -328,7 +328,7 @@ struct Combination {
     silent_after: usize,
     /// The switch does not respond during the outage.
     switch_away: bool,
-    /// The counters of each end are reset after so many sweeps of the outage.
+    /// After how many sweeps of the outage the counters of each end are reset.
     resets: [Option<usize>; 2],
     /// The switch counts the loss.
     counted: bool,
@@ -406,7 +406,7 @@ fn flap_and_reboot_differ_without_hca_link_downed() {
             link.downed[0] = 3 + u32::from(it.counted);
             if sweep < 4 {
                 let up = (!it.switch_away).then_some(false);
-                // The discovery knew of the link's state before the switch was silent.
+                // The discovery read the link's state before the switch stopped responding.
                 let up = if sweep == 3 { Some(false) } else { up };
                 link.sweep(up, [it.switch_away && sweep < 3, true]);
             }

@@ -37,7 +37,7 @@ pub struct Conditions<'a> {
     pub links: &'a [Option<PortId>],
     /// The rate of each port's link, in bytes a second each path.
     pub capacity: &'a [f64],
-    /// What an adapter takes in at the port, in bytes a second; infinite without a limit.
+    /// The receive rate of the adapter at the port, in bytes a second; infinite without a limit.
     pub intake: &'a [f64],
     /// The bit error ratio of received bits, after any forward error correction.
     pub bit_errors: &'a [f64],
@@ -118,7 +118,7 @@ impl RoutedFlows {
         let capacity = ports.map(|port| non_negative(conditions.capacity, PortId(port), 0.0));
         let capacity: Vec<f64> = capacity.collect();
         let mut intake = capacity.clone();
-        // Only at the ends of paths: a switch takes in what it can forward.
+        // Only at the ends of paths: a switch accepts what it can forward.
         for port in self.routes.paths().filter_map(<[PortId]>::last) {
             if let Some(end) = self.peer(*port) {
                 let intake = &mut intake[port.0 as usize];

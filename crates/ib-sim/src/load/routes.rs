@@ -206,7 +206,7 @@ impl<'a> SwitchGraph<'a> {
     }
 }
 
-/// How much of a destination's number is used up on the path to a switch.
+/// How much of a destination's number was used on the path to a switch.
 #[derive(Clone, Copy)]
 struct Digits {
     /// The number of switches that used a part of it; `u32::MAX` at a switch without packets.

@@ -29,7 +29,7 @@ use super::share::{Shares, sums};
 const FULL: f64 = 1.0 - 1e-6;
 /// A port that waits for more than this fraction of time discards packets. A real one discards a
 /// packet that was at the head of the queue for HOQLife (opensm's defaults: 268 ms before an
-/// adapter, 1.07 s elsewhere). A receiver that takes in anything seldom causes that on average; its
+/// adapter, 1.07 s elsewhere). A receiver that accepts any data seldom causes that on average; its
 /// pauses do.
 const DISCARD_THRESHOLD: f64 = 0.5;
 /// The fraction of packets that a port discards when it waits all the time.
@@ -44,12 +44,12 @@ const ROUNDS: usize = 64;
 pub(super) struct Capacities {
     /// The rate of the link.
     pub(super) link: Vec<f64>,
-    /// The rate of the link, or what its peer takes in, if that is less.
+    /// The rate of the link, or the receive rate of its peer, if that is less.
     pub(super) intake: Vec<f64>,
 }
 
 impl Capacities {
-    /// Whether the peer takes in less than the link carries.
+    /// Whether the peer receives less than the link carries.
     fn is_slow(&self, port: usize) -> bool {
         self.intake[port] < self.link[port]
     }
@@ -83,7 +83,7 @@ pub(super) struct Outcome {
     pub(super) discards: Vec<Discard>,
 }
 
-/// Gives the flows what they demand, as far as possible.
+/// Assigns rates to the flows: their demands, as far as possible.
 pub(super) fn solve(routes: &Routes, demands: &[f64], capacities: &Capacities) -> Outcome {
     let shares = Shares::new(routes, demands, &capacities.intake);
     if shares.is_unlimited() {

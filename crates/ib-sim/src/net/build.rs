@@ -14,7 +14,7 @@ pub const LONGEST_ID: usize = 64;
 /// The longest module prefix that ibsim accepts.
 pub const LONGEST_PREFIX: usize = 20;
 
-/// The most ports of a node: port number 255 stands for all ports (IBTA 1.4, 16.1.3.2).
+/// The most ports of a node: port number 255 means all ports (IBTA 1.4, 16.1.3.2).
 pub const MOST_PORTS: u8 = 254;
 
 /// The most ports of a net: several times those of the largest fabrics, at a few hundred bytes

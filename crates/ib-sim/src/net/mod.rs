@@ -1,4 +1,4 @@
-//! A net: nodes and cables as built, before anything happens.
+//! A net: nodes and cables as built, before any action.
 //!
 //! It is read from a [`mod@file`] or generated with one of the [`shapes`]; both use the builder in
 //! [`build`]. [`mod@write`] writes it for ibsim.

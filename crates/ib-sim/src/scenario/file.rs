@@ -1,6 +1,6 @@
 //! The file of a scenario: its keys and their types.
 //!
-//! What a value means is known here, not yet whether the fabric has such a node. The lines of keys
+//! Values are parsed here; whether the fabric has such a node is checked later. The lines of keys
 //! are kept apart, in [`Lines`], for later errors.
 
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use super::value::{
 };
 use site_config::yaml::{self, Diagnostic};
 
-/// A scenario as it is written.
+/// A scenario as parsed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct File {
@@ -44,11 +44,11 @@ pub(super) struct TrafficEntry {
     pub(super) to: Option<String>,
 }
 
-/// Who sends to whom.
+/// The pattern of senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Pattern {
-    /// Nobody sends.
+    /// No node sends.
     None,
     /// Each host to the next one.
     Neighbours,
@@ -127,7 +127,7 @@ entries! {
         speed: Option<LinkSpeed>,
         r#for: Option<Time>,
     }
-    /// A host takes in less than it is sent.
+    /// A host receives more slowly than data is sent to it.
     SlowReceiver "slow-receiver" { host: String, takes: Fraction, r#for: Option<Time>, }
     /// Many hosts send to one.
     Burst "burst" {
@@ -152,7 +152,7 @@ entries! {
     Silent "silent" { node: String, r#for: Option<Time>, }
     /// A node's agents respond late.
     Slow "slow" { node: String, by: Time, r#for: Option<Time>, }
-    /// A node's agents say that they are busy.
+    /// A node's agents report busy.
     Busy "busy" { node: String, share: Fraction, r#for: Option<Time>, }
     /// MADs get lost, of all nodes or of one.
     LoseMads "lose-mads" { share: Fraction, node: Option<String>, r#for: Option<Time>, }

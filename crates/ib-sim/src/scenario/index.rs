@@ -98,7 +98,7 @@ impl<'a> FabricIndex<'a> {
         Err(format!("{} is a {what}, and no host", quoted(text)))
     }
 
-    /// A place for a subnet manager: a host, or a switch's port 0.
+    /// A port for a subnet manager: of a host, or a switch's port 0.
     pub(super) fn sm_place(&self, text: &str) -> Result<(NodeId, Option<PortId>), String> {
         let (node, port) = self.node_or_port(text)?;
         if self.net.node(node).kind != NodeKind::Switch {

@@ -11,7 +11,7 @@ use super::{Action, text};
 use crate::net::PortId;
 
 /// A link without a signal for no longer than this retrains by itself and does not go down. A
-/// simulation has to draw the line somewhere; `docs/scenarios.md` documents it.
+/// simulation needs a fixed limit; `docs/scenarios.md` documents it.
 const RETRAINS: Duration = Duration::from_millis(100);
 
 impl BadCable {
@@ -164,7 +164,7 @@ impl MoveCable {
     }
 }
 
-/// Makes all moves of cables known to the index in order of time, before other entries ask for
+/// Makes all moves of cables known to the index in order of time, before other entries look up
 /// peers.
 pub(super) fn move_cables<'e>(
     timeline: &mut Timeline<'_>,

@@ -1,4 +1,4 @@
-//! Scenarios: what happens to a fabric, and when.
+//! Scenarios: the actions on a fabric, and their times.
 //!
 //! A [`Scenario`] is read from YAML. [`Scenario::resolve`] builds its fabric and applies each entry
 //! of the timeline to it: names become ports, cables are followed as they move, and effects that
@@ -44,9 +44,9 @@ pub enum Action {
     /// The link at this port loses its signal so briefly that it retrains by itself: a
     /// LinkErrorRecovery, not a LinkDowned.
     Retrain { port: PortId },
-    /// The link at this port trains anew, no wider and no faster than this; `None` is no limit.
+    /// The link at this port retrains, no wider and no faster than this; `None` is no limit.
     LimitLink { port: PortId, width: Option<Width>, speed: Option<Speed> },
-    /// The adapter takes in only this fraction of what its link carries; 1 is all.
+    /// The adapter receives only this fraction of what its link carries; 1 is all.
     LimitIntake { port: PortId, fraction: f64 },
     /// A node goes off and takes all its links down, or comes on again with counters at zero.
     SetPower { node: NodeId, on: bool },
@@ -76,7 +76,7 @@ pub enum Action {
 /// How a node's agents respond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AgentBehavior {
-    /// As they should.
+    /// Normally.
     Normal,
     /// Not at all; packets are still forwarded.
     Silent,
@@ -123,7 +123,7 @@ pub struct ResolvedScenario {
     pub seed: u64,
     /// How MADs are delivered at the start.
     pub delivery: MadDelivery,
-    /// What happens, in order of time. Traffic from the start is an action at 0.
+    /// The actions, in order of time. Traffic from the start is an action at 0.
     pub actions: Vec<TimedAction>,
     /// A sentence for each entry of the timeline, with its time.
     pub descriptions: Vec<(Duration, String)>,

@@ -174,7 +174,7 @@ impl Scenario {
         }
     }
 
-    /// Blames the override of the hosts for what depends on their number, and else the file.
+    /// Attributes an error that depends on the number of hosts to its override, and others to the file.
     fn shape_error(&self, overrides: &Overrides, error: &ShapeError) -> ScenarioError {
         let problem = match error {
             ShapeError::Range { name: "hosts", value, least, most } => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A duration as people write it: `10m`, `1m 30s`.
+/// A duration for readers: `10m`, `1m 30s`.
 pub(super) fn time(time: Duration) -> String {
     // With a speed-up times are odd numbers: show milliseconds at most, below a second
     // microseconds.

@@ -1,7 +1,7 @@
-//! The timeline of a scenario: effects that begin and end, and the actions that they come to.
+//! The timeline of a scenario: effects that begin and end, and the actions that they produce.
 //!
 //! An entry of the file is applied through its [`Context`]. Of several effects on one target the
-//! one that began last and still lasts is in force. When it ends, the one before it is in force
+//! one that began last and has not ended is in force. When it ends, the one before it is in force
 //! again, and without any the target is back to normal.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,7 +21,7 @@ const MOST_PORTS: u64 = 10_000_000;
 /// A flow takes as much memory as this many ports.
 pub(super) const FLOW: usize = size_of::<Flow>() / size_of::<PortId>();
 
-/// What has one state at a time.
+/// The target of an effect: it has one state at a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     /// The bits that come in at a port.
@@ -30,7 +30,7 @@ pub(super) enum Target {
     Signal(PortId),
     /// The limit of a link's width and speed, by its lower port.
     Limit(PortId),
-    /// What a host takes in at a port.
+    /// The receive rate of a host at a port.
     Intake(PortId),
     Power(NodeId),
     Agents(NodeId),
@@ -46,9 +46,9 @@ pub(super) struct ActiveEffect {
     pub(super) from: EventTime,
     /// `None` if it does not end.
     pub(super) until: Option<EventTime>,
-    /// Puts it in force.
+    /// Applies the effect.
     pub(super) start: Action,
-    /// Puts the target back to normal.
+    /// Resets the target to normal.
     pub(super) end: Action,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// Ends the effects on links whose cables are moved: a cable that is plugged in anew has none.
+/// Ends the effects on links whose cables are moved: a cable that is plugged in again has none.
 fn end_at_moves(effects: &mut [ActiveEffect], moves: &HashMap<PortId, Vec<EventTime>>) {
     for effect in effects {
         let (Target::Signal(port) | Target::Limit(port)) = effect.target else {
@@ -173,7 +173,7 @@ fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
     actions
 }
 
-/// How often something happens, and how far apart.
+/// The number of repetitions, and the time between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeats {
     pub(super) times: u32,
@@ -302,7 +302,7 @@ impl<'t, 'a> Context<'t, 'a> {
         }
     }
 
-    /// Counts what comes of the entry against the limits, before it is made.
+    /// Counts the entry's actions against the limits, before they are created.
     pub(super) fn charge(&mut self, actions: u64, ports_each: usize) -> Result<(), Problem> {
         let timeline = &mut *self.timeline;
         timeline.action_count = timeline.action_count.saturating_add(actions);
@@ -395,7 +395,7 @@ mod tests {
             (&[(1, Some(4), 5)], &[(1, 5), (4, 0)]),
             // The first ends while the second is in force: nothing changes.
             (&[(1, Some(4), 5), (2, Some(9), 7)], &[(1, 5), (2, 7), (9, 0)]),
-            // The second ends, and the first still lasts.
+            // The second ends, and the first continues.
             (&[(1, None, 5), (2, Some(4), 7)], &[(1, 5), (2, 7), (4, 5)]),
             (&[(2, Some(4), 7), (1, None, 5)], &[(1, 5), (2, 7), (4, 5)]),
             // One after the other, without a gap.

@@ -19,7 +19,7 @@ pub(super) const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// The smallest packet: a local route header, a base transport header and both CRCs, in whole words
 /// (IBTA 1.4, chapter 5).
 const SMALLEST_PACKET: u64 = 28;
-/// The largest packet: the largest MTU, and room for all headers.
+/// The largest packet: the largest MTU and all headers.
 const LARGEST_PACKET: u64 = 4096 + 128;
 
 const WIDTHS: [Width; 5] = [Width::X1, Width::X2, Width::X4, Width::X8, Width::X12];

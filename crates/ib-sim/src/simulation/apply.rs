@@ -175,7 +175,7 @@ impl Simulation {
     }
 
     fn set_power(&mut self, node: NodeId, on: bool) {
-        // A node that is on is not started again: its counters and its traffic go on.
+        // A node that is on is not restarted: its counters and its traffic continue.
         if self.is_on(node) == on {
             return;
         }

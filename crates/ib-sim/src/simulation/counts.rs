@@ -112,7 +112,7 @@ impl PortCounts {
         }
     }
 
-    /// Sets all counters to zero; the load goes on.
+    /// Sets all counters to zero; the load continues.
     pub fn clear(&mut self, now: Moment) {
         self.totals = [0; COUNT];
         self.fec_corrected = 0;

@@ -25,7 +25,7 @@ pub struct PortState {
     pub limit: (Option<Width>, Option<Speed>),
     /// The bit error ratio of the received bits.
     pub bit_errors: f64,
-    /// The fraction of its link's rate that an adapter takes in.
+    /// The fraction of its link's rate that an adapter receives.
     pub intake: f64,
     /// Its LID; that of a switch is on port 0.
     pub lid: Lid,

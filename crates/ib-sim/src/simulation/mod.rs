@@ -1,8 +1,8 @@
 //! The simulation: the state of a fabric at a moment, and its changes over time.
 //!
-//! It has no thread and no clock of its own. A caller tells the time, and the simulation first
+//! It has no thread and no clock of its own. A caller passes the time, and the simulation first
 //! applies all that was due until then, in order. So a scenario with a seed is in the same state at
-//! each moment, however often and however late it is asked.
+//! each moment, however often and however late it is called.
 
 mod apply;
 mod counts;
@@ -73,7 +73,7 @@ impl Protection {
     }
 }
 
-/// What of the traffic has to be computed anew.
+/// Which part of the traffic has to be recomputed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outdated {
     Nothing,

@@ -330,7 +330,7 @@ fn redirects_are_followed_and_cached() {
     assert_eq!(run_with(&mut transport, &mut client, vec![counters(2, 3)]).outcomes(), [Ok(())]);
     assert_eq!(transport.sent[0].lid, Lid(2));
 
-    // The redirect target is silent now: the node itself is tried again.
+    // The redirect target does not respond now: the node itself is tried again.
     transport.reply =
         Box::new(
             |outgoing| {

@@ -101,7 +101,7 @@ impl BackoffFile {
     }
 }
 
-/// Whether a read failed for want of descriptors or memory of this process, or was interrupted.
+/// Whether a read failed because this process lacks descriptors or memory, or was interrupted.
 fn is_local_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR))
 }

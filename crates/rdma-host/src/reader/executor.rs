@@ -5,8 +5,8 @@
 //! timeout, its thread is abandoned with it, and a new worker runs the jobs that are left. A job that ends
 //! late is returned by [`TimeoutExecutor::late`], and its thread ends.
 //!
-//! A job that panics is returned with the panic message, and the worker goes on: a bug that one odd device
-//! brings to light must cost neither the others nor, for ever, that device.
+//! A job that panics is returned with the panic message, and the worker continues: a bug that one unusual
+//! device triggers must not stop the reading of other devices, nor of that device permanently.
 
 use std::any::Any;
 use std::collections::VecDeque;

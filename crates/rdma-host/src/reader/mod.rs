@@ -1,7 +1,7 @@
 //! Reads the RDMA devices of a host from sysfs and ethtool.
 //!
-//! Works without a MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the adapters of clouds
-//! alike. A file that cannot be read, and a device that hangs, do not delay the others.
+//! Works without a MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the adapters of
+//! cloud providers. A file that cannot be read, and a device that hangs, do not delay the others.
 
 mod backoff;
 mod counters;
@@ -63,7 +63,7 @@ impl DeviceFilter {
         Ok(DeviceFilter { include: whole(include)?, exclude: whole(exclude)? })
     }
 
-    /// Whether the device is to be read.
+    /// Whether the device should be read.
     pub fn matches(&self, device: &str) -> bool {
         self.include.as_ref().is_none_or(|include| include.is_match(device))
             && !self.exclude.as_ref().is_some_and(|exclude| exclude.is_match(device))
@@ -235,7 +235,7 @@ impl HostReader {
         }
     }
 
-    /// Opens new devices and closes removed ones. Of an excluded device nothing but the name is read.
+    /// Opens new devices and closes removed ones. Of an excluded device only the name is read.
     fn open_devices(&mut self) {
         let names = match self.list() {
             Ok(names) => names,

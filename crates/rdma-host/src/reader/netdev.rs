@@ -14,7 +14,7 @@ use super::sysfs::{Buffer, Directory};
 /// ARPHRD_INFINIBAND (kernel: include/uapi/linux/if_arp.h).
 const TYPE_INFINIBAND: &str = "32";
 
-/// The device whose ports' network interfaces are to be found.
+/// The device whose ports' network interfaces are searched for.
 #[derive(Debug)]
 pub(super) struct Owner<'a> {
     /// `<sysfs>/class/net`.

@@ -4,13 +4,13 @@ use super::{Guest, Output};
 
 /// A device of testhca, the guest's HCA without a data path, and its interfaces.
 ///
-/// What it can be told stands in `tests/kernel/testhca/control.c`.
+/// Its commands are documented in `tests/kernel/testhca/control.c`.
 pub struct TestHca {
     name: String,
 }
 
 impl Guest {
-    /// A new device with so many active ports. The name, of at most ten letters, digits and
+    /// A new device with this number of active ports. The name, of at most ten letters, digits and
     /// underscores, is this test's own: all tests of a process share the guest.
     pub fn testhca(&self, name: &str, ports: u32, eth: bool) -> TestHca {
         let eth = if eth { "eth" } else { "" };
@@ -69,7 +69,7 @@ impl TestHca {
         Guest::get().must(&settings.iter().map(tell).collect::<String>());
     }
 
-    /// Has the device tell of an event, by its number in `<infiniband/verbs.h>`; port 0 is itself.
+    /// Makes the device report an event, by its number in `<infiniband/verbs.h>`; port 0 is the device.
     pub fn event(&self, code: u32, port: u32) {
         self.tell(&format!("event {code} {port}"));
     }
@@ -79,7 +79,7 @@ impl TestHca {
         read(&self.name, port, file)
     }
 
-    /// Removes it, as unloading a driver does: whoever holds it open is told `DEVICE_FATAL`.
+    /// Removes it, as unloading a driver does: processes that hold it open receive `DEVICE_FATAL`.
     pub fn remove(self) {
         Guest::get().must(&format!("testhca del {}", self.name));
         // What Drop would do has been done.
@@ -108,7 +108,7 @@ impl Rxe {
         &self.name
     }
 
-    /// The interface it stands on.
+    /// The interface below it.
     pub fn netdev(&self) -> String {
         format!("{}end", self.name)
     }
@@ -126,9 +126,9 @@ impl Rxe {
 
 impl Drop for Rxe {
     fn drop(&mut self) {
-        // One after the other: at the same time, they can wait for each other for ever, and with
-        // them everybody who wants an interface. The first, in turn, waits in the kernel for those
-        // who hold the device open; it is not to be interrupted, and therefore left alone.
+        // One after the other: in parallel they can deadlock, and with
+        // them every process that needs an interface. The first waits in the kernel for processes
+        // that hold the device open; it must not be interrupted.
         drop_by(&format!(
             "rdma link del {name} >/tmp/{name}.del 2>&1 &
             left=1000

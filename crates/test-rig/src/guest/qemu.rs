@@ -39,8 +39,8 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Boots the kernel in `rig`, and waits until it takes scripts. With a disk it goes on with what is
-    /// on that, which stays as it is: what the guest writes is gone with it.
+    /// Boots the kernel in `rig`, and waits until it accepts scripts. With a disk it starts from the disk's
+    /// content, which is not changed: what the guest writes is lost when it ends.
     pub fn boot(rig: &Path, disk: Option<&Path>) -> Self {
         let dir = run_dir();
         let (share, monitor) = (dir.join("share"), dir.join("monitor"));
@@ -72,7 +72,7 @@ impl Qemu {
     }
 
     fn command(&self, rig: &Path, monitor: &Path, words: &str) -> Command {
-        // Port 0 makes QEMU take a free one. Nobody outside is reached from within.
+        // Port 0 makes QEMU choose a free one. The guest cannot reach the outside network.
         let forwards: String = std::iter::once(CONTROL_PORT)
             .chain(PORTS)
             .fold(String::new(), |list, port| list + &format!(",hostfwd=tcp:127.0.0.1:0-:{port}"));
@@ -81,7 +81,7 @@ impl Qemu {
             .args(["--pdeathsig", "KILL"])
             .arg(require("qemu-system-x86_64"))
             .args("-nodefaults -no-user-config -no-reboot -display none".split(' '))
-            // No KVM: it is not to be had in most containers and virtual machines.
+            // No KVM: it is not available in most containers and virtual machines.
             .args("-machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m 768".split(' '))
             .arg("-kernel")
             .arg(rig.join("vmlinux"))
@@ -89,7 +89,7 @@ impl Qemu {
             .arg(rig.join("initrd.cpio"))
             .arg("-append")
             .arg(format!(
-                // A kernel that has stumbled is not one to test on: it ends, its last words told.
+                // A kernel after an oops must not run tests: it prints the oops and ends.
                 "console=ttyS0 quiet oops=panic panic=-1 mitigations=off random.trust_cpu=on \
                  rig_lifetime={}{words}",
                 LIFETIME.as_secs()
@@ -152,8 +152,8 @@ fn keep(mut command: Command, ended: Arc<OnceLock<ExitStatus>>) {
     std::thread::Builder::new().name("guest".into()).spawn(kept).expect("a thread");
 }
 
-/// A directory for this process, in place of those that processes now gone have left: what belongs
-/// to a `static` has nobody to remove it.
+/// A directory for this process; those of ended processes are removed first, because what belongs
+/// to a `static` is never dropped.
 fn run_dir() -> PathBuf {
     let runs = crate::paths::target_tmp().join("guests");
     std::fs::create_dir_all(&runs).expect("a directory below target/tmp");

@@ -29,7 +29,7 @@ pub fn wake_precisely() {
 }
 
 /// Waits until one of the descriptors has one of its events (`libc::POLLIN` and the like) or the
-/// time has passed, and gives each one's events.
+/// time has passed, and returns the events of each.
 pub fn wait<const N: usize>(
     fds: [(BorrowedFd<'_>, libc::c_short); N],
     timeout: Option<Duration>,
@@ -54,16 +54,16 @@ pub fn wait<const N: usize>(
     Ok(polled.map(|p| p.revents))
 }
 
-/// Room for the packets of one call.
+/// Buffers for the packets of one call.
 pub struct Inbox(Box<[Packet]>);
 
 impl Inbox {
-    /// Empty room.
+    /// Empty buffers.
     pub fn new() -> Self {
         Self(vec![[0; PACKET]; BATCH].into_boxed_slice())
     }
 
-    /// Receives what has come, at most a batch, and gives each packet to `take`. Packets of another
+    /// Receives pending packets, at most a batch, and passes each one to `take`. Packets of another
     /// length are dropped, as ibsim's own client does. The socket must not block.
     pub fn receive(
         &mut self,
@@ -87,7 +87,7 @@ impl Inbox {
             )
         };
         for (packet, message) in self.0.iter().zip(&messages).take(count(n)?) {
-            // The flag tells a datagram that was longer than its room.
+            // The flag marks a datagram that was longer than its buffer.
             if message.msg_len as usize == PACKET
                 && message.msg_hdr.msg_flags & libc::MSG_TRUNC == 0
             {
@@ -98,7 +98,7 @@ impl Inbox {
     }
 }
 
-/// Sends packets in order, at most a batch, and gives how many went; 0 when the peer cannot take
+/// Sends packets in order, at most a batch, and returns how many were sent; 0 when the peer cannot take
 /// more now. The socket must not block.
 pub fn send<'a>(
     socket: &UnixDatagram,

@@ -71,9 +71,9 @@ impl Control {
         })
     }
 
-    /// Serves clients until `stop` says to end.
+    /// Serves clients until `stop` is readable.
     pub fn run(mut self) {
-        // A mistake of a client costs that client its response and nothing else.
+        // An invalid message gets no response, and does not affect other clients.
         while let Ok([0, _]) = batch::wait(
             [(self.stop.as_fd(), libc::POLLIN), (self.socket.as_fd(), libc::POLLIN)],
             None,

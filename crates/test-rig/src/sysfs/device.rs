@@ -67,7 +67,7 @@ impl Device {
         self
     }
 
-    /// Removes all files whose path begins so.
+    /// Removes all files whose path begins with this.
     #[must_use]
     pub fn without(mut self, path: &str) -> Self {
         let before = self.files.len();

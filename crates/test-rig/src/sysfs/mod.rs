@@ -5,7 +5,7 @@
 //! numbers are made up and different for each file, so that a mix-up shows.
 //!
 //! In a plain folder no read fails with EINVAL. A folder in place of a file fails with EISDIR instead,
-//! which is handled alike.
+//! which is handled in the same way.
 
 mod device;
 mod hosts;

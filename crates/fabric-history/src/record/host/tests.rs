@@ -127,7 +127,7 @@ fn reported_port_error_sets_the_event_time() {
     sim.hear(2_250, PortEventKind::PortActive);
     sim.port().state = Some(state::ACTIVE);
     assert_eq!(sim.look(), ["47.25 link_up: mlx5_0 port 1: it is Active again"]);
-    // Lost and back between two looks, twice.
+    // Lost and restored between two reads, twice.
     for millis in [1_000, 2_000] {
         sim.hear(millis, PortEventKind::PortError);
         sim.hear(millis + 500, PortEventKind::PortActive);

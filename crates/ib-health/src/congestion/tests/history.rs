@@ -6,7 +6,7 @@ use ib_mad::Guid;
 const TREE: &str =
     "h1:1-s1:1 h2:1-s1:2 h3:1-s1:3 h4:1-s1:4 h5:1-s2:1 h6:1-s2:2 s1:5-s9:1 s2:5-s9:2";
 
-/// In which minute it is, who waits, and the regions with the minute since when they are there.
+/// The minute, the waiting ports, and the regions with the minute in which each began.
 type Sweep<'a> = (u64, &'a str, &'a [(&'a str, u64)]);
 
 fn story(sweeps: &[Sweep]) {

@@ -169,7 +169,7 @@ proptest! {
         let waiting = bench.waiting();
         let ways: BTreeMap<PortIndex, BTreeSet<PortIndex>> =
             waiting.iter().map(|port| (*port, bench.leads_to(*port))).collect();
-        // Who leads to nobody that does not lead back is in a knot, perhaps of one.
+        // A port is in a sink component, perhaps of one, if each port that it leads to leads back to it.
         let mut roots = BTreeSet::new();
         for (port, met) in &ways {
             if met.iter().all(|other| ways[other].contains(port)) {

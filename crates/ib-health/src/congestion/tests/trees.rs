@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What it is, cables, who waits, who is full, roles, regions.
+/// Description, cables, waiting ports, full ports, roles, regions.
 type Row = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
 
 /// Two leaves (s1, s2) with two hosts each, and a spine (s9).

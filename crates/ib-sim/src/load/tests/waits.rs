@@ -80,7 +80,7 @@ fn slow_receiver_is_the_root_of_a_tree() {
     check_waiting(&bench, &loads, &expected);
     close(loads[slow].rcv_bytes, 0.2 * SPEED);
     let victim = loads[bench.at((6, 1))].rcv_bytes / SPEED;
-    // Three quarters of the demand are not taken in: all flows on the path are slowed by as much.
+    // Three quarters of the demand are not accepted: all flows on the path are slowed by as much.
     assert!((victim - 0.1 * (1.0 - 0.75 * 8.0 / 9.0)).abs() < 1e-4, "{victim}");
     // Most packets are discarded where the wait is longest, and few of all.
     let root = &loads[bench.at((9, 1))];

@@ -24,11 +24,11 @@ const VALUE: usize = size_of::<u64>();
 
 /// How many entries fit a buffer.
 const CAPACITY: usize = 65_536;
-/// The most entries that are accepted of a driver. An mlx5 was seen with 19,338 (safchain/ethtool, issue 45).
+/// Maximum number of entries of a driver. An mlx5 was seen with 19,338 (safchain/ethtool, issue 45).
 const MAX_ENTRIES: usize = CAPACITY / 2;
 
-/// `struct ethtool_sset_info` with room for one set, 20 bytes. The kernel copies all that lies
-/// before `data`, and then one count for each set that was asked for and is there.
+/// `struct ethtool_sset_info` with room for one set, 20 bytes. The kernel copies everything
+/// before `data`, and then one count for each requested set that exists.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct SetInfo {
@@ -65,10 +65,10 @@ impl Socket {
     pub fn count(&self, name: &str) -> io::Result<usize> {
         let mask = (1u64 << SET_STATS).to_ne_bytes();
         let mut info = SetInfo { command: GSSET_INFO, reserved: 0, mask, count: 0 };
-        // SAFETY: one set is asked for, so the kernel writes 16 bytes and one count, which is the
+        // SAFETY: one set is requested, so the kernel writes 16 bytes and one count, which is the
         // structure's size (`ethtool_get_sset_info`).
         unsafe { self.ioctl(name, (&raw mut info).cast()) }?;
-        // A set that is not there has its bit taken away, which is no error by itself.
+        // The kernel clears the bit of a set that does not exist, and returns no error.
         if info.mask != mask {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
@@ -86,8 +86,8 @@ impl Socket {
             return Ok(Vec::new());
         }
         let mut buffer = buffer(&[GSTRINGS, SET_STATS, count as u32], STRING);
-        // SAFETY: the kernel writes 12 bytes and 32 for each string. It was just asked how many they
-        // are, and there is room for twice the most that may be; the buffer outlives the call.
+        // SAFETY: the kernel writes 12 bytes and 32 for each string. Their number was just
+        // queried, and the buffer holds twice the accepted maximum; it outlives the call.
         unsafe { self.ioctl(name, buffer.as_mut_ptr()) }?;
         let strings = written(&buffer, STRINGS_HEAD, count)?;
         Ok(strings.get(..count * STRING).unwrap_or_default().to_vec())
@@ -113,7 +113,7 @@ impl Socket {
     ///
     /// # Safety
     ///
-    /// At `command` there must be room for all that the kernel writes in answer to it.
+    /// The memory at `command` must hold all that the kernel writes in response.
     unsafe fn ioctl(&self, name: &str, command: *mut u8) -> io::Result<()> {
         let mut request = libc::ifreq {
             ifr_name: [0; libc::IFNAMSIZ],

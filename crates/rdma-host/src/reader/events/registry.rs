@@ -1,6 +1,6 @@
-//! The uverbs nodes of this host: which exist, which are held open, and which are to be retried.
+//! The uverbs nodes of this host: which exist, which are held open, and which will be retried.
 //!
-//! It does not wait and reads no clock: the listener asks when something is due.
+//! It does not wait and reads no clock: the listener queries when something is due.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -60,7 +60,7 @@ impl<O: OpenDevice, W: Fn(&str) -> bool> DeviceRegistry<O, W> {
         DeviceRegistry { class, wanted, opener, nodes: BTreeMap::new() }
     }
 
-    /// Lists the nodes: those that are gone are closed, new ones are to be opened. Returns whether any came
+    /// Lists the nodes: closes those that are gone, and schedules new ones. Returns whether any came
     /// or went.
     pub fn rescan(&mut self, now: Moment) -> bool {
         let there = match nodes_below(&self.class) {
@@ -108,7 +108,7 @@ impl<O: OpenDevice, W: Fn(&str) -> bool> DeviceRegistry<O, W> {
         }
     }
 
-    /// When the next node is to be opened.
+    /// When the next node will be opened.
     pub fn next_due(&self) -> Option<Moment> {
         let due = |node: &Node<_>| match node.state {
             NodeState::Due(at) => Some(at),
@@ -192,7 +192,7 @@ impl<O: OpenDevice, W: Fn(&str) -> bool> DeviceRegistry<O, W> {
 }
 
 impl<S> Node<S> {
-    /// Closes it. This counts as a try, so that a device whose events end again and again is not opened for ever.
+    /// Closes it. This counts as a try, so a device whose events keep ending is soon left closed.
     fn on_closed(&mut self, now: Moment) {
         if matches!(self.state, NodeState::Open(_)) {
             self.tries += 1;

@@ -30,7 +30,7 @@ pub(super) trait OpenDevice {
 /// Why a device cannot be opened for its events.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenError {
-    /// The program was built without libibverbs: not worth a warning.
+    /// The program was built without libibverbs: no warning is logged.
     #[cfg_attr(feature = "verbs", expect(dead_code, reason = "the other build's"))]
     #[error("built without libibverbs")]
     NotBuilt,

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 /// What a uevent means to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A uverbs node came, was renamed, or udev was told to process it again.
+    /// A uverbs node came, was renamed, or udev was triggered to process it again.
     Node(String),
     /// A uverbs node goes: a process that holds it open blocks the kernel.
     NodeGone(String),

@@ -44,7 +44,7 @@ impl DeviceList {
             let found =
                 name.iter().take_while(|&&c| c != 0).flat_map(|c| c.to_ne_bytes()).eq(node.bytes());
             if found {
-                // SAFETY: as above. The context keeps a reference to the device by itself.
+                // SAFETY: as above. The context keeps its own reference to the device.
                 let context = unsafe { ibv_open_device(device) };
                 let context = NonNull::new(context).ok_or_else(io::Error::last_os_error);
                 return Some(context.map(Context));
@@ -57,7 +57,7 @@ impl DeviceList {
 
 impl Drop for DeviceList {
     fn drop(&mut self) {
-        // SAFETY: the list came of ibv_get_device_list and is freed once.
+        // SAFETY: the list came from ibv_get_device_list and is freed once.
         unsafe { ibv_free_device_list(self.0.as_ptr()) };
     }
 }
@@ -75,8 +75,8 @@ impl Context {
     /// The code of the next event and the number of its port (valid only for events of ports).
     pub fn next(&self) -> io::Result<(u32, c_int)> {
         let mut event = MaybeUninit::<ibv_async_event>::zeroed();
-        // SAFETY: errno is the thread's own. libibverbs leaves it alone on a short read, and an old
-        // EAGAIN in it would make such a one look like an empty queue.
+        // SAFETY: errno is the thread's own. libibverbs does not set it on a short read, and an old
+        // EAGAIN in it would make a short read look like an empty queue.
         unsafe { *libc::__errno_location() = 0 };
         // SAFETY: an open context, and room for one event.
         if unsafe { ibv_get_async_event(self.0.as_ptr(), event.as_mut_ptr()) } != 0 {
@@ -85,7 +85,7 @@ impl Context {
         let event = event.as_mut_ptr();
         // SAFETY: both fields were zeroed and then written, and any bits make an integer. No
         // reference is made, neither to the enum nor to the event: what has not been checked is
-        // never taken for one of its values. The port stands first in the union.
+        // never taken for one of its values. The port is the first member of the union.
         let raw = unsafe {
             let code = (&raw const (*event).event_type).cast::<u32>().read();
             let port = (&raw const (*event).element).cast::<c_int>().read();
@@ -100,7 +100,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: the context came of ibv_open_device, is closed once and is used no more. Nothing
+        // SAFETY: the context came from ibv_open_device, is closed once and not used again. Nothing
         // was made from it. Its result says nothing that one could act on.
         unsafe { ibv_close_device(self.0.as_ptr()) };
     }
