@@ -25,7 +25,7 @@ type HostParts = Parts<Vec<u8>>;
 /// Renders the families of the host's devices.
 pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     let Some(snapshot) = &observation.snapshot else { return Vec::new() };
-    let mut items = Items::default();
+    let mut items = HostItems::default();
     for (index, device) in snapshot.devices.iter().enumerate() {
         let totals = observation.totals.get(index).map(Vec::as_slice);
         items.add(observation, &snapshot.anchor, device, totals.unwrap_or_default());
@@ -65,7 +65,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
 
 /// All items of the host, by kind.
 #[derive(Default)]
-struct Items<'a> {
+struct HostItems<'a> {
     devices: Labelled<&'a Device>,
     /// Whether each device responds, including those that are gone.
     up: Labelled<bool>,
@@ -76,7 +76,7 @@ struct Items<'a> {
     hw: Labelled<&'a HwReading>,
 }
 
-impl<'a> Items<'a> {
+impl<'a> HostItems<'a> {
     fn add(
         &mut self,
         observation: &HostObservation,

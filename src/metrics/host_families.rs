@@ -34,7 +34,7 @@ pub(super) struct PortEvents<'a> {
 
 // With all lifetimes spelled out: the functions take items of any lifetime.
 type WriteDevice = fn(&&Device, &mut Samples<'_>);
-type WritePort = fn(&HostPort<'_>, &mut Samples<'_>);
+type WriteHostPort = fn(&HostPort<'_>, &mut Samples<'_>);
 type WriteEvents = fn(&PortEvents<'_>, &mut Samples<'_>);
 type WriteNetdev = fn(&&Netdev, &mut Samples<'_>);
 
@@ -91,7 +91,7 @@ pub(super) const PORT_VALUES: [fn(&Port) -> Option<u64>; PORT_STATES.len()] = [
     |_| None,
 ];
 
-pub(super) const PORTS: &[(Family, WritePort)] = &[gauge(
+pub(super) const PORTS: &[(Family, WriteHostPort)] = &[gauge(
     "infiniband_device_port_info",
     &["fabric", "guid", "port", "device", "link_layer", "lid", "sm_lid", "speed", "width"],
     "What a port of this host is at present, as a series that is always 1.",

@@ -62,11 +62,11 @@ impl<T> Clone for FileChecker<T> {
 /// The thread that reads. It ends when this is dropped, or once a check that hangs has ended.
 struct Reader<T> {
     requests: SyncSender<()>,
-    results: Receiver<Check<T>>,
+    results: Receiver<FileCheck<T>>,
 }
 
 /// The result of a check.
-enum Check<T> {
+enum FileCheck<T> {
     /// The file has not changed; whether it is valid.
     Same(bool),
     /// The file has changed: its content.
@@ -85,16 +85,16 @@ impl<T> FileChecker<T> {
         std::iter::once(&self.path).chain(&beside).map(|path| file::stamp(path)).collect()
     }
 
-    fn check(&mut self) -> Check<T> {
+    fn check(&mut self) -> FileCheck<T> {
         // Before it is read, so that a change meanwhile is noticed the next time.
         let stamps = self.current_stamps();
         if stamps == self.stamps {
-            return Check::Same(self.is_valid);
+            return FileCheck::Same(self.is_valid);
         }
         self.stamps = stamps;
         let content = (self.read)(&self.path);
         self.is_valid = content.is_ok();
-        Check::New(content)
+        FileCheck::New(content)
     }
 }
 
@@ -118,7 +118,7 @@ impl<T: Send + 'static> SiteFile<T> {
         };
         let (file, check) = file::with_timeout(READ_TIMEOUT, first)
             .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
-        let Check::New(content) = check else {
+        let FileCheck::New(content) = check else {
             return Err(ConfigError::in_file(kind.name(), path, ["it was not read"]));
         };
         let read_at = unix_now();
@@ -172,8 +172,8 @@ impl<T: Send + 'static> SiteFile<T> {
             tracing::info!(file = %self.file.path.display(), "its file system answers again");
         }
         let (is_valid, new) = match check {
-            Check::Same(is_valid) => (is_valid, None),
-            Check::New(content) => (content.is_ok(), Some(content)),
+            FileCheck::Same(is_valid) => (is_valid, None),
+            FileCheck::New(content) => (content.is_ok(), Some(content)),
         };
         if is_valid {
             self.read_at = unix_now();

@@ -21,13 +21,13 @@ const WAITING: usize = 64;
 type Waiter = oneshot::Sender<FairGuard>;
 
 #[derive(Debug, Default)]
-struct State {
+struct LockState {
     is_held: bool,
     /// Waiters by client network; the first queue is next. No queue is empty.
     queues: VecDeque<(IpAddr, VecDeque<Waiter>)>,
 }
 
-impl State {
+impl LockState {
     /// Adds a waiter. `None` if its network has as many as one may have, or if there are as many as there
     /// may be and no other network has more of them than this one would have.
     fn enqueue(&mut self, network: IpAddr) -> Option<oneshot::Receiver<FairGuard>> {
@@ -72,11 +72,11 @@ impl State {
 /// A lock that client networks acquire in turn.
 #[derive(Debug, Default)]
 pub struct FairLock {
-    state: Mutex<State>,
+    state: Mutex<LockState>,
 }
 
 impl FairLock {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LockState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -31,7 +31,7 @@ enum Phase {
 }
 
 #[derive(Debug)]
-struct State {
+struct ConnectionState {
     phase: Phase,
     since: Instant,
     /// How long the phase may last.
@@ -43,7 +43,7 @@ struct State {
 /// Deadlines of a connection.
 #[derive(Debug)]
 pub(super) struct Deadlines {
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     connections: Arc<Connections>,
     peer: IpAddr,
     limits: Limits,
@@ -53,11 +53,11 @@ impl Deadlines {
     /// Those of a connection whose first request has to be there within the header timeout.
     pub fn new(now: Instant, connections: Arc<Connections>, peer: IpAddr, limits: Limits) -> Self {
         let (phase, timeout) = (Phase::ReadingHead, limits.header_timeout);
-        let state = State { phase, since: now, timeout, stalled: None };
+        let state = ConnectionState { phase, since: now, timeout, stalled: None };
         Deadlines { state: Mutex::new(state), connections, peer, limits }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -279,7 +279,12 @@ mod tests {
         let limits = Limits::default();
         let began = Instant::now();
         let at = |seconds: f64| began + Duration::from_secs_f64(seconds);
-        let deadlines = Arc::new(Deadlines::new(began, Arc::default(), std::net::Ipv4Addr::LOCALHOST.into(), limits));
+        let deadlines = Arc::new(Deadlines::new(
+            began,
+            Arc::default(),
+            std::net::Ipv4Addr::LOCALHOST.into(),
+            limits,
+        ));
         let overdue = |seconds| deadlines.overdue(at(seconds));
         assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("asks too slowly")]);
         let response = deadlines.begin_response(at(5.0), limits.response_timeout);

@@ -117,7 +117,9 @@ impl Connections {
     pub fn is_crowded(&self, peer: IpAddr, limits: &Limits) -> bool {
         let open = self.open();
         open.values().sum::<usize>() > limits.connections / 2
-            || open.get(&client_network(peer)).is_some_and(|count| *count > limits.connections_per_client / 2)
+            || open
+                .get(&client_network(peer))
+                .is_some_and(|count| *count > limits.connections_per_client / 2)
     }
 }
 

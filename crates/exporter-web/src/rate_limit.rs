@@ -20,12 +20,12 @@ pub struct Rate {
 /// The section.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Section {
+pub(crate) struct RateLimitSection {
     interval: Option<Spanned<String>>,
     burst: Option<Spanned<u32>>,
 }
 
-impl Section {
+impl RateLimitSection {
     /// The limit, if there is one: an interval of 0 is none.
     pub fn validate(self) -> Result<Option<Rate>, String> {
         let Some(written) = &self.interval else {

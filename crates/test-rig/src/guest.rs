@@ -39,7 +39,7 @@ pub struct Guest {
 
 /// The result of a script.
 #[derive(Debug)]
-pub struct Output {
+pub struct ScriptOutput {
     /// Its exit status.
     pub status: i32,
     /// Its output, standard error included.
@@ -83,7 +83,7 @@ impl Guest {
     }
 
     /// Runs a shell script to its end. Any number of them may run at the same time.
-    pub fn sh(&self, script: &str) -> Output {
+    pub fn sh(&self, script: &str) -> ScriptOutput {
         self.try_sh(script).unwrap_or_else(|e| {
             panic!("the guest did not run {script:?}: {e}; {}", self.qemu.last_words())
         })
@@ -97,12 +97,12 @@ impl Guest {
     }
 
     /// For use where a second panic would abort.
-    fn try_sh(&self, script: &str) -> Result<Output, String> {
+    fn try_sh(&self, script: &str) -> Result<ScriptOutput, String> {
         let url = format!("http://{}/cgi-bin/sh", self.qemu.control);
         let answer = self.agent.post(url).send(script).and_then(response);
         let answer = answer.map_err(|e| e.to_string())?;
         let status = answer.header("x-exit-status").and_then(|status| status.trim().parse().ok());
-        Ok(Output {
+        Ok(ScriptOutput {
             status: status.ok_or_else(|| format!("not an answer: {answer:?}"))?,
             text: String::from_utf8_lossy(&answer.body).into_owned(),
         })

@@ -27,7 +27,7 @@ pub struct ExportArgs {
     what: Option<What>,
     /// How it is written [default: by the ending of -o, or csv]
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     /// Only of this node, with its ports and links: a name or a GUID; may be repeated
     #[arg(long, value_name = "NODE")]
     node: Vec<String>,
@@ -51,7 +51,7 @@ enum What {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ExportFormat {
     /// A head and a line a row
     Csv,
     /// A JSON object a line
@@ -107,17 +107,17 @@ fn utc(at: SystemTime) -> humantime::Rfc3339Timestamp {
 }
 
 impl ExportArgs {
-    fn format(&self) -> Result<Format, Fatal> {
+    fn format(&self) -> Result<ExportFormat, Fatal> {
         let ending =
             |file: &PathBuf| file.extension().and_then(|it| it.to_str()).map(str::to_owned);
         let format = match (self.format, self.output.as_ref().map(ending)) {
             (Some(format), _) => format,
-            (None, None) => Format::Csv,
+            (None, None) => ExportFormat::Csv,
             (None, Some(ending)) => match ending.as_deref() {
-                Some("csv") => Format::Csv,
-                Some("jsonl" | "ndjson") => Format::Jsonl,
-                Some("parquet") => Format::Parquet,
-                Some("om" | "openmetrics" | "prom" | "txt") => Format::Openmetrics,
+                Some("csv") => ExportFormat::Csv,
+                Some("jsonl" | "ndjson") => ExportFormat::Jsonl,
+                Some("parquet") => ExportFormat::Parquet,
+                Some("om" | "openmetrics" | "prom" | "txt") => ExportFormat::Openmetrics,
                 _ => {
                     let problem =
                         "--output: ends in none of .csv, .jsonl, .parquet, .om: name a --format";
@@ -125,11 +125,11 @@ impl ExportArgs {
                 }
             },
         };
-        if format == Format::Openmetrics && self.what == Some(What::Events) {
+        if format == ExportFormat::Openmetrics && self.what == Some(What::Events) {
             let problem = "--what events: OpenMetrics has no events: write csv, jsonl or parquet";
             return Err(Fatal::new(Exit::Usage, problem));
         }
-        if format != Format::Openmetrics && self.step.is_some() {
+        if format != ExportFormat::Openmetrics && self.step.is_some() {
             return Err(Fatal::new(Exit::Usage, "--step: thins totals alone (openmetrics)"));
         }
         Ok(format)
@@ -156,23 +156,23 @@ impl ExportArgs {
 
     fn write(
         &self,
-        format: Format,
+        format: ExportFormat,
         reader: &Reader,
         filter: &ExportFilter,
         out: Box<dyn Write + Send>,
     ) -> Result<String, ExportError> {
         let mut out = BufWriter::with_capacity(1 << 18, out);
         let format = match format {
-            Format::Openmetrics => {
+            ExportFormat::Openmetrics => {
                 let written = export::openmetrics(reader, filter, &mut out)?;
                 return Ok(format!(
                     "{} samples of {} series, {} sweeps",
                     written.samples, written.series, written.sweeps
                 ));
             }
-            Format::Csv => TableFormat::Csv,
-            Format::Jsonl => TableFormat::JsonLines,
-            Format::Parquet => TableFormat::Parquet,
+            ExportFormat::Csv => TableFormat::Csv,
+            ExportFormat::Jsonl => TableFormat::JsonLines,
+            ExportFormat::Parquet => TableFormat::Parquet,
         };
         Ok(match self.what {
             Some(What::Events) => {

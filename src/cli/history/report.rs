@@ -19,15 +19,15 @@ pub struct ReportArgs {
     #[command(flatten)]
     window: WindowArgs,
     /// How it is written
-    #[arg(long, value_enum, default_value_t = Format::Markdown)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
+    format: ReportFormat,
     /// Write it there, in the format of its ending (.html, .md, .json)
     #[arg(long, short, value_name = "FILE", conflicts_with = "format")]
     output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ReportFormat {
     /// One page that needs nothing besides
     Html,
     /// For a ticket
@@ -46,9 +46,9 @@ pub(super) fn write(
     let format = match &args.output {
         None => args.format,
         Some(file) => match file.extension().and_then(|ending| ending.to_str()) {
-            Some("html" | "htm") => Format::Html,
-            Some("md" | "markdown" | "txt") => Format::Markdown,
-            Some("json") => Format::Json,
+            Some("html" | "htm") => ReportFormat::Html,
+            Some("md" | "markdown" | "txt") => ReportFormat::Markdown,
+            Some("json") => ReportFormat::Json,
             _ => {
                 let problem =
                     format!("--output: {}: ends in none of .html, .md, .json", file.display());
@@ -59,9 +59,9 @@ pub(super) fn write(
     let report = Report::compute(source, window, clock.time(), &|at| clock.format(at))
         .map_err(unreadable)?;
     let text = match format {
-        Format::Html => html::write(&report, clock),
-        Format::Markdown => markdown::write(&report, clock),
-        Format::Json => {
+        ReportFormat::Html => html::write(&report, clock),
+        ReportFormat::Markdown => markdown::write(&report, clock),
+        ReportFormat::Json => {
             let json = serde_json::to_string_pretty(&report);
             json.map_err(|error| Fatal::new(Exit::Failed, error))? + "\n"
         }

@@ -133,7 +133,7 @@ pub(super) fn headers() -> impl Iterator<Item = Header> {
 
 /// Renders the families of the fabrics.
 pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
-    let mut items = Items::default();
+    let mut items = FabricItems::default();
     for observation in observations {
         items.add(observation);
     }
@@ -185,7 +185,7 @@ impl<'a> PortItem<'a> {
 
 /// All items of the fabrics, by kind.
 #[derive(Default)]
-struct Items<'a> {
+struct FabricItems<'a> {
     fabrics: Labelled<&'a Observation>,
     nodes: Labelled<NodeItem<'a>>,
     /// Monitored ports of nodes that are present.
@@ -196,7 +196,7 @@ struct Items<'a> {
     regions: Labelled<RegionItem<'a>>,
 }
 
-impl<'a> Items<'a> {
+impl<'a> FabricItems<'a> {
     fn add(&mut self, observation: &'a Observation) {
         let name = &observation.fabric;
         self.fabrics.push(observation, |labels| {

@@ -13,10 +13,10 @@ use ib_mad::Counter;
 use ib_mad::counter::LINK_ERRORS;
 
 /// A row of the table: its heading, and the cell of a port in the fabric of this name.
-type Row = (&'static str, fn(&Port, &str) -> Option<Markup>);
+type EndsRow = (&'static str, fn(&Port, &str) -> Option<Markup>);
 
 /// The rows. One without a cell for either end is left out.
-const ROWS: [Row; 12] = [
+const ROWS: [EndsRow; 12] = [
     ("Port", |port, fabric| {
         Some(html! {
             (components::node(fabric, &port.name.guid, &port.name.node)) ", " (components::node_kind(&port.name.node_type))

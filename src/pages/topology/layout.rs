@@ -14,13 +14,13 @@ pub(super) const MAX_BOXES: usize = 20;
 /// The rows, the highest level first, and the lines between their boxes.
 #[derive(Debug, Default)]
 pub(super) struct Layout<'a> {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<BoxRow>,
     pub(super) lines: Vec<Line<'a>>,
 }
 
 /// The boxes of a level.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct BoxRow {
     pub(super) level: Option<u8>,
     pub(super) boxes: Vec<SwitchBox>,
 }
@@ -54,8 +54,8 @@ impl<'a> Layout<'a> {
         let switches = &topology.switches;
         // The switches are in the order of levels.
         let levels = runs(0..switches.len(), |place| switches[place].level).into_iter().rev();
-        let rows: Vec<Row> = levels
-            .map(|members| Row {
+        let rows: Vec<BoxRow> = levels
+            .map(|members| BoxRow {
                 level: switches[members.start].level,
                 boxes: boxes(switches, members),
             })

@@ -62,10 +62,10 @@ impl WebConfigError {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
-    tls_server_config: Option<Spanned<tls::Section>>,
+    tls_server_config: Option<Spanned<tls::TlsSection>>,
     http_server_config: Option<HttpSection>,
-    basic_auth_users: Option<users::Section>,
-    rate_limit: Option<rate_limit::Section>,
+    basic_auth_users: Option<users::UsersSection>,
+    rate_limit: Option<rate_limit::RateLimitSection>,
 }
 
 impl WebConfig {
@@ -90,7 +90,7 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let headers = http.headers().map_err(|problems| wrong.extend(problems));
     let users = file.basic_auth_users.map(|section| users::validate(section, &mut warnings));
     let users = users.transpose().map_err(|problems| wrong.extend(problems));
-    let rate = file.rate_limit.map_or(Ok(None), rate_limit::Section::validate);
+    let rate = file.rate_limit.map_or(Ok(None), rate_limit::RateLimitSection::validate);
     let rate = rate.map_err(|problem| wrong.push(problem));
     let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
     match (tls, headers, users, rate) {

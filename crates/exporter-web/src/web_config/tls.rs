@@ -97,7 +97,7 @@ type Text = Option<Spanned<String>>;
 /// The section.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Section {
+pub(super) struct TlsSection {
     cert: Text,
     key: Text,
     client_ca: Text,
@@ -183,11 +183,11 @@ fn keep<T>(result: Result<T, String>, diagnostics: &mut Vec<String>) -> Option<T
 
 /// Reads the certificates, and checks whether all fits together; `None` if the section is empty.
 pub(super) fn validate(
-    section: Spanned<Section>,
+    section: Spanned<TlsSection>,
     sources: &mut Sources,
     warnings: &mut Vec<String>,
 ) -> Result<Option<TlsSettings>, Vec<String>> {
-    if section.value == Section::default() {
+    if section.value == TlsSection::default() {
         return Ok(None);
     }
     let missing = |key| {
@@ -355,7 +355,7 @@ fn client_auth(
 
 /// The enabled versions, from `min_version` to `max_version`.
 fn versions(
-    section: &Section,
+    section: &TlsSection,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
     const KNOWN: [&str; 4] = ["TLS10", "TLS11", "TLS12", "TLS13"];

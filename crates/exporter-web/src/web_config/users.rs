@@ -20,7 +20,7 @@ const HIGHEST_QUICK: u32 = 14;
 const USUAL_SECONDS: f64 = 0.06;
 
 /// The section.
-pub(super) type Section = BTreeMap<String, Spanned<String>>;
+pub(super) type UsersSection = BTreeMap<String, Spanned<String>>;
 
 /// A bcrypt hash and its cost.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,10 @@ impl Users {
     }
 }
 
-pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<Users, Vec<String>> {
+pub(super) fn validate(
+    section: UsersSection,
+    warnings: &mut Vec<String>,
+) -> Result<Users, Vec<String>> {
     let (mut hashes, mut diagnostics) = (BTreeMap::new(), Vec::new());
     for (user, hash) in section {
         let key = format!("basic_auth_users.{user}");
@@ -136,7 +139,7 @@ mod tests {
         let lines: Vec<_> =
             costs.iter().map(|cost| format!("user-{cost}: {}\n", hash(cost))).collect();
         let mut warnings = Vec::new();
-        let section = site_config::yaml::parse::<Section>(&lines.concat()).value;
+        let section = site_config::yaml::parse::<UsersSection>(&lines.concat()).value;
         (validate(section, &mut warnings).unwrap(), warnings)
     }
 

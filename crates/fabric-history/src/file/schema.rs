@@ -101,10 +101,10 @@ fn sample() -> rusqlite::Result<Connection> {
 }
 
 /// A table's column.
-pub(crate) type Column = (String, String);
+pub(crate) type SchemaColumn = (String, String);
 
 /// The columns that a history must have; it may have more, and other tables.
-pub(crate) fn required_columns() -> rusqlite::Result<BTreeSet<Column>> {
+pub(crate) fn required_columns() -> rusqlite::Result<BTreeSet<SchemaColumn>> {
     columns(&sample()?)
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn faults() -> rusqlite::Result<HashSet<String>> {
 }
 
 /// The columns that a file has.
-pub(crate) fn columns(db: &Connection) -> rusqlite::Result<BTreeSet<Column>> {
+pub(crate) fn columns(db: &Connection) -> rusqlite::Result<BTreeSet<SchemaColumn>> {
     let mut statement = db.prepare(
         "SELECT tables.name, columns.name FROM sqlite_schema AS tables
          JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'",

@@ -44,7 +44,7 @@ pub struct LocalPortReport {
 
 /// The requests; the tag is the index in the list of sent ones.
 #[derive(Clone, Copy, Debug)]
-enum Target {
+enum LocalPortRequest {
     LocalPort,
     /// The neighbor of this local port.
     Neighbor(PortNumber),
@@ -55,8 +55,8 @@ enum Target {
 /// The query plan; see the [module](self).
 #[derive(Debug)]
 pub struct LocalPortQuery {
-    queue: VecDeque<Target>,
-    sent: Vec<Target>,
+    queue: VecDeque<LocalPortRequest>,
+    sent: Vec<LocalPortRequest>,
     report: LocalPortReport,
     keys: MKeys,
     local_guid: Option<Guid>,
@@ -65,7 +65,7 @@ pub struct LocalPortQuery {
 impl Default for LocalPortQuery {
     fn default() -> Self {
         LocalPortQuery {
-            queue: VecDeque::from([Target::LocalPort]),
+            queue: VecDeque::from([LocalPortRequest::LocalPort]),
             sent: Vec::new(),
             report: LocalPortReport {
                 port: Err(RequestError::Unsent),
@@ -84,15 +84,17 @@ impl LocalPortQuery {
         LocalPortQuery { keys, local_guid, ..LocalPortQuery::default() }
     }
 
-    fn m_key(&self, target: Target) -> MKey {
+    fn m_key(&self, target: LocalPortRequest) -> MKey {
         let own = self.local_guid;
         match target {
-            Target::LocalPort => own.map_or(self.keys.common(), |guid| self.keys.get(guid)),
-            Target::Neighbor(port) => {
+            LocalPortRequest::LocalPort => {
+                own.map_or(self.keys.common(), |guid| self.keys.get(guid))
+            }
+            LocalPortRequest::Neighbor(port) => {
                 own.map_or(self.keys.common(), |guid| self.keys.get_neighbor(guid, port))
             }
             // The GUID at that LID is unknown.
-            Target::MasterSm(_) | Target::MasterNode(_) => self.keys.common(),
+            LocalPortRequest::MasterSm(_) | LocalPortRequest::MasterNode(_) => self.keys.common(),
         }
     }
 
@@ -110,15 +112,17 @@ impl QueryPlan for LocalPortQuery {
         let target = self.queue.pop_front()?;
         let Request { to, query } = match target {
             // The empty route needs no LID; port 0 is the receiving port.
-            Target::LocalPort => {
+            LocalPortRequest::LocalPort => {
                 Request { to: Address::Directed(DirectedRoute::LOCAL), query: smp::port_info(0) }
             }
-            Target::Neighbor(port) => Request {
+            LocalPortRequest::Neighbor(port) => Request {
                 to: Address::Directed(DirectedRoute::LOCAL.then(port)?),
                 query: smp::node_info(),
             },
-            Target::MasterSm(lid) => Request { to: Address::Lid(lid), query: smp::sm_info() },
-            Target::MasterNode(lid) => {
+            LocalPortRequest::MasterSm(lid) => {
+                Request { to: Address::Lid(lid), query: smp::sm_info() }
+            }
+            LocalPortRequest::MasterNode(lid) => {
                 Request { to: Address::Lid(lid), query: smp::node_description() }
             }
         };
@@ -130,7 +134,7 @@ impl QueryPlan for LocalPortQuery {
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
         let Some(&target) = self.sent.get(tag as usize) else { return };
         match target {
-            Target::LocalPort => {
+            LocalPortRequest::LocalPort => {
                 let info = outcome.map(PortInfo::decode);
                 self.report.port = info
                     .as_ref()
@@ -142,33 +146,33 @@ impl QueryPlan for LocalPortQuery {
                         m_key_protect: info.m_key_protect,
                         response: Err(RequestError::Unsent),
                     });
-                    self.queue.push_back(Target::Neighbor(info.local_port));
+                    self.queue.push_back(LocalPortRequest::Neighbor(info.local_port));
                 }
                 if port.sm_lid.is_unicast() {
                     let lid = port.sm_lid;
                     let info = Err(RequestError::Unsent);
                     self.report.master = Some(MasterSm { lid, info, node: String::new() });
-                    self.queue.push_back(Target::MasterSm(lid));
+                    self.queue.push_back(LocalPortRequest::MasterSm(lid));
                     // Without its key the node would count a violation; which node it is, and so its
                     // key, is unknown. SMInfo needs no key.
                     if !self.keys.differ() {
-                        self.queue.push_back(Target::MasterNode(lid));
+                        self.queue.push_back(LocalPortRequest::MasterNode(lid));
                     }
                 }
             }
-            Target::Neighbor(_) => {
+            LocalPortRequest::Neighbor(_) => {
                 if let Some(neighbor) = &mut self.report.neighbor {
                     neighbor.response = outcome.map(|_| ());
                 }
             }
-            Target::MasterSm(_) => {
+            LocalPortRequest::MasterSm(_) => {
                 let Some(manager) = &mut self.report.master else { return };
                 manager.info = outcome.map(|mad| {
                     let SmInfo { state, priority, .. } = SmInfo::decode(mad);
                     (SmState::from_code(state), priority)
                 });
             }
-            Target::MasterNode(_) => {
+            LocalPortRequest::MasterNode(_) => {
                 if let (Some(manager), Ok(mad)) = (&mut self.report.master, outcome) {
                     manager.node = smp::decode_node_description(mad);
                 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::super::exporter::{self, Response};
 use super::super::metrics::Metrics;
 use super::super::{child, require};
-use super::{Forward, Guest, Output, quoted};
+use super::{Forward, Guest, ScriptOutput, quoted};
 
 /// How long one response may take.
 const HTTP_LIMIT: Duration = Duration::from_secs(60);
@@ -129,7 +129,7 @@ impl Drop for GuestExporter {
 }
 
 /// Runs the program in the guest with these arguments to its end.
-pub fn run_to_exit(args: &[&str]) -> Output {
+pub fn run_to_exit(args: &[&str]) -> ScriptOutput {
     let command = command(args);
     // A program that does not end is killed.
     Guest::get().sh(&format!("exec timeout -s KILL {START_LIMIT} {command}"))

@@ -1,6 +1,6 @@
 //! Devices of the guest, each there until its value is dropped.
 
-use super::{Guest, Output};
+use super::{Guest, ScriptOutput};
 
 /// A device of testhca, the guest's HCA without a data path, and its interfaces.
 ///
@@ -75,7 +75,7 @@ impl TestHca {
     }
 
     /// Reads a file below a port's directory in sysfs, such as `counters/symbol_error`.
-    pub fn read(&self, port: u32, file: &str) -> Output {
+    pub fn read(&self, port: u32, file: &str) -> ScriptOutput {
         read(&self.name, port, file)
     }
 
@@ -119,7 +119,7 @@ impl Rxe {
     }
 
     /// Reads a file below its port's directory in sysfs.
-    pub fn read(&self, file: &str) -> Output {
+    pub fn read(&self, file: &str) -> ScriptOutput {
         read(&self.name, 1, file)
     }
 }
@@ -143,7 +143,7 @@ impl Drop for Rxe {
     }
 }
 
-fn read(device: &str, port: u32, file: &str) -> Output {
+fn read(device: &str, port: u32, file: &str) -> ScriptOutput {
     let mut output =
         Guest::get().sh(&format!("cat /sys/class/infiniband/{device}/ports/{port}/{file}"));
     output.text.truncate(output.text.trim_end().len());

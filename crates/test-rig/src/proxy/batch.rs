@@ -55,9 +55,9 @@ pub fn wait<const N: usize>(
 }
 
 /// Buffers for the packets of one call.
-pub struct Inbox(Box<[Packet]>);
+pub struct PacketBuffers(Box<[Packet]>);
 
-impl Inbox {
+impl PacketBuffers {
     /// Empty buffers.
     pub fn new() -> Self {
         Self(vec![[0; PACKET]; BATCH].into_boxed_slice())

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use libc::{POLLIN, POLLOUT};
 
 use super::Trouble;
-use super::batch::{self, Inbox, Packet};
+use super::batch::{self, Packet, PacketBuffers};
 
 /// Both directions of one client. Its thread ends at the other end of `stop`, or when a peer is gone.
 pub struct Relay {
@@ -32,7 +32,7 @@ impl Relay {
         self.front.set_nonblocking(true)?;
         self.back.set_nonblocking(true)?;
         let mut dice = Dice::new(self.number);
-        let mut inbox = Inbox::new();
+        let mut inbox = PacketBuffers::new();
         let mut requests: VecDeque<Packet> = VecDeque::new();
         let mut replies: VecDeque<(Instant, Packet)> = VecDeque::new();
         loop {

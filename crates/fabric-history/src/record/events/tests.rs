@@ -10,6 +10,7 @@ use ib_health::congestion::{Level, Region};
 use ib_health::outage::{Downtime, ExpectedCause, Loss, Outages};
 use ib_health::verdict::Reasons;
 use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict};
+use ib_mad::Reading;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::Width;

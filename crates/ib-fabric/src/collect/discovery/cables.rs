@@ -11,7 +11,7 @@ use ib_mad::port_state::{PortStatus, physical};
 use ib_mad::smp::NodeInfo;
 use ib_mad::{DirectedRoute, Guid, PortNumber};
 
-use super::{Discovery, Target};
+use super::{Discovery, DiscoveryRequest};
 use crate::topology::{DuplicateGuid, End};
 
 /// A link: the request that left `near` on this route was answered by `far`.
@@ -98,7 +98,7 @@ impl Discovery {
         if let Some(old) = self.links[conflict.old] {
             let index = self.conflicts.len();
             self.conflicts.push(conflict);
-            self.query(old.route, Target::Recheck { conflict: index });
+            self.query(old.route, DiscoveryRequest::Recheck { conflict: index });
         }
     }
 
@@ -110,7 +110,10 @@ impl Discovery {
         let own_route = self.nodes[node].route;
         match new {
             None if is_confirmed => {
-                self.query(own_route, Target::RecheckPort { conflict: index, port: end.1 });
+                self.query(
+                    own_route,
+                    DiscoveryRequest::RecheckPort { conflict: index, port: end.1 },
+                );
             }
             None => {}
             Some(new) if !is_confirmed => {
@@ -181,7 +184,10 @@ impl Discovery {
             .collect();
         for port in claimed {
             if let Some(route) = route.then(port) {
-                self.query(route, Target::Node { from: Some((node, port)), verify: true });
+                self.query(
+                    route,
+                    DiscoveryRequest::Node { from: Some((node, port)), verify: true },
+                );
             }
         }
     }

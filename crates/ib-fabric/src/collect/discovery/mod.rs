@@ -41,11 +41,11 @@ const MAX_GAPS: usize = 1024;
 #[derive(Clone, Copy, Debug)]
 struct Step {
     route: DirectedRoute,
-    target: Target,
+    target: DiscoveryRequest,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Target {
+enum DiscoveryRequest {
     /// NodeInfo. `from` is the port from which the route leaves the known part of the fabric.
     Node {
         from: Option<(usize, PortNumber)>,
@@ -78,14 +78,16 @@ enum Target {
     },
 }
 
-impl Target {
+impl DiscoveryRequest {
     fn query(self) -> Query {
         match self {
-            Target::Node { .. } | Target::Recheck { .. } => smp::node_info(),
-            Target::Description { .. } => smp::node_description(),
-            Target::Switch { .. } => smp::switch_info(),
-            Target::Port { port, .. } | Target::RecheckPort { port, .. } => smp::port_info(port),
-            Target::Extended { port, .. } => smp::mellanox_extended_port_info(port),
+            DiscoveryRequest::Node { .. } | DiscoveryRequest::Recheck { .. } => smp::node_info(),
+            DiscoveryRequest::Description { .. } => smp::node_description(),
+            DiscoveryRequest::Switch { .. } => smp::switch_info(),
+            DiscoveryRequest::Port { port, .. } | DiscoveryRequest::RecheckPort { port, .. } => {
+                smp::port_info(port)
+            }
+            DiscoveryRequest::Extended { port, .. } => smp::mellanox_extended_port_info(port),
         }
     }
 }
@@ -241,28 +243,30 @@ impl Discovery {
         known.map_or(self.keys.common(), |(node, port)| self.keys.get(self.port_guid(node, port)))
     }
 
-    fn m_key(&self, target: Target) -> MKey {
+    fn m_key(&self, target: DiscoveryRequest) -> MKey {
         match target {
-            Target::Node { from: None, .. } => {
+            DiscoveryRequest::Node { from: None, .. } => {
                 self.local_guid.map_or(self.keys.common(), |guid| self.keys.get(guid))
             }
-            Target::Node { from: Some((node, port)), .. } => {
+            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
                 self.keys.get_neighbor(self.port_guid(node, port), port)
             }
-            Target::Description { node } | Target::Switch { node } => {
+            DiscoveryRequest::Description { node } | DiscoveryRequest::Switch { node } => {
                 self.keys.get(self.nodes[node].info.port_guid)
             }
-            Target::Port { node, port } | Target::Extended { node, port } => {
+            DiscoveryRequest::Port { node, port } | DiscoveryRequest::Extended { node, port } => {
                 self.keys.get(self.port_guid(node, port))
             }
-            Target::Recheck { conflict } => {
+            DiscoveryRequest::Recheck { conflict } => {
                 self.key_of(self.links[self.conflicts[conflict].old].map(|cable| cable.far))
             }
-            Target::RecheckPort { conflict, .. } => self.key_of(Some(self.conflicts[conflict].end)),
+            DiscoveryRequest::RecheckPort { conflict, .. } => {
+                self.key_of(Some(self.conflicts[conflict].end))
+            }
         }
     }
 
-    fn query(&mut self, route: DirectedRoute, target: Target) {
+    fn query(&mut self, route: DirectedRoute, target: DiscoveryRequest) {
         if self.steps.len() < self.max_steps() {
             self.steps.push(Step { route, target });
         } else {
@@ -291,28 +295,32 @@ impl Discovery {
     }
 
     /// The gap message of a failed request.
-    fn gap_message(&self, target: Target) -> String {
+    fn gap_message(&self, target: DiscoveryRequest) -> String {
         let guid = |node: usize| self.nodes[node].found.identity.guid;
         match target {
-            Target::Node { from: None, .. } => "our own node does not answer NodeInfo".to_owned(),
-            Target::Node { from: Some((node, port)), .. } => {
+            DiscoveryRequest::Node { from: None, .. } => {
+                "our own node does not answer NodeInfo".to_owned()
+            }
+            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
                 let (guid, port) = self.nodes[node].end(port);
                 format!("the neighbor of node {guid} port {port} does not answer NodeInfo")
             }
-            Target::Description { node } => {
+            DiscoveryRequest::Description { node } => {
                 format!("node {} does not answer NodeDescription", guid(node))
             }
-            Target::Switch { node } => format!("node {} does not answer SwitchInfo", guid(node)),
-            Target::Port { node, port } => {
+            DiscoveryRequest::Switch { node } => {
+                format!("node {} does not answer SwitchInfo", guid(node))
+            }
+            DiscoveryRequest::Port { node, port } => {
                 format!("node {} does not answer PortInfo of port {port}", guid(node))
             }
-            Target::Extended { node, port } => {
+            DiscoveryRequest::Extended { node, port } => {
                 format!("node {} does not answer ExtendedPortInfo of port {port}", guid(node))
             }
-            Target::Recheck { .. } => {
+            DiscoveryRequest::Recheck { .. } => {
                 "the far end of a cable does not answer NodeInfo again".to_owned()
             }
-            Target::RecheckPort { port, .. } => {
+            DiscoveryRequest::RecheckPort { port, .. } => {
                 format!("a switch does not answer PortInfo of port {port} again")
             }
         }
@@ -376,9 +384,9 @@ impl Discovery {
             port0_known: false,
             early: Vec::new(),
         });
-        self.query(route, Target::Description { node });
+        self.query(route, DiscoveryRequest::Description { node });
         if is_switch {
-            self.query(route, Target::Switch { node });
+            self.query(route, DiscoveryRequest::Switch { node });
             for port in 0..=port_count {
                 self.query_port(node, port, route);
             }
@@ -388,7 +396,7 @@ impl Discovery {
 
     fn query_port(&mut self, node: usize, port: PortNumber, route: DirectedRoute) {
         if self.nodes[node].queried.insert(port) {
-            self.query(route, Target::Port { node, port });
+            self.query(route, DiscoveryRequest::Port { node, port });
         }
     }
 
@@ -452,14 +460,17 @@ impl Discovery {
         let is_multi_plane = draft.is_switch() && draft.info.device_id == device::QUANTUM_3;
         let may_be_fdr10 = status.speed == Some(Speed::Qdr);
         if draft.info.is_mellanox() && (may_be_fdr10 || is_multi_plane && port != 0) {
-            self.query(route, Target::Extended { node, port });
+            self.query(route, DiscoveryRequest::Extended { node, port });
         }
         if leads_on && !known && status.state == state::ACTIVE && self.skipped.contains(&end) {
             self.skip(end);
         } else if leads_on && !known {
             match route.then(port) {
                 Some(route) => {
-                    self.query(route, Target::Node { from: Some((node, port)), verify: false });
+                    self.query(
+                        route,
+                        DiscoveryRequest::Node { from: Some((node, port)), verify: false },
+                    );
                 }
                 None => self.result.failures += 1,
             }
@@ -488,18 +499,18 @@ impl Discovery {
     fn handle_failure(&mut self, step: Step, failure: RequestError) {
         // Many devices do not support Mellanox ExtendedPortInfo, with various errors.
         match step.target {
-            Target::Extended { .. }
-            | Target::RecheckPort { .. }
-            | Target::Node { verify: true, .. } => return,
+            DiscoveryRequest::Extended { .. }
+            | DiscoveryRequest::RecheckPort { .. }
+            | DiscoveryRequest::Node { verify: true, .. } => return,
             // No response: the node is not there any more.
-            Target::Recheck { conflict } => return self.handle_recheck(conflict, None),
+            DiscoveryRequest::Recheck { conflict } => return self.handle_recheck(conflict, None),
             // Counted at the end: it may be found from its other side.
-            Target::Node { from: Some(_), .. } => {}
+            DiscoveryRequest::Node { from: Some(_), .. } => {}
             _ => self.result.failures += 1,
         }
         match step.target {
-            Target::Node { from: None, .. } => self.result.local_error = Some(failure),
-            Target::Node { from: Some((node, port)), .. } => {
+            DiscoveryRequest::Node { from: None, .. } => self.result.local_error = Some(failure),
+            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
                 tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "the neighbor of a port with a link does not answer");
                 self.without_neighbor.push(end);
@@ -509,13 +520,13 @@ impl Discovery {
             }
             target => self.gap(step.route, format!("{}: {failure}", self.gap_message(target))),
         }
-        if let Target::Port { node, port } = step.target {
+        if let DiscoveryRequest::Port { node, port } = step.target {
             // Whether it has a link, and to which node, is unknown.
             self.result.fabric.unreached.push(self.nodes[node].end(port));
         }
         // The other ports must not wait forever; old switches have reserved bits instead of these speed
         // fields, which read 0.
-        if let Target::Port { node, port: 0 } = step.target {
+        if let DiscoveryRequest::Port { node, port: 0 } = step.target {
             self.set_speed_fields(
                 step.route,
                 node,
@@ -531,13 +542,14 @@ impl QueryPlan for Discovery {
             return None;
         }
         if !std::mem::replace(&mut self.is_started, true) {
-            self.query(DirectedRoute::LOCAL, Target::Node { from: None, verify: false });
+            self.query(DirectedRoute::LOCAL, DiscoveryRequest::Node { from: None, verify: false });
         }
         while let Some(step) = self.steps.get(self.next) {
             let tag = self.next as u64;
             self.next += 1;
             // Meanwhile the far end may have been found from its other side.
-            if let Target::Node { from: Some((node, port)), verify: false } = step.target {
+            if let DiscoveryRequest::Node { from: Some((node, port)), verify: false } = step.target
+            {
                 let end = self.nodes[node].end(port);
                 if self.linked.contains_key(&end) {
                     continue;
@@ -565,14 +577,16 @@ impl QueryPlan for Discovery {
             Err(failure) => return self.handle_failure(step, failure),
         };
         match step.target {
-            Target::Node { from, .. } => self.handle_node(step.route, from, NodeInfo::decode(mad)),
-            Target::Recheck { conflict } => {
+            DiscoveryRequest::Node { from, .. } => {
+                self.handle_node(step.route, from, NodeInfo::decode(mad))
+            }
+            DiscoveryRequest::Recheck { conflict } => {
                 self.handle_recheck(conflict, Some(NodeInfo::decode(mad)));
             }
-            Target::RecheckPort { conflict, .. } => {
+            DiscoveryRequest::RecheckPort { conflict, .. } => {
                 self.handle_recheck_port(step.route, conflict, &PortInfo::decode(mad));
             }
-            Target::Description { node } => {
+            DiscoveryRequest::Description { node } => {
                 let identity = &mut self.nodes[node].found.identity;
                 identity.description = smp::decode_node_description(mad);
                 let (name, vendor) = (&identity.description, identity.vendor_id);
@@ -580,7 +594,7 @@ impl QueryPlan for Discovery {
                     identity.kind = NodeKind::AggregationNode;
                 }
             }
-            Target::Switch { node } => {
+            DiscoveryRequest::Switch { node } => {
                 let info = SwitchInfo::decode(mad);
                 let identity = &mut self.nodes[node].found.identity;
                 identity.enhanced_port0 = info.enhanced_port0;
@@ -588,10 +602,10 @@ impl QueryPlan for Discovery {
                     self.result.state_changes.insert(identity.guid);
                 }
             }
-            Target::Port { node, port } => {
+            DiscoveryRequest::Port { node, port } => {
                 self.handle_port(step.route, node, port, PortInfo::decode(mad));
             }
-            Target::Extended { node, port } => {
+            DiscoveryRequest::Extended { node, port } => {
                 let NodeDraft { info: node_info, found, .. } = &mut self.nodes[node];
                 let info = MellanoxExtendedPortInfo::decode(mad);
                 if let Some(found) = found.ports.iter_mut().find(|found| found.number == port) {
