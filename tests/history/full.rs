@@ -27,7 +27,7 @@ fn recording_resumes_when_a_full_disk_has_room() {
         RECORD.join(" ")
     ));
     let said = |word: &str| -> Vec<u64> {
-        let word = format!("steady_recorder: {word} ");
+        let word = format!("recorder: {word} ");
         let said = guest.must("cat /tmp/recorder/said");
         said.lines().filter_map(|line| line.strip_prefix(&word)?.parse().ok()).collect()
     };

@@ -57,14 +57,14 @@ fn recorder_process() {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let mut number = 0;
     loop {
-        println!("\ntape: opens {number}");
+        println!("\nrecorder: opens {number}");
         let mut steady_recorder = SteadyRecorder::new(&steady, settings(&file(&folder, number)));
-        println!("\ntape: first {}", steady_recorder.next);
+        println!("\nrecorder: first {}", steady_recorder.next);
         while way == Way::On || steady_recorder.next < steady_recorder.first + 3 {
-            println!("\ntape: about {}", steady_recorder.next);
+            println!("\nrecorder: about {}", steady_recorder.next);
             let well = steady_recorder.record();
             println!(
-                "\ntape: {} {}",
+                "\nrecorder: {} {}",
                 if well { "done" } else { "failed" },
                 steady_recorder.next - 1
             );
@@ -90,7 +90,7 @@ impl Said {
     fn read(log: &Path) -> Option<Said> {
         let mut said = None;
         for line in child::read_lossy(log).lines() {
-            let Some(line) = line.strip_prefix("steady_recorder: ") else { continue };
+            let Some(line) = line.strip_prefix("recorder: ") else { continue };
             // A report that was cut off does not count.
             let Some((word, number)) = line.split_once(' ') else { continue };
             let Ok(number) = number.parse() else { continue };
