@@ -38,7 +38,7 @@ pub fn recorded() -> &'static [u8] {
         let snapshot = seen.snapshot.as_ref().unwrap();
         let (began, readings) = (snapshot.began, snapshot.readings.clone());
         for sweep in 1..=SWEEPS {
-            let snapshot = std::sync::Arc::make_mut(seen.snapshot.as_mut().unwrap());
+            let snapshot = Arc::make_mut(seen.snapshot.as_mut().unwrap());
             snapshot.began = began + INTERVAL * sweep;
             snapshot.ended = snapshot.began;
             for (reading, first) in snapshot.readings.iter_mut().zip(&readings) {

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use exposition::{Labelled, Labels, Part, Parts};
 use fabric_observation::families::counter_header;
 use fabric_observation::host::{HostObservation, HostPortTotals};
-use ib_health::assessment::CounterStatus;
-use ib_mad::Reading;
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, PortNumber};
@@ -206,16 +204,17 @@ mod tests {
     use super::*;
     use fabric_observation::host::MissingDevice;
     use ib_health::assessment::CounterStatus;
+    use ib_health::assessment::CounterStatus;
     use ib_health::testing::saturated;
-    use ib_mad::Moment;
     use ib_mad::counter::Counter;
+    use ib_mad::{Moment, Reading};
     use rdma_host::model::Rails;
     use rdma_host::model::{HwName, Port};
     use rdma_host::testing::{port, snapshot};
 
     fn observation(ports: Vec<Port>) -> HostObservation {
         let totals = |port: &Port| HostPortTotals {
-            reading: port.reading.clone().into_totals(|reading, counter| reading.get(counter)),
+            reading: port.reading.clone().into_totals(Reading::get),
             counters: CounterStatus::default(),
             reset_offsets: None,
         };

@@ -41,14 +41,12 @@ fn sign(step: &TimedAction, all: &[TimedAction], net: &Net) -> Option<(Sign, Vec
         Action::LimitLink { port, width, speed } if width.is_some() || speed.is_some() => {
             (Sign::Event(&["rate"]), both(*port))
         }
-        Action::SetPower { node, on: false } => {
+        Action::SetPower { node, on: false }
+        | Action::SetAgents { node, behavior: AgentBehavior::Silent } => {
             (Sign::Event(&["node_gone"]), vec![name(net, *node)])
         }
         Action::SetPower { node, on: true } => {
             (Sign::Event(&["node_back"]), vec![name(net, *node)])
-        }
-        Action::SetAgents { node, behavior: AgentBehavior::Silent } => {
-            (Sign::Event(&["node_gone"]), vec![name(net, *node)])
         }
         Action::ClearCounters { ports } => {
             let nodes: BTreeSet<String> =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::model::*;
+use crate::model::{Device, DeviceInfo, HostSnapshot, HwReading, Port};
 use ib_mad::moment::Anchor;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::{Guid, Lid, Moment, PortNumber, Reading};

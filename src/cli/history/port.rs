@@ -14,7 +14,6 @@ use fabric_history::model::{Event, Port, Series, Window};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{Source, columns};
 use ib_fabric::topology::End;
-use ib_mad::Counter;
 use ib_mad::label::plural;
 
 use super::window::WindowArgs;
@@ -198,6 +197,7 @@ mod tests {
     use fabric_history::model::{Cable, Step};
     use fabric_history::source::Canned;
     use ib_health::Verdict;
+    use ib_mad::Counter;
 
     /// A node is the same one under its present name and under its name then.
     #[test]

@@ -62,7 +62,7 @@ pub(super) const LINKS: &[(Family, WriteLink)] = &[
         LINK_LABELS,
         "Since when the verdict has been what it is, in seconds since 1970.",
         |link, samples| {
-            samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since))
+            samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
         },
     ),
     gauge(

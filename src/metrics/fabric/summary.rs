@@ -147,7 +147,9 @@ mod tests {
 
     fn text(summaries: &[Summary], now: SystemTime, format: Format) -> String {
         let mut text = Vec::new();
-        render(summaries, now).iter().for_each(|part| part.write(&mut text, format));
+        for part in &render(summaries, now) {
+            part.write(&mut text, format);
+        }
         String::from_utf8(text).unwrap()
     }
 

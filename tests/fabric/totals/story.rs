@@ -142,26 +142,26 @@ impl Unrest {
             }
             3..=5 => {
                 let ratio = 10f64.powf(-9.0 - 4.0 * strength);
-                let end = Action::CorruptBits { port: port, ratio: 0.0 };
-                let begin = Action::CorruptBits { port: port, ratio };
+                let end = Action::CorruptBits { port, ratio: 0.0 };
+                let begin = Action::CorruptBits { port, ratio };
                 self.for_a_while(when, actions, (begin, end));
                 self.tally.bad_cables += 1;
             }
             6 | 7 => {
-                let [down, up] = [false, true].map(|up| Action::SetSignal { port: port, up });
+                let [down, up] = [false, true].map(|up| Action::SetSignal { port, up });
                 self.for_a_while(when, actions, (down, up));
                 self.tally.flaps += u64::from(b % 4 == 0);
                 self.tally.unplugs += u64::from(b % 4 != 0);
             }
             8 => {
-                actions.extend(vec![(share, Action::Retrain { port: port }); 1 + b as usize % 3]);
+                actions.extend(vec![(share, Action::Retrain { port }); 1 + b as usize % 3]);
                 self.tally.retrains += 1;
             }
             9 => {
                 let width = [None, Some(Width::X1)][b as usize % 2];
                 let speed = [None, Some(Speed::Sdr), Some(Speed::Qdr)][b as usize / 2 % 3];
-                let end = Action::LimitLink { port: port, width: None, speed: None };
-                let begin = Action::LimitLink { port: port, width, speed };
+                let end = Action::LimitLink { port, width: None, speed: None };
+                let begin = Action::LimitLink { port, width, speed };
                 self.for_a_while(when, actions, (begin, end));
                 self.tally.degrades += 1;
             }

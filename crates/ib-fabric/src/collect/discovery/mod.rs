@@ -578,7 +578,7 @@ impl QueryPlan for Discovery {
         };
         match step.target {
             DiscoveryRequest::Node { from, .. } => {
-                self.handle_node(step.route, from, NodeInfo::decode(mad))
+                self.handle_node(step.route, from, NodeInfo::decode(mad));
             }
             DiscoveryRequest::Recheck { conflict } => {
                 self.handle_recheck(conflict, Some(NodeInfo::decode(mad)));
