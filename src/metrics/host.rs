@@ -204,7 +204,6 @@ mod tests {
     use super::*;
     use fabric_observation::host::MissingDevice;
     use ib_health::assessment::CounterStatus;
-    use ib_health::assessment::CounterStatus;
     use ib_health::testing::saturated;
     use ib_mad::counter::Counter;
     use ib_mad::{Moment, Reading};
