@@ -42,7 +42,7 @@ impl Site {
 }
 
 /// A node's id, its GUID as in metrics, and whether it is a switch.
-pub type Known = (String, String, bool);
+pub type NodeInfoRow = (String, String, bool);
 
 /// A fabric, the faults that can be caused in it, and the exporter that monitors it.
 pub trait Ground {
@@ -56,7 +56,7 @@ pub trait Ground {
     fn wait_for(&self, what: &str, is: impl Fn(&Metrics) -> bool);
 
     /// All nodes.
-    fn nodes(&self) -> &[Known];
+    fn nodes(&self) -> &[NodeInfoRow];
 
     /// The peer of a port.
     fn peer(&self, node: &str, port: u8) -> (String, u8);
@@ -132,7 +132,7 @@ pub struct OnIbsim {
     pub ibsim: Ibsim,
     /// As ibnetdiscover found it.
     pub found: Discovery,
-    nodes: Vec<Known>,
+    nodes: Vec<NodeInfoRow>,
 }
 
 impl OnIbsim {
@@ -194,7 +194,7 @@ impl Ground for OnIbsim {
         wait_until(HEALS, what, || is(&self.exporter.metrics()).then_some(()));
     }
 
-    fn nodes(&self) -> &[Known] {
+    fn nodes(&self) -> &[NodeInfoRow] {
         &self.nodes
     }
 
@@ -243,7 +243,7 @@ pub struct InSimulator {
     pub simulated: Simulated,
     /// How far time advances at once; not a divisor of the interval, so that it also stops within sweeps.
     step: Duration,
-    nodes: Vec<Known>,
+    nodes: Vec<NodeInfoRow>,
 }
 
 /// An idle net: no traffic, no events, and all programs on the same nodes as on ibsim.
@@ -374,7 +374,7 @@ impl Ground for InSimulator {
         self.step_until(what, || is(&self.metrics()));
     }
 
-    fn nodes(&self) -> &[Known] {
+    fn nodes(&self) -> &[NodeInfoRow] {
         &self.nodes
     }
 

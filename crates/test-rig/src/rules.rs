@@ -41,7 +41,7 @@ pub struct Rule {
 }
 
 /// An alerting rule, and its file.
-pub struct Alert {
+pub struct AlertRule {
     /// The name of the file.
     pub file: String,
     /// The name of the alert.
@@ -52,7 +52,7 @@ pub struct Alert {
     pub rule: Rule,
 }
 
-impl Alert {
+impl AlertRule {
     /// Its name, view and file, for messages.
     pub fn shown(&self) -> String {
         let view = self.view.as_ref().map(|view| format!(" (view {view})")).unwrap_or_default();
@@ -114,13 +114,13 @@ pub fn recorded() -> BTreeSet<String> {
 }
 
 /// All alerting rules.
-pub fn alerts() -> Vec<Alert> {
+pub fn alerts() -> Vec<AlertRule> {
     all()
         .into_iter()
         .filter_map(|(file, rule)| {
             let name = rule.alert.clone()?;
             let view = rule.labels.get("view").cloned();
-            Some(Alert { file, name, view, rule })
+            Some(AlertRule { file, name, view, rule })
         })
         .collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use test_rig::rules::{Alert, file_name, files, yaml};
+use test_rig::rules::{AlertRule, file_name, files, yaml};
 
 #[derive(Deserialize)]
 struct TestFile {
@@ -41,15 +41,15 @@ pub struct Look {
 }
 
 impl Look {
-    fn is_at(&self, alert: &Alert) -> bool {
+    fn is_at(&self, alert: &AlertRule) -> bool {
         self.alert == alert.name && self.files.contains(&alert.file)
     }
 
-    pub fn fires(&self, alert: &Alert) -> bool {
+    pub fn fires(&self, alert: &AlertRule) -> bool {
         self.is_at(alert) && self.firing.contains(&alert.view)
     }
 
-    pub fn is_silent(&self, alert: &Alert) -> bool {
+    pub fn is_silent(&self, alert: &AlertRule) -> bool {
         self.is_at(alert) && !self.firing.contains(&alert.view)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use test_rig::rules::{Alert, path, text};
+use test_rig::rules::{AlertRule, path, text};
 
 const PAGE: &str = "docs/alerts.md";
 const BEGIN: &str = "<!-- made by tests/alerting/alerts: begin -->\n";
@@ -33,13 +33,13 @@ fn in_words(template: &str) -> String {
     words + rest
 }
 
-fn made(alerts: &[Alert]) -> String {
+fn made(alerts: &[AlertRule]) -> String {
     let mut table =
         "| alert | severity | when | for | runbook |\n|---|---|---|---|---|\n".to_owned();
     // Paging alerts come first.
-    let mut alerts: Vec<&Alert> = alerts.iter().collect();
+    let mut alerts: Vec<&AlertRule> = alerts.iter().collect();
     alerts.sort_by_key(|alert| {
-        let rank = |alert: &Alert| alert.rule.labels["severity"] != "page";
+        let rank = |alert: &AlertRule| alert.rule.labels["severity"] != "page";
         (rank(alert), alert.annotation("runbook_url"), alert.view.is_some())
     });
     for alert in alerts {
@@ -59,7 +59,7 @@ fn made(alerts: &[Alert]) -> String {
 }
 
 /// Panics unless the page has the table; `UPDATE_DOCS=1` writes it.
-pub fn agrees(alerts: &[Alert]) {
+pub fn agrees(alerts: &[AlertRule]) {
     let made = made(alerts);
     let page = text(&path(PAGE));
     let (before, rest) = page.split_once(BEGIN).unwrap();

@@ -6,7 +6,7 @@ use crate::pages::{demo, overview};
 use test_rig::browser::{Browser, ENTER, TAB};
 use test_rig::wait_until;
 
-/// The link that goes bad in the demo's scenario, src/sim/scenario/demo.yml.
+/// The link that goes bad in the demo's scenario, crates/ib-sim/src/scenario/demo.yml.
 const BAD: [&str; 2] = ["leaf-0-1 port 10", "spine-0 port 4"];
 
 #[test]
