@@ -32,7 +32,7 @@ const MEANT: [&str; 4] = [
     "infiniband_port_counter_reset_timestamp_seconds",
 ];
 
-/// promtool's complaints about a text, except for the names in [`MEANT`].
+/// promtool's complaints about a text, except for the names in `MEANT`.
 pub fn complaints(text: &str) -> (Option<i32>, String) {
     let (code, said) = fed("promtool", &["check", "metrics"], text);
     let is_meant = |line: &&str| {
