@@ -161,7 +161,7 @@ fn written(buffer: &[u8], head: usize, count: usize) -> io::Result<&[u8]> {
     Err(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
-/// Splits what [`Socket::strings`] returns.
+/// Splits what `Socket::strings` returns.
 pub fn split_strings(strings: &[u8]) -> impl Iterator<Item = String> {
     strings.chunks_exact(STRING).map(decode)
 }
