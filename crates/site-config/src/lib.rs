@@ -4,7 +4,7 @@
 //! - [`yaml`] parses a text into a tree with positions, and deserializes types from the tree.
 //! - [`diagnostics`] collects the mistakes of flags and of a config file into a [`ConfigError`].
 //! - [`suggestion`] finds what an unknown name may have meant.
-//! - [`file`] reads regular files up to a size, within a timeout; [`units`] has durations and sizes.
+//! - [`mod@file`] reads regular files up to a size, within a timeout; [`units`] has durations and sizes.
 //!
 //! ```
 //! use serde::Deserialize;
