@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
+use rustix::fs::{FlockOperation, flock};
 
 use super::HistoryError;
 
@@ -79,16 +80,28 @@ pub fn ensure_place(path: &Path) -> Result<(), HistoryError> {
     validate::ensure_regular(&lock_path(path))
 }
 
-/// A separate lock: SQLite holds its own only during each transaction.
-pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> {
-    use rustix::fs::{FlockOperation, flock};
+/// The lock of the process that writes a file. A separate file: SQLite holds its own lock only during each
+/// transaction.
+#[derive(Debug)]
+pub(crate) struct WriterLock(File);
+
+impl Drop for WriterLock {
+    // Closing is not enough: a child process that another thread forked holds a copy of the descriptor, and
+    // with it the lock, until its exec.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Takes the lock of a file.
+pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<WriterLock, HistoryError> {
     let failed =
         |error| HistoryError::Io { path: path.into(), doing: "make the lock beside it", error };
     validate::ensure_regular(lock_path)?;
     let lock = File::options().create(true).truncate(false).write(true).open(lock_path);
     let lock = lock.map_err(failed)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(lock),
+        Ok(()) => Ok(WriterLock(lock)),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(HistoryError::Taken { path: path.into() }),
         Err(error) => Err(failed(error.into())),
     }
@@ -211,6 +224,18 @@ fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dropped_lock_is_free_although_a_forked_child_has_its_descriptor() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, beside] = ["history.db", "history.db.lock"].map(|name| folder.path().join(name));
+        let held = lock(&file, &beside).unwrap();
+        let of_the_child = held.0.try_clone().unwrap();
+        assert!(matches!(lock(&file, &beside), Err(HistoryError::Taken { .. })));
+        drop(held);
+        lock(&file, &beside).unwrap();
+        drop(of_the_child);
+    }
 
     #[test]
     fn failed_rename_leaves_file_and_log_together() {

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,8 @@ use crate::file::totals;
 use crate::file::totals::TotalsTable;
 use crate::file::validate::Header;
 use crate::file::{
-    BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, validate,
+    BUSY, WriterLock, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside,
+    set_log_aside, validate,
 };
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
@@ -61,7 +61,7 @@ pub struct Store {
     /// Closed after the connection.
     _header: Header,
     /// Only the process that holds this lock may write.
-    _lock: File,
+    _lock: Arc<WriterLock>,
 }
 
 /// What this process has written of a fabric.
@@ -93,7 +93,7 @@ impl Store {
         let lock_path = lock_path(path);
         let bytes = header.read(path)?;
         ensure_ours(path, &bytes, &lock_path)?;
-        let lock = lock(path, &lock_path)?;
+        let lock = Arc::new(lock(path, &lock_path)?);
         mark(path, &lock_path)?;
         set_log_aside(path)?;
         match Self::open_locked(path, header, &bytes, &lock) {
@@ -135,14 +135,9 @@ impl Store {
         path: &Path,
         held: &Header,
         header: &[u8],
-        lock: &File,
+        lock: &Arc<WriterLock>,
     ) -> Result<Self, HistoryError> {
         let failed = |error| HistoryError::database(path, "open it", error);
-        let lock = lock.try_clone().map_err(|error| HistoryError::Io {
-            path: path.into(),
-            doing: "hold its lock",
-            error,
-        })?;
         validate::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
@@ -171,7 +166,7 @@ impl Store {
             pruned_unused: HashMap::new(),
             log_left: Cell::new(0),
             _header: held.clone(),
-            _lock: lock,
+            _lock: Arc::clone(lock),
         })
     }
 
