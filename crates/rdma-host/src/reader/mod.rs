@@ -3,14 +3,12 @@
 //! Works without a MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the adapters of
 //! cloud providers. A file that cannot be read, and a device that hangs, do not delay the others.
 
-mod backoff;
 mod counters;
 mod device;
 pub mod ethtool;
 pub mod events;
 pub mod executor;
 mod netdev;
-mod port;
 pub mod sysfs;
 mod value;
 
@@ -24,7 +22,7 @@ use crate::model::{Device, HostSnapshot};
 use ib_mad::clock::Clock;
 use regex_lite::Regex;
 
-use backoff::Attempt;
+use counters::Attempt;
 use device::DeviceReader;
 use executor::{Panicked, TimeoutExecutor};
 use sysfs::Directory;

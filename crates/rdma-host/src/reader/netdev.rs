@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::model::{IpoibMode, Netdev};
 use ib_mad::PortNumber;
 
-use super::backoff::Attempt;
+use super::counters::Attempt;
 use super::ethtool::EthernetReader;
 use super::sysfs::{Buffer, Directory};
 
