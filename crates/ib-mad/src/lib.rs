@@ -28,18 +28,15 @@
 
 pub mod class_port_info;
 pub mod clear;
-pub mod clock;
 pub mod counter;
 pub mod device;
 pub mod fec;
 pub mod ids;
 pub mod label;
-pub mod labels;
 pub mod layout;
 pub mod m_key;
 pub mod moment;
 pub mod node;
-pub mod p_key;
 pub mod pma;
 pub mod port_event;
 pub mod port_info;
@@ -49,8 +46,8 @@ pub mod reading;
 pub mod smp;
 
 pub use counter::Counter;
-pub use ids::{Guid, Lid, PortNumber};
-pub use moment::Moment;
+pub use ids::{self as p_key, Guid, Lid, PortNumber};
+pub use moment::{self as clock, Moment};
 pub use node::{NodeIdentity, NodeKind, PortRole};
 pub use reading::Reading;
 
