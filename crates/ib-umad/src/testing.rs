@@ -269,45 +269,42 @@ impl MadTransport for ScriptedTransport {
             edit(&mut mad);
             whole(mad)
         };
-        let mut waits = outgoing.timeout + Duration::from_millis(100);
-        match reply {
-            Reply::Answered(after) => {
-                if let Some(mut mad) = response {
+        let timed_out = Received::Expired { transaction_id };
+        let received = match reply {
+            Reply::Answered(after) => Some(match response {
+                Some(mut mad) => {
                     (self.garble)(&mut mad.0[DATA..]);
-                    waits = waits.min(after);
-                    self.deliver(after, whole(mad));
-                } else {
-                    // The kernel reports the time-out.
-                    waits = outgoing.timeout;
-                    self.deliver(outgoing.timeout, Received::Expired { transaction_id });
+                    (after, whole(mad))
                 }
-            }
+                // The kernel reports the time-out.
+                None => (outgoing.timeout, timed_out),
+            }),
             Reply::Status(status) => {
-                waits = ROUND_TRIP;
-                self.deliver(
-                    ROUND_TRIP,
-                    edited(&|mad| mad.0[4..6].copy_from_slice(&status.to_be_bytes())),
-                );
+                Some((ROUND_TRIP, edited(&|mad| mad.put_be(4, 2, status.into()))))
             }
             Reply::Redirected(lid, qp) => {
-                waits = ROUND_TRIP;
                 let p_key = self.redirect_p_key;
                 let redirect = edited(&|mad| {
                     mad.0[5] = 2;
-                    mad.0[16..18].copy_from_slice(&class_port_info::ID.to_be_bytes());
-                    mad.0[DATA + 28..DATA + 30].copy_from_slice(&lid.0.to_be_bytes());
-                    mad.0[DATA + 30..DATA + 32].copy_from_slice(&p_key.to_be_bytes());
-                    mad.0[DATA + 32..DATA + 36].copy_from_slice(&qp.to_be_bytes());
+                    mad.put_be(16, 2, class_port_info::ID.into());
+                    mad.put_be(DATA + 28, 2, lid.0.into());
+                    mad.put_be(DATA + 30, 2, p_key.into());
+                    mad.put_be(DATA + 32, 4, qp.into());
                 });
-                self.deliver(ROUND_TRIP, redirect);
+                Some((ROUND_TRIP, redirect))
             }
-            Reply::Expired => {
-                waits = ROUND_TRIP;
-                self.deliver(ROUND_TRIP, Received::Expired { transaction_id });
+            Reply::Expired => Some((ROUND_TRIP, timed_out)),
+            Reply::Foreign => Some((ROUND_TRIP, edited(&|mad| mad.0[14] ^= 0x55))),
+            Reply::Short => Some((ROUND_TRIP, Received::Malformed { bytes: 100 })),
+            Reply::Lost | Reply::Refused | Reply::Full => None,
+        };
+        let mut waits = outgoing.timeout + Duration::from_millis(100);
+        if let Some((after, received)) = received {
+            // Nothing that waits takes these two for its answer.
+            if !matches!(reply, Reply::Foreign | Reply::Short) {
+                waits = waits.min(after);
             }
-            Reply::Foreign => self.deliver(ROUND_TRIP, edited(&|mad| mad.0[14] ^= 0x55)),
-            Reply::Short => self.deliver(ROUND_TRIP, Received::Malformed { bytes: 100 }),
-            Reply::Lost | Reply::Refused | Reply::Full => {}
+            self.deliver(after, received);
         }
         let now = self.now;
         self.open.retain(|_, (_, _, until)| *until > now);

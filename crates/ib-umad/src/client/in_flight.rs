@@ -1,10 +1,11 @@
 //! Requests in flight, by transaction id.
 
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use ib_mad::Moment;
+use ib_mad::{DirectedRoute, Lid, Moment};
 
-use super::{Key, Pending};
+use crate::{Address, QueuePair, Request};
 
 /// The low 12 bits of a transaction id are the slot, the others distinguish its uses.
 const SLOT_BITS: u32 = 12;
@@ -16,6 +17,42 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 /// request does not load the fabric, so it no longer counts in the window of its queue pair, and many
 /// dead hosts are waited for in parallel. (It still counts in the window of its LID.)
 const SLOW: Duration = Duration::from_millis(50);
+
+/// A destination with its own window: a LID on a queue pair, a GID, or the end of a directed route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Key {
+    Directed(DirectedRoute),
+    Smp(Lid),
+    Gmp(Lid),
+    Global(Ipv6Addr),
+}
+
+impl Key {
+    pub fn new(request: &Request) -> Self {
+        match (&request.to, request.query.subnet) {
+            (Address::Directed(route), _) => Key::Directed(*route),
+            (Address::Lid(lid), true) => Key::Smp(*lid),
+            (Address::Lid(lid), false) => Key::Gmp(*lid),
+            (Address::Global(route), _) => Key::Global(route.gid),
+        }
+    }
+
+    pub fn qp(self) -> QueuePair {
+        match self {
+            Key::Directed(_) | Key::Smp(_) => QueuePair::Qp0,
+            Key::Gmp(_) | Key::Global(_) => QueuePair::Qp1,
+        }
+    }
+}
+
+/// A request that has no outcome yet.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub request: Request,
+    pub tag: u64,
+    pub tries: u8,
+    pub redirects: u8,
+}
 
 /// A request in flight.
 #[derive(Debug)]

@@ -7,22 +7,20 @@
 mod destination;
 mod in_flight;
 
+pub use super::query::Heartbeat;
 pub use in_flight::MAX_IN_FLIGHT;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::net::Ipv6Addr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ib_mad::class_port_info::Redirect;
-use ib_mad::{Class, DirectedRoute, Lid, Mad, Moment, status};
+use ib_mad::{Class, Lid, Mad, Moment, status};
 
 use super::stats::{MadOutcome, MadStats};
-use super::{Address, OutgoingMad, QueuePair, Received, Request, RequestError};
+use super::{OutgoingMad, QueuePair, Received, Request, RequestError};
 use destination::{Destination, Window};
-use in_flight::{InFlight, Slots};
+use in_flight::{InFlight, Key, Pending, Slots};
 
 /// Limits of requests in flight, time-out and retries. Command-line options set all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,61 +75,6 @@ const MAX_FULL: Duration = Duration::from_secs(2);
 
 /// Maximum number of redirects of one request.
 const MAX_REDIRECTS: u8 = 2;
-
-/// A destination with its own window: a LID on a queue pair, a GID, or the end of a directed route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Key {
-    Directed(DirectedRoute),
-    Smp(Lid),
-    Gmp(Lid),
-    Global(Ipv6Addr),
-}
-
-impl Key {
-    fn new(request: &Request) -> Self {
-        match (&request.to, request.query.subnet) {
-            (Address::Directed(route), _) => Key::Directed(*route),
-            (Address::Lid(lid), true) => Key::Smp(*lid),
-            (Address::Lid(lid), false) => Key::Gmp(*lid),
-            (Address::Global(route), _) => Key::Global(route.gid),
-        }
-    }
-
-    fn qp(self) -> QueuePair {
-        match self {
-            Key::Directed(_) | Key::Smp(_) => QueuePair::Qp0,
-            Key::Gmp(_) | Key::Global(_) => QueuePair::Qp1,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Pending {
-    request: Request,
-    tag: u64,
-    tries: u8,
-    redirects: u8,
-}
-
-/// A counter of loop iterations; clones share it.
-///
-/// [`query::run`](crate::query::run) and [`query::drain_until`](crate::query::drain_until) tick it at
-/// least every 100 ms, however dead the fabric is. So a hanging thread can be distinguished from a long
-/// discovery.
-#[derive(Clone, Debug, Default)]
-pub struct Heartbeat(Arc<AtomicU64>);
-
-impl Heartbeat {
-    /// Counts one iteration.
-    pub fn tick(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Number of iterations so far.
-    pub fn ticks(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// The client; see the [module](self).
 #[derive(Debug)]
@@ -334,10 +277,15 @@ impl MadClient {
             self.stats.record(class, MadOutcome::Redirected);
             return self.follow_redirect(request, &mad);
         }
-        self.mark_ready(request.key);
         let outcome = if status == 0 { MadOutcome::Answered } else { MadOutcome::Refused };
         self.stats.record(class, outcome);
         let result = if status == 0 { Ok(mad) } else { Err(RequestError::Status(status)) };
+        self.finish(&request, result);
+    }
+
+    /// Ends a request that is no longer in flight; its destination may have room for another one.
+    fn finish(&mut self, request: &InFlight, result: Result<Mad, RequestError>) {
+        self.mark_ready(request.key);
         self.finished.push_back((request.pending.tag, result));
     }
 
@@ -349,11 +297,7 @@ impl MadClient {
                 request.pending.tries -= 1;
                 self.put_back(request);
             }
-            (key, _) => {
-                self.mark_ready(key);
-                self.finished
-                    .push_back((request.pending.tag, Err(RequestError::Status(mad.status()))));
-            }
+            _ => self.finish(&request, Err(RequestError::Status(mad.status()))),
         }
     }
 
@@ -361,9 +305,7 @@ impl MadClient {
     fn on_timeout(&mut self, request: InFlight, now: Moment) {
         self.stats.record(request.pending.request.class(), MadOutcome::TimedOut);
         if request.pending.request.query.is_optional() {
-            self.mark_ready(request.key);
-            self.finished.push_back((request.pending.tag, Err(RequestError::TimedOut)));
-            return;
+            return self.finish(&request, Err(RequestError::TimedOut));
         }
         let retries = self.config.retries;
         self.destination(request.key).on_timeout(request.sent, now, retries);
@@ -388,8 +330,7 @@ impl MadClient {
             self.finished.push_back((request.pending.tag, Err(error)));
             self.finished.extend(waiting.into_iter().map(|pending| (pending.tag, Err(why))));
         } else if request.pending.tries >= destination.tries(retries) {
-            self.finished.push_back((request.pending.tag, Err(error)));
-            self.mark_ready(key);
+            self.finish(&request, Err(error));
         } else {
             // Behind other queued requests, to which the node may respond.
             destination.queue.push_back(request.pending);
@@ -427,8 +368,7 @@ impl MadClient {
     pub fn handle_refused(&mut self, transaction_id: u32) {
         if let Some(request) = self.remove(transaction_id) {
             self.stats.record(request.pending.request.class(), MadOutcome::Unsent);
-            self.mark_ready(request.key);
-            self.finished.push_back((request.pending.tag, Err(RequestError::Unsent)));
+            self.finish(&request, Err(RequestError::Unsent));
         }
     }
 

@@ -94,7 +94,7 @@ impl Umad {
         clock: Clock,
     ) -> Result<(UmadPort, Umad), DeviceError> {
         let mut refusal = None;
-        for port in UmadPort::candidates(sysfs, hca, port)? {
+        for port in device::usable(UmadPort::named(sysfs, hca, port)?)? {
             match Umad::open(sysfs, &port, &Class::ALL, p_key, clock) {
                 Ok(umad) => return Ok((port, umad)),
                 // Another port may support it.
@@ -115,7 +115,9 @@ impl Umad {
         port: Option<PortNumber>,
         clock: Clock,
     ) -> Result<(UmadPort, Umad), DeviceError> {
-        let port = UmadPort::named(sysfs, hca, port)?;
+        let port = UmadPort::named(sysfs, Some(hca), port)?.into_iter().next();
+        let directory = || sysfs.display().to_string();
+        let port = port.ok_or_else(|| DeviceError::NoDevice { directory: directory() })?;
         let umad = Umad::open(sysfs, &port, &[Class::Performance], None, clock)?;
         Ok((port, umad))
     }
