@@ -69,7 +69,6 @@ pub type PortNumber = u8;
 #[serde(try_from = "String")]
 pub struct PKey(u16);
 
-/// The membership bit.
 const FULL: u16 = 0x8000;
 
 impl PKey {

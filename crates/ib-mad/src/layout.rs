@@ -58,7 +58,6 @@ impl Bits {
         (8 - (self.first + self.width as u16) % 8) as u32 % 8
     }
 
-    /// The highest value that fits.
     const fn max(self) -> u64 {
         u64::MAX >> (64 - self.width as u32)
     }

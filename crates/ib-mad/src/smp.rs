@@ -70,7 +70,6 @@ attribute! {
     }
 }
 
-/// Codes of NodeType.
 const NODE_TYPES: [(u8, NodeKind); 3] =
     [(1, NodeKind::Ca), (2, NodeKind::Switch), (3, NodeKind::Router)];
 

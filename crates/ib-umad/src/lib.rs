@@ -183,26 +183,13 @@ impl OutgoingMad {
             Address::Global(route) => (None, route.lid, Some(*route)),
         };
         let (qp, qkey) = if class.is_smp() { (0, 0) } else { (1, QP1_QKEY) };
-        let plain = OutgoingMad {
-            class,
-            lid,
-            route,
-            qp,
-            qkey,
-            sl: 0,
-            p_key: None,
-            timeout,
-            mad: Mad::request(&request.query, directed, transaction_id),
-        };
+        let mad = Mad::request(&request.query, directed, transaction_id);
+        let (sl, p_key) = (0, None);
+        let plain = OutgoingMad { class, lid, route, qp, qkey, sl, p_key, timeout, mad };
         match redirect {
-            Some(to) => OutgoingMad {
-                lid: to.lid,
-                qp: to.qp,
-                qkey: to.qkey,
-                sl: to.sl,
-                p_key: to.p_key,
-                ..plain
-            },
+            Some(&Redirect { lid, qp, qkey, sl, p_key }) => {
+                OutgoingMad { lid, qp, qkey, sl, p_key, ..plain }
+            }
             None => plain,
         }
     }

@@ -20,12 +20,10 @@ impl Window {
         Window { size: limit, limit, since_growth: 0 }
     }
 
-    /// Requests that may be in flight now.
     pub fn size(self) -> u16 {
         self.size
     }
 
-    /// Maximum size.
     pub fn limit(self) -> u16 {
         self.limit
     }
@@ -52,7 +50,6 @@ impl Window {
 
 /// First back-off of a busy destination; each further one is twice as long.
 const MIN_BACK_OFF: Duration = Duration::from_millis(20);
-/// Longest back-off.
 const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 /// After this total back-off a busy destination is given up for this run: others wait.
 const MAX_TOTAL_BACK_OFF: Duration = Duration::from_secs(3);
@@ -63,9 +60,7 @@ const MIN_ROUNDS: u8 = 2;
 /// State of one destination, and the requests queued for it.
 #[derive(Debug)]
 pub(super) struct Destination<T> {
-    /// Requests waiting for the window.
     pub queue: VecDeque<T>,
-    /// Requests in flight.
     pub in_flight: u16,
     /// End of the back-off.
     pub not_before: Moment,
@@ -74,7 +69,6 @@ pub(super) struct Destination<T> {
     window: Window,
     /// Consecutive rounds without a response: requests that time out together count once.
     timeouts: u8,
-    /// Time of the latest time-out.
     last_timeout: Moment,
     /// It did not respond in the last run: it is probed by single requests.
     probing: bool,
@@ -107,17 +101,14 @@ impl<T> Destination<T> {
         !self.queue.is_empty() && self.in_flight < window
     }
 
-    /// Why the destination is given up for this run.
     pub fn given_up(&self) -> Option<RequestError> {
         self.given_up
     }
 
-    /// Number of tries of a request.
     pub fn tries(&self, retries: u8) -> u8 {
         if self.probing { 1 } else { retries.saturating_add(1) }
     }
 
-    /// It responded.
     pub fn on_response(&mut self) {
         self.timeouts = 0;
         self.given_up = None;
@@ -127,7 +118,6 @@ impl<T> Destination<T> {
         self.window.on_response();
     }
 
-    /// It did not respond in time to a request of `sent`.
     pub fn on_timeout(&mut self, sent: Moment, now: Moment, retries: u8) {
         if sent < self.last_timeout {
             return;

@@ -45,7 +45,6 @@ impl Key {
     }
 }
 
-/// A request that has no outcome yet.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub request: Request,
@@ -54,7 +53,6 @@ pub(super) struct Pending {
     pub redirects: u8,
 }
 
-/// A request in flight.
 #[derive(Debug)]
 pub(super) struct InFlight {
     pub pending: Pending,
@@ -66,7 +64,6 @@ pub(super) struct InFlight {
     deadline: Moment,
 }
 
-/// All requests in flight.
 #[derive(Debug)]
 pub(super) struct Slots {
     requests: Vec<Option<InFlight>>,
@@ -91,12 +88,10 @@ impl Slots {
         }
     }
 
-    /// Number of slots.
     pub fn count(&self) -> usize {
         self.requests.len()
     }
 
-    /// The generation of the latest transaction id.
     pub fn generation(&self) -> u32 {
         self.generation
     }
@@ -122,13 +117,11 @@ impl Slots {
         transaction_id
     }
 
-    /// The request with this transaction id.
     pub fn get(&self, transaction_id: u32) -> Option<&InFlight> {
         let slot = (transaction_id % (1 << SLOT_BITS)) as usize;
         self.requests.get(slot)?.as_ref().filter(|request| request.transaction_id == transaction_id)
     }
 
-    /// Removes a request.
     pub fn remove(&mut self, transaction_id: u32) -> Option<InFlight> {
         let slot = transaction_id % (1 << SLOT_BITS);
         let request = self.requests.get_mut(slot as usize)?;
@@ -137,7 +130,6 @@ impl Slots {
         Some(request)
     }
 
-    /// Transaction ids of all requests past their deadline.
     pub fn expired(&mut self, now: Moment) -> Vec<u32> {
         if now < self.next_expiry {
             return Vec::new();

@@ -68,12 +68,10 @@ impl SendConfig {
 /// is sent, and reports most time-outs itself.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Retry interval of a full transport.
 const FULL_RETRY: Duration = Duration::from_millis(1);
 /// After this time with a full transport requests fail.
 const MAX_FULL: Duration = Duration::from_secs(2);
 
-/// Maximum number of redirects of one request.
 const MAX_REDIRECTS: u8 = 2;
 
 /// The client; see the [module](self).
@@ -89,7 +87,6 @@ pub struct MadClient {
     /// Busy destinations, by the end of their back-off.
     backing_off: BinaryHeap<Reverse<(Moment, Key)>>,
     in_flight: [u16; 2],
-    /// How many of those are slow.
     slow: [u16; 2],
     /// Windows of the queue pairs. SMPs use virtual lane 15, which drops packets when full: a time-out
     /// may be our own fault, and halves that window. GMPs are flow-controlled; their window is

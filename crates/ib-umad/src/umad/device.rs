@@ -73,7 +73,6 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// The error of opening a device file.
     pub(super) fn from_open(device: String, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::PermissionDenied => DeviceError::Permission { device },

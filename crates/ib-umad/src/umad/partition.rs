@@ -14,7 +14,6 @@ use super::{HeaderFormat, sys};
 /// More entries than any P_Key table has: devices have at most 128.
 const MAX_ENTRIES: u16 = 4096;
 
-/// P_Key indexes of a port that requests need.
 #[derive(Debug)]
 pub(super) struct Partitions {
     port: UmadPort,

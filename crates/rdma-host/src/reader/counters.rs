@@ -29,18 +29,15 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Whether a read may be tried.
     pub(super) fn is_over(self, attempt: Attempt) -> bool {
         self.until.is_none_or(|until| attempt.now >= until)
     }
 
-    /// After a read that failed.
     pub(super) fn after_failure(attempt: Attempt) -> Self {
         Backoff { until: Some(attempt.now + attempt.error_backoff) }
     }
 }
 
-/// A file, and whether it may be read now.
 #[derive(Debug)]
 pub(super) struct BackoffFile {
     name: CString,
@@ -78,12 +75,10 @@ impl BackoffFile {
         text.map(|_| value)
     }
 
-    /// Whether the file may be read now.
     pub(super) fn is_due(&self, attempt: Attempt) -> bool {
         self.backoff.is_over(attempt)
     }
 
-    /// Backs off as if a read had failed.
     pub(super) fn back_off(&mut self, attempt: Attempt) {
         self.backoff = Backoff::after_failure(attempt);
     }
@@ -93,7 +88,6 @@ impl BackoffFile {
         self.backoff.until = self.backoff.until.map(|_| Moment::default());
     }
 
-    /// Whether any read has succeeded.
     pub(super) fn has_succeeded(&self) -> bool {
         self.has_succeeded
     }
@@ -114,7 +108,6 @@ fn is_local_shortage(error: &io::Error) -> bool {
 pub(super) struct Counters<K> {
     directory: Directory,
     files: Vec<(K, BackoffFile)>,
-    /// How many probes have failed in a row.
     failed_probes: usize,
 }
 
@@ -127,7 +120,6 @@ impl<K: Copy> Counters<K> {
         Counters { directory, files, failed_probes: 0 }
     }
 
-    /// The keys of all files.
     pub(super) fn keys(&self) -> impl Iterator<Item = K> {
         self.files.iter().map(|(key, _)| *key)
     }

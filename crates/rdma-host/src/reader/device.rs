@@ -18,7 +18,6 @@ use super::{ReadContext, value};
 /// How long what seldom changes is not read again: names, versions, which network interface is on which port.
 const INFO_LIFETIME: Duration = Duration::from_secs(60);
 
-/// A device that cannot be opened.
 pub(super) fn unreadable(name: Arc<str>) -> Device {
     Device {
         name,
@@ -31,7 +30,6 @@ pub(super) fn unreadable(name: Arc<str>) -> Device {
     }
 }
 
-/// Reads a device.
 #[derive(Debug)]
 pub(super) struct DeviceReader {
     name: Arc<str>,
@@ -48,7 +46,6 @@ pub(super) struct DeviceReader {
 }
 
 impl DeviceReader {
-    /// Opens a device of `<sysfs>/class/infiniband`.
     pub(super) fn open(sysfs: &Path, name: &str) -> io::Result<Self> {
         let path = sysfs.join("class/infiniband").join(name);
         let directory = Directory::open(&path)?;
@@ -101,7 +98,6 @@ impl DeviceReader {
         Device { info, instance: self.instance, ..unreadable(Arc::clone(&self.name)) }
     }
 
-    /// Whether the device is still there, under its name.
     pub(super) fn exists(&self) -> bool {
         self.directory.is_at(&self.path)
     }
@@ -180,7 +176,6 @@ impl DeviceReader {
     }
 }
 
-/// Reads a port.
 #[derive(Debug)]
 struct PortReader {
     number: PortNumber,
@@ -189,7 +184,6 @@ struct PortReader {
     /// Of `counters_ext`, the 64-bit ones of mlx4 in old kernels, and of `counters`.
     counters: Vec<Counters<Counter>>,
     hw: Option<HwReader>,
-    /// The counters of the connection manager, by group and message.
     cm: Vec<Counters<(usize, usize)>>,
     netdevs: Vec<NetdevReader>,
 }
@@ -232,7 +226,6 @@ impl PortReader {
         }
     }
 
-    /// Opens the network interfaces that are on the port now, and closes the others.
     fn open_netdevs(&mut self, owner: &Owner<'_>) {
         let layer = self.directory.text("link_layer");
         let names = owner.netdevs_of(&self.directory, self.number, &layer);
@@ -309,7 +302,6 @@ impl PortReader {
         (port, may_be_removed)
     }
 
-    /// How many of its files failed at their latest read.
     fn failed(&self) -> usize {
         let hw = self.hw.as_ref().map_or(0, HwReader::failed);
         let cm: usize = self.cm.iter().map(Counters::failed).sum();
@@ -351,14 +343,12 @@ impl HwReader {
         Some(HwReader { names: names.into(), counters })
     }
 
-    /// Reads all counters.
     fn read(&mut self, attempt: Attempt) -> HwReading {
         let mut values = vec![None; self.names.len()];
         self.counters.read(attempt, |index, value| values[index] = Some(value));
         HwReading { names: self.names.clone(), values }
     }
 
-    /// How many counters failed at their latest read.
     fn failed(&self) -> usize {
         self.counters.failed()
     }

@@ -15,7 +15,6 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What to do with a job.
 type Work<J, O> = Arc<dyn Fn(&mut J) -> O + Send + Sync>;
 
 /// A job that ended, and its output.

@@ -68,7 +68,6 @@ impl DeviceFilter {
     }
 }
 
-/// What the readers share.
 #[derive(Clone, Copy, Debug)]
 struct ReadContext {
     clock: Clock,
@@ -88,17 +87,13 @@ pub struct HostReader {
     filter: DeviceFilter,
     clock: Clock,
     executor: TimeoutExecutor<DeviceReader, io::Result<Device>>,
-    /// The devices that are open.
     readers: Vec<DeviceReader>,
     /// The devices that hang, by name, and what is reported of each.
     hanging: BTreeMap<Arc<str>, Device>,
     /// The devices that could not be opened at the latest read, or were closed after a panic.
     closed: BTreeMap<Arc<str>, Device>,
-    /// The devices whose latest read panicked.
     panicked: BTreeSet<Arc<str>>,
-    /// How many devices the filter excludes.
     excluded: usize,
-    /// Why the devices could not be listed at the latest read.
     problem: Option<String>,
 }
 

@@ -19,11 +19,8 @@ const TYPE_INFINIBAND: &str = "32";
 pub(super) struct Owner<'a> {
     /// `<sysfs>/class/net`.
     pub class: PathBuf,
-    /// Its own directory.
     pub device: &'a Directory,
-    /// The device's name.
     pub name: &'a str,
-    /// How many ports it has.
     pub ports: usize,
     /// Whether to read the statistics of its Ethernet driver.
     pub ethtool: bool,
@@ -108,7 +105,6 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', ' ']) && !name.starts_with('.')
 }
 
-/// Reads a network interface.
 #[derive(Debug)]
 pub(super) struct NetdevReader {
     name: Arc<str>,

@@ -19,7 +19,6 @@ use rustix::fs::{Mode, OFlags, openat};
 /// description, has 64 bytes.
 const MAX_VALUE: usize = 256;
 
-/// What a value is read into.
 pub(crate) struct Buffer([u8; MAX_VALUE]);
 
 impl Buffer {

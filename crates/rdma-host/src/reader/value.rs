@@ -50,10 +50,8 @@ pub(super) fn lid(text: &str) -> Option<Option<Lid>> {
     Some(u16::try_from(lid).ok().map(Lid).filter(|lid| lid.is_unicast()))
 }
 
-/// A port's `rate`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rate {
-    /// In bytes a second.
     pub bytes_per_second: Option<u64>,
     pub width: Option<Width>,
     pub speed: Option<Speed>,

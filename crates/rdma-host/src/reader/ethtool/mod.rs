@@ -25,7 +25,6 @@ pub(super) struct EthernetReader {
     /// The row of each statistic, in the driver's order, found once: an mlx5 has thousands of them, most of
     /// its queues.
     ids: Vec<Option<StatId>>,
-    /// The values of the latest read.
     values: Vec<u64>,
     backoff: Backoff,
 }
@@ -86,7 +85,6 @@ impl EthernetReader {
     }
 }
 
-/// The values of the statistics that are in the table.
 fn known_values(ids: &[Option<StatId>], values: &[u64]) -> Vec<EthernetValue> {
     let value = |(id, &value): (&Option<StatId>, &u64)| {
         id.map(|StatId { row, index }| EthernetValue { row, index, value })

@@ -137,7 +137,6 @@ fn in_first_user_namespace() -> bool {
     std::fs::read_link("/proc/self/ns/user").is_ok_and(|to| to.as_os_str() == "user:[4026531837]")
 }
 
-/// Listens until `stop` is readable.
 fn listen(
     sysfs: &Path,
     wanted: Box<dyn Fn(&str) -> bool>,
@@ -179,7 +178,6 @@ struct EventLoop<'a> {
     handle: Box<dyn FnMut(HostEvent) -> bool>,
     stop: &'a OwnedFd,
     scanned: Moment,
-    /// The devices that were last reported as monitored.
     monitored: BTreeSet<String>,
     is_running: bool,
 }
@@ -292,7 +290,6 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Reads the last events of a node that goes.
     fn read_last_events(&mut self, node: &str) {
         let Some((.., fd)) = self.registry.open().find(|(name, ..)| *name == node) else { return };
         let mut poll = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];

@@ -29,7 +29,6 @@ pub(super) struct RawEvent {
     pub port: u8,
 }
 
-/// A device held open for its events.
 pub(super) trait EventSource {
     fn fd(&self) -> BorrowedFd<'_>;
 
@@ -42,7 +41,6 @@ pub(super) trait EventSource {
 /// found.
 pub(super) type OpenDevice = dyn FnMut(&str) -> io::Result<Option<Box<dyn EventSource>>>;
 
-/// The state of a node.
 enum NodeState {
     Open(Box<dyn EventSource>),
     Due(Moment),
@@ -137,7 +135,6 @@ impl DeviceRegistry {
         }
     }
 
-    /// When the next node will be opened.
     pub fn next_due(&self) -> Option<Moment> {
         let due = |node: &Node| match node.state {
             NodeState::Due(at) => Some(at),

@@ -20,7 +20,6 @@ use rdma_sys::{
 const _: () = assert!(size_of::<rdma_sys::ibv_event_type>() == size_of::<u32>());
 const _: () = assert!(size_of::<ibv_async_event>() == 16);
 
-/// Opens the device behind a node for its events.
 pub(super) fn open(node: &str) -> io::Result<Option<Box<dyn EventSource>>> {
     let explained = |what: &str, error| io::Error::other(format!("{what}: {error}"));
     let refused = |error| explained("it cannot be opened", error);
@@ -38,7 +37,6 @@ pub(super) fn open(node: &str) -> io::Result<Option<Box<dyn EventSource>>> {
     Ok(Some(Box::new(context)))
 }
 
-/// The current devices of libibverbs.
 struct DeviceList(NonNull<*mut ibv_device>);
 
 impl DeviceList {
@@ -83,11 +81,9 @@ impl Drop for DeviceList {
     }
 }
 
-/// An open device.
 struct Context(NonNull<ibv_context>);
 
 impl EventSource for Context {
-    /// The descriptor that is readable when there is an event.
     fn fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the context is open until it is dropped, and its descriptor with it.
         unsafe { BorrowedFd::borrow_raw((*self.0.as_ptr()).async_fd) }
