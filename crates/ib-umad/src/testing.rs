@@ -24,26 +24,18 @@ use ib_mad::{DATA, Guid, Lid, Mad, Moment, PortNumber, method, status};
 
 use super::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 
-/// Reaction to one MAD.
+/// Reaction to one MAD: a response after a time, with a status, to a redirect by LID and QP, or none.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// Response after this time.
     Answered(Duration),
-    /// Response with a status and no data.
     Status(u16),
-    /// Redirect to this LID and QP.
     Redirected(Lid, u32),
-    /// No response.
     Lost,
-    /// Time-out reported by the kernel.
     Expired,
     /// Response with another transaction id.
     Foreign,
-    /// Truncated response.
     Short,
-    /// Refused by the device.
     Refused,
-    /// The device is full.
     Full,
 }
 
@@ -81,17 +73,14 @@ pub struct ScriptedTransport {
     pub nodes: Vec<ScriptedNode>,
     /// The local node and port.
     pub local_port: (usize, PortNumber),
-    /// Reaction to each MAD.
     pub reply: Box<dyn FnMut(&OutgoingMad) -> Reply + Send>,
     /// PortPhysicalState of ports without a link.
     pub polling: u8,
-    /// Speed of links.
     pub speed: Speed,
     /// RedirectP_Key of redirects.
     pub redirect_p_key: u16,
     /// Modifies the data of each response.
     pub garble: Garble,
-    /// All sent MADs.
     pub sent: Vec<OutgoingMad>,
     /// Maximum number of open requests: by queue pair, and GMPs to one LID.
     pub max_in_flight: [usize; 2],

@@ -76,24 +76,19 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Slots for `count` requests. Transaction ids start after `generation`, so that responses to
-    /// requests of an earlier instance match none of these.
-    pub fn new(count: usize, generation: u32) -> Self {
+    pub fn new(count: usize) -> Self {
         Slots {
             requests: (0..count).map(|_| None).collect(),
             free: (0..count as u32).rev().collect(),
-            generation,
+            generation: 0,
             next_expiry: Moment::NEVER,
             next_slow: Moment::NEVER,
         }
     }
 
-    pub fn count(&self) -> usize {
-        self.requests.len()
-    }
-
-    pub fn generation(&self) -> u32 {
-        self.generation
+    /// As many empty slots, with further transaction ids: responses to requests of these match none of those.
+    pub fn successor(&self) -> Self {
+        Slots { generation: self.generation, ..Slots::new(self.requests.len()) }
     }
 
     /// Whether there is a transaction id for one more request.

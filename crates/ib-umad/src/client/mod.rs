@@ -109,7 +109,7 @@ impl MadClient {
             config,
             heartbeat: Heartbeat::default(),
             stats: MadStats::default(),
-            slots: Slots::new(slots, 0),
+            slots: Slots::new(slots),
             destinations: HashMap::new(),
             ready: [VecDeque::new(), VecDeque::new()],
             backing_off: BinaryHeap::new(),
@@ -158,15 +158,15 @@ impl MadClient {
     /// requests.
     fn is_open(&self, qp: QueuePair) -> bool {
         let window = self.windows[qp as usize];
-        let slow = self.slow[qp as usize].min(window.limit());
-        self.in_flight[qp as usize] - slow < window.size() && self.slots.has_room()
+        let slow = self.slow[qp as usize].min(window.limit);
+        self.in_flight[qp as usize] - slow < window.size && self.slots.has_room()
     }
 
     /// Submits a request. [`MadClient::poll_finished`] returns its outcome with the tag, exactly once.
     pub fn submit(&mut self, request: Request, tag: u64) {
         let pending = Pending { request, tag, tries: 0, redirects: 0 };
         let key = Key::new(&request);
-        if let Some(error) = self.destination(key).given_up() {
+        if let Some(error) = self.destination(key).given_up {
             self.finished.push_back((tag, Err(error)));
         } else {
             self.destination(key).queue.push_back(pending);
@@ -320,7 +320,7 @@ impl MadClient {
     fn retry(&mut self, request: InFlight, error: RequestError) {
         let (key, retries) = (request.key, self.config.retries);
         let destination = self.destination(key);
-        if let Some(why) = destination.given_up() {
+        if let Some(why) = destination.given_up {
             // All requests queued for it end, too.
             let waiting = std::mem::take(&mut destination.queue);
             self.queued -= waiting.len();
@@ -427,13 +427,11 @@ impl MadClient {
 
     /// Forgets every request, because the transport is gone.
     pub fn reset(&mut self) {
-        let fresh = MadClient::new(self.config);
-        let count = self.slots.count();
         *self = MadClient {
             heartbeat: self.heartbeat.clone(),
             stats: std::mem::take(&mut self.stats),
-            slots: Slots::new(count, self.slots.generation()),
-            ..fresh
+            slots: self.slots.successor(),
+            ..MadClient::new(self.config)
         };
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::{Raw, Reading};
-use ib_mad::{Guid, Lid, PortNumber};
+use ib_mad::{Guid, Lid, PortNumber, labeled_enum};
 
 /// All devices of a host, as one read found them. Immutable.
 #[derive(Clone, Debug)]
@@ -141,23 +141,12 @@ pub struct Netdev {
     pub ethernet: Vec<EthernetValue>,
 }
 
-/// The mode of IPoIB: a datagram has at most the MTU of the link, 4 KiB less its header; a packet in connected
-/// mode up to 64 KiB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IpoibMode {
-    /// Unreliable datagrams.
-    Datagram,
-    /// Reliable connections.
-    Connected,
-}
-
-impl IpoibMode {
-    /// As sysfs and metrics write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            IpoibMode::Datagram => "datagram",
-            IpoibMode::Connected => "connected",
-        }
+labeled_enum! {
+    /// The mode of IPoIB: a datagram has at most the MTU of the link, 4 KiB less its header; a packet in
+    /// connected mode up to 64 KiB.
+    pub enum IpoibMode {
+        Datagram, "datagram", "Unreliable datagrams.";
+        Connected, "connected", "Reliable connections.";
     }
 }
 

@@ -60,7 +60,7 @@ impl BackoffFile {
         attempt: Attempt,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> io::Result<Option<T>> {
-        if !self.is_due(attempt) {
+        if !self.backoff.is_over(attempt) {
             return Ok(None);
         }
         let mut buffer = Buffer::new();
@@ -70,26 +70,14 @@ impl BackoffFile {
             (Some(_), _) => (self.backoff, self.has_succeeded) = (Backoff::default(), true),
             // Not the file's failure: it is tried again at the next read.
             (None, Err(error)) if is_local_shortage(error) => {}
-            (None, _) => self.back_off(attempt),
+            (None, _) => self.backoff = Backoff::after_failure(attempt),
         }
         text.map(|_| value)
-    }
-
-    pub(super) fn is_due(&self, attempt: Attempt) -> bool {
-        self.backoff.is_over(attempt)
-    }
-
-    pub(super) fn back_off(&mut self, attempt: Attempt) {
-        self.backoff = Backoff::after_failure(attempt);
     }
 
     /// Ends the backoff: something happened that may let the next read succeed.
     pub(super) fn reset_backoff(&mut self) {
         self.backoff.until = self.backoff.until.map(|_| Moment::default());
-    }
-
-    pub(super) fn has_succeeded(&self) -> bool {
-        self.has_succeeded
     }
 
     /// Whether the latest read failed.
@@ -128,12 +116,13 @@ impl<K: Copy> Counters<K> {
     pub(super) fn read(&mut self, attempt: Attempt, mut record: impl FnMut(K, u64)) {
         if let Some(probe) = self.probe() {
             let (_, file) = &mut self.files[probe];
-            if !file.is_due(attempt) {
+            if !file.backoff.is_over(attempt) {
                 return;
             }
             if !matches!(read_number(file, &self.directory, attempt), Ok(Some(_))) {
                 self.failed_probes += 1;
-                self.files.iter_mut().for_each(|(_, file)| file.back_off(attempt));
+                let failed = Backoff::after_failure(attempt);
+                self.files.iter_mut().for_each(|(_, file)| file.backoff = failed);
                 return;
             }
             self.failed_probes = 0;
@@ -152,8 +141,7 @@ impl<K: Copy> Counters<K> {
         if self.failed() < self.files.len() {
             return None;
         }
-        let succeeded =
-            || (0..self.files.len()).filter(|&index| self.files[index].1.has_succeeded());
+        let succeeded = || (0..self.files.len()).filter(|&index| self.files[index].1.has_succeeded);
         let turn = |count: usize| self.failed_probes.checked_rem(count);
         match turn(succeeded().count()) {
             Some(turn) => succeeded().nth(turn),

@@ -76,12 +76,8 @@ impl Owner<'_> {
             let number_is_right = self.ports < 2 || port_index(&netdev) + 1 == usize::from(number);
             kind && number_is_right && !is_representor(&netdev.text("phys_port_name"))
         };
-        names
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|name| is_name(name))
-            .filter(is_of_port)
-            .collect()
+        let names = names.unwrap_or_default().into_iter();
+        names.filter(|name| is_name(name) && is_of_port(name)).collect()
     }
 }
 
@@ -136,19 +132,11 @@ impl NetdevReader {
         let mode = text(c"mode").filter(|_| self.is_ipoib);
         Netdev {
             name: Arc::clone(&self.name),
-            ipoib: mode.and_then(|mode| match mode.as_str() {
-                "datagram" => Some(IpoibMode::Datagram),
-                "connected" => Some(IpoibMode::Connected),
-                _ => None,
-            }),
+            ipoib: mode.and_then(|mode| IpoibMode::ALL.into_iter().find(|of| of.label() == mode)),
             operstate: text(c"operstate").unwrap_or_default(),
             mtu: text(c"mtu").and_then(|text| text.parse().ok()),
             carrier_changes: text(c"carrier_changes").and_then(|text| text.parse().ok()),
-            ethernet: self
-                .ethernet
-                .as_mut()
-                .map(|ethernet| ethernet.read(attempt))
-                .unwrap_or_default(),
+            ethernet: self.ethernet.as_mut().map(|it| it.read(attempt)).unwrap_or_default(),
         }
     }
 }
