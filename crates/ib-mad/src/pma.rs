@@ -4,29 +4,24 @@ use std::time::Duration;
 
 use super::class_port_info::{self, PmaCapabilities};
 use super::layout::{attribute, bits, byte, bytes};
-use super::m_key::MKey;
 use super::{Mad, Query};
 use crate::PortNumber;
 use crate::counter::{Attribute, Counter, CounterField, CounterKind, CounterRow, Needs, TABLE};
 use crate::reading::{Raw, Reading};
 
-const fn query(attribute: u16, port_select: PortNumber) -> Query {
-    Query { subnet: false, attribute, modifier: 0, port_select, clear: None, m_key: MKey::NONE }
-}
-
 /// Reads ClassPortInfo of a device's agent.
 pub fn class_port_info() -> Query {
-    query(class_port_info::ID, 0)
+    Query::performance(class_port_info::ID, 0)
 }
 
 /// Reads counters of one port.
 pub fn counters(attribute: Attribute, port: PortNumber) -> Query {
-    query(attribute as u16, port)
+    Query::performance(attribute as u16, port)
 }
 
 /// Reads PortSamplesControl of a port: the tick, and the OptionMask.
 pub fn samples_control(port: PortNumber) -> Query {
-    query(PortSamplesControl::ID, port)
+    Query::performance(PortSamplesControl::ID, port)
 }
 
 /// When error and discard details are read: PortRcvErrorDetails and PortXmitDiscardDetails.

@@ -1,9 +1,9 @@
 //! Subnet management attributes (IBTA 1.4, chapter 14.2.5).
 
 use super::layout::{attribute, bits, byte, bytes, high, low};
-use super::m_key::MKey;
+use super::mad::SMP_DATA_LEN;
 use super::port_info::{MellanoxExtendedPortInfo, PortInfo};
-use super::{DATA, Mad, Query, SMP_DATA_LEN};
+use super::{DATA, Mad, Query};
 use crate::device::is_mellanox;
 use crate::fec::PortInfoExtended;
 use crate::node::{NodeIdentity, NodeKind, readable_description};
@@ -13,43 +13,39 @@ use crate::{Guid, PortNumber, device, labeled_enum};
 /// AttributeID of NodeDescription, which is one text without fields.
 pub const NODE_DESCRIPTION: u16 = 0x0010;
 
-const fn query(attribute: u16, modifier: u32) -> Query {
-    Query { subnet: true, attribute, modifier, port_select: 0, clear: None, m_key: MKey::NONE }
-}
-
 /// Reads the NodeDescription of a node.
 pub fn node_description() -> Query {
-    query(NODE_DESCRIPTION, 0)
+    Query::subnet(NODE_DESCRIPTION, 0)
 }
 
 /// Reads the NodeInfo of a node.
 pub fn node_info() -> Query {
-    query(NodeInfo::ID, 0)
+    Query::subnet(NodeInfo::ID, 0)
 }
 
 /// Reads the SwitchInfo of a switch.
 pub fn switch_info() -> Query {
-    query(SwitchInfo::ID, 0)
+    Query::subnet(SwitchInfo::ID, 0)
 }
 
 /// Reads the SMInfo of the subnet manager at a port.
 pub fn sm_info() -> Query {
-    query(SmInfo::ID, 0)
+    Query::subnet(SmInfo::ID, 0)
 }
 
 /// Reads PortInfo of a port; port 0 of an end node is the port that receives the request.
 pub fn port_info(port: PortNumber) -> Query {
-    query(PortInfo::ID, u32::from(port))
+    Query::subnet(PortInfo::ID, u32::from(port))
 }
 
 /// Reads Mellanox ExtendedPortInfo of a port.
 pub fn mellanox_extended_port_info(port: PortNumber) -> Query {
-    query(MellanoxExtendedPortInfo::ID, u32::from(port))
+    Query::subnet(MellanoxExtendedPortInfo::ID, u32::from(port))
 }
 
 /// Reads PortInfoExtended of a port: its FEC mode.
 pub fn port_info_extended(port: PortNumber) -> Query {
-    query(PortInfoExtended::ID, u32::from(port))
+    Query::subnet(PortInfoExtended::ID, u32::from(port))
 }
 
 attribute! {
