@@ -113,16 +113,13 @@ impl PmaCapabilities {
     }
 }
 
-/// The destination that a redirecting agent names.
+/// The destination that a redirecting agent names, in the fields of ClassPortInfo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is named after its field")]
 pub struct Redirect {
-    /// RedirectLID.
     pub lid: Lid,
-    /// RedirectQP.
     pub qp: u32,
-    /// RedirectQ_Key.
     pub qkey: u32,
-    /// RedirectSL.
     pub sl: u8,
     /// RedirectP_Key; `None` where the agent names no partition.
     pub p_key: Option<PKey>,

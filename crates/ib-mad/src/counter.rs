@@ -8,32 +8,27 @@ use std::ops::Range;
 
 use crate::labeled_enum;
 
-/// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u16)]
-pub enum Attribute {
-    /// The classic counters: 4 to 32 bits wide, saturating at their highest value.
-    PortCounters = 0x12,
-    /// Receive errors by cause, 16 bits each.
-    PortRcvErrorDetails = 0x15,
-    /// Discarded packets by cause, 16 bits each.
-    PortXmitDiscardDetails = 0x16,
-    /// 64-bit counters: traffic, and with AdditionalPortCountersExtended also errors.
-    PortCountersExtended = 0x1d,
-    /// FEC counters; the table has those of a Reed-Solomon link.
-    PortExtendedSpeedsCounters = 0x1f,
+labeled_enum! {
+    /// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4), by its name there.
+    #[derive(PartialOrd, Ord)]
+    #[repr(u16)]
+    pub enum Attribute {
+        PortCounters = 0x12, "PortCounters",
+            "The classic counters: 4 to 32 bits wide, saturating at their highest value.";
+        PortRcvErrorDetails = 0x15, "PortRcvErrorDetails", "Receive errors by cause, 16 bits each.";
+        PortXmitDiscardDetails = 0x16, "PortXmitDiscardDetails",
+            "Discarded packets by cause, 16 bits each.";
+        PortCountersExtended = 0x1d, "PortCountersExtended",
+            "64-bit counters: traffic, and with AdditionalPortCountersExtended also errors.";
+        PortExtendedSpeedsCounters = 0x1f, "PortExtendedSpeedsCounters",
+            "FEC counters; the table has those of a Reed-Solomon link.";
+    }
 }
 
 impl Attribute {
     /// Name in the specification.
     pub fn name(self) -> &'static str {
-        match self {
-            Attribute::PortCounters => "PortCounters",
-            Attribute::PortRcvErrorDetails => "PortRcvErrorDetails",
-            Attribute::PortXmitDiscardDetails => "PortXmitDiscardDetails",
-            Attribute::PortCountersExtended => "PortCountersExtended",
-            Attribute::PortExtendedSpeedsCounters => "PortExtendedSpeedsCounters",
-        }
+        self.label()
     }
 }
 

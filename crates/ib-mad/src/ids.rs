@@ -16,12 +16,6 @@ impl fmt::Display for Guid {
     }
 }
 
-impl fmt::Debug for Guid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 impl FromStr for Guid {
     type Err = std::num::ParseIntError;
 
@@ -47,12 +41,6 @@ impl Lid {
 }
 
 impl fmt::Display for Lid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Debug for Lid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
@@ -116,12 +104,6 @@ impl fmt::Display for PKey {
     }
 }
 
-impl fmt::Debug for PKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 impl FromStr for PKey {
     type Err = String;
 
@@ -143,6 +125,18 @@ impl TryFrom<String> for PKey {
         text.parse()
     }
 }
+
+macro_rules! debug_as_display {
+    ($($id:ty),+) => {$(
+        impl fmt::Debug for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    )+};
+}
+
+debug_as_display!(Guid, Lid, PKey);
 
 #[cfg(test)]
 mod tests {

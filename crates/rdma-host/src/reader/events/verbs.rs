@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::registry::{EventSource, RawEvent};
 use rdma_sys::{
@@ -21,19 +21,13 @@ const _: () = assert!(size_of::<rdma_sys::ibv_event_type>() == size_of::<u32>())
 const _: () = assert!(size_of::<ibv_async_event>() == 16);
 
 pub(super) fn open(node: &str) -> io::Result<Option<Box<dyn EventSource>>> {
-    let explained = |what: &str, error| io::Error::other(format!("{what}: {error}"));
-    let refused = |error| explained("it cannot be opened", error);
-    let list =
-        DeviceList::new().map_err(|error| explained("libibverbs has no list of devices", error))?;
-    let context = list.open(node).ok_or_else(|| {
-        io::Error::other(
-            "libibverbs does not know it: is its provider (ibverbs-providers) installed?",
-        )
-    })?;
-    let context = context.map_err(refused)?;
-    let flags = rustix::fs::fcntl_getfl(context.fd()).map_err(|error| refused(error.into()))?;
-    rustix::fs::fcntl_setfl(context.fd(), flags | OFlags::NONBLOCK)
-        .map_err(|error| refused(error.into()))?;
+    let refused = |error| io::Error::other(format!("it cannot be opened: {error}"));
+    let list = DeviceList::new()
+        .map_err(|error| io::Error::other(format!("libibverbs has no list of devices: {error}")))?;
+    let unlisted = "libibverbs does not know it: is its provider (ibverbs-providers) installed?";
+    let context = list.open(node).ok_or_else(|| io::Error::other(unlisted))?.map_err(refused)?;
+    let flags = fcntl_getfl(context.fd()).map_err(|error| refused(error.into()))?;
+    fcntl_setfl(context.fd(), flags | OFlags::NONBLOCK).map_err(|error| refused(error.into()))?;
     Ok(Some(Box::new(context)))
 }
 
