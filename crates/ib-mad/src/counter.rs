@@ -118,14 +118,13 @@ labeled_enum! {
 
 /// A row of the table.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct CounterRow {
-    /// The counter.
     pub counter: Counter,
     /// Name in the IBTA specification.
     pub ibta: &'static str,
     /// Metric name between `infiniband_port_` and `_total`.
     pub metric: &'static str,
-    /// Category.
     pub kind: CounterKind,
     /// Metric units per count: 4 for data, which is counted in words of four bytes, else 1.
     pub scale: u64,

@@ -125,19 +125,16 @@ impl fmt::Debug for DirectedRoute {
 
 /// A request apart from its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Query {
     /// Subnet management if true, else performance management.
     pub subnet: bool,
-    /// AttributeID.
     pub attribute: u16,
-    /// AttributeModifier.
     pub modifier: u32,
-    /// PortSelect of a performance management attribute.
     pub port_select: PortNumber,
     /// Counters to clear: makes the request a Set. This is the only Set of the program, sent only with
     /// `--fabric.clear-saturated`.
     pub clear: Option<Clear>,
-    /// M_Key of a subnet management request.
     pub m_key: MKey,
 }
 

@@ -17,20 +17,17 @@ labeled_enum! {
 
 /// Properties of a node that do not change while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct NodeIdentity {
     /// NodeGUID: identifies the node in metrics.
     pub guid: Guid,
     /// SystemImageGUID: shared by the nodes of one chassis or card.
     pub system_guid: Guid,
-    /// Kind.
     pub kind: NodeKind,
     /// NodeDescription as printable text.
     pub description: String,
-    /// VendorID, 24 bits.
     pub vendor_id: u32,
-    /// DeviceID.
     pub device_id: u16,
-    /// Number of physical ports.
     pub port_count: u8,
     /// EnhancedPort0: port 0 of the switch is an endpoint with counters of its own.
     pub enhanced_port0: bool,

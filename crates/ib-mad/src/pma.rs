@@ -74,14 +74,11 @@ impl OptionMask {
 
 /// What is known of an agent; it determines the read plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct AgentProfile {
-    /// Of ClassPortInfo.
     pub capabilities: PmaCapabilities,
-    /// Of PortSamplesControl.
     pub options: OptionMask,
-    /// Whether it is the agent of a switch.
     pub is_switch: bool,
-    /// Optional attributes that it refused.
     pub refused: Vec<Attribute>,
 }
 

@@ -46,16 +46,14 @@ kinds! {
 
 /// An event as a device of this host reported it.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct PortEvent {
-    /// When it was read.
     pub at: Anchor,
     /// The device: `mlx5_0`.
     pub device: Arc<str>,
-    /// The device's node GUID, where it is known.
     pub guid: Option<Guid>,
     /// The port; `None` for an event of the whole device.
     pub port: Option<PortNumber>,
-    /// What happened.
     pub kind: PortEventKind,
 }
 

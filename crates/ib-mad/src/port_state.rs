@@ -57,6 +57,7 @@ pub mod physical {
 
 /// State of a port, as PortInfo reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct PortStatus {
     /// LID of the port; a switch has one, on port 0.
     pub lid: Lid,
@@ -66,21 +67,15 @@ pub struct PortStatus {
     pub sm_lid: Lid,
     /// A subnet manager runs at this port; of a switch, on port 0.
     pub is_sm: bool,
-    /// PortState, see [`state`].
     pub state: u8,
-    /// PortPhysicalState, see [`physical`].
     pub physical_state: u8,
-    /// Active width, with a link.
     pub width: Option<Width>,
-    /// Active speed, with a link.
     pub speed: Option<Speed>,
     /// LinkWidthSupported, a mask of codes.
     pub widths_supported: u8,
-    /// Supported speeds.
     pub speeds_supported: SpeedSet,
     /// LinkWidthEnabled, a mask of codes.
     pub widths_enabled: u8,
-    /// Enabled speeds.
     pub speeds_enabled: SpeedSet,
 }
 

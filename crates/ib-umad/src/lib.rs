@@ -148,24 +148,21 @@ const QP1_QKEY: u32 = 0x8001_0000;
 
 /// A MAD to send, with its destination.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct OutgoingMad {
     /// The class, which selects the local queue pair.
     pub class: Class,
     /// LID of the destination; the permissive LID for a directed route.
     pub lid: Lid,
-    /// The global route header, if any.
     pub route: Option<GlobalRoute>,
-    /// Queue pair of the destination.
     pub qp: u32,
     /// Q_Key; 0 on QP0.
     pub qkey: u32,
-    /// The service level.
     pub sl: u8,
     /// P_Key of a redirect; `None` for the transport's own.
     pub p_key: Option<PKey>,
     /// Time-out of the request in the kernel.
     pub timeout: Duration,
-    /// The bytes.
     pub mad: Mad,
 }
 
@@ -197,34 +194,23 @@ impl OutgoingMad {
 
 /// What a transport received.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names of the fields say it")]
 #[expect(clippy::large_enum_variant, reason = "nearly all are MADs, and none is kept")]
 pub enum Received {
     /// A MAD from the fabric.
-    Mad {
-        /// Source LID.
-        from: Lid,
-        /// The MAD.
-        mad: Mad,
-    },
+    Mad { from: Lid, mad: Mad },
     /// The kernel's time-out of a request.
-    Expired {
-        /// The low 32 bits of its transaction id.
-        transaction_id: u32,
-    },
+    Expired { transaction_id: u32 },
     /// A packet that is not a complete MAD.
-    Malformed {
-        /// Its length in bytes.
-        bytes: usize,
-    },
+    Malformed { bytes: usize },
 }
 
 /// Why a transport cannot be used any more.
 #[derive(Debug, Error)]
 #[error("{device}: {problem}")]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct TransportError {
-    /// Device and port.
     pub device: String,
-    /// The problem.
     pub problem: String,
 }
 

@@ -4,8 +4,7 @@
 //! Its clock is virtual, so hours of time-outs pass at once and deterministically.
 #![expect(missing_docs, reason = "test support; the names say it")]
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use ib_mad::class_port_info::{self, ClassPortInfo, PmaCapabilities};
@@ -86,9 +85,10 @@ pub struct ScriptedTransport {
     pub max_in_flight: [usize; 2],
     pub max_to_one_lid: usize,
     now: Moment,
-    arrivals: BinaryHeap<Reverse<(Moment, usize)>>,
-    arriving: HashMap<usize, Received>,
-    open: HashMap<usize, (Lid, bool, Moment)>,
+    /// What arrives, by its time and the number of the MAD.
+    arrivals: BTreeMap<(Moment, usize), Received>,
+    /// Open requests: destination, whether they are SMPs, and until when they are open.
+    open: Vec<(Lid, bool, Moment)>,
 }
 
 impl ScriptedTransport {
@@ -105,16 +105,13 @@ impl ScriptedTransport {
             max_in_flight: [0; 2],
             max_to_one_lid: 0,
             now: Moment(0),
-            arrivals: BinaryHeap::new(),
-            arriving: HashMap::new(),
-            open: HashMap::new(),
+            arrivals: BTreeMap::new(),
+            open: Vec::new(),
         }
     }
 
     fn deliver(&mut self, after: Duration, received: Received) {
-        let number = self.sent.len();
-        self.arrivals.push(Reverse((self.now + after, number)));
-        self.arriving.insert(number, received);
+        self.arrivals.insert((self.now + after, self.sent.len()), received);
     }
 
     /// The node that a MAD reaches, and its ingress port.
@@ -296,30 +293,27 @@ impl MadTransport for ScriptedTransport {
             self.deliver(after, received);
         }
         let now = self.now;
-        self.open.retain(|_, (_, _, until)| *until > now);
-        self.open.insert(self.sent.len(), (outgoing.lid, outgoing.class.is_smp(), now + waits));
-        let count = |keep: &dyn Fn(&(Lid, bool, Moment)) -> bool| {
-            self.open.values().filter(|it| keep(it)).count()
-        };
-        let (smp, gmp) = (count(&|it| it.1), count(&|it| !it.1));
-        let to_lid = count(&|it| it.0 == outgoing.lid && it.0 != Lid::PERMISSIVE && !it.1);
+        self.open.retain(|(.., until)| *until > now);
+        self.open.push((outgoing.lid, outgoing.class.is_smp(), now + waits));
+        let smp = self.open.iter().filter(|it| it.1).count();
+        let gmp = self.open.len() - smp;
+        let is_to_lid = |it: &&(Lid, bool, Moment)| it.0 == outgoing.lid && !it.1;
+        let to_lid = self.open.iter().filter(is_to_lid).count();
         self.max_in_flight = [self.max_in_flight[0].max(smp), self.max_in_flight[1].max(gmp)];
         self.max_to_one_lid = self.max_to_one_lid.max(to_lid);
         Ok(())
     }
 
     fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
-        match self.arrivals.peek() {
-            Some(&Reverse((at, number))) if at <= until => {
-                self.arrivals.pop();
-                self.now = self.now.max(at);
-                Ok(self.arriving.remove(&number))
-            }
-            _ => {
-                self.now = self.now.max(until);
-                Ok(None)
-            }
+        if let Some(first) = self.arrivals.first_entry()
+            && first.key().0 <= until
+        {
+            let ((at, _), received) = first.remove_entry();
+            self.now = self.now.max(at);
+            return Ok(Some(received));
         }
+        self.now = self.now.max(until);
+        Ok(None)
     }
 }
 

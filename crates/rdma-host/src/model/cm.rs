@@ -7,12 +7,11 @@
 
 /// A directory of counters, one file for each kind of message.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Group {
-    /// Its name, below a port.
     pub directory: &'static str,
     /// Its metric, before `_total`.
     pub metric: &'static str,
-    /// What it counts.
     pub help: &'static str,
 }
 

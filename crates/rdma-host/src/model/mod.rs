@@ -13,16 +13,14 @@ use ib_mad::{Guid, Lid, PortNumber, labeled_enum};
 
 /// All devices of a host, as one read found them. Immutable.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct HostSnapshot {
     /// Relates the moments of the read to the time of day.
     pub anchor: Anchor,
-    /// When it began.
     pub began: Moment,
-    /// When it ended.
     pub ended: Moment,
     /// The devices, by name.
     pub devices: Vec<Device>,
-    /// How many devices the settings exclude.
     pub excluded: usize,
     /// Why the devices could not be listed, with the path. Those that were open already are read nevertheless.
     pub problem: Option<String>,
@@ -50,18 +48,16 @@ pub struct Device {
 
 /// What a device is, which seldom changes. Empty is what the driver does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct DeviceInfo {
     /// The node GUID; 0 for a virtual function that was given none, `None` if it was not read.
     pub guid: Option<Guid>,
-    /// The GUID of the whole system image; the same for all functions of an HCA.
+    /// Of the whole system image; the same for all functions of an HCA.
     pub system_guid: Option<Guid>,
     /// `ca` or `rnic`, as the kernel calls it.
     pub node_type: String,
-    /// The node description, which SMPs return too.
     pub description: String,
-    /// Firmware version.
     pub firmware: String,
-    /// Hardware revision.
     pub hardware: String,
     /// The vendor's id of the board (PSID).
     pub board: String,
@@ -75,8 +71,8 @@ pub struct DeviceInfo {
 
 /// A port of a device. `None` is what could not be read or has no meaning.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Port {
-    /// Its number, from 1.
     pub number: PortNumber,
     /// When its state was read.
     pub at: Moment,
@@ -84,34 +80,27 @@ pub struct Port {
     pub link_layer: String,
     /// PortState; 5 is the kernel's ACTIVE_DEFER.
     pub state: Option<u8>,
-    /// PortPhysicalState.
     pub physical_state: Option<u8>,
     /// Its rate by the kernel, in bytes a second.
     pub rate: Option<u64>,
-    /// Its width.
     pub width: Option<Width>,
-    /// Its speed.
     pub speed: Option<Speed>,
     /// Its LID, once a subnet manager gave it one.
     pub lid: Option<Lid>,
-    /// The LID of its subnet manager.
     pub sm_lid: Option<Lid>,
     /// The counters of PortCounters and PortCountersExtended.
     pub reading: Reading<Raw>,
-    /// Its driver's own counters.
     pub hw: HwReading,
     /// The counters of the connection manager, if they are read.
     pub cm: Option<Box<cm::CmReading>>,
-    /// The network interfaces on it.
     pub netdevs: Vec<Netdev>,
 }
 
 /// A driver's own counters. Ports that are alike share the names.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct HwReading {
-    /// The names.
     pub names: Arc<[HwName]>,
-    /// The values, in the same order.
     pub values: Vec<Option<u64>>,
 }
 
@@ -126,18 +115,15 @@ pub struct HwName {
 
 /// A network interface of a port: IPoIB, or the Ethernet side of RoCE.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Netdev {
     /// `ib0`, `ens1f0np0`.
     pub name: Arc<str>,
-    /// The mode of IPoIB.
     pub ipoib: Option<IpoibMode>,
     /// Operational state (RFC 2863) in the kernel's word: `up`, `down`, `lowerlayerdown`.
     pub operstate: String,
-    /// The largest packet, in bytes.
     pub mtu: Option<u64>,
-    /// How often its carrier went up or down.
     pub carrier_changes: Option<u64>,
-    /// The statistics of its Ethernet driver.
     pub ethernet: Vec<EthernetValue>,
 }
 

@@ -142,7 +142,7 @@ impl DeviceReader {
         }
         let hw = self.hw.as_mut().map(|hw| hw.read(context.attempt())).unwrap_or_default();
         let unreadable_files = self.ports.iter().map(PortReader::failed).sum::<usize>()
-            + self.hw.as_ref().map_or(0, HwReader::failed);
+            + self.hw.as_ref().map_or(0, |hw| hw.counters.failed());
         Ok(Device {
             name: Arc::clone(&self.name),
             instance: self.instance,
@@ -303,7 +303,7 @@ impl PortReader {
     }
 
     fn failed(&self) -> usize {
-        let hw = self.hw.as_ref().map_or(0, HwReader::failed);
+        let hw = self.hw.as_ref().map_or(0, |hw| hw.counters.failed());
         let cm: usize = self.cm.iter().map(Counters::failed).sum();
         let counters: usize = self.counters.iter().map(Counters::failed).sum();
         counters + hw + cm + self.state.iter().filter(|(_, file)| file.has_failed()).count()
@@ -347,9 +347,5 @@ impl HwReader {
         let mut values = vec![None; self.names.len()];
         self.counters.read(attempt, |index, value| values[index] = Some(value));
         HwReading { names: self.names.clone(), values }
-    }
-
-    fn failed(&self) -> usize {
-        self.counters.failed()
     }
 }
