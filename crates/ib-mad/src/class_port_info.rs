@@ -126,9 +126,8 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Decodes a redirect; `None` without a unicast LID and a QP. Redirection by GID alone crosses subnets
-    /// and needs a path query to the subnet administrator (IBTA 1.4, 13.4.8). That is not supported; no
-    /// device was seen to do it.
+    /// Decodes a redirect; `None` without a unicast LID and a QP. Redirection by GID alone needs a path query
+    /// to the subnet administrator (IBTA 1.4, 13.4.8) and is not supported; no device was seen to do it.
     pub fn decode(mad: &Mad) -> Option<Self> {
         let info = ClassPortInfo::decode(mad);
         let redirect = Redirect {

@@ -8,8 +8,7 @@ use crate::fec::PortExtendedSpeedsCounters;
 use crate::{Counter, PortNumber, pma};
 
 attribute! {
-    /// The counters of PortCounters that a Set writes (IBTA 1.4, 16.1.3.5). PortSelect is part of the
-    /// request.
+    /// The counters of PortCounters that a Set writes (IBTA 1.4, 16.1.3.5).
     pub struct CounterSelect = 0x0012 {
         first: u16 = bytes(2, 2), "CounterSelect.";
         second: u8 = byte(18), "CounterSelect2.";
@@ -92,9 +91,8 @@ pub fn clear_fec_counters(port: PortNumber) -> Query {
     Query { clear: Some(Clear::FecCounters), ..pma::counters(attribute, port) }
 }
 
-/// Whether a counter may be cleared in this field. Traffic counters are not: they fill 32 bits in seconds,
-/// and devices without 64-bit fields are read as they are. Error details are separate attributes, which are
-/// never cleared.
+/// Whether a counter may be cleared in this field. Not traffic counters, which fill 32 bits in seconds, nor
+/// error details, which are separate attributes.
 pub fn is_clearable(counter: Counter, field: CounterField) -> bool {
     matches!(field.attribute, Attribute::PortCounters | Attribute::PortExtendedSpeedsCounters)
         && field.width < 64

@@ -1,8 +1,7 @@
 //! The table of counters: one row per counter, used by all code that handles counters.
 //!
-//! The decoder of performance management takes the field locations from it, the sysfs reader the file
-//! names, the exposition metric names and help, and `docs/metrics.md` its rows. To add a counter, add a
-//! row.
+//! The decoder takes the field locations from it, the sysfs reader the file names, the exposition metric
+//! names and help, and `docs/metrics.md` its rows. To add a counter, add a row.
 
 use std::ops::Range;
 
@@ -39,8 +38,7 @@ pub enum Needs {
     Nothing,
     /// CapabilityMask bit 12, PortXmitWaitSupported.
     XmitWait,
-    /// CapabilityMask bit 14: PortExtendedSpeedsCounters of a Reed-Solomon link has counters of the
-    /// whole port.
+    /// CapabilityMask bit 14: PortExtendedSpeedsCounters of a Reed-Solomon link counts by port.
     RsFec,
     /// CapabilityMask bit 15, QP1DroppedSupported.
     Qp1Dropped,
@@ -137,9 +135,8 @@ pub struct CounterRow {
     pub help: &'static str,
 }
 
-/// A raw value in the metric's unit, by the [scale](CounterRow::scale) of its row. The product
-/// saturates at 64 bits: a wrapped product would look like a counter reset. Metrics, the API and the
-/// history use this rule.
+/// A raw value in the metric's unit, by the [scale](CounterRow::scale) of its row. The product saturates:
+/// a wrapped one would look like a counter reset. Metrics, the API and the history use this rule.
 pub fn scaled(raw: u64, scale: u64) -> u64 {
     raw.saturating_mul(scale)
 }
@@ -351,8 +348,7 @@ impl Counter {
         self == Counter::XmitDiscards
     }
 
-    /// Whether a value of unknown width fills the counter's narrowest field: the kernel does not report
-    /// which field it read.
+    /// Whether a value fills the counter's narrowest field: the kernel does not report which one it read.
     pub fn may_be_saturated(self, value: u64) -> bool {
         self.row().fields.last().is_some_and(|narrowest| narrowest.is_saturated(value))
     }
@@ -365,9 +361,8 @@ impl Counter {
         matches!(self, RcvDlidMappingErrors | RcvLoopingErrors | XmitInactiveDiscards)
     }
 
-    /// Whether the value is possible. Only traffic counters reach 2^63: at 10^9 events a second that
-    /// takes 292 years. A higher value is a negative number reported as unsigned, such as the 2^64 - 40
-    /// receive errors of one ConnectX-7.
+    /// Whether the value is possible. Only traffic counters reach 2^63: 10^9 events a second take 292 years. A
+    /// higher value is a negative number, such as the 2^64 - 40 receive errors of one ConnectX-7.
     pub fn is_plausible(self, value: u64) -> bool {
         self.row().kind == CounterKind::Traffic || value < 1 << 63
     }

@@ -2,8 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// Whether the vendor is NVIDIA (Mellanox), by the OUI in NodeInfo, or by the PCI vendor id, which some
-/// devices report instead.
+/// Whether the vendor is NVIDIA (Mellanox), by its OUI, or its PCI vendor id, which some devices report.
 pub fn is_mellanox(vendor_id: u32) -> bool {
     matches!(vendor_id, 0x02c9 | 0x15b3)
 }

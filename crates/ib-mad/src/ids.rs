@@ -80,9 +80,8 @@ impl PKey {
         (self.0 ^ other.0) & !FULL == 0
     }
 
-    /// The index in a port's table of the key to send with: the same key, else a full member, else a
-    /// limited member of its partition. The table is read no further than needed, because each entry may
-    /// cost a firmware command.
+    /// The index in a port's table of the key to send with: the same key, else a full or a limited member of
+    /// its partition. The table is read no further than needed: each entry may cost a firmware command.
     pub fn find_in<T: Copy>(self, table: impl IntoIterator<Item = (T, PKey)>) -> Option<(T, PKey)> {
         let mut best: Option<(T, PKey)> = None;
         for (index, key) in table {

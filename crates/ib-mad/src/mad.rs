@@ -132,8 +132,7 @@ pub struct Query {
     pub attribute: u16,
     pub modifier: u32,
     pub port_select: PortNumber,
-    /// Counters to clear: makes the request a Set. This is the only Set of the program, sent only with
-    /// `--fabric.clear-saturated`.
+    /// Counters to clear: the only Set of the program, sent only with `--fabric.clear-saturated`.
     pub clear: Option<Clear>,
     pub m_key: MKey,
 }
@@ -363,9 +362,8 @@ impl Query {
         }
     }
 
-    /// Whether the attribute is optional. Agents must refuse what they do not support, but not all do
-    /// (ibsim sends no response): a timeout of such a query says nothing about the node and is not
-    /// retried.
+    /// Whether the attribute is optional. Not all agents refuse what they do not support (ibsim sends no
+    /// response): a timeout of such a query says nothing about the node and is not retried.
     pub fn is_optional(&self) -> bool {
         let optional: &[u16] = if self.subnet {
             &[fec::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]

@@ -1,5 +1,4 @@
-//! Time as a value: evaluations take moments and never read a clock. And the clock, which may run faster
-//! for simulated fabrics.
+//! Time as a value: evaluations take moments and never read a clock. And the clock.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -101,8 +100,7 @@ impl Clock {
         Self::accelerated(1)
     }
 
-    /// Starts a clock that runs `speedup` times as fast, for simulated fabrics. Moments and wall-clock
-    /// time both run ahead.
+    /// Starts a clock whose moments and wall-clock time run `speedup` times as fast, for simulated fabrics.
     pub fn accelerated(speedup: u32) -> Self {
         Clock { began: Instant::now(), wall: SystemTime::now(), speedup: speedup.max(1) }
     }

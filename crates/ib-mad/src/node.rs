@@ -66,9 +66,8 @@ impl PortRole {
 
 /// Converts the bytes of a NodeDescription to printable text.
 ///
-/// They are at most 64 bytes, end at the first NUL if there is one, need not be UTF-8, and any root
-/// user of a host can set them: control characters are replaced here, before they reach a log, a
-/// terminal or a page.
+/// They end at the first NUL if there is one, need not be UTF-8, and any root user of a host can set them:
+/// control characters are replaced here, before they reach a log, a terminal or a page.
 pub fn readable_description(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end])

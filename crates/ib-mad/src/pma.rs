@@ -107,8 +107,7 @@ impl AttributePlan {
         matches!(self.attribute, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
     }
 
-    /// Whether it is valid only on a link with Reed-Solomon FEC: otherwise the same bytes are reserved,
-    /// or have another layout.
+    /// Whether it is valid only with Reed-Solomon FEC: else its bytes are reserved, or have another layout.
     pub fn needs_reed_solomon(&self) -> bool {
         self.attribute == Attribute::PortExtendedSpeedsCounters
     }
@@ -134,8 +133,7 @@ impl AttributePlan {
 pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<AttributePlan> {
     let AgentProfile { capabilities, options, is_switch, refused } = profile;
     let mut attributes = Vec::new();
-    // PortCounters comes first: an event between the two responses then shows in the 64-bit field, and does
-    // not make that field look unused.
+    // PortCounters comes first: an event between the two responses then shows in the 64-bit field.
     let has_fallback = capabilities.has_extended_errors() && !is_switch;
     if has_fallback || !capabilities.has_extended_errors() {
         attributes.push(Attribute::PortCounters);
@@ -179,8 +177,7 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
 }
 
 attribute! {
-    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): the sampling of a port's counters. PortSelect is part
-    /// of the request.
+    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): the sampling of a port's counters.
     pub struct PortSamplesControl = 0x0010 {
         op_code: u8 = byte(0), "OpCode.";
         tick: u8 = byte(2), "Tick: a tick of sampling and of PortXmitWait is this + 1 symbol times.";

@@ -90,8 +90,7 @@ impl PortStatus {
         Some(rate::bytes_per_second(self.width?, self.speed?))
     }
 
-    /// The port with FDR10 instead of QDR: PortInfo has one code for both, Mellanox ExtendedPortInfo
-    /// distinguishes them.
+    /// The port with FDR10 instead of QDR, for which PortInfo has the same code.
     #[must_use]
     pub fn at_fdr10(self) -> Self {
         let fdr10 = |speed| if speed == Speed::Qdr { Speed::Fdr10 } else { speed };

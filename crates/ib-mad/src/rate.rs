@@ -31,8 +31,7 @@ impl Width {
         Self::ALL.into_iter().rev().find(|width| mask & width.code() != 0)
     }
 
-    /// Its bit in PortInfo's LinkWidth fields (IBTA 1.4, table 155; 2x by its later errata, so the codes
-    /// are not in the order of the lanes).
+    /// Its bit in PortInfo's LinkWidth fields (IBTA 1.4, table 155; 2x by its later errata, thus the last).
     pub fn code(self) -> u8 {
         match self {
             Width::X1 => 1,

@@ -76,8 +76,7 @@ impl NodeInfo {
         row.map_or(NODE_TYPES[0].0, |(node_type, _)| *node_type)
     }
 
-    /// The identity of the node, still without description and port capabilities. `None` for a NodeType
-    /// that is not in the specification.
+    /// The node without description and port capabilities; `None` for a NodeType that is not specified.
     pub fn identity(&self) -> Option<NodeIdentity> {
         let (_, mut kind) = *NODE_TYPES.iter().find(|(code, _)| *code == self.node_type)?;
         if kind == NodeKind::Ca && is_aggregation_device(self.vendor_id, self.device_id) {

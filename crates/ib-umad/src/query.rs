@@ -58,14 +58,12 @@ const STOP_CHECK: Duration = Duration::from_millis(100);
 /// How long a stopped run waits for open requests: with the default time-out, for all of them.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Interval of deadline checks while responses arrive without a pause. Received MADs are processed first: a
-/// response in the queue is not late.
+/// Interval of deadline checks while responses arrive without a pause: one in the queue is not late.
 const DEADLINE_CHECK: Duration = Duration::from_millis(20);
 
 /// Runs a query plan until it has no more requests and none is open.
 ///
-/// When `stop` is set no more requests are sent, and open ones are waited for, so that the device is left
-/// clean, but at most for a second.
+/// When `stop` is set no more requests are sent, and open ones are waited for, at most for a second.
 pub fn run(
     plan: &mut impl QueryPlan,
     client: &mut MadClient,

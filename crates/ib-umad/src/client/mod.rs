@@ -1,8 +1,7 @@
 //! A sans-I/O client for many requests in flight, each with its own deadline.
 //!
 //! A state machine: it takes received MADs and the time, and returns MADs to send and the time of the next
-//! wake-up. Everything that it waits for has a deadline, and each request ends exactly once, whatever the
-//! fabric does.
+//! wake-up. All that it waits for has a deadline, and each request ends exactly once.
 
 mod destination;
 mod in_flight;
@@ -64,8 +63,7 @@ impl SendConfig {
     }
 }
 
-/// The kernel's time-out is this much shorter than ours: it then has dropped a request before the retry
-/// is sent, and reports most time-outs itself.
+/// The kernel's time-out is this much shorter than ours: it has dropped a request before the retry is sent.
 const GRACE: Duration = Duration::from_millis(100);
 
 const FULL_RETRY: Duration = Duration::from_millis(1);
@@ -88,9 +86,8 @@ pub struct MadClient {
     backing_off: BinaryHeap<Reverse<(Moment, Key)>>,
     in_flight: [u16; 2],
     slow: [u16; 2],
-    /// Windows of the queue pairs. SMPs use virtual lane 15, which drops packets when full: a time-out
-    /// may be our own fault, and halves that window. GMPs are flow-controlled; their window is
-    /// constant.
+    /// Virtual lane 15, of SMPs, drops packets when full: a time-out may be our own fault, and halves that
+    /// window. GMPs are flow-controlled; their window is constant.
     windows: [Window; 2],
     queued: usize,
     finished: VecDeque<(u64, Result<Mad, RequestError>)>,
@@ -153,9 +150,8 @@ impl MadClient {
     }
 
     /// Whether the window of a queue pair has room. Slow requests do not count, up to one more window:
-    /// 16 SMPs and 256 GMPs in flight in total by default. A switch's SMA responds slowly while its CPU
-    /// is busy, and virtual lane 15 has no flow control, so slow responses must not cause ever more
-    /// requests.
+    /// 16 SMPs and 256 GMPs in total by default. A switch's SMA responds slowly while its CPU is busy, which
+    /// must not cause ever more requests.
     fn is_open(&self, qp: QueuePair) -> bool {
         let window = self.windows[qp as usize];
         let slow = self.slow[qp as usize].min(window.limit);

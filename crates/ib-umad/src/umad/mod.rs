@@ -28,8 +28,7 @@ use sys::Descriptor;
 pub enum HeaderFormat {
     /// With the P_Key index: since kernel 2.6.24, enabled by REGISTER_AGENT2.
     Long,
-    /// Without it: the default of a device. ibsim does not support REGISTER_AGENT2 and has only this
-    /// format.
+    /// Without it: the default of a device, and the only one of ibsim, without REGISTER_AGENT2.
     Short,
 }
 
@@ -91,8 +90,7 @@ impl Umad {
         Err(refusal.unwrap_or(DeviceError::NoDevice { directory: sysfs.display().to_string() }))
     }
 
-    /// Opens the named port for GMPs only. Every port can send them, also a RoCE port, which has no QP0 and
-    /// addresses by GID.
+    /// Opens the named port for GMPs only, which a RoCE port without QP0 can send, too.
     pub fn open_for_gmps(
         sysfs: &Path,
         hca: &str,

@@ -52,8 +52,7 @@ impl BackoffFile {
         Some(BackoffFile { name, backoff: Backoff::default(), has_succeeded: false })
     }
 
-    /// Reads and parses the file, unless it is backing off. `None` is a value that does not parse, or no
-    /// read at all. The error is the kernel's.
+    /// Reads and parses the file; `None` if that fails, or while it is backing off. The error is the kernel's.
     pub(super) fn read<T>(
         &mut self,
         directory: &Directory,
@@ -135,8 +134,7 @@ impl<K: Copy> Counters<K> {
         }
     }
 
-    /// The file to read for all, if all have failed: one that once succeeded, if there is one, for some
-    /// files never do.
+    /// The file to read for all, if all have failed: one that once succeeded, if any has.
     fn probe(&self) -> Option<usize> {
         if self.failed() < self.files.len() {
             return None;

@@ -155,8 +155,7 @@ impl HostReader {
         }
     }
 
-    /// Opens new devices, closes removed ones, and reads those that do not hang. Returns whether a device
-    /// was removed while it was read.
+    /// Reads the devices that do not hang. Returns whether a device was removed while it was read.
     fn read_devices(&mut self) -> (Vec<Device>, bool) {
         self.open_devices();
         let readers = std::mem::take(&mut self.readers);
@@ -188,8 +187,7 @@ impl HostReader {
         (devices, removed)
     }
 
-    /// Closes a device whose read panicked: its reader may be in any state, so the next read opens the device
-    /// again.
+    /// Closes a device whose read panicked: its reader may be in any state. The next read opens it again.
     fn close_panicked(&mut self, reader: &DeviceReader, panic: &Panicked) {
         let name = reader.name();
         if self.panicked.insert(Arc::clone(name)) {
@@ -205,8 +203,7 @@ impl HostReader {
         }
     }
 
-    /// The names of all devices. A host without RDMA modules has no such directory; without a sysfs at the
-    /// path the settings are wrong.
+    /// The names of all devices. A host without RDMA modules has no such directory.
     fn list(&self) -> Result<Vec<String>, String> {
         let class = self.sysfs.join("class/infiniband");
         match Directory::open(&class).and_then(|class| class.names()) {

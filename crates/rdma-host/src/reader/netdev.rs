@@ -90,8 +90,7 @@ fn port_index(netdev: &Directory) -> usize {
     if by_port == 0 { by_id.unwrap_or(0) } else { by_port }
 }
 
-/// Whether it represents a virtual function or a subfunction on the embedded switch: `pf0vf3`, `c1pf0sf88`.
-/// The uplink is `p0`.
+/// Whether it represents a (virtual or sub-) function on the embedded switch: `pf0vf3`; the uplink is `p0`.
 fn is_representor(phys_port_name: &str) -> bool {
     phys_port_name.contains("pf")
 }

@@ -15,8 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags, openat};
 
-/// The most bytes that are read of a value. Values of sysfs are a line each; the longest here, a node
-/// description, has 64 bytes.
+/// The most bytes that are read of a value; the longest here, a node description, has 64.
 const MAX_VALUE: usize = 256;
 
 pub(crate) struct Buffer([u8; MAX_VALUE]);

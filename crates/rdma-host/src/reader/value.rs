@@ -42,8 +42,7 @@ pub(super) fn word(text: &str) -> String {
     text.split_once(':').map_or("", |(_, word)| word.trim()).to_ascii_lowercase()
 }
 
-/// A LID: `0x1a`, or 0 for a port without one. A LID of Omni-Path may have more than 16 bits, and counts
-/// as none.
+/// A LID: `0x1a`, or 0 for none. A LID of Omni-Path may have more than 16 bits, and counts as none.
 #[expect(clippy::option_option, reason = "a file can say that there is no LID")]
 pub(super) fn lid(text: &str) -> Option<Option<Lid>> {
     let lid = u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;

@@ -37,8 +37,7 @@ use uevent::{Change, UeventSocket};
 pub enum HostEvent {
     /// A device reported an event of a port or of itself.
     Port(PortEvent),
-    /// An RDMA device or a uverbs node came, went or was renamed: read the devices now. One of these may stand
-    /// for many.
+    /// RDMA devices or uverbs nodes came, went or were renamed: read the devices now.
     DevicesChanged,
     /// A network interface came, went or was renamed. It may belong to no RDMA device, and where containers come
     /// and go it happens all the time: list the interfaces at the next reading.
@@ -216,8 +215,7 @@ impl EventLoop<'_> {
         self.scanned + if often { SCAN_INTERVAL } else { SCAN_INTERVAL_WITH_UEVENTS }
     }
 
-    /// Waits. Returns whether there are uevents, and the nodes with something to read, each with whether it
-    /// is broken.
+    /// Waits. Returns whether there are uevents, and the nodes with events, each with whether it is broken.
     fn wait(&mut self) -> Option<(bool, Vec<(String, bool)>)> {
         let until = self.next_scan().min(self.registry.next_due().unwrap_or(Moment::NEVER));
         let rest = Timespec::try_from(until.since(self.clock.now())).ok();

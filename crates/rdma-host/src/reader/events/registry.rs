@@ -18,8 +18,7 @@ use ib_mad::port_event::{PortEvent, PortEventKind};
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 /// How often opening a device is tried: the last time 51 s after the first.
 const MAX_TRIES: u32 = 11;
-/// The pause before a device whose events ended is opened again, if it still exists. One that is being removed
-/// is gone by then.
+/// The pause before a device whose events ended is opened again. One that is being removed is gone by then.
 const REOPEN_DELAY: Duration = Duration::from_secs(1);
 
 /// An event as the kernel reports it: the code of `enum ibv_event_type`, and a port's number or 0.
@@ -86,8 +85,7 @@ impl DeviceRegistry {
         DeviceRegistry { class, wanted, open_device, nodes: BTreeMap::new() }
     }
 
-    /// Lists the nodes: closes those that are gone, and schedules new ones. Returns whether any came
-    /// or went.
+    /// Closes nodes that are gone, and schedules new ones. Returns whether any came or went.
     pub fn rescan(&mut self, now: Moment) -> bool {
         let there = match nodes_below(&self.class) {
             Ok(there) => there,
@@ -143,8 +141,7 @@ impl DeviceRegistry {
         self.nodes.values().filter_map(due).min()
     }
 
-    /// Opens one node that is due, if any is. Only one, because each may take time, and others may have to be
-    /// closed meanwhile.
+    /// Opens one node that is due. Only one: each may take time, and others may have to be closed meanwhile.
     pub fn open_one(&mut self, now: Moment) {
         let due = |node: &Node| matches!(node.state, NodeState::Due(at) if at <= now);
         let Some((name, node)) = self.nodes.iter_mut().find(|(_, node)| due(node)) else { return };
@@ -179,8 +176,7 @@ impl DeviceRegistry {
         })
     }
 
-    /// Reads one event of a node, and skips those of queues and QPs. `None` if there is none, or no more will
-    /// come, in which case the node is closed.
+    /// Reads one event of a node, but none of queues and QPs. The node is closed when no more will come.
     pub fn next_event(&mut self, name: &str, at: Anchor) -> Option<PortEvent> {
         let node = self.nodes.get_mut(name)?;
         loop {
@@ -220,8 +216,7 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// The nodes and their devices. A node whose device cannot be read is being removed: the kernel returns ENODEV as
-/// soon as its device is gone.
+/// The nodes and their devices. A node whose device cannot be read (ENODEV) is being removed.
 fn nodes_below(class: &Path) -> io::Result<BTreeMap<String, String>> {
     let mut nodes = BTreeMap::new();
     for entry in std::fs::read_dir(class)? {
