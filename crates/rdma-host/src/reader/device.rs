@@ -32,7 +32,7 @@ pub(super) fn unreadable(name: Arc<str>) -> Device {
 
 #[derive(Debug)]
 pub(super) struct DeviceReader {
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     sysfs: PathBuf,
     path: PathBuf,
     directory: Directory,
@@ -86,10 +86,6 @@ impl DeviceReader {
             })
             .collect();
         Ok(())
-    }
-
-    pub(super) fn name(&self) -> &Arc<str> {
-        &self.name
     }
 
     /// The device without its ports and counters, for while it cannot be read.
