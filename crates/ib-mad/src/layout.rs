@@ -157,17 +157,8 @@ impl<T: Field, const N: usize> Field for [T; N] {
     }
 }
 
-/// Generates an attribute from the list of its fields: the struct, its id, `decode` and `encode`.
-///
-/// ```text
-/// attribute! {
-///     /// SMInfo.
-///     pub struct SmInfo = 0x0020 {
-///         guid: Guid = bytes(0, 8), "GUID of the port of the subnet manager.";
-///         state: u8 = low(20), "SMState.";
-///     }
-/// }
-/// ```
+/// Generates an attribute from the list of its fields, each with its type, location and documentation: the
+/// struct, its id, `decode` and `encode`. The smallest example is [`SmInfo`](crate::smp::SmInfo).
 macro_rules! attribute {
     ($(#[$about:meta])* pub struct $name:ident = $id:literal {
         $($field:ident: $type:ty = $bits:expr, $doc:literal;)+

@@ -116,19 +116,17 @@ impl Request {
     }
 }
 
-/// Why a request failed.
+/// Why a request failed, and its retries with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum RequestError {
-    /// No response, also to retries.
     #[error("no answer")]
     TimedOut,
     /// Not sent: the node did not respond to earlier requests.
     #[error("not asked, the node is silent")]
     Silent,
-    /// Busy, also at retries.
     #[error("busy")]
     Busy,
-    /// The device returned this MAD status.
     #[error("refused with MAD status {0:#06x}")]
     Status(u16),
     /// The transport refused to send it.
