@@ -10,10 +10,10 @@ use crate::model::cm::{CmReading, GROUPS, MESSAGES};
 use crate::model::{Device, DeviceInfo, HwName, HwReading, Port, hw_counter};
 use ib_mad::{Counter, Moment, PortNumber, Reading};
 
+use super::ReadContext;
 use super::counters::{Attempt, BackoffFile, Counters};
 use super::netdev::{NetdevReader, Owner};
-use super::sysfs::Directory;
-use super::{ReadContext, value};
+use super::sysfs::{self, Directory};
 
 /// How long what seldom changes is not read again: names, versions, which network interface is on which port.
 const INFO_LIFETIME: Duration = Duration::from_secs(60);
@@ -158,7 +158,7 @@ impl DeviceReader {
         DeviceInfo {
             guid: guid("node_guid", self.info.guid),
             system_guid: guid("sys_image_guid", self.info.system_guid),
-            node_type: value::word(&text("node_type")),
+            node_type: sysfs::word(&text("node_type")),
             description: text("node_desc"),
             firmware: text("fw_ver"),
             hardware: text("hw_rev"),
@@ -256,14 +256,14 @@ impl PortReader {
         // Taken before the state is read, so that an event that comes meanwhile is newer.
         let attempt = context.attempt();
         let at = attempt.now;
-        let state = self.read_state("state", attempt, value::state);
+        let state = self.read_state("state", attempt, sysfs::state);
         let may_be_removed = state.as_ref().is_err_and(is_removed);
-        let physical_state = self.read_state("phys_state", attempt, value::physical_state);
-        let rate = self.read_state("rate", attempt, value::rate).ok().flatten();
+        let physical_state = self.read_state("phys_state", attempt, sysfs::physical_state);
+        let rate = self.read_state("rate", attempt, sysfs::rate).ok().flatten();
         let rate = rate.unwrap_or_default();
         let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let link_layer = self.read_state("link_layer", attempt, non_empty);
-        let mut lid = |name| self.read_state(name, attempt, value::lid).ok().flatten().flatten();
+        let mut lid = |name| self.read_state(name, attempt, sysfs::lid).ok().flatten().flatten();
         let (lid, sm_lid) = (lid("lid"), lid("sm_lid"));
         let mut reading = Reading::empty(at);
         for counters in &mut self.counters {

@@ -10,7 +10,6 @@ pub mod events;
 pub mod executor;
 mod netdev;
 pub mod sysfs;
-mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
