@@ -113,25 +113,21 @@ impl PmaCapabilities {
     }
 }
 
-/// The destination that a redirecting agent names.
+/// The destination that a redirecting agent names, in the fields of ClassPortInfo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is named after its field")]
 pub struct Redirect {
-    /// RedirectLID.
     pub lid: Lid,
-    /// RedirectQP.
     pub qp: u32,
-    /// RedirectQ_Key.
     pub qkey: u32,
-    /// RedirectSL.
     pub sl: u8,
     /// RedirectP_Key; `None` where the agent names no partition.
     pub p_key: Option<PKey>,
 }
 
 impl Redirect {
-    /// Decodes a redirect; `None` without a unicast LID and a QP. Redirection by GID alone crosses subnets
-    /// and needs a path query to the subnet administrator (IBTA 1.4, 13.4.8). That is not supported; no
-    /// device was seen to do it.
+    /// Decodes a redirect; `None` without a unicast LID and a QP. Redirection by GID alone needs a path query
+    /// to the subnet administrator (IBTA 1.4, 13.4.8) and is not supported; no device was seen to do it.
     pub fn decode(mad: &Mad) -> Option<Self> {
         let info = ClassPortInfo::decode(mad);
         let redirect = Redirect {

@@ -2,15 +2,13 @@
 //! A [`Query`] can express no other Set than counters of one port to zero.
 
 use super::layout::{attribute, byte, bytes};
-use super::m_key::MKey;
 use super::{Mad, Query};
 use crate::counter::{Attribute, CounterField, CounterKind};
 use crate::fec::PortExtendedSpeedsCounters;
-use crate::{Counter, PortNumber};
+use crate::{Counter, PortNumber, pma};
 
 attribute! {
-    /// The counters of PortCounters that a Set writes (IBTA 1.4, 16.1.3.5). PortSelect is part of the
-    /// request.
+    /// The counters of PortCounters that a Set writes (IBTA 1.4, 16.1.3.5).
     pub struct CounterSelect = 0x0012 {
         first: u16 = bytes(2, 2), "CounterSelect.";
         second: u8 = byte(18), "CounterSelect2.";
@@ -82,30 +80,19 @@ impl Clear {
     }
 }
 
-fn set(attribute: Attribute, port: PortNumber, clear: Clear) -> Query {
-    Query {
-        subnet: false,
-        attribute: attribute as u16,
-        modifier: 0,
-        port_select: port,
-        clear: Some(clear),
-        m_key: MKey::NONE,
-    }
-}
-
 /// Clears counters of one port, and no others.
 pub fn clear(port: PortNumber, counters: CounterSelect) -> Query {
-    set(Attribute::PortCounters, port, Clear::Counters(counters))
+    Query { clear: Some(Clear::Counters(counters)), ..pma::counters(Attribute::PortCounters, port) }
 }
 
 /// Clears all error correction counters of one port.
 pub fn clear_fec_counters(port: PortNumber) -> Query {
-    set(Attribute::PortExtendedSpeedsCounters, port, Clear::FecCounters)
+    let attribute = Attribute::PortExtendedSpeedsCounters;
+    Query { clear: Some(Clear::FecCounters), ..pma::counters(attribute, port) }
 }
 
-/// Whether a counter may be cleared in this field. Traffic counters are not: they fill 32 bits in seconds,
-/// and devices without 64-bit fields are read as they are. Error details are separate attributes, which are
-/// never cleared.
+/// Whether a counter may be cleared in this field. Not traffic counters, which fill 32 bits in seconds, nor
+/// error details, which are separate attributes.
 pub fn is_clearable(counter: Counter, field: CounterField) -> bool {
     matches!(field.attribute, Attribute::PortCounters | Attribute::PortExtendedSpeedsCounters)
         && field.width < 64
@@ -116,7 +103,7 @@ pub fn is_clearable(counter: Counter, field: CounterField) -> bool {
 mod tests {
     use super::*;
     use crate::counter::TABLE;
-    use crate::{DATA, Mad, method, pma};
+    use crate::{DATA, Mad, method};
 
     #[test]
     fn clear_selects_counters_and_writes_zeros() {

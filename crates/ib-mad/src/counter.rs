@@ -1,39 +1,33 @@
 //! The table of counters: one row per counter, used by all code that handles counters.
 //!
-//! The decoder of performance management takes the field locations from it, the sysfs reader the file
-//! names, the exposition metric names and help, and `docs/metrics.md` its rows. To add a counter, add a
-//! row.
+//! The decoder takes the field locations from it, the sysfs reader the file names, the exposition metric
+//! names and help, and `docs/metrics.md` its rows. To add a counter, add a row.
 
 use std::ops::Range;
 
 use crate::labeled_enum;
 
-/// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u16)]
-pub enum Attribute {
-    /// The classic counters: 4 to 32 bits wide, saturating at their highest value.
-    PortCounters = 0x12,
-    /// Receive errors by cause, 16 bits each.
-    PortRcvErrorDetails = 0x15,
-    /// Discarded packets by cause, 16 bits each.
-    PortXmitDiscardDetails = 0x16,
-    /// 64-bit counters: traffic, and with AdditionalPortCountersExtended also errors.
-    PortCountersExtended = 0x1d,
-    /// FEC counters; the table has those of a Reed-Solomon link.
-    PortExtendedSpeedsCounters = 0x1f,
+labeled_enum! {
+    /// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4), by its name there.
+    #[derive(PartialOrd, Ord)]
+    #[repr(u16)]
+    pub enum Attribute {
+        PortCounters = 0x12, "PortCounters",
+            "The classic counters: 4 to 32 bits wide, saturating at their highest value.";
+        PortRcvErrorDetails = 0x15, "PortRcvErrorDetails", "Receive errors by cause, 16 bits each.";
+        PortXmitDiscardDetails = 0x16, "PortXmitDiscardDetails",
+            "Discarded packets by cause, 16 bits each.";
+        PortCountersExtended = 0x1d, "PortCountersExtended",
+            "64-bit counters: traffic, and with AdditionalPortCountersExtended also errors.";
+        PortExtendedSpeedsCounters = 0x1f, "PortExtendedSpeedsCounters",
+            "FEC counters; the table has those of a Reed-Solomon link.";
+    }
 }
 
 impl Attribute {
     /// Name in the specification.
     pub fn name(self) -> &'static str {
-        match self {
-            Attribute::PortCounters => "PortCounters",
-            Attribute::PortRcvErrorDetails => "PortRcvErrorDetails",
-            Attribute::PortXmitDiscardDetails => "PortXmitDiscardDetails",
-            Attribute::PortCountersExtended => "PortCountersExtended",
-            Attribute::PortExtendedSpeedsCounters => "PortExtendedSpeedsCounters",
-        }
+        self.label()
     }
 }
 
@@ -44,8 +38,7 @@ pub enum Needs {
     Nothing,
     /// CapabilityMask bit 12, PortXmitWaitSupported.
     XmitWait,
-    /// CapabilityMask bit 14: PortExtendedSpeedsCounters of a Reed-Solomon link has counters of the
-    /// whole port.
+    /// CapabilityMask bit 14: PortExtendedSpeedsCounters of a Reed-Solomon link counts by port.
     RsFec,
     /// CapabilityMask bit 15, QP1DroppedSupported.
     Qp1Dropped,
@@ -123,14 +116,13 @@ labeled_enum! {
 
 /// A row of the table.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct CounterRow {
-    /// The counter.
     pub counter: Counter,
     /// Name in the IBTA specification.
     pub ibta: &'static str,
     /// Metric name between `infiniband_port_` and `_total`.
     pub metric: &'static str,
-    /// Category.
     pub kind: CounterKind,
     /// Metric units per count: 4 for data, which is counted in words of four bytes, else 1.
     pub scale: u64,
@@ -143,9 +135,8 @@ pub struct CounterRow {
     pub help: &'static str,
 }
 
-/// A raw value in the metric's unit, by the [scale](CounterRow::scale) of its row. The product
-/// saturates at 64 bits: a wrapped product would look like a counter reset. Metrics, the API and the
-/// history use this rule.
+/// A raw value in the metric's unit, by the [scale](CounterRow::scale) of its row. The product saturates:
+/// a wrapped one would look like a counter reset. Metrics, the API and the history use this rule.
 pub fn scaled(raw: u64, scale: u64) -> u64 {
     raw.saturating_mul(scale)
 }
@@ -357,8 +348,7 @@ impl Counter {
         self == Counter::XmitDiscards
     }
 
-    /// Whether a value of unknown width fills the counter's narrowest field: the kernel does not report
-    /// which field it read.
+    /// Whether a value fills the counter's narrowest field: the kernel does not report which one it read.
     pub fn may_be_saturated(self, value: u64) -> bool {
         self.row().fields.last().is_some_and(|narrowest| narrowest.is_saturated(value))
     }
@@ -371,9 +361,8 @@ impl Counter {
         matches!(self, RcvDlidMappingErrors | RcvLoopingErrors | XmitInactiveDiscards)
     }
 
-    /// Whether the value is possible. Only traffic counters reach 2^63: at 10^9 events a second that
-    /// takes 292 years. A higher value is a negative number reported as unsigned, such as the 2^64 - 40
-    /// receive errors of one ConnectX-7.
+    /// Whether the value is possible. Only traffic counters reach 2^63: 10^9 events a second take 292 years. A
+    /// higher value is a negative number, such as the 2^64 - 40 receive errors of one ConnectX-7.
     pub fn is_plausible(self, value: u64) -> bool {
         self.row().kind == CounterKind::Traffic || value < 1 << 63
     }
@@ -390,116 +379,4 @@ impl Counter {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn rows_match_counters_and_names_are_unique() {
-        let (mut names, mut files) = (HashSet::new(), HashSet::new());
-        for row in TABLE {
-            assert_eq!(row.counter.row().ibta, row.ibta);
-            assert!(names.insert(row.metric), "{} twice", row.metric);
-            assert!(names.insert(row.ibta), "{} twice", row.ibta);
-            for file in row.sysfs_files {
-                assert!(files.insert(file), "{file} twice");
-                assert_eq!(Counter::from_file(file), Some(row.counter));
-            }
-            assert!(row.help.ends_with('.') && !row.help.contains(['\n', '\\']), "{}", row.help);
-        }
-    }
-
-    #[test]
-    fn counter_fields_do_not_overlap() {
-        let mut taken = HashSet::new();
-        for row in TABLE {
-            for field in row.fields {
-                for bit in field.bit..field.bit + u16::from(field.width) {
-                    assert!(
-                        taken.insert((field.attribute, bit)),
-                        "{} overlaps at bit {bit}",
-                        row.ibta
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn only_traffic_counters_exceed_63_bits() {
-        for (counter, value, possible) in [
-            (Counter::RcvErrors, u64::MAX - 39, false),
-            (Counter::RcvErrors, 1 << 63, false),
-            (Counter::RcvErrors, (1 << 63) - 1, true),
-            (Counter::XmitWait, 1 << 63, false),
-            (Counter::LinkDowned, 255, true),
-            (Counter::XmitData, u64::MAX, true),
-        ] {
-            assert_eq!(counter.is_plausible(value), possible, "{counter:?} {value}");
-        }
-    }
-
-    #[test]
-    fn widest_field_comes_first() {
-        for row in TABLE {
-            assert!(
-                row.fields.is_sorted_by_key(|field| std::cmp::Reverse(field.width)),
-                "{}",
-                row.ibta
-            );
-        }
-    }
-
-    #[test]
-    fn field_read_uses_only_its_bits() {
-        let mut data = [0xffu8; 192];
-        for (width, bit, bytes, value) in [
-            (4, 152, &[0x5a][..], 0x5),
-            (4, 156, &[0x5a], 0xa),
-            (8, 48, &[0x12], 0x12),
-            (16, 32, &[0x12, 0x34], 0x1234),
-            (32, 192, &[0x12, 0x34, 0x56, 0x78], 0x1234_5678),
-            (64, 64, &[1, 2, 3, 4, 5, 6, 7, 8], 0x0102_0304_0506_0708),
-        ] {
-            let start = usize::from(bit / 8u16);
-            data[start..start + bytes.len()].copy_from_slice(bytes);
-            let field = CounterField { bit, width, ..classic(0, 8) };
-            assert_eq!(field.read(&data), value, "{width} bits at {bit}");
-            assert_eq!(field.read(&[]), 0, "past the end");
-            data.fill(0xff);
-        }
-    }
-
-    #[test]
-    fn field_max_is_all_ones() {
-        for (width, max) in [(4, 15), (8, 255), (16, 65_535), (32, u32::MAX.into()), (64, u64::MAX)]
-        {
-            let field = classic(0, width);
-            assert_eq!(field.max(), max);
-            field.write(&mut [], 1);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn field_write_reads_back_and_keeps_other_bits(
-            data in proptest::collection::vec(any::<u8>(), 192), value: u64, shift in 0u32..64,
-        ) {
-            // Small values, too: nearly all random 64-bit values exceed a narrow field.
-            let value = value >> shift;
-            for field in TABLE.iter().flat_map(|row| row.fields) {
-                let mut written = data.clone();
-                field.write(&mut written, value);
-                prop_assert_eq!(field.read(&written), value.min(field.max()), "{:?}", field);
-                let own = field.bit..field.bit + u16::from(field.width);
-                for bit in (0..192 * 8).filter(|bit| !own.contains(bit)) {
-                    let of = |data: &[u8]| data[usize::from(bit / 8)] >> (7 - bit % 8) & 1;
-                    prop_assert_eq!(of(&written), of(&data), "bit {} beside {:?}", bit, field);
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -39,8 +39,7 @@ impl Fec {
         self as u16
     }
 
-    /// Whether the port has Reed-Solomon counters: symbols and blocks of the whole port. ibdiagnet uses the
-    /// same codes.
+    /// Whether it has Reed-Solomon counters, of the whole port. ibdiagnet uses the same codes.
     pub fn is_reed_solomon(self) -> bool {
         !matches!(self, Fec::None | Fec::FireCode | Fec::ZeroLatency)
     }

@@ -1,6 +1,40 @@
-//! Names of nodes and ports for display: port labels, natural order, abbreviations.
+//! Names for display: labels of enums, nodes and ports, natural order, abbreviations.
 
 use super::PortNumber;
+
+/// Defines an enum from a table of its variants: name, code if any, label in metrics and tables,
+/// documentation.
+///
+/// ```
+/// ib_mad::labeled_enum! {
+///     /// A color.
+///     pub enum Color {
+///         Red = 1, "red", "The color of errors.";
+///         Green = 2, "green", "The color of links.";
+///     }
+/// }
+/// assert_eq!(Color::ALL.map(Color::label), ["red", "green"]);
+/// ```
+#[macro_export]
+macro_rules! labeled_enum {
+    ($(#[$meta:meta])* pub enum $name:ident {
+        $($variant:ident $(= $code:literal)?, $label:literal, $doc:literal;)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $(#[doc = $doc] $variant $(= $code)?),+ }
+
+        impl $name {
+            /// All variants, in order.
+            pub const ALL: [$name; [$($label),+].len()] = [$($name::$variant),+];
+
+            /// Label in metrics and tables.
+            pub fn label(self) -> &'static str {
+                match self { $($name::$variant => $label),+ }
+            }
+        }
+    };
+}
 
 /// Label of a port: `leaf-1 port 7`.
 pub fn port(node: &str, number: PortNumber) -> String {
@@ -52,33 +86,4 @@ pub fn abbreviate(name: &str, limit: usize) -> String {
     let begin: String = name.chars().take(first).collect();
     let end: String = name.chars().skip(count - (limit - 1 - first)).collect();
     format!("{begin}…{end}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn natural_order_sorts_by_number() {
-        let mut names =
-            ["leaf-10", "leaf-2", "leaf-2b", "LEAF", "leaf-", "", "7", "leaf-99999999999999999999"];
-        names.sort_by_cached_key(|name| natural_key(name));
-        assert_eq!(
-            names,
-            ["", "7", "LEAF", "leaf-", "leaf-2", "leaf-2b", "leaf-10", "leaf-99999999999999999999"]
-        );
-    }
-
-    #[test]
-    fn abbreviated_name_keeps_both_ends() {
-        for (name, limit, expected) in [
-            ("leaf-0", 8, "leaf-0"),
-            ("g10-spine-3", 8, "g1…ine-3"),
-            ("ünïcödé-name-12", 7, "ün…e-12"),
-            ("abcdef", 0, "…ef"),
-            ("", 0, ""),
-        ] {
-            assert_eq!(abbreviate(name, limit), expected, "{name} {limit}");
-        }
-    }
 }

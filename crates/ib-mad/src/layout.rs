@@ -58,7 +58,6 @@ impl Bits {
         (8 - (self.first + self.width as u16) % 8) as u32 % 8
     }
 
-    /// The highest value that fits.
     const fn max(self) -> u64 {
         u64::MAX >> (64 - self.width as u32)
     }
@@ -158,17 +157,8 @@ impl<T: Field, const N: usize> Field for [T; N] {
     }
 }
 
-/// Generates an attribute from the list of its fields: the struct, its id, `decode` and `encode`.
-///
-/// ```text
-/// attribute! {
-///     /// SMInfo.
-///     pub struct SmInfo = 0x0020 {
-///         guid: Guid = bytes(0, 8), "GUID of the port of the subnet manager.";
-///         state: u8 = low(20), "SMState.";
-///     }
-/// }
-/// ```
+/// Generates an attribute from the list of its fields, each with its type, location and documentation: the
+/// struct, its id, `decode` and `encode`. The smallest example is [`SmInfo`](crate::smp::SmInfo).
 macro_rules! attribute {
     ($(#[$about:meta])* pub struct $name:ident = $id:literal {
         $($field:ident: $type:ty = $bits:expr, $doc:literal;)+

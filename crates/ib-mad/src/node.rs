@@ -1,4 +1,4 @@
-//! What a node says of itself.
+//! What a node says of itself, and what its device is.
 
 use crate::ids::{Guid, PortNumber};
 use crate::labeled_enum;
@@ -17,20 +17,17 @@ labeled_enum! {
 
 /// Properties of a node that do not change while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct NodeIdentity {
     /// NodeGUID: identifies the node in metrics.
     pub guid: Guid,
     /// SystemImageGUID: shared by the nodes of one chassis or card.
     pub system_guid: Guid,
-    /// Kind.
     pub kind: NodeKind,
     /// NodeDescription as printable text.
     pub description: String,
-    /// VendorID, 24 bits.
     pub vendor_id: u32,
-    /// DeviceID.
     pub device_id: u16,
-    /// Number of physical ports.
     pub port_count: u8,
     /// EnhancedPort0: port 0 of the switch is an endpoint with counters of its own.
     pub enhanced_port0: bool,
@@ -69,9 +66,8 @@ impl PortRole {
 
 /// Converts the bytes of a NodeDescription to printable text.
 ///
-/// They are at most 64 bytes, end at the first NUL if there is one, need not be UTF-8, and any root
-/// user of a host can set them: control characters are replaced here, before they reach a log, a
-/// terminal or a page.
+/// They end at the first NUL if there is one, need not be UTF-8, and any root user of a host can set them:
+/// control characters are replaced here, before they reach a log, a terminal or a page.
 pub fn readable_description(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end])
@@ -81,8 +77,37 @@ pub fn readable_description(bytes: &[u8]) -> String {
         .collect()
 }
 
+/// Devices by vendor and DeviceID.
+pub mod device {
+    use std::sync::LazyLock;
+
+    /// Whether the vendor is NVIDIA (Mellanox), by its OUI, or its PCI vendor id, which some devices report.
+    pub fn is_mellanox(vendor_id: u32) -> bool {
+        matches!(vendor_id, 0x02c9 | 0x15b3)
+    }
+
+    /// DeviceID of the SHARP aggregation node inside a switch (714 of 714 in public topologies).
+    pub const AGGREGATION_NODE: u16 = 53001;
+
+    /// DeviceID of Quantum-3 (XDR), of which four ASICs make one Q3400.
+    pub const QUANTUM_3: u16 = 54004;
+
+    pub(super) static NAMES: LazyLock<Vec<(u16, &str)>> = LazyLock::new(|| {
+        let rows = include_str!("devices.tsv").lines().filter_map(|line| line.split_once('\t'));
+        rows.filter_map(|(id, name)| Some((id.parse().ok()?, name))).collect()
+    });
+
+    /// The name of a device, if it is known; to add one, add a row to `devices.tsv`.
+    pub fn name(vendor_id: u32, device_id: u16) -> Option<&'static str> {
+        let (_, name) = NAMES.iter().find(|(id, _)| is_mellanox(vendor_id) && *id == device_id)?;
+        Some(name)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -98,5 +123,21 @@ mod tests {
         ] {
             assert_eq!(readable_description(bytes), text);
         }
+    }
+
+    #[test]
+    fn every_row_of_the_file_has_an_id_of_its_own_and_a_name() {
+        let rows = include_str!("devices.tsv").lines().filter(|line| !line.starts_with('#'));
+        let ids: HashSet<u16> = device::NAMES.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids.len(), rows.count());
+        assert!(device::NAMES.iter().all(|(_, name)| !name.is_empty() && name.trim() == *name));
+    }
+
+    #[test]
+    fn device_name_needs_matching_vendor() {
+        assert_eq!(device::name(0x2c9, 4129), Some("ConnectX-7"));
+        assert_eq!(device::name(0x15b3, 53001), Some("SHARP aggregation node"));
+        assert_eq!(device::name(0x2c9, 9), None);
+        assert_eq!(device::name(0x1234, 4129), None, "4129 of another vendor");
     }
 }

@@ -4,29 +4,24 @@ use std::time::Duration;
 
 use super::class_port_info::{self, PmaCapabilities};
 use super::layout::{attribute, bits, byte, bytes};
-use super::m_key::MKey;
 use super::{Mad, Query};
 use crate::PortNumber;
 use crate::counter::{Attribute, Counter, CounterField, CounterKind, CounterRow, Needs, TABLE};
 use crate::reading::{Raw, Reading};
 
-const fn query(attribute: u16, port_select: PortNumber) -> Query {
-    Query { subnet: false, attribute, modifier: 0, port_select, clear: None, m_key: MKey::NONE }
-}
-
 /// Reads ClassPortInfo of a device's agent.
 pub fn class_port_info() -> Query {
-    query(class_port_info::ID, 0)
+    Query::performance(class_port_info::ID, 0)
 }
 
 /// Reads counters of one port.
 pub fn counters(attribute: Attribute, port: PortNumber) -> Query {
-    query(attribute as u16, port)
+    Query::performance(attribute as u16, port)
 }
 
 /// Reads PortSamplesControl of a port: the tick, and the OptionMask.
 pub fn samples_control(port: PortNumber) -> Query {
-    query(PortSamplesControl::ID, port)
+    Query::performance(PortSamplesControl::ID, port)
 }
 
 /// When error and discard details are read: PortRcvErrorDetails and PortXmitDiscardDetails.
@@ -79,14 +74,11 @@ impl OptionMask {
 
 /// What is known of an agent; it determines the read plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct AgentProfile {
-    /// Of ClassPortInfo.
     pub capabilities: PmaCapabilities,
-    /// Of PortSamplesControl.
     pub options: OptionMask,
-    /// Whether it is the agent of a switch.
     pub is_switch: bool,
-    /// Optional attributes that it refused.
     pub refused: Vec<Attribute>,
 }
 
@@ -115,8 +107,7 @@ impl AttributePlan {
         matches!(self.attribute, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
     }
 
-    /// Whether it is valid only on a link with Reed-Solomon FEC: otherwise the same bytes are reserved,
-    /// or have another layout.
+    /// Whether it is valid only with Reed-Solomon FEC: else its bytes are reserved, or have another layout.
     pub fn needs_reed_solomon(&self) -> bool {
         self.attribute == Attribute::PortExtendedSpeedsCounters
     }
@@ -142,8 +133,7 @@ impl AttributePlan {
 pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<AttributePlan> {
     let AgentProfile { capabilities, options, is_switch, refused } = profile;
     let mut attributes = Vec::new();
-    // PortCounters comes first: an event between the two responses then shows in the 64-bit field, and does
-    // not make that field look unused.
+    // PortCounters comes first: an event between the two responses then shows in the 64-bit field.
     let has_fallback = capabilities.has_extended_errors() && !is_switch;
     if has_fallback || !capabilities.has_extended_errors() {
         attributes.push(Attribute::PortCounters);
@@ -187,8 +177,7 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
 }
 
 attribute! {
-    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): the sampling of a port's counters. PortSelect is part
-    /// of the request.
+    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): the sampling of a port's counters.
     pub struct PortSamplesControl = 0x0010 {
         op_code: u8 = byte(0), "OpCode.";
         tick: u8 = byte(2), "Tick: a tick of sampling and of PortXmitWait is this + 1 symbol times.";

@@ -135,14 +135,6 @@ const EXT_SPEEDS: [(u8, Speed); 4] =
     [(1, Speed::Fdr), (2, Speed::Edr), (4, Speed::Hdr), (8, Speed::Ndr)];
 const EXT2_SPEEDS: [(u8, Speed); 1] = [(1, Speed::Xdr)];
 
-fn exactly(table: &[(u8, Speed)], code: u8) -> Option<Speed> {
-    table.iter().find(|(mask, _)| *mask == code).map(|(_, speed)| *speed)
-}
-
-fn all_of(table: &'static [(u8, Speed)], mask: u8) -> impl Iterator<Item = Speed> {
-    table.iter().filter(move |(bit, _)| mask & bit != 0).map(|(_, speed)| *speed)
-}
-
 impl PortInfo {
     /// Which speed fields are valid. A switch announces it on port 0 for all of its ports.
     pub fn speed_fields(&self) -> SpeedFields {
@@ -161,21 +153,28 @@ impl PortInfo {
 
     /// Decoded state of the port. For a switch port, `fields` are those of port 0.
     pub fn status(&self, fields: SpeedFields) -> PortStatus {
-        let mut supported: SpeedSet = all_of(&BASE_SPEEDS, self.speed_supported).collect();
-        let mut enabled: SpeedSet = all_of(&BASE_SPEEDS, self.speed_enabled).collect();
-        // The newest field with a known code wins.
-        let mut speed = exactly(&BASE_SPEEDS, self.speed_active);
-        if fields.extended {
-            supported =
-                all_of(&EXT_SPEEDS, self.speed_ext_supported).fold(supported, SpeedSet::with);
-            enabled = all_of(&EXT_SPEEDS, self.speed_ext_enabled).fold(enabled, SpeedSet::with);
-            speed = exactly(&EXT_SPEEDS, self.speed_ext_active).or(speed);
-        }
-        if fields.extended2 {
-            supported =
-                all_of(&EXT2_SPEEDS, self.speed_ext2_supported).fold(supported, SpeedSet::with);
-            enabled = all_of(&EXT2_SPEEDS, self.speed_ext2_enabled).fold(enabled, SpeedSet::with);
-            speed = exactly(&EXT2_SPEEDS, self.speed_ext2_active).or(speed);
+        let base = (self.speed_supported, self.speed_enabled, self.speed_active);
+        let ext = (self.speed_ext_supported, self.speed_ext_enabled, self.speed_ext_active);
+        let ext2 = (self.speed_ext2_supported, self.speed_ext2_enabled, self.speed_ext2_active);
+        let (mut supported, mut enabled) = (SpeedSet::default(), SpeedSet::default());
+        let mut speed = None;
+        for (is_valid, codes, (supported_mask, enabled_mask, active)) in [
+            (true, &BASE_SPEEDS[..], base),
+            (fields.extended, &EXT_SPEEDS, ext),
+            (fields.extended2, &EXT2_SPEEDS, ext2),
+        ] {
+            for &(code, known) in codes.iter().filter(|_| is_valid) {
+                if supported_mask & code != 0 {
+                    supported = supported.with(known);
+                }
+                if enabled_mask & code != 0 {
+                    enabled = enabled.with(known);
+                }
+                // The newest field with a known code wins.
+                if active == code {
+                    speed = Some(known);
+                }
+            }
         }
         let status = PortStatus {
             lid: self.lid,
@@ -212,19 +211,17 @@ impl PortInfo {
             let codes = table.iter().filter(|(_, speed)| set.contains(*speed));
             codes.fold(0, |mask, (code, _)| mask | code)
         };
-        let mask = |table: &[(u8, Speed)]| mask_of(supported, table);
         let code = |table: &[(u8, Speed)]| {
             let row = table.iter().find(|(_, speed)| active == Some(*speed));
             row.map_or(0, |(code, _)| *code)
         };
-        let (base, ext, ext2) = (mask(&BASE_SPEEDS), mask(&EXT_SPEEDS), mask(&EXT2_SPEEDS));
+        let base = mask_of(supported, &BASE_SPEEDS);
+        let (ext, ext2) = (mask_of(supported, &EXT_SPEEDS), mask_of(supported, &EXT2_SPEEDS));
         let (active_ext, active_ext2) = (code(&EXT_SPEEDS), code(&EXT2_SPEEDS));
         // While an extended speed is active, LinkSpeedActive holds its fastest supported speed.
-        let fastest_base = BASE_SPEEDS.iter().rev().find(|(code, _)| base & code != 0);
-        let active_base = if active_ext | active_ext2 == 0 {
-            code(&BASE_SPEEDS)
-        } else {
-            fastest_base.map_or(0, |(code, _)| *code)
+        let active_base = match active_ext | active_ext2 {
+            0 => code(&BASE_SPEEDS),
+            _ => BASE_SPEEDS.map(|(code, _)| base & code).into_iter().max().unwrap_or(0),
         };
         let extended = ext | ext2 != 0;
         let bit = |set: bool, bit: u16| if set { bit } else { 0 };

@@ -1,7 +1,10 @@
-//! State of a port, as PortInfo reports it.
+//! State of a port as PortInfo reports it, and the asynchronous events of the host's own ports.
 
-use super::ids::Lid;
-use super::rate::{self, Speed, SpeedSet, Width};
+use std::sync::Arc;
+
+use crate::moment::Anchor;
+use crate::rate::{self, Speed, SpeedSet, Width};
+use crate::{Guid, Lid, PortNumber};
 
 /// PortState: the logical state (IBTA 1.4, table 155).
 pub mod state {
@@ -57,6 +60,7 @@ pub mod physical {
 
 /// State of a port, as PortInfo reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct PortStatus {
     /// LID of the port; a switch has one, on port 0.
     pub lid: Lid,
@@ -66,21 +70,15 @@ pub struct PortStatus {
     pub sm_lid: Lid,
     /// A subnet manager runs at this port; of a switch, on port 0.
     pub is_sm: bool,
-    /// PortState, see [`state`].
     pub state: u8,
-    /// PortPhysicalState, see [`physical`].
     pub physical_state: u8,
-    /// Active width, with a link.
     pub width: Option<Width>,
-    /// Active speed, with a link.
     pub speed: Option<Speed>,
     /// LinkWidthSupported, a mask of codes.
     pub widths_supported: u8,
-    /// Supported speeds.
     pub speeds_supported: SpeedSet,
     /// LinkWidthEnabled, a mask of codes.
     pub widths_enabled: u8,
-    /// Enabled speeds.
     pub speeds_enabled: SpeedSet,
 }
 
@@ -95,8 +93,7 @@ impl PortStatus {
         Some(rate::bytes_per_second(self.width?, self.speed?))
     }
 
-    /// The port with FDR10 instead of QDR: PortInfo has one code for both, Mellanox ExtendedPortInfo
-    /// distinguishes them.
+    /// The port with FDR10 instead of QDR, for which PortInfo has the same code.
     #[must_use]
     pub fn at_fdr10(self) -> Self {
         let fdr10 = |speed| if speed == Speed::Qdr { Speed::Fdr10 } else { speed };
@@ -137,6 +134,74 @@ pub struct SpeedFields {
     pub extended2: bool,
 }
 
+macro_rules! kinds {
+    ($($kind:ident $code:literal $label:literal $help:literal;)+) => {
+        /// The kind of an asynchronous event that concerns a port or a whole device.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum PortEventKind { $(#[doc = $help] $kind),+ }
+
+        impl PortEventKind {
+            /// All of them.
+            pub const ALL: &[PortEventKind] = &[$(PortEventKind::$kind),+];
+
+            /// The kind with this number, if it is one of these: `enum ibv_event_type` of libibverbs
+            /// (kernel: `enum ib_event_type`). The others concern queues and QPs.
+            pub fn from_code(code: u32) -> Option<PortEventKind> {
+                match code {
+                    $($code => Some(PortEventKind::$kind),)+
+                    _ => None,
+                }
+            }
+
+            /// As metrics write it.
+            pub fn label(self) -> &'static str {
+                match self { $(PortEventKind::$kind => $label),+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    DeviceFatal 8 "device_fatal" "The device or its driver goes away.";
+    PortActive 9 "port_active" "The port carries traffic again.";
+    PortError 10 "port_error" "The port lost its link.";
+    LidChange 11 "lid_change" "The subnet manager gave the port another LID.";
+    PkeyChange 12 "pkey_change" "The port's P_Key table changed.";
+    SmChange 13 "sm_change" "Another subnet manager is the master.";
+    ClientReregister 17 "client_reregister" "The subnet manager requests all subscriptions anew.";
+    GidChange 18 "gid_change" "The port's GID table changed.";
+}
+
+/// An event as a device of this host reported it.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
+pub struct PortEvent {
+    pub at: Anchor,
+    /// The device: `mlx5_0`.
+    pub device: Arc<str>,
+    pub guid: Option<Guid>,
+    /// The port; `None` for an event of the whole device.
+    pub port: Option<PortNumber>,
+    pub kind: PortEventKind,
+}
+
+impl PortEvent {
+    /// The port by its node GUID and number, where both are known.
+    pub fn end(&self) -> Option<(Guid, PortNumber)> {
+        self.guid.zip(self.port)
+    }
+
+    /// Whether it says that the port's link came up or went down; `None` if it says neither.
+    pub fn link_up(&self) -> Option<bool> {
+        match self.kind {
+            PortEventKind::PortActive => Some(true),
+            PortEventKind::PortError => Some(false),
+            _ => None,
+        }
+    }
+}
+
 /// Ports for tests.
 #[cfg(any(test, feature = "testing"))]
 pub mod testing {
@@ -174,5 +239,15 @@ mod tests {
         assert_eq!(near.best_rate_with(&far), Some(3_125_000_000));
         near.speeds_supported = SpeedSet::default();
         assert_eq!(near.best_rate_with(&far), None);
+    }
+
+    #[test]
+    fn codes_are_those_of_libibverbs() {
+        // infiniband/verbs.h: IBV_EVENT_CQ_ERR is 0, IBV_EVENT_WQ_FATAL 19.
+        let known: Vec<u32> =
+            (0..64).filter(|&code| PortEventKind::from_code(code).is_some()).collect();
+        assert_eq!(known, [8, 9, 10, 11, 12, 13, 17, 18]);
+        assert_eq!(PortEventKind::from_code(10), Some(PortEventKind::PortError));
+        assert_eq!(PortEventKind::ALL.len(), known.len());
     }
 }

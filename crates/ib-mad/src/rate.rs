@@ -1,148 +1,95 @@
-//! Width and speed of links: one table of widths, one of speeds.
+//! Width and speed of links.
 
-/// Number of lanes of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Width {
-    /// One lane.
-    X1,
-    /// Two lanes.
-    X2,
-    /// Four lanes.
-    X4,
-    /// Eight lanes.
-    X8,
-    /// Twelve lanes.
-    X12,
+use crate::labeled_enum;
+
+labeled_enum! {
+    /// Number of lanes of a link, which is the discriminant.
+    #[derive(PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum Width {
+        X1 = 1, "1x", "One lane.";
+        X2 = 2, "2x", "Two lanes.";
+        X4 = 4, "4x", "Four lanes.";
+        X8 = 8, "8x", "Eight lanes.";
+        X12 = 12, "12x", "Twelve lanes.";
+    }
 }
-
-/// A row of the table of widths.
-struct WidthRow {
-    width: Width,
-    /// Its bit in PortInfo's LinkWidth fields (IBTA 1.4, table 155; 2x by its later errata).
-    code: u8,
-    lanes: u8,
-    label: &'static str,
-}
-
-// In ascending order of lanes, which is not the order of the codes: 2x was added last.
-const WIDTHS: [WidthRow; 5] = [
-    WidthRow { width: Width::X1, code: 1, lanes: 1, label: "1x" },
-    WidthRow { width: Width::X2, code: 16, lanes: 2, label: "2x" },
-    WidthRow { width: Width::X4, code: 2, lanes: 4, label: "4x" },
-    WidthRow { width: Width::X8, code: 4, lanes: 8, label: "8x" },
-    WidthRow { width: Width::X12, code: 8, lanes: 12, label: "12x" },
-];
 
 impl Width {
-    fn row(self) -> &'static WidthRow {
-        &WIDTHS[self as usize]
-    }
-
     /// The width with this code in LinkWidthActive.
     pub fn from_code(code: u8) -> Option<Width> {
-        WIDTHS.iter().find(|row| row.code == code).map(|row| row.width)
+        Self::ALL.into_iter().find(|width| width.code() == code)
     }
 
     /// The width with this number of lanes.
     pub fn from_lanes(lanes: u8) -> Option<Width> {
-        WIDTHS.iter().find(|row| row.lanes == lanes).map(|row| row.width)
+        Self::ALL.into_iter().find(|width| width.lanes() == lanes)
     }
 
     /// The widest of a mask of codes, as in LinkWidthSupported and LinkWidthEnabled.
     pub fn widest(mask: u8) -> Option<Width> {
-        WIDTHS.iter().rev().find(|row| mask & row.code != 0).map(|row| row.width)
+        Self::ALL.into_iter().rev().find(|width| mask & width.code() != 0)
     }
 
-    /// Code in LinkWidthActive.
+    /// Its bit in PortInfo's LinkWidth fields (IBTA 1.4, table 155; 2x by its later errata, thus the last).
     pub fn code(self) -> u8 {
-        self.row().code
+        match self {
+            Width::X1 => 1,
+            Width::X4 => 2,
+            Width::X8 => 4,
+            Width::X12 => 8,
+            Width::X2 => 16,
+        }
     }
 
     /// Mask of the codes of this width and all narrower ones.
     pub fn up_to(self) -> u8 {
-        WIDTHS[..=self as usize].iter().fold(0, |mask, row| mask | row.code)
+        let narrower = Self::ALL.into_iter().filter(|width| *width <= self);
+        narrower.fold(0, |mask, width| mask | width.code())
     }
 
     /// Number of lanes.
     pub fn lanes(self) -> u8 {
-        self.row().lanes
-    }
-
-    /// Usual notation: `4x`.
-    pub fn label(self) -> &'static str {
-        self.row().label
+        self as u8
     }
 }
 
-/// Speed of each lane of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Speed {
-    /// Single data rate, 2.5 Gb/s.
-    Sdr,
-    /// Double data rate, 5 Gb/s.
-    Ddr,
-    /// Quad data rate, 10 Gb/s.
-    Qdr,
-    /// 10 Gb/s with 64b/66b coding, of Mellanox.
-    Fdr10,
-    /// Fourteen data rate.
-    Fdr,
-    /// Enhanced data rate, 25 Gb/s.
-    Edr,
-    /// High data rate, 50 Gb/s.
-    Hdr,
-    /// Next data rate, 100 Gb/s.
-    Ndr,
-    /// Extended data rate, 200 Gb/s.
-    Xdr,
+labeled_enum! {
+    /// Speed of each lane of a link.
+    #[derive(PartialOrd, Ord)]
+    pub enum Speed {
+        Sdr, "SDR", "Single data rate, 2.5 Gb/s.";
+        Ddr, "DDR", "Double data rate, 5 Gb/s.";
+        Qdr, "QDR", "Quad data rate, 10 Gb/s.";
+        Fdr10, "FDR10", "10 Gb/s with 64b/66b coding, of Mellanox.";
+        Fdr, "FDR", "Fourteen data rate.";
+        Edr, "EDR", "Enhanced data rate, 25 Gb/s.";
+        Hdr, "HDR", "High data rate, 50 Gb/s.";
+        Ndr, "NDR", "Next data rate, 100 Gb/s.";
+        Xdr, "XDR", "Extended data rate, 200 Gb/s.";
+    }
 }
-
-/// A row of the table of speeds.
-struct SpeedRow {
-    speed: Speed,
-    label: &'static str,
-    /// Nominal rate of a lane in Mb/s, as in sysfs `rate` and `ibstat`, so that a port has the same
-    /// rate in the host and the fabric view (kernel: `ib_port_attr`, `rate_show` in
-    /// drivers/infiniband/core/sysfs.c).
-    lane_mbps: u32,
-}
-
-const SPEEDS: [SpeedRow; 9] = [
-    SpeedRow { speed: Speed::Sdr, label: "SDR", lane_mbps: 2_500 },
-    SpeedRow { speed: Speed::Ddr, label: "DDR", lane_mbps: 5_000 },
-    SpeedRow { speed: Speed::Qdr, label: "QDR", lane_mbps: 10_000 },
-    SpeedRow { speed: Speed::Fdr10, label: "FDR10", lane_mbps: 10_000 },
-    SpeedRow { speed: Speed::Fdr, label: "FDR", lane_mbps: 14_000 },
-    SpeedRow { speed: Speed::Edr, label: "EDR", lane_mbps: 25_000 },
-    SpeedRow { speed: Speed::Hdr, label: "HDR", lane_mbps: 50_000 },
-    SpeedRow { speed: Speed::Ndr, label: "NDR", lane_mbps: 100_000 },
-    SpeedRow { speed: Speed::Xdr, label: "XDR", lane_mbps: 200_000 },
-];
 
 impl Speed {
-    /// All speeds, slowest first.
-    pub const ALL: [Speed; SPEEDS.len()] = {
-        let mut all = [Speed::Sdr; SPEEDS.len()];
-        let mut index = 0;
-        while index < SPEEDS.len() {
-            all[index] = SPEEDS[index].speed;
-            index += 1;
-        }
-        all
-    };
-
-    fn row(self) -> &'static SpeedRow {
-        &SPEEDS[self as usize]
-    }
-
     /// The speed with this name.
     pub fn from_label(label: &str) -> Option<Speed> {
-        SPEEDS.iter().find(|row| row.label == label).map(|row| row.speed)
+        Self::ALL.into_iter().find(|speed| speed.label() == label)
     }
 
-    /// Usual name: `EDR`.
-    pub fn label(self) -> &'static str {
-        self.row().label
+    /// Nominal rate of a lane in Mb/s, as in sysfs `rate` and `ibstat`, so that a port has the same rate in
+    /// the host and the fabric view (kernel: `ib_port_attr`, `rate_show` in
+    /// drivers/infiniband/core/sysfs.c).
+    fn lane_mbps(self) -> u64 {
+        match self {
+            Speed::Sdr => 2_500,
+            Speed::Ddr => 5_000,
+            Speed::Qdr | Speed::Fdr10 => 10_000,
+            Speed::Fdr => 14_000,
+            Speed::Edr => 25_000,
+            Speed::Hdr => 50_000,
+            Speed::Ndr => 100_000,
+            Speed::Xdr => 200_000,
+        }
     }
 }
 
@@ -188,7 +135,7 @@ impl FromIterator<Speed> for SpeedSet {
 
 /// Nominal rate of a link in bytes per second.
 pub fn bytes_per_second(width: Width, speed: Speed) -> u64 {
-    u64::from(width.lanes()) * u64::from(speed.row().lane_mbps) * 1_000_000 / 8
+    u64::from(width.lanes()) * speed.lane_mbps() * 1_000_000 / 8
 }
 
 #[cfg(test)]
@@ -196,12 +143,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_rows_match_enum_order() {
-        for row in &WIDTHS {
-            assert_eq!(row.width.label(), row.label);
+    fn labels_name_width_and_speed_in_ascending_order() {
+        assert!(Width::ALL.is_sorted() && Speed::ALL.is_sorted());
+        for width in Width::ALL {
+            assert_eq!(width.label(), format!("{}x", width.lanes()));
+            assert_eq!(Width::from_code(width.code()), Some(width));
         }
-        for row in &SPEEDS {
-            assert_eq!(row.speed.label(), row.label);
+        for speed in Speed::ALL {
+            assert_eq!(speed.label(), format!("{speed:?}").to_uppercase());
         }
     }
 

@@ -5,8 +5,7 @@ use std::marker::PhantomData;
 use super::counter::{self, Counter};
 use super::moment::Moment;
 
-/// The values are as the device shows them: they stick at their field's highest value, and decrease when
-/// a tool clears them or the device is reset.
+/// The values are the device's: they stick at their field's highest value, and may be cleared or reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raw {}
 
@@ -141,8 +140,7 @@ impl Reading<Raw> {
         self.not_due.contains(counter)
     }
 
-    /// Marks a counter that comes from another field than before: its growth is not the difference
-    /// to its last value.
+    /// Marks a counter that comes from another field than before: its value does not continue the last one.
     pub fn set_rebased(&mut self, counter: Counter) {
         self.rebased.insert(counter);
     }

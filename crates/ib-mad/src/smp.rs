@@ -1,11 +1,11 @@
 //! Subnet management attributes (IBTA 1.4, chapter 14.2.5).
 
 use super::layout::{attribute, bits, byte, bytes, high, low};
-use super::m_key::MKey;
+use super::mad::SMP_DATA_LEN;
 use super::port_info::{MellanoxExtendedPortInfo, PortInfo};
-use super::{DATA, Mad, Query, SMP_DATA_LEN};
-use crate::device::is_mellanox;
+use super::{DATA, Mad, Query};
 use crate::fec::PortInfoExtended;
+use crate::node::device::is_mellanox;
 use crate::node::{NodeIdentity, NodeKind, readable_description};
 use crate::port_state::SpeedFields;
 use crate::{Guid, PortNumber, device, labeled_enum};
@@ -13,43 +13,39 @@ use crate::{Guid, PortNumber, device, labeled_enum};
 /// AttributeID of NodeDescription, which is one text without fields.
 pub const NODE_DESCRIPTION: u16 = 0x0010;
 
-const fn query(attribute: u16, modifier: u32) -> Query {
-    Query { subnet: true, attribute, modifier, port_select: 0, clear: None, m_key: MKey::NONE }
-}
-
 /// Reads the NodeDescription of a node.
 pub fn node_description() -> Query {
-    query(NODE_DESCRIPTION, 0)
+    Query::subnet(NODE_DESCRIPTION, 0)
 }
 
 /// Reads the NodeInfo of a node.
 pub fn node_info() -> Query {
-    query(NodeInfo::ID, 0)
+    Query::subnet(NodeInfo::ID, 0)
 }
 
 /// Reads the SwitchInfo of a switch.
 pub fn switch_info() -> Query {
-    query(SwitchInfo::ID, 0)
+    Query::subnet(SwitchInfo::ID, 0)
 }
 
 /// Reads the SMInfo of the subnet manager at a port.
 pub fn sm_info() -> Query {
-    query(SmInfo::ID, 0)
+    Query::subnet(SmInfo::ID, 0)
 }
 
 /// Reads PortInfo of a port; port 0 of an end node is the port that receives the request.
 pub fn port_info(port: PortNumber) -> Query {
-    query(PortInfo::ID, u32::from(port))
+    Query::subnet(PortInfo::ID, u32::from(port))
 }
 
 /// Reads Mellanox ExtendedPortInfo of a port.
 pub fn mellanox_extended_port_info(port: PortNumber) -> Query {
-    query(MellanoxExtendedPortInfo::ID, u32::from(port))
+    Query::subnet(MellanoxExtendedPortInfo::ID, u32::from(port))
 }
 
 /// Reads PortInfoExtended of a port: its FEC mode.
 pub fn port_info_extended(port: PortNumber) -> Query {
-    query(PortInfoExtended::ID, u32::from(port))
+    Query::subnet(PortInfoExtended::ID, u32::from(port))
 }
 
 attribute! {
@@ -70,7 +66,6 @@ attribute! {
     }
 }
 
-/// Codes of NodeType.
 const NODE_TYPES: [(u8, NodeKind); 3] =
     [(1, NodeKind::Ca), (2, NodeKind::Switch), (3, NodeKind::Router)];
 
@@ -81,8 +76,7 @@ impl NodeInfo {
         row.map_or(NODE_TYPES[0].0, |(node_type, _)| *node_type)
     }
 
-    /// The identity of the node, still without description and port capabilities. `None` for a NodeType
-    /// that is not in the specification.
+    /// The node without description and port capabilities; `None` for a NodeType that is not specified.
     pub fn identity(&self) -> Option<NodeIdentity> {
         let (_, mut kind) = *NODE_TYPES.iter().find(|(code, _)| *code == self.node_type)?;
         if kind == NodeKind::Ca && is_aggregation_device(self.vendor_id, self.device_id) {

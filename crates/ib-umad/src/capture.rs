@@ -15,9 +15,7 @@ use ib_mad::{Lid, Mad, Moment};
 
 use super::{MadTransport, OutgoingMad, QP1_QKEY, Received, SendError, TransportError};
 
-/// pcap link type of ERF records.
 const LINKTYPE_ERF: u32 = 197;
-/// ERF record type of InfiniBand.
 const ERF_INFINIBAND: u8 = 21;
 const ERF_LEN: usize = 16;
 const LRH_LEN: usize = 8;
@@ -83,7 +81,6 @@ impl Capture {
     }
 }
 
-/// Fields of the packet headers.
 #[derive(Clone, Copy, Default)]
 struct Headers {
     from: Lid,

@@ -116,19 +116,17 @@ impl Request {
     }
 }
 
-/// Why a request failed.
+/// Why a request failed, and its retries with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum RequestError {
-    /// No response, also to retries.
     #[error("no answer")]
     TimedOut,
     /// Not sent: the node did not respond to earlier requests.
     #[error("not asked, the node is silent")]
     Silent,
-    /// Busy, also at retries.
     #[error("busy")]
     Busy,
-    /// The device returned this MAD status.
     #[error("refused with MAD status {0:#06x}")]
     Status(u16),
     /// The transport refused to send it.
@@ -148,24 +146,21 @@ const QP1_QKEY: u32 = 0x8001_0000;
 
 /// A MAD to send, with its destination.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct OutgoingMad {
     /// The class, which selects the local queue pair.
     pub class: Class,
     /// LID of the destination; the permissive LID for a directed route.
     pub lid: Lid,
-    /// The global route header, if any.
     pub route: Option<GlobalRoute>,
-    /// Queue pair of the destination.
     pub qp: u32,
     /// Q_Key; 0 on QP0.
     pub qkey: u32,
-    /// The service level.
     pub sl: u8,
     /// P_Key of a redirect; `None` for the transport's own.
     pub p_key: Option<PKey>,
     /// Time-out of the request in the kernel.
     pub timeout: Duration,
-    /// The bytes.
     pub mad: Mad,
 }
 
@@ -183,26 +178,13 @@ impl OutgoingMad {
             Address::Global(route) => (None, route.lid, Some(*route)),
         };
         let (qp, qkey) = if class.is_smp() { (0, 0) } else { (1, QP1_QKEY) };
-        let plain = OutgoingMad {
-            class,
-            lid,
-            route,
-            qp,
-            qkey,
-            sl: 0,
-            p_key: None,
-            timeout,
-            mad: Mad::request(&request.query, directed, transaction_id),
-        };
+        let mad = Mad::request(&request.query, directed, transaction_id);
+        let (sl, p_key) = (0, None);
+        let plain = OutgoingMad { class, lid, route, qp, qkey, sl, p_key, timeout, mad };
         match redirect {
-            Some(to) => OutgoingMad {
-                lid: to.lid,
-                qp: to.qp,
-                qkey: to.qkey,
-                sl: to.sl,
-                p_key: to.p_key,
-                ..plain
-            },
+            Some(&Redirect { lid, qp, qkey, sl, p_key }) => {
+                OutgoingMad { lid, qp, qkey, sl, p_key, ..plain }
+            }
             None => plain,
         }
     }
@@ -210,34 +192,23 @@ impl OutgoingMad {
 
 /// What a transport received.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names of the fields say it")]
 #[expect(clippy::large_enum_variant, reason = "nearly all are MADs, and none is kept")]
 pub enum Received {
     /// A MAD from the fabric.
-    Mad {
-        /// Source LID.
-        from: Lid,
-        /// The MAD.
-        mad: Mad,
-    },
+    Mad { from: Lid, mad: Mad },
     /// The kernel's time-out of a request.
-    Expired {
-        /// The low 32 bits of its transaction id.
-        transaction_id: u32,
-    },
+    Expired { transaction_id: u32 },
     /// A packet that is not a complete MAD.
-    Malformed {
-        /// Its length in bytes.
-        bytes: usize,
-    },
+    Malformed { bytes: usize },
 }
 
 /// Why a transport cannot be used any more.
 #[derive(Debug, Error)]
 #[error("{device}: {problem}")]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct TransportError {
-    /// Device and port.
     pub device: String,
-    /// The problem.
     pub problem: String,
 }
 

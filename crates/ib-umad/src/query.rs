@@ -1,6 +1,7 @@
 //! Query plans, and the loop that runs them over a transport.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use ib_mad::{Mad, Moment};
@@ -32,20 +33,37 @@ pub enum RunError {
     Transport(#[from] TransportError),
 }
 
+/// A counter of loop iterations; clones share it.
+///
+/// [`run`] and [`drain_until`] tick it at least every 100 ms, however dead the fabric is. So a hanging thread
+/// can be distinguished from a long discovery.
+#[derive(Clone, Debug, Default)]
+pub struct Heartbeat(Arc<AtomicU64>);
+
+impl Heartbeat {
+    /// Counts one iteration.
+    pub fn tick(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Number of iterations so far.
+    pub fn ticks(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Interval at which a waiting thread checks the stop flag.
 const STOP_CHECK: Duration = Duration::from_millis(100);
 
 /// How long a stopped run waits for open requests: with the default time-out, for all of them.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Interval of deadline checks while responses arrive without a pause. Received MADs are processed first: a
-/// response in the queue is not late.
+/// Interval of deadline checks while responses arrive without a pause: one in the queue is not late.
 const DEADLINE_CHECK: Duration = Duration::from_millis(20);
 
 /// Runs a query plan until it has no more requests and none is open.
 ///
-/// When `stop` is set no more requests are sent, and open ones are waited for, so that the device is left
-/// clean, but at most for a second.
+/// When `stop` is set no more requests are sent, and open ones are waited for, at most for a second.
 pub fn run(
     plan: &mut impl QueryPlan,
     client: &mut MadClient,

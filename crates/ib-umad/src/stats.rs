@@ -18,8 +18,7 @@ labeled_enum! {
     }
 }
 
-/// Upper bounds of the round-trip buckets, in seconds. Fabrics respond in 10 to 100 µs; milliseconds
-/// mean queueing or busy firmware.
+/// Upper bounds in seconds. Fabrics respond in 10 to 100 µs; milliseconds mean queueing or busy firmware.
 pub const ROUND_TRIP_BOUNDS: [f64; 12] =
     [10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 20e-3, 100e-3, 500e-3];
 

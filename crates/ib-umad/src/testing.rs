@@ -4,8 +4,7 @@
 //! Its clock is virtual, so hours of time-outs pass at once and deterministically.
 #![expect(missing_docs, reason = "test support; the names say it")]
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use ib_mad::class_port_info::{self, ClassPortInfo, PmaCapabilities};
@@ -24,26 +23,18 @@ use ib_mad::{DATA, Guid, Lid, Mad, Moment, PortNumber, method, status};
 
 use super::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 
-/// Reaction to one MAD.
+/// Reaction to one MAD: a response after a time, with a status, to a redirect by LID and QP, or none.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// Response after this time.
     Answered(Duration),
-    /// Response with a status and no data.
     Status(u16),
-    /// Redirect to this LID and QP.
     Redirected(Lid, u32),
-    /// No response.
     Lost,
-    /// Time-out reported by the kernel.
     Expired,
     /// Response with another transaction id.
     Foreign,
-    /// Truncated response.
     Short,
-    /// Refused by the device.
     Refused,
-    /// The device is full.
     Full,
 }
 
@@ -81,25 +72,23 @@ pub struct ScriptedTransport {
     pub nodes: Vec<ScriptedNode>,
     /// The local node and port.
     pub local_port: (usize, PortNumber),
-    /// Reaction to each MAD.
     pub reply: Box<dyn FnMut(&OutgoingMad) -> Reply + Send>,
     /// PortPhysicalState of ports without a link.
     pub polling: u8,
-    /// Speed of links.
     pub speed: Speed,
     /// RedirectP_Key of redirects.
     pub redirect_p_key: u16,
     /// Modifies the data of each response.
     pub garble: Garble,
-    /// All sent MADs.
     pub sent: Vec<OutgoingMad>,
     /// Maximum number of open requests: by queue pair, and GMPs to one LID.
     pub max_in_flight: [usize; 2],
     pub max_to_one_lid: usize,
     now: Moment,
-    arrivals: BinaryHeap<Reverse<(Moment, usize)>>,
-    arriving: HashMap<usize, Received>,
-    open: HashMap<usize, (Lid, bool, Moment)>,
+    /// What arrives, by its time and the number of the MAD.
+    arrivals: BTreeMap<(Moment, usize), Received>,
+    /// Open requests: destination, whether they are SMPs, and until when they are open.
+    open: Vec<(Lid, bool, Moment)>,
 }
 
 impl ScriptedTransport {
@@ -116,16 +105,13 @@ impl ScriptedTransport {
             max_in_flight: [0; 2],
             max_to_one_lid: 0,
             now: Moment(0),
-            arrivals: BinaryHeap::new(),
-            arriving: HashMap::new(),
-            open: HashMap::new(),
+            arrivals: BTreeMap::new(),
+            open: Vec::new(),
         }
     }
 
     fn deliver(&mut self, after: Duration, received: Received) {
-        let number = self.sent.len();
-        self.arrivals.push(Reverse((self.now + after, number)));
-        self.arriving.insert(number, received);
+        self.arrivals.insert((self.now + after, self.sent.len()), received);
     }
 
     /// The node that a MAD reaches, and its ingress port.
@@ -269,71 +255,65 @@ impl MadTransport for ScriptedTransport {
             edit(&mut mad);
             whole(mad)
         };
-        let mut waits = outgoing.timeout + Duration::from_millis(100);
-        match reply {
-            Reply::Answered(after) => {
-                if let Some(mut mad) = response {
+        let timed_out = Received::Expired { transaction_id };
+        let received = match reply {
+            Reply::Answered(after) => Some(match response {
+                Some(mut mad) => {
                     (self.garble)(&mut mad.0[DATA..]);
-                    waits = waits.min(after);
-                    self.deliver(after, whole(mad));
-                } else {
-                    // The kernel reports the time-out.
-                    waits = outgoing.timeout;
-                    self.deliver(outgoing.timeout, Received::Expired { transaction_id });
+                    (after, whole(mad))
                 }
-            }
+                // The kernel reports the time-out.
+                None => (outgoing.timeout, timed_out),
+            }),
             Reply::Status(status) => {
-                waits = ROUND_TRIP;
-                self.deliver(
-                    ROUND_TRIP,
-                    edited(&|mad| mad.0[4..6].copy_from_slice(&status.to_be_bytes())),
-                );
+                Some((ROUND_TRIP, edited(&|mad| mad.put_be(4, 2, status.into()))))
             }
             Reply::Redirected(lid, qp) => {
-                waits = ROUND_TRIP;
                 let p_key = self.redirect_p_key;
                 let redirect = edited(&|mad| {
                     mad.0[5] = 2;
-                    mad.0[16..18].copy_from_slice(&class_port_info::ID.to_be_bytes());
-                    mad.0[DATA + 28..DATA + 30].copy_from_slice(&lid.0.to_be_bytes());
-                    mad.0[DATA + 30..DATA + 32].copy_from_slice(&p_key.to_be_bytes());
-                    mad.0[DATA + 32..DATA + 36].copy_from_slice(&qp.to_be_bytes());
+                    mad.put_be(16, 2, class_port_info::ID.into());
+                    mad.put_be(DATA + 28, 2, lid.0.into());
+                    mad.put_be(DATA + 30, 2, p_key.into());
+                    mad.put_be(DATA + 32, 4, qp.into());
                 });
-                self.deliver(ROUND_TRIP, redirect);
+                Some((ROUND_TRIP, redirect))
             }
-            Reply::Expired => {
-                waits = ROUND_TRIP;
-                self.deliver(ROUND_TRIP, Received::Expired { transaction_id });
+            Reply::Expired => Some((ROUND_TRIP, timed_out)),
+            Reply::Foreign => Some((ROUND_TRIP, edited(&|mad| mad.0[14] ^= 0x55))),
+            Reply::Short => Some((ROUND_TRIP, Received::Malformed { bytes: 100 })),
+            Reply::Lost | Reply::Refused | Reply::Full => None,
+        };
+        let mut waits = outgoing.timeout + Duration::from_millis(100);
+        if let Some((after, received)) = received {
+            // Nothing that waits takes these two for its answer.
+            if !matches!(reply, Reply::Foreign | Reply::Short) {
+                waits = waits.min(after);
             }
-            Reply::Foreign => self.deliver(ROUND_TRIP, edited(&|mad| mad.0[14] ^= 0x55)),
-            Reply::Short => self.deliver(ROUND_TRIP, Received::Malformed { bytes: 100 }),
-            Reply::Lost | Reply::Refused | Reply::Full => {}
+            self.deliver(after, received);
         }
         let now = self.now;
-        self.open.retain(|_, (_, _, until)| *until > now);
-        self.open.insert(self.sent.len(), (outgoing.lid, outgoing.class.is_smp(), now + waits));
-        let count = |keep: &dyn Fn(&(Lid, bool, Moment)) -> bool| {
-            self.open.values().filter(|it| keep(it)).count()
-        };
-        let (smp, gmp) = (count(&|it| it.1), count(&|it| !it.1));
-        let to_lid = count(&|it| it.0 == outgoing.lid && it.0 != Lid::PERMISSIVE && !it.1);
+        self.open.retain(|(.., until)| *until > now);
+        self.open.push((outgoing.lid, outgoing.class.is_smp(), now + waits));
+        let smp = self.open.iter().filter(|it| it.1).count();
+        let gmp = self.open.len() - smp;
+        let is_to_lid = |it: &&(Lid, bool, Moment)| it.0 == outgoing.lid && !it.1;
+        let to_lid = self.open.iter().filter(is_to_lid).count();
         self.max_in_flight = [self.max_in_flight[0].max(smp), self.max_in_flight[1].max(gmp)];
         self.max_to_one_lid = self.max_to_one_lid.max(to_lid);
         Ok(())
     }
 
     fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
-        match self.arrivals.peek() {
-            Some(&Reverse((at, number))) if at <= until => {
-                self.arrivals.pop();
-                self.now = self.now.max(at);
-                Ok(self.arriving.remove(&number))
-            }
-            _ => {
-                self.now = self.now.max(until);
-                Ok(None)
-            }
+        if let Some(first) = self.arrivals.first_entry()
+            && first.key().0 <= until
+        {
+            let ((at, _), received) = first.remove_entry();
+            self.now = self.now.max(at);
+            return Ok(Some(received));
         }
+        self.now = self.now.max(until);
+        Ok(None)
     }
 }
 

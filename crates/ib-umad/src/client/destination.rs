@@ -10,24 +10,15 @@ use crate::RequestError;
 /// A window of requests in flight: halves on a time-out, grows by one with each window of responses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    size: u16,
-    limit: u16,
+    /// Requests that may be in flight now.
+    pub size: u16,
+    pub limit: u16,
     since_growth: u16,
 }
 
 impl Window {
     pub fn new(limit: u16) -> Self {
         Window { size: limit, limit, since_growth: 0 }
-    }
-
-    /// Requests that may be in flight now.
-    pub fn size(self) -> u16 {
-        self.size
-    }
-
-    /// Maximum size.
-    pub fn limit(self) -> u16 {
-        self.limit
     }
 
     pub fn on_response(&mut self) {
@@ -52,7 +43,6 @@ impl Window {
 
 /// First back-off of a busy destination; each further one is twice as long.
 const MIN_BACK_OFF: Duration = Duration::from_millis(20);
-/// Longest back-off.
 const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 /// After this total back-off a busy destination is given up for this run: others wait.
 const MAX_TOTAL_BACK_OFF: Duration = Duration::from_secs(3);
@@ -63,9 +53,7 @@ const MIN_ROUNDS: u8 = 2;
 /// State of one destination, and the requests queued for it.
 #[derive(Debug)]
 pub(super) struct Destination<T> {
-    /// Requests waiting for the window.
     pub queue: VecDeque<T>,
-    /// Requests in flight.
     pub in_flight: u16,
     /// End of the back-off.
     pub not_before: Moment,
@@ -74,11 +62,11 @@ pub(super) struct Destination<T> {
     window: Window,
     /// Consecutive rounds without a response: requests that time out together count once.
     timeouts: u8,
-    /// Time of the latest time-out.
     last_timeout: Moment,
     /// It did not respond in the last run: it is probed by single requests.
     probing: bool,
-    given_up: Option<RequestError>,
+    /// Why it is given up for this run.
+    pub given_up: Option<RequestError>,
     back_off: Duration,
     /// Total back-off since the last response other than busy.
     total_back_off: Duration,
@@ -103,21 +91,14 @@ impl<T> Destination<T> {
 
     /// Whether a request is queued and the window has room.
     pub fn has_room(&self) -> bool {
-        let window = if self.probing { 1 } else { self.window.size() };
+        let window = if self.probing { 1 } else { self.window.size };
         !self.queue.is_empty() && self.in_flight < window
     }
 
-    /// Why the destination is given up for this run.
-    pub fn given_up(&self) -> Option<RequestError> {
-        self.given_up
-    }
-
-    /// Number of tries of a request.
     pub fn tries(&self, retries: u8) -> u8 {
         if self.probing { 1 } else { retries.saturating_add(1) }
     }
 
-    /// It responded.
     pub fn on_response(&mut self) {
         self.timeouts = 0;
         self.given_up = None;
@@ -127,7 +108,6 @@ impl<T> Destination<T> {
         self.window.on_response();
     }
 
-    /// It did not respond in time to a request of `sent`.
     pub fn on_timeout(&mut self, sent: Moment, now: Moment, retries: u8) {
         if sent < self.last_timeout {
             return;
@@ -174,27 +154,27 @@ mod tests {
     fn window_halves_on_timeout_and_grows_on_responses() {
         let mut window = Window::new(4);
         window.on_timeout();
-        assert_eq!(window.size(), 2);
+        assert_eq!(window.size, 2);
         for (responses, size) in [(2, 3), (3, 4), (100_000, 4)] {
             (0..responses).for_each(|_| window.on_response());
-            assert_eq!(window.size(), size);
+            assert_eq!(window.size, size);
         }
         (0..5).for_each(|_| window.on_timeout());
-        assert_eq!(window.size(), 1);
+        assert_eq!(window.size, 1);
     }
 
     #[test]
     fn busy_back_off_doubles_until_give_up() {
         let mut destination: Destination<()> = Destination::new(4);
         let (mut now, mut pauses) = (Moment(0), Vec::new());
-        while destination.given_up().is_none() {
+        while destination.given_up.is_none() {
             destination.on_busy(now);
             destination.on_busy(now);
             pauses.push(destination.not_before.since(now).as_millis());
             now = destination.not_before;
         }
         assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1000, 1000]);
-        assert_eq!(destination.given_up(), Some(RequestError::Busy));
+        assert_eq!(destination.given_up, Some(RequestError::Busy));
         destination.on_response();
         destination.on_busy(now);
         assert_eq!(destination.not_before.since(now).as_millis(), 20);
@@ -206,7 +186,7 @@ mod tests {
         for round in 0..3 {
             let (sent, now) = (Moment(round * 10), Moment(round * 10 + 9));
             (0..4).for_each(|_| destination.on_timeout(sent, now, 2));
-            assert_eq!(destination.given_up().is_some(), round == 2, "round {round}");
+            assert_eq!(destination.given_up.is_some(), round == 2, "round {round}");
         }
     }
 }

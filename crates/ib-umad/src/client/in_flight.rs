@@ -1,10 +1,11 @@
 //! Requests in flight, by transaction id.
 
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use ib_mad::Moment;
+use ib_mad::{DirectedRoute, Lid, Moment};
 
-use super::{Key, Pending};
+use crate::{Address, QueuePair, Request};
 
 /// The low 12 bits of a transaction id are the slot, the others distinguish its uses.
 const SLOT_BITS: u32 = 12;
@@ -17,7 +18,41 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 /// dead hosts are waited for in parallel. (It still counts in the window of its LID.)
 const SLOW: Duration = Duration::from_millis(50);
 
-/// A request in flight.
+/// A destination with its own window: a LID on a queue pair, a GID, or the end of a directed route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Key {
+    Directed(DirectedRoute),
+    Smp(Lid),
+    Gmp(Lid),
+    Global(Ipv6Addr),
+}
+
+impl Key {
+    pub fn new(request: &Request) -> Self {
+        match (&request.to, request.query.subnet) {
+            (Address::Directed(route), _) => Key::Directed(*route),
+            (Address::Lid(lid), true) => Key::Smp(*lid),
+            (Address::Lid(lid), false) => Key::Gmp(*lid),
+            (Address::Global(route), _) => Key::Global(route.gid),
+        }
+    }
+
+    pub fn qp(self) -> QueuePair {
+        match self {
+            Key::Directed(_) | Key::Smp(_) => QueuePair::Qp0,
+            Key::Gmp(_) | Key::Global(_) => QueuePair::Qp1,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub request: Request,
+    pub tag: u64,
+    pub tries: u8,
+    pub redirects: u8,
+}
+
 #[derive(Debug)]
 pub(super) struct InFlight {
     pub pending: Pending,
@@ -29,7 +64,6 @@ pub(super) struct InFlight {
     deadline: Moment,
 }
 
-/// All requests in flight.
 #[derive(Debug)]
 pub(super) struct Slots {
     requests: Vec<Option<InFlight>>,
@@ -42,26 +76,19 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Slots for `count` requests. Transaction ids start after `generation`, so that responses to
-    /// requests of an earlier instance match none of these.
-    pub fn new(count: usize, generation: u32) -> Self {
+    pub fn new(count: usize) -> Self {
         Slots {
             requests: (0..count).map(|_| None).collect(),
             free: (0..count as u32).rev().collect(),
-            generation,
+            generation: 0,
             next_expiry: Moment::NEVER,
             next_slow: Moment::NEVER,
         }
     }
 
-    /// Number of slots.
-    pub fn count(&self) -> usize {
-        self.requests.len()
-    }
-
-    /// The generation of the latest transaction id.
-    pub fn generation(&self) -> u32 {
-        self.generation
+    /// As many empty slots, with further transaction ids: responses to requests of these match none of those.
+    pub fn successor(&self) -> Self {
+        Slots { generation: self.generation, ..Slots::new(self.requests.len()) }
     }
 
     /// Whether there is a transaction id for one more request.
@@ -85,13 +112,11 @@ impl Slots {
         transaction_id
     }
 
-    /// The request with this transaction id.
     pub fn get(&self, transaction_id: u32) -> Option<&InFlight> {
         let slot = (transaction_id % (1 << SLOT_BITS)) as usize;
         self.requests.get(slot)?.as_ref().filter(|request| request.transaction_id == transaction_id)
     }
 
-    /// Removes a request.
     pub fn remove(&mut self, transaction_id: u32) -> Option<InFlight> {
         let slot = transaction_id % (1 << SLOT_BITS);
         let request = self.requests.get_mut(slot as usize)?;
@@ -100,7 +125,6 @@ impl Slots {
         Some(request)
     }
 
-    /// Transaction ids of all requests past their deadline.
     pub fn expired(&mut self, now: Moment) -> Vec<u32> {
         if now < self.next_expiry {
             return Vec::new();

@@ -1,28 +1,25 @@
 //! A sans-I/O client for many requests in flight, each with its own deadline.
 //!
 //! A state machine: it takes received MADs and the time, and returns MADs to send and the time of the next
-//! wake-up. Everything that it waits for has a deadline, and each request ends exactly once, whatever the
-//! fabric does.
+//! wake-up. All that it waits for has a deadline, and each request ends exactly once.
 
 mod destination;
 mod in_flight;
 
+pub use super::query::Heartbeat;
 pub use in_flight::MAX_IN_FLIGHT;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::net::Ipv6Addr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ib_mad::class_port_info::Redirect;
-use ib_mad::{Class, DirectedRoute, Lid, Mad, Moment, status};
+use ib_mad::{Class, Lid, Mad, Moment, status};
 
 use super::stats::{MadOutcome, MadStats};
-use super::{Address, OutgoingMad, QueuePair, Received, Request, RequestError};
+use super::{OutgoingMad, QueuePair, Received, Request, RequestError};
 use destination::{Destination, Window};
-use in_flight::{InFlight, Slots};
+use in_flight::{InFlight, Key, Pending, Slots};
 
 /// Limits of requests in flight, time-out and retries. Command-line options set all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,72 +63,14 @@ impl SendConfig {
     }
 }
 
-/// The kernel's time-out is this much shorter than ours: it then has dropped a request before the retry
-/// is sent, and reports most time-outs itself.
+/// The kernel's time-out is this much shorter than ours: it has dropped a request before the retry is sent.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Retry interval of a full transport.
 const FULL_RETRY: Duration = Duration::from_millis(1);
 /// After this time with a full transport requests fail.
 const MAX_FULL: Duration = Duration::from_secs(2);
 
-/// Maximum number of redirects of one request.
 const MAX_REDIRECTS: u8 = 2;
-
-/// A destination with its own window: a LID on a queue pair, a GID, or the end of a directed route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Key {
-    Directed(DirectedRoute),
-    Smp(Lid),
-    Gmp(Lid),
-    Global(Ipv6Addr),
-}
-
-impl Key {
-    fn new(request: &Request) -> Self {
-        match (&request.to, request.query.subnet) {
-            (Address::Directed(route), _) => Key::Directed(*route),
-            (Address::Lid(lid), true) => Key::Smp(*lid),
-            (Address::Lid(lid), false) => Key::Gmp(*lid),
-            (Address::Global(route), _) => Key::Global(route.gid),
-        }
-    }
-
-    fn qp(self) -> QueuePair {
-        match self {
-            Key::Directed(_) | Key::Smp(_) => QueuePair::Qp0,
-            Key::Gmp(_) | Key::Global(_) => QueuePair::Qp1,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Pending {
-    request: Request,
-    tag: u64,
-    tries: u8,
-    redirects: u8,
-}
-
-/// A counter of loop iterations; clones share it.
-///
-/// [`query::run`](crate::query::run) and [`query::drain_until`](crate::query::drain_until) tick it at
-/// least every 100 ms, however dead the fabric is. So a hanging thread can be distinguished from a long
-/// discovery.
-#[derive(Clone, Debug, Default)]
-pub struct Heartbeat(Arc<AtomicU64>);
-
-impl Heartbeat {
-    /// Counts one iteration.
-    pub fn tick(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Number of iterations so far.
-    pub fn ticks(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// The client; see the [module](self).
 #[derive(Debug)]
@@ -146,11 +85,9 @@ pub struct MadClient {
     /// Busy destinations, by the end of their back-off.
     backing_off: BinaryHeap<Reverse<(Moment, Key)>>,
     in_flight: [u16; 2],
-    /// How many of those are slow.
     slow: [u16; 2],
-    /// Windows of the queue pairs. SMPs use virtual lane 15, which drops packets when full: a time-out
-    /// may be our own fault, and halves that window. GMPs are flow-controlled; their window is
-    /// constant.
+    /// Virtual lane 15, of SMPs, drops packets when full: a time-out may be our own fault, and halves that
+    /// window. GMPs are flow-controlled; their window is constant.
     windows: [Window; 2],
     queued: usize,
     finished: VecDeque<(u64, Result<Mad, RequestError>)>,
@@ -169,7 +106,7 @@ impl MadClient {
             config,
             heartbeat: Heartbeat::default(),
             stats: MadStats::default(),
-            slots: Slots::new(slots, 0),
+            slots: Slots::new(slots),
             destinations: HashMap::new(),
             ready: [VecDeque::new(), VecDeque::new()],
             backing_off: BinaryHeap::new(),
@@ -213,20 +150,19 @@ impl MadClient {
     }
 
     /// Whether the window of a queue pair has room. Slow requests do not count, up to one more window:
-    /// 16 SMPs and 256 GMPs in flight in total by default. A switch's SMA responds slowly while its CPU
-    /// is busy, and virtual lane 15 has no flow control, so slow responses must not cause ever more
-    /// requests.
+    /// 16 SMPs and 256 GMPs in total by default. A switch's SMA responds slowly while its CPU is busy, which
+    /// must not cause ever more requests.
     fn is_open(&self, qp: QueuePair) -> bool {
         let window = self.windows[qp as usize];
-        let slow = self.slow[qp as usize].min(window.limit());
-        self.in_flight[qp as usize] - slow < window.size() && self.slots.has_room()
+        let slow = self.slow[qp as usize].min(window.limit);
+        self.in_flight[qp as usize] - slow < window.size && self.slots.has_room()
     }
 
     /// Submits a request. [`MadClient::poll_finished`] returns its outcome with the tag, exactly once.
     pub fn submit(&mut self, request: Request, tag: u64) {
         let pending = Pending { request, tag, tries: 0, redirects: 0 };
         let key = Key::new(&request);
-        if let Some(error) = self.destination(key).given_up() {
+        if let Some(error) = self.destination(key).given_up {
             self.finished.push_back((tag, Err(error)));
         } else {
             self.destination(key).queue.push_back(pending);
@@ -334,10 +270,15 @@ impl MadClient {
             self.stats.record(class, MadOutcome::Redirected);
             return self.follow_redirect(request, &mad);
         }
-        self.mark_ready(request.key);
         let outcome = if status == 0 { MadOutcome::Answered } else { MadOutcome::Refused };
         self.stats.record(class, outcome);
         let result = if status == 0 { Ok(mad) } else { Err(RequestError::Status(status)) };
+        self.finish(&request, result);
+    }
+
+    /// Ends a request that is no longer in flight; its destination may have room for another one.
+    fn finish(&mut self, request: &InFlight, result: Result<Mad, RequestError>) {
+        self.mark_ready(request.key);
         self.finished.push_back((request.pending.tag, result));
     }
 
@@ -349,11 +290,7 @@ impl MadClient {
                 request.pending.tries -= 1;
                 self.put_back(request);
             }
-            (key, _) => {
-                self.mark_ready(key);
-                self.finished
-                    .push_back((request.pending.tag, Err(RequestError::Status(mad.status()))));
-            }
+            _ => self.finish(&request, Err(RequestError::Status(mad.status()))),
         }
     }
 
@@ -361,9 +298,7 @@ impl MadClient {
     fn on_timeout(&mut self, request: InFlight, now: Moment) {
         self.stats.record(request.pending.request.class(), MadOutcome::TimedOut);
         if request.pending.request.query.is_optional() {
-            self.mark_ready(request.key);
-            self.finished.push_back((request.pending.tag, Err(RequestError::TimedOut)));
-            return;
+            return self.finish(&request, Err(RequestError::TimedOut));
         }
         let retries = self.config.retries;
         self.destination(request.key).on_timeout(request.sent, now, retries);
@@ -381,15 +316,14 @@ impl MadClient {
     fn retry(&mut self, request: InFlight, error: RequestError) {
         let (key, retries) = (request.key, self.config.retries);
         let destination = self.destination(key);
-        if let Some(why) = destination.given_up() {
+        if let Some(why) = destination.given_up {
             // All requests queued for it end, too.
             let waiting = std::mem::take(&mut destination.queue);
             self.queued -= waiting.len();
             self.finished.push_back((request.pending.tag, Err(error)));
             self.finished.extend(waiting.into_iter().map(|pending| (pending.tag, Err(why))));
         } else if request.pending.tries >= destination.tries(retries) {
-            self.finished.push_back((request.pending.tag, Err(error)));
-            self.mark_ready(key);
+            self.finish(&request, Err(error));
         } else {
             // Behind other queued requests, to which the node may respond.
             destination.queue.push_back(request.pending);
@@ -427,8 +361,7 @@ impl MadClient {
     pub fn handle_refused(&mut self, transaction_id: u32) {
         if let Some(request) = self.remove(transaction_id) {
             self.stats.record(request.pending.request.class(), MadOutcome::Unsent);
-            self.mark_ready(request.key);
-            self.finished.push_back((request.pending.tag, Err(RequestError::Unsent)));
+            self.finish(&request, Err(RequestError::Unsent));
         }
     }
 
@@ -490,13 +423,11 @@ impl MadClient {
 
     /// Forgets every request, because the transport is gone.
     pub fn reset(&mut self) {
-        let fresh = MadClient::new(self.config);
-        let count = self.slots.count();
         *self = MadClient {
             heartbeat: self.heartbeat.clone(),
             stats: std::mem::take(&mut self.stats),
-            slots: Slots::new(count, self.slots.generation()),
-            ..fresh
+            slots: self.slots.successor(),
+            ..MadClient::new(self.config)
         };
     }
 

@@ -1,7 +1,8 @@
 //! The client against a transport that behaves arbitrarily.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::net::Ipv6Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::query::{QueryPlan, RunError, run};
 use crate::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
-use crate::{GlobalRoute, MadTransport, TransportError};
+use crate::{Address, GlobalRoute, MadTransport, TransportError};
 use ib_mad::counter::Attribute;
 use ib_mad::node::NodeKind;
 use ib_mad::p_key::PKey;

@@ -73,7 +73,6 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// The error of opening a device file.
     pub(super) fn from_open(device: String, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::PermissionDenied => DeviceError::Permission { device },
@@ -94,13 +93,13 @@ pub(super) fn port_guid(sysfs: &Path, port: &UmadPort) -> Option<Guid> {
     Some(Guid(gid.to_bits() as u64)).filter(|guid| *guid != Guid::default())
 }
 
-fn ports(sysfs: &Path) -> Vec<UmadPort> {
-    let class = sysfs.join("class");
-    let entries = std::fs::read_dir(class.join("infiniband_mad")).into_iter().flatten().flatten();
-    let mut ports: Vec<UmadPort> = entries
-        .filter_map(|entry| {
-            let name =
-                entry.file_name().into_string().ok().filter(|name| name.starts_with("umad"))?;
+impl UmadPort {
+    /// All ports with a umad device, by HCA and number.
+    pub fn all(sysfs: &Path) -> Vec<UmadPort> {
+        let class = sysfs.join("class");
+        let entries = std::fs::read_dir(class.join("infiniband_mad")).into_iter().flatten();
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let about = |name: String| {
             let umad = class.join("infiniband_mad").join(&name);
             let hca = attribute(&umad.join("ibdev"))?;
             let port: PortNumber = attribute(&umad.join("port"))?.parse().ok()?;
@@ -112,36 +111,20 @@ fn ports(sysfs: &Path) -> Vec<UmadPort> {
                 link_layer: attribute(&about.join("link_layer")),
                 physical_state: attribute(&about.join("phys_state")),
             })
-        })
-        .collect();
-    ports.sort_by(|a, b| (&a.hca, a.port).cmp(&(&b.hca, b.port)));
-    ports
-}
-
-impl UmadPort {
-    /// All ports with a umad device, by HCA and number.
-    pub fn all(sysfs: &Path) -> Vec<UmadPort> {
-        ports(sysfs)
+        };
+        let mut ports: Vec<UmadPort> =
+            names.filter(|name| name.starts_with("umad")).filter_map(about).collect();
+        ports.sort_by(|a, b| (&a.hca, a.port).cmp(&(&b.hca, b.port)));
+        ports
     }
 
-    /// The usable ports, the best first: those that were named, else the InfiniBand ports with a link.
-    /// There is at least one.
-    pub(super) fn candidates(
+    /// The named ports, with any link layer and state. There is at least one.
+    pub(super) fn named(
         sysfs: &Path,
         hca: Option<&str>,
         port: Option<PortNumber>,
     ) -> Result<Vec<UmadPort>, DeviceError> {
-        choose(ports(sysfs), &sysfs.join("class/infiniband_mad"), hca, port)
-    }
-
-    /// The named port, with any link layer and state; of several the first.
-    pub(super) fn named(
-        sysfs: &Path,
-        hca: &str,
-        port: Option<PortNumber>,
-    ) -> Result<UmadPort, DeviceError> {
-        named(ports(sysfs), &sysfs.join("class/infiniband_mad"), Some(hca), port)
-            .map(|(first, _)| first)
+        named(UmadPort::all(sysfs), &sysfs.join("class/infiniband_mad"), hca, port)
     }
 
     fn usable(&self) -> Result<(), DeviceError> {
@@ -158,49 +141,50 @@ impl UmadPort {
     }
 }
 
-fn list(items: impl IntoIterator<Item = String>) -> String {
-    let mut items: Vec<String> = items.into_iter().collect();
-    items.dedup();
-    items.join(", ")
-}
-
-/// The named ports; the first is also returned separately, because there is at least one.
 fn named(
     all: Vec<UmadPort>,
     directory: &Path,
     hca: Option<&str>,
     port: Option<PortNumber>,
-) -> Result<(UmadPort, Vec<UmadPort>), DeviceError> {
+) -> Result<Vec<UmadPort>, DeviceError> {
     if all.is_empty() {
         return Err(DeviceError::NoDevice { directory: directory.display().to_string() });
     }
-    let known = list(all.iter().map(|port| port.hca.clone()));
-    let of_hca: Vec<UmadPort> =
-        all.into_iter().filter(|port| hca.is_none_or(|hca| port.hca == hca)).collect();
-    let Some(first_hca) = of_hca.first().map(|port| port.hca.clone()) else {
-        return Err(DeviceError::UnknownHca { asked: hca.unwrap_or_default().to_owned(), known });
+    let list = |mut items: Vec<String>| {
+        items.dedup();
+        items.join(", ")
     };
-    let numbers = list(of_hca.iter().map(|port| port.port.to_string()));
-    let candidates: Vec<UmadPort> =
-        of_hca.into_iter().filter(|found| port.is_none_or(|port| found.port == port)).collect();
-    let Some(first) = candidates.first().cloned() else {
-        let asked = port.unwrap_or_default();
-        return Err(DeviceError::UnknownPort { hca: first_hca, asked, known: numbers });
+    let hcas = list(all.iter().map(|port| port.hca.clone()).collect());
+    let mut ports = all;
+    ports.retain(|port| hca.is_none_or(|hca| port.hca == hca));
+    let Some(first_hca) = ports.first().map(|port| port.hca.clone()) else {
+        let asked = hca.unwrap_or_default().to_owned();
+        return Err(DeviceError::UnknownHca { asked, known: hcas });
     };
-    Ok((first, candidates))
+    let known = list(ports.iter().map(|port| port.port.to_string()).collect());
+    ports.retain(|found| port.is_none_or(|port| found.port == port));
+    match port {
+        Some(asked) if ports.is_empty() => {
+            Err(DeviceError::UnknownPort { hca: first_hca, asked, known })
+        }
+        _ => Ok(ports),
+    }
 }
 
-fn choose(
-    all: Vec<UmadPort>,
-    directory: &Path,
-    hca: Option<&str>,
-    port: Option<PortNumber>,
-) -> Result<Vec<UmadPort>, DeviceError> {
-    let (first, candidates) = named(all, directory, hca, port)?;
-    first.usable().or_else(|error| {
-        if candidates.iter().any(|port| port.usable().is_ok()) { Ok(()) } else { Err(error) }
-    })?;
-    Ok(candidates.into_iter().filter(|port| port.usable().is_ok()).collect())
+/// The InfiniBand ports with a link; at least one of them. The error says why the first has none.
+pub(super) fn usable(mut ports: Vec<UmadPort>) -> Result<Vec<UmadPort>, DeviceError> {
+    let mut refusal = None;
+    ports.retain(|port| match port.usable() {
+        Ok(()) => true,
+        Err(error) => {
+            refusal.get_or_insert(error);
+            false
+        }
+    });
+    match refusal {
+        Some(error) if ports.is_empty() => Err(error),
+        _ => Ok(ports),
+    }
 }
 
 #[cfg(test)]
@@ -230,7 +214,8 @@ mod tests {
         hca: Option<&str>,
         number: Option<u8>,
     ) -> Result<(String, u8), String> {
-        choose(all, Path::new("/sys/class/infiniband_mad"), hca, number)
+        named(all, Path::new("/sys/class/infiniband_mad"), hca, number)
+            .and_then(usable)
             .map(|ports| (ports[0].hca.clone(), ports[0].port))
             .map_err(|error| error.to_string())
     }
@@ -292,7 +277,7 @@ mod tests {
         file("infiniband_mad/abi_version", "5\n");
         file("infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
         file("infiniband/mlx5_0/ports/1/phys_state", "5: LinkUp\n");
-        let found = ports(root.path());
+        let found = UmadPort::all(root.path());
         assert_eq!(
             found,
             [UmadPort {

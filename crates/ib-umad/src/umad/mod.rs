@@ -10,6 +10,7 @@ mod sys;
 pub use device::{DeviceError, UmadPort};
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,15 +21,14 @@ use ib_mad::{Class, Guid, Lid, Mad, Moment, PortNumber};
 
 use super::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 use partition::Partitions;
-use sys::{Descriptor, RegisterAgent, RegisterAgent2};
+use sys::Descriptor;
 
-/// HeaderFormat format of a umad device.
+/// Header format of a umad device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderFormat {
     /// With the P_Key index: since kernel 2.6.24, enabled by REGISTER_AGENT2.
     Long,
-    /// Without it: the default of a device. ibsim does not support REGISTER_AGENT2 and has only this
-    /// format.
+    /// Without it: the default of a device, and the only one of ibsim, without REGISTER_AGENT2.
     Short,
 }
 
@@ -47,26 +47,9 @@ const ETIMEDOUT: u32 = libc::ETIMEDOUT as u32;
 /// Length of the part of a timed-out request that the kernel returns: the first 24 bytes of the MAD.
 const ECHO: usize = 24;
 
-/// HeaderFormat fields, the same in both formats.
-mod field {
-    use std::ops::Range;
-    pub const AGENT: Range<usize> = 0..4;
-    pub const STATUS: Range<usize> = 4..8;
-    pub const TIMEOUT_MS: Range<usize> = 8..12;
-    pub const LENGTH: Range<usize> = 16..20;
-    pub const QPN: Range<usize> = 20..24;
-    pub const QKEY: Range<usize> = 24..28;
-    pub const LID: Range<usize> = 28..30;
-    pub const SL: usize = 30;
-    pub const GRH_PRESENT: usize = 32;
-    pub const GID_INDEX: usize = 33;
-    pub const HOP_LIMIT: usize = 34;
-    pub const TRAFFIC_CLASS: usize = 35;
-    pub const GID: Range<usize> = 36..52;
-    pub const FLOW_LABEL: Range<usize> = 52..56;
-    /// Only in the long format, in native byte order.
-    pub const PKEY_INDEX: Range<usize> = 56..58;
-}
+/// Fields of the header, the same in both formats.
+const STATUS: Range<usize> = 4..8;
+const LID: Range<usize> = 28..30;
 
 /// Agent ids of the kernel, by class; `None` for a class that is not registered on this port.
 type AgentIds = [Option<u32>; Class::ALL.len()];
@@ -94,7 +77,7 @@ impl Umad {
         clock: Clock,
     ) -> Result<(UmadPort, Umad), DeviceError> {
         let mut refusal = None;
-        for port in UmadPort::candidates(sysfs, hca, port)? {
+        for port in device::usable(UmadPort::named(sysfs, hca, port)?)? {
             match Umad::open(sysfs, &port, &Class::ALL, p_key, clock) {
                 Ok(umad) => return Ok((port, umad)),
                 // Another port may support it.
@@ -107,20 +90,20 @@ impl Umad {
         Err(refusal.unwrap_or(DeviceError::NoDevice { directory: sysfs.display().to_string() }))
     }
 
-    /// Opens the named port for GMPs only. Every port can send them, also a RoCE port, which has no QP0 and
-    /// addresses by GID.
+    /// Opens the named port for GMPs only, which a RoCE port without QP0 can send, too.
     pub fn open_for_gmps(
         sysfs: &Path,
         hca: &str,
         port: Option<PortNumber>,
         clock: Clock,
     ) -> Result<(UmadPort, Umad), DeviceError> {
-        let port = UmadPort::named(sysfs, hca, port)?;
+        let port = UmadPort::named(sysfs, Some(hca), port)?.into_iter().next();
+        let directory = || sysfs.display().to_string();
+        let port = port.ok_or_else(|| DeviceError::NoDevice { directory: directory() })?;
         let umad = Umad::open(sysfs, &port, &[Class::Performance], None, clock)?;
         Ok((port, umad))
     }
 
-    /// Opens a port and registers for these classes.
     fn open(
         sysfs: &Path,
         port: &UmadPort,
@@ -161,7 +144,6 @@ impl Umad {
         }
     }
 
-    /// Reads one MAD from the device, if it has one.
     fn read(&mut self) -> Result<Option<Received>, TransportError> {
         let length = match self.descriptor.read(&mut self.buffer) {
             Ok(0) => return Ok(None),
@@ -191,36 +173,27 @@ fn register_all(
     let mut header = HeaderFormat::Long;
     for (already, &class) in classes.iter().enumerate() {
         let qpn = u8::from(!class.is_smp());
-        if header == HeaderFormat::Long {
-            let mut request = RegisterAgent2 {
-                qpn: qpn.into(),
-                class: class as u8,
-                class_version: 1,
-                ..RegisterAgent2::default()
-            };
-            match descriptor.register2(&mut request) {
-                Ok(()) => {
-                    agents[class.index()] = Some(request.id);
-                    continue;
-                }
-                // Kernels before 3.18 and ibsim do not support the call.
-                Err(error)
-                    if already == 0
-                        && matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTTY)) =>
-                {
-                    header = HeaderFormat::Short;
-                }
-                Err(error) => return Err(error),
+        let id = match header {
+            HeaderFormat::Long => descriptor.register2(qpn, class as u8),
+            HeaderFormat::Short => descriptor.register(qpn, class as u8),
+        };
+        let id = match id {
+            // Kernels before 3.18 and ibsim do not support REGISTER_AGENT2.
+            Err(error)
+                if already == 0
+                    && matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTTY)) =>
+            {
+                header = HeaderFormat::Short;
+                descriptor.register(qpn, class as u8)?
             }
-        }
-        let mut request =
-            RegisterAgent { qpn, class: class as u8, class_version: 1, ..RegisterAgent::default() };
-        descriptor.register(&mut request)?;
-        agents[class.index()] = Some(request.id);
+            id => id?,
+        };
+        agents[class.index()] = Some(id);
     }
     Ok((header, agents))
 }
 
+/// A header (kernel: `struct ib_user_mad_hdr`; the fields have the same offsets in both formats) and the MAD.
 fn encode(
     outgoing: &OutgoingMad,
     header: HeaderFormat,
@@ -228,28 +201,28 @@ fn encode(
     pkey_index: u16,
 ) -> ([u8; 64 + ib_mad::LEN], usize) {
     let mut bytes = [0; 64 + ib_mad::LEN];
+    let mut put = |offset: usize, field: &[u8]| {
+        bytes[offset..offset + field.len()].copy_from_slice(field);
+    };
     let millis = u32::try_from(outgoing.timeout.as_millis()).unwrap_or(u32::MAX).max(1);
-    bytes[field::AGENT].copy_from_slice(&agent.to_ne_bytes());
-    bytes[field::TIMEOUT_MS].copy_from_slice(&millis.to_ne_bytes());
-    bytes[field::LENGTH].copy_from_slice(&(ib_mad::LEN as u32).to_ne_bytes());
-    bytes[field::QPN].copy_from_slice(&outgoing.qp.to_be_bytes());
-    bytes[field::QKEY].copy_from_slice(&outgoing.qkey.to_be_bytes());
-    bytes[field::LID].copy_from_slice(&outgoing.lid.0.to_be_bytes());
-    bytes[field::SL] = outgoing.sl;
+    put(0, &agent.to_ne_bytes());
+    put(8, &millis.to_ne_bytes());
+    put(16, &(ib_mad::LEN as u32).to_ne_bytes());
+    put(20, &outgoing.qp.to_be_bytes());
+    put(24, &outgoing.qkey.to_be_bytes());
+    put(LID.start, &outgoing.lid.0.to_be_bytes());
+    put(30, &[outgoing.sl]);
     if let Some(route) = &outgoing.route {
-        bytes[field::GRH_PRESENT] = 1;
-        bytes[field::GID_INDEX] = route.gid_index;
-        bytes[field::HOP_LIMIT] = route.hop_limit;
-        bytes[field::TRAFFIC_CLASS] = route.traffic_class;
-        bytes[field::GID].copy_from_slice(&route.gid.octets());
-        bytes[field::FLOW_LABEL].copy_from_slice(&route.flow_label.to_be_bytes());
+        // The first byte says that there is a route.
+        put(32, &[1, route.gid_index, route.hop_limit, route.traffic_class]);
+        put(36, &route.gid.octets());
+        put(52, &route.flow_label.to_be_bytes());
     }
     if header == HeaderFormat::Long {
-        bytes[field::PKEY_INDEX].copy_from_slice(&pkey_index.to_ne_bytes());
+        put(56, &pkey_index.to_ne_bytes());
     }
-    let start = header.len();
-    bytes[start..start + ib_mad::LEN].copy_from_slice(&outgoing.mad.0);
-    (bytes, start + ib_mad::LEN)
+    put(header.len(), &outgoing.mad.0);
+    (bytes, header.len() + ib_mad::LEN)
 }
 
 /// Decodes what was read from the device: a header, and a MAD or part of one.
@@ -258,14 +231,14 @@ pub fn decode(bytes: &[u8], header: HeaderFormat) -> Received {
     let Some((header, body)) = bytes.split_at_checked(header.len()) else {
         return malformed;
     };
-    let expired = header[field::STATUS] == ETIMEDOUT.to_ne_bytes();
+    let expired = header[STATUS] == ETIMEDOUT.to_ne_bytes();
     if let Some(echo) = body.first_chunk::<ECHO>().filter(|_| expired) {
         let transaction_id = u32::from_be_bytes([echo[12], echo[13], echo[14], echo[15]]);
         return Received::Expired { transaction_id };
     }
     match body.first_chunk::<{ ib_mad::LEN }>() {
-        Some(whole) if header[field::STATUS] == [0; 4] => Received::Mad {
-            from: Lid(u16::from_be_bytes([header[field::LID.start], header[field::LID.start + 1]])),
+        Some(whole) if header[STATUS] == [0; 4] => Received::Mad {
+            from: Lid(u16::from_be_bytes([header[LID.start], header[LID.start + 1]])),
             mad: Mad(*whole),
         },
         _ => malformed,

@@ -14,7 +14,6 @@ use super::{HeaderFormat, sys};
 /// More entries than any P_Key table has: devices have at most 128.
 const MAX_ENTRIES: u16 = 4096;
 
-/// P_Key indexes of a port that requests need.
 #[derive(Debug)]
 pub(super) struct Partitions {
     port: UmadPort,
@@ -65,9 +64,7 @@ impl Partitions {
         }
         if !key.is_full() {
             tracing::warn!(
-                hca,
-                port = number,
-                p_key = %key,
+                hca, port = number, p_key = %key,
                 "this port is a limited member of the partition of --fabric.pkey: hosts that are limited members as \
                  well drop its requests; make it a full member in the subnet manager's partitions.conf"
             );
@@ -94,28 +91,16 @@ impl Partitions {
         let (hca, port) = (&self.port.hca, self.port.port);
         if let (None, Some(index)) = (found, entry) {
             tracing::error!(
-                hca,
-                port,
-                p_key = %wanted,
-                index,
+                hca, port, p_key = %wanted, index,
                 "the P_Key of --fabric.pkey has another place in the table, and this kernel can only send \
                  with the P_Key at index 0: no counters can be asked for until the subnet manager puts it there"
             );
         } else if let Some(index) = found {
-            tracing::info!(
-                hca,
-                port,
-                p_key = %wanted,
-                index,
-                "the P_Key has another place in the table"
-            );
+            tracing::info!(hca, port, p_key = %wanted, index, "the P_Key has another place in the table");
         } else {
             let known = self.known();
             tracing::error!(
-                hca,
-                port,
-                p_key = %wanted,
-                known,
+                hca, port, p_key = %wanted, known,
                 "the P_Key of --fabric.pkey is no longer in the port's table: no counters can be asked \
                  for until the subnet manager gives it back"
             );
@@ -141,9 +126,7 @@ impl Partitions {
             let found = key.find_in(table(directory)).map(|(index, _)| index);
             if found.is_none() {
                 tracing::warn!(
-                    hca = port.hca,
-                    port = port.port,
-                    p_key = %key,
+                    hca = port.hca, port = port.port, p_key = %key,
                     "an agent redirects into a partition that this port is no member of: it is not asked"
                 );
             }

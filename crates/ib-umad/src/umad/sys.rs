@@ -16,30 +16,30 @@ use std::time::Duration;
 /// `struct ib_user_mad_reg_req` (kernel: include/uapi/rdma/ib_user_mad.h), 28 bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RegisterAgent {
-    pub id: u32,
-    pub method_mask: [u32; 4],
-    pub qpn: u8,
-    pub class: u8,
-    pub class_version: u8,
-    pub oui: [u8; 3],
-    pub rmpp_version: u8,
+struct RegisterAgent {
+    id: u32,
+    method_mask: [u32; 4],
+    qpn: u8,
+    class: u8,
+    class_version: u8,
+    oui: [u8; 3],
+    rmpp_version: u8,
 }
 
 /// `struct ib_user_mad_reg_req2`, 40 bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RegisterAgent2 {
-    pub id: u32,
-    pub qpn: u32,
-    pub class: u8,
-    pub class_version: u8,
-    pub reserved: u16,
-    pub flags: u32,
-    pub method_mask: [u64; 2],
-    pub oui: u32,
-    pub rmpp_version: u8,
-    pub reserved2: [u8; 3],
+struct RegisterAgent2 {
+    id: u32,
+    qpn: u32,
+    class: u8,
+    class_version: u8,
+    reserved: u16,
+    flags: u32,
+    method_mask: [u64; 2],
+    oui: u32,
+    rmpp_version: u8,
+    reserved2: [u8; 3],
 }
 
 const _: () = assert!(size_of::<RegisterAgent>() == 28 && size_of::<RegisterAgent2>() == 40);
@@ -49,7 +49,6 @@ const REGISTER_AGENT: libc::c_ulong = 0xc01c_1b01;
 /// `IB_USER_MAD_REGISTER_AGENT2`: `_IOWR(0x1b, 4, struct ib_user_mad_reg_req2)`.
 const REGISTER_AGENT2: libc::c_ulong = 0xc028_1b04;
 
-/// An open umad device.
 #[derive(Debug)]
 pub(super) struct Descriptor(libc::c_int);
 
@@ -85,17 +84,22 @@ impl Descriptor {
         open(path, libc::O_RDWR | libc::O_NONBLOCK).map(Descriptor)
     }
 
-    pub fn register(&self, request: &mut RegisterAgent) -> io::Result<()> {
+    /// Registers for a class. Returns the agent's id.
+    pub fn register(&self, qpn: u8, class: u8) -> io::Result<u32> {
+        let mut request = RegisterAgent { qpn, class, class_version: 1, ..Default::default() };
         // SAFETY: the request is of the type and size that the ioctl's number names, and stays
         // borrowed for as long as the call lasts.
-        let result = unsafe { libc::ioctl(self.0, REGISTER_AGENT, &raw mut *request) };
-        check(result as isize).map(|_| ())
+        let result = unsafe { libc::ioctl(self.0, REGISTER_AGENT, &raw mut request) };
+        check(result as isize).map(|_| request.id)
     }
 
-    pub fn register2(&self, request: &mut RegisterAgent2) -> io::Result<()> {
+    /// The same for headers with a P_Key index.
+    pub fn register2(&self, qpn: u8, class: u8) -> io::Result<u32> {
+        let qpn = qpn.into();
+        let mut request = RegisterAgent2 { qpn, class, class_version: 1, ..Default::default() };
         // SAFETY: as above.
-        let result = unsafe { libc::ioctl(self.0, REGISTER_AGENT2, &raw mut *request) };
-        check(result as isize).map(|_| ())
+        let result = unsafe { libc::ioctl(self.0, REGISTER_AGENT2, &raw mut request) };
+        check(result as isize).map(|_| request.id)
     }
 
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,6 +1,5 @@
 //! The RDMA devices of a host, as values.
 
-pub mod cm;
 pub mod ethernet;
 pub mod hw_counter;
 
@@ -9,20 +8,18 @@ use std::sync::Arc;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::{Raw, Reading};
-use ib_mad::{Guid, Lid, PortNumber};
+use ib_mad::{Guid, Lid, PortNumber, labeled_enum};
 
 /// All devices of a host, as one read found them. Immutable.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct HostSnapshot {
     /// Relates the moments of the read to the time of day.
     pub anchor: Anchor,
-    /// When it began.
     pub began: Moment,
-    /// When it ended.
     pub ended: Moment,
     /// The devices, by name.
     pub devices: Vec<Device>,
-    /// How many devices the settings exclude.
     pub excluded: usize,
     /// Why the devices could not be listed, with the path. Those that were open already are read nevertheless.
     pub problem: Option<String>,
@@ -50,18 +47,16 @@ pub struct Device {
 
 /// What a device is, which seldom changes. Empty is what the driver does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct DeviceInfo {
     /// The node GUID; 0 for a virtual function that was given none, `None` if it was not read.
     pub guid: Option<Guid>,
-    /// The GUID of the whole system image; the same for all functions of an HCA.
+    /// Of the whole system image; the same for all functions of an HCA.
     pub system_guid: Option<Guid>,
     /// `ca` or `rnic`, as the kernel calls it.
     pub node_type: String,
-    /// The node description, which SMPs return too.
     pub description: String,
-    /// Firmware version.
     pub firmware: String,
-    /// Hardware revision.
     pub hardware: String,
     /// The vendor's id of the board (PSID).
     pub board: String,
@@ -75,8 +70,8 @@ pub struct DeviceInfo {
 
 /// A port of a device. `None` is what could not be read or has no meaning.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Port {
-    /// Its number, from 1.
     pub number: PortNumber,
     /// When its state was read.
     pub at: Moment,
@@ -84,34 +79,27 @@ pub struct Port {
     pub link_layer: String,
     /// PortState; 5 is the kernel's ACTIVE_DEFER.
     pub state: Option<u8>,
-    /// PortPhysicalState.
     pub physical_state: Option<u8>,
     /// Its rate by the kernel, in bytes a second.
     pub rate: Option<u64>,
-    /// Its width.
     pub width: Option<Width>,
-    /// Its speed.
     pub speed: Option<Speed>,
     /// Its LID, once a subnet manager gave it one.
     pub lid: Option<Lid>,
-    /// The LID of its subnet manager.
     pub sm_lid: Option<Lid>,
     /// The counters of PortCounters and PortCountersExtended.
     pub reading: Reading<Raw>,
-    /// Its driver's own counters.
     pub hw: HwReading,
     /// The counters of the connection manager, if they are read.
     pub cm: Option<Box<cm::CmReading>>,
-    /// The network interfaces on it.
     pub netdevs: Vec<Netdev>,
 }
 
 /// A driver's own counters. Ports that are alike share the names.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct HwReading {
-    /// The names.
     pub names: Arc<[HwName]>,
-    /// The values, in the same order.
     pub values: Vec<Option<u64>>,
 }
 
@@ -126,38 +114,24 @@ pub struct HwName {
 
 /// A network interface of a port: IPoIB, or the Ethernet side of RoCE.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Netdev {
     /// `ib0`, `ens1f0np0`.
     pub name: Arc<str>,
-    /// The mode of IPoIB.
     pub ipoib: Option<IpoibMode>,
     /// Operational state (RFC 2863) in the kernel's word: `up`, `down`, `lowerlayerdown`.
     pub operstate: String,
-    /// The largest packet, in bytes.
     pub mtu: Option<u64>,
-    /// How often its carrier went up or down.
     pub carrier_changes: Option<u64>,
-    /// The statistics of its Ethernet driver.
     pub ethernet: Vec<EthernetValue>,
 }
 
-/// The mode of IPoIB: a datagram has at most the MTU of the link, 4 KiB less its header; a packet in connected
-/// mode up to 64 KiB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IpoibMode {
-    /// Unreliable datagrams.
-    Datagram,
-    /// Reliable connections.
-    Connected,
-}
-
-impl IpoibMode {
-    /// As sysfs and metrics write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            IpoibMode::Datagram => "datagram",
-            IpoibMode::Connected => "connected",
-        }
+labeled_enum! {
+    /// The mode of IPoIB: a datagram has at most the MTU of the link, 4 KiB less its header; a packet in
+    /// connected mode up to 64 KiB.
+    pub enum IpoibMode {
+        Datagram, "datagram", "Unreliable datagrams.";
+        Connected, "connected", "Reliable connections.";
     }
 }
 
@@ -194,6 +168,57 @@ impl Rails {
         });
         listed.map_or(&self.default, |(_, _, fabric)| fabric)
     }
+}
+
+/// The counters of the kernel's connection manager: messages that establish and end reliable connections
+/// (IBTA 1.4, chapter 12), among them those of IPoIB's connected mode, of Lustre and of NFS over RDMA.
+///
+/// Linux 5.2 and later have them below each port that speaks the protocol (drivers/infiniband/core/cm.c,
+/// `CM_COUNTER_GROUP`), once the module ib_cm is loaded. A read takes a number from memory without a query to
+/// the firmware; but a port has 44 of them.
+pub mod cm {
+    /// A directory of counters, one file for each kind of message.
+    #[derive(Debug)]
+    #[expect(missing_docs, reason = "the other names say it")]
+    pub struct Group {
+        pub directory: &'static str,
+        /// Its metric, before `_total`.
+        pub metric: &'static str,
+        pub help: &'static str,
+    }
+
+    /// The directories.
+    pub const GROUPS: [Group; 4] = [
+        Group {
+            directory: "cm_tx_msgs",
+            metric: "infiniband_cm_transmit_messages",
+            help: "Messages of the connection manager sent, by kind.",
+        },
+        Group {
+            directory: "cm_tx_retries",
+            metric: "infiniband_cm_transmit_retries",
+            help: "Messages of the connection manager sent again because no answer came, by kind.",
+        },
+        Group {
+            directory: "cm_rx_msgs",
+            metric: "infiniband_cm_receive_messages",
+            help: "Messages of the connection manager received, by kind.",
+        },
+        Group {
+            directory: "cm_rx_duplicates",
+            metric: "infiniband_cm_receive_duplicates",
+            help: "Messages of the connection manager received that had been received before, by kind.",
+        },
+    ];
+
+    /// The kinds of messages, which are the files of each directory: request, message receipt acknowledgment,
+    /// reject, reply, ready to use, disconnect request and reply, service ID resolution request and reply, load
+    /// alternate path and alternate path response.
+    pub const MESSAGES: [&str; 11] =
+        ["req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep", "lap", "apr"];
+
+    /// The counters of a port, by [group](GROUPS) and [message](MESSAGES).
+    pub type CmReading = [[Option<u64>; MESSAGES.len()]; GROUPS.len()];
 }
 
 /// The rows of a tab-separated text: `N` columns each, without comments and the header. The tests check

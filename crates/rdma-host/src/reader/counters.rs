@@ -1,18 +1,100 @@
-//! A directory of counters, one file each, some of which refuse to be read.
+//! Sysfs files that may refuse to be read: one with a backoff, and a directory of counters.
+//!
+//! A read may fail with EINVAL, EPERM or EOPNOTSUPP, or give `N/A (no PMA)`, for one file or for all, for
+//! ever or for a while. On a restricted function of an mlx5 each such read also writes a line to the
+//! kernel's log (ACCESS_REG 0x805), so a file that failed is not read again until its backoff is over.
 //!
 //! If all files of a directory failed, as with a PMA that does not respond, one of them is read as a probe
-//! once its backoff is over, another one each time, and the others only if the probe succeeds: each read
-//! that fails can cost a line in the kernel's log.
+//! once its backoff is over, another one each time, and the others only if the probe succeeds.
 
-use super::backoff::{Attempt, BackoffFile};
-use super::sysfs::Directory;
+use std::ffi::CString;
+use std::io;
+use std::time::Duration;
+
+use ib_mad::Moment;
+
+use super::sysfs::{Buffer, Directory};
+
+/// The time of a read, and how long to back off should it fail.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub now: Moment,
+    pub error_backoff: Duration,
+}
+
+/// Whether the latest read failed, and until when not to read again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Backoff {
+    pub until: Option<Moment>,
+}
+
+impl Backoff {
+    pub(super) fn is_over(self, attempt: Attempt) -> bool {
+        self.until.is_none_or(|until| attempt.now >= until)
+    }
+
+    pub(super) fn after_failure(attempt: Attempt) -> Self {
+        Backoff { until: Some(attempt.now + attempt.error_backoff) }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct BackoffFile {
+    name: CString,
+    backoff: Backoff,
+    has_succeeded: bool,
+}
+
+impl BackoffFile {
+    /// A file that has not been read yet; `None` if `name` cannot be the name of a file.
+    pub(super) fn new(name: &str) -> Option<Self> {
+        let name = CString::new(name).ok()?;
+        Some(BackoffFile { name, backoff: Backoff::default(), has_succeeded: false })
+    }
+
+    /// Reads and parses the file; `None` if that fails, or while it is backing off. The error is the kernel's.
+    pub(super) fn read<T>(
+        &mut self,
+        directory: &Directory,
+        attempt: Attempt,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        if !self.backoff.is_over(attempt) {
+            return Ok(None);
+        }
+        let mut buffer = Buffer::new();
+        let text = directory.read(&self.name, &mut buffer);
+        let value = text.as_ref().ok().and_then(|text| parse(text));
+        match (&value, &text) {
+            (Some(_), _) => (self.backoff, self.has_succeeded) = (Backoff::default(), true),
+            // Not the file's failure: it is tried again at the next read.
+            (None, Err(error)) if is_local_shortage(error) => {}
+            (None, _) => self.backoff = Backoff::after_failure(attempt),
+        }
+        text.map(|_| value)
+    }
+
+    /// Ends the backoff: something happened that may let the next read succeed.
+    pub(super) fn reset_backoff(&mut self) {
+        self.backoff.until = self.backoff.until.map(|_| Moment::default());
+    }
+
+    /// Whether the latest read failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.backoff.until.is_some()
+    }
+}
+
+/// Whether a read failed because this process lacks descriptors or memory, or was interrupted.
+fn is_local_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR))
+}
 
 /// The counters of a directory, each with its key.
 #[derive(Debug)]
 pub(super) struct Counters<K> {
     directory: Directory,
     files: Vec<(K, BackoffFile)>,
-    /// How many probes have failed in a row.
     failed_probes: usize,
 }
 
@@ -25,7 +107,6 @@ impl<K: Copy> Counters<K> {
         Counters { directory, files, failed_probes: 0 }
     }
 
-    /// The keys of all files.
     pub(super) fn keys(&self) -> impl Iterator<Item = K> {
         self.files.iter().map(|(key, _)| *key)
     }
@@ -34,12 +115,13 @@ impl<K: Copy> Counters<K> {
     pub(super) fn read(&mut self, attempt: Attempt, mut record: impl FnMut(K, u64)) {
         if let Some(probe) = self.probe() {
             let (_, file) = &mut self.files[probe];
-            if !file.is_due(attempt) {
+            if !file.backoff.is_over(attempt) {
                 return;
             }
             if !matches!(read_number(file, &self.directory, attempt), Ok(Some(_))) {
                 self.failed_probes += 1;
-                self.files.iter_mut().for_each(|(_, file)| file.back_off(attempt));
+                let failed = Backoff::after_failure(attempt);
+                self.files.iter_mut().for_each(|(_, file)| file.backoff = failed);
                 return;
             }
             self.failed_probes = 0;
@@ -52,14 +134,12 @@ impl<K: Copy> Counters<K> {
         }
     }
 
-    /// The file to read for all, if all have failed: one that once succeeded, if there is one, for some
-    /// files never do.
+    /// The file to read for all, if all have failed: one that once succeeded, if any has.
     fn probe(&self) -> Option<usize> {
         if self.failed() < self.files.len() {
             return None;
         }
-        let succeeded =
-            || (0..self.files.len()).filter(|&index| self.files[index].1.has_succeeded());
+        let succeeded = || (0..self.files.len()).filter(|&index| self.files[index].1.has_succeeded);
         let turn = |count: usize| self.failed_probes.checked_rem(count);
         match turn(succeeded().count()) {
             Some(turn) => succeeded().nth(turn),
@@ -77,16 +157,13 @@ fn read_number(
     file: &mut BackoffFile,
     directory: &Directory,
     attempt: Attempt,
-) -> std::io::Result<Option<u64>> {
+) -> io::Result<Option<u64>> {
     file.read(directory, attempt, |text| text.parse().ok())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use ib_mad::Moment;
 
     const BACKOFF: Duration = Duration::from_secs(60);
 
@@ -168,5 +245,24 @@ mod tests {
         let mut counters = tree.counters();
         std::fs::remove_file(tree.0.path().join("a")).unwrap();
         assert_eq!(read(&mut counters, 0), [('b', 2)]);
+    }
+
+    #[test]
+    fn failed_file_is_not_read_until_backoff_is_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, open) = (dir.path().join("rate"), Directory::open(dir.path()).unwrap());
+        let mut file = BackoffFile::new("rate").unwrap();
+        let mut read = |seconds| {
+            let now = Moment::default() + Duration::from_secs(seconds);
+            let attempt = Attempt { now, error_backoff: Duration::from_secs(60) };
+            file.read(&open, attempt, |text| text.parse::<u8>().ok()).map_err(|error| error.kind())
+        };
+        assert_eq!(read(0), Err(io::ErrorKind::NotFound));
+        std::fs::write(&path, "7\n").unwrap();
+        assert_eq!(read(59), Ok(None), "it backs off");
+        assert_eq!(read(60), Ok(Some(7)));
+        std::fs::write(&path, "fast\n").unwrap();
+        assert_eq!(read(61), Ok(None), "it does not parse");
+        assert!(file.has_failed());
     }
 }

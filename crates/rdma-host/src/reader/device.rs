@@ -6,19 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Device, DeviceInfo, HwReading};
-use ib_mad::{Moment, PortNumber};
+use crate::model::cm::{CmReading, GROUPS, MESSAGES};
+use crate::model::{Device, DeviceInfo, HwName, HwReading, Port, hw_counter};
+use ib_mad::{Counter, Moment, PortNumber, Reading};
 
 use super::ReadContext;
-use super::netdev::Owner;
-use super::port::{HwReader, PortReader};
-use super::sysfs::Directory;
-use super::value;
+use super::counters::{Attempt, BackoffFile, Counters};
+use super::netdev::{NetdevReader, Owner};
+use super::sysfs::{self, Directory};
 
 /// How long what seldom changes is not read again: names, versions, which network interface is on which port.
 const INFO_LIFETIME: Duration = Duration::from_secs(60);
 
-/// A device that cannot be opened.
 pub(super) fn unreadable(name: Arc<str>) -> Device {
     Device {
         name,
@@ -31,10 +30,9 @@ pub(super) fn unreadable(name: Arc<str>) -> Device {
     }
 }
 
-/// Reads a device.
 #[derive(Debug)]
 pub(super) struct DeviceReader {
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     sysfs: PathBuf,
     path: PathBuf,
     directory: Directory,
@@ -48,7 +46,6 @@ pub(super) struct DeviceReader {
 }
 
 impl DeviceReader {
-    /// Opens a device of `<sysfs>/class/infiniband`.
     pub(super) fn open(sysfs: &Path, name: &str) -> io::Result<Self> {
         let path = sysfs.join("class/infiniband").join(name);
         let directory = Directory::open(&path)?;
@@ -91,17 +88,12 @@ impl DeviceReader {
         Ok(())
     }
 
-    pub(super) fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
     /// The device without its ports and counters, for while it cannot be read.
     pub(super) fn unreadable(&self) -> Device {
         let info = Arc::clone(&self.info);
         Device { info, instance: self.instance, ..unreadable(Arc::clone(&self.name)) }
     }
 
-    /// Whether the device is still there, under its name.
     pub(super) fn exists(&self) -> bool {
         self.directory.is_at(&self.path)
     }
@@ -146,7 +138,7 @@ impl DeviceReader {
         }
         let hw = self.hw.as_mut().map(|hw| hw.read(context.attempt())).unwrap_or_default();
         let unreadable_files = self.ports.iter().map(PortReader::failed).sum::<usize>()
-            + self.hw.as_ref().map_or(0, HwReader::failed);
+            + self.hw.as_ref().map_or(0, |hw| hw.counters.failed());
         Ok(Device {
             name: Arc::clone(&self.name),
             instance: self.instance,
@@ -166,7 +158,7 @@ impl DeviceReader {
         DeviceInfo {
             guid: guid("node_guid", self.info.guid),
             system_guid: guid("sys_image_guid", self.info.system_guid),
-            node_type: value::word(&text("node_type")),
+            node_type: sysfs::word(&text("node_type")),
             description: text("node_desc"),
             firmware: text("fw_ver"),
             hardware: text("hw_rev"),
@@ -177,5 +169,179 @@ impl DeviceReader {
             is_virtual: self.directory.link_target("device/physfn").is_some()
                 || !text("device/sfnum").is_empty(),
         }
+    }
+}
+
+#[derive(Debug)]
+struct PortReader {
+    number: PortNumber,
+    directory: Directory,
+    state: Vec<(&'static str, BackoffFile)>,
+    /// Of `counters_ext`, the 64-bit ones of mlx4 in old kernels, and of `counters`.
+    counters: Vec<Counters<Counter>>,
+    hw: Option<HwReader>,
+    cm: Vec<Counters<(usize, usize)>>,
+    netdevs: Vec<NetdevReader>,
+}
+
+/// The names of the files with the state of a port. Old kernels do not have all of them.
+const STATE_FILES: [&str; 6] = ["state", "phys_state", "rate", "link_layer", "lid", "sm_lid"];
+
+impl PortReader {
+    /// Opens a port and lists its counters; `None` if its directory is empty or cannot be listed.
+    fn open(directory: Directory, number: PortNumber) -> Option<Self> {
+        let names = directory.names().ok().filter(|names| !names.is_empty())?;
+        let mut counters = Vec::new();
+        // A counter of `counters_ext` is not read from `counters`, not even while its read fails: the
+        // narrow one has another value.
+        let mut wide = Vec::new();
+        for name in ["counters_ext", "counters"] {
+            let Ok(directory) = directory.open_below(name) else { continue };
+            let found = Counters::open(directory, |file| {
+                Counter::from_file(file).filter(|counter| !wide.contains(counter))
+            });
+            wide.extend(found.keys());
+            counters.push(found);
+        }
+        let is_there = |file: &&str| names.iter().any(|name| name == file);
+        let state = STATE_FILES.into_iter().filter(is_there);
+        let state = state.filter_map(|file| Some((file, BackoffFile::new(file)?))).collect();
+        let (hw, cm, netdevs) = (HwReader::open(&directory), Vec::new(), Vec::new());
+        Some(PortReader { number, directory, state, counters, hw, cm, netdevs })
+    }
+
+    /// Opens the counters of the connection manager, whose module may be loaded later than the device's.
+    fn open_cm(&mut self) {
+        if self.cm.is_empty() {
+            let groups = GROUPS.iter().enumerate().filter_map(|(group, row)| {
+                let directory = self.directory.open_below(row.directory).ok()?;
+                let message = |file: &str| MESSAGES.iter().position(|message| *message == file);
+                Some(Counters::open(directory, |file| Some((group, message(file)?))))
+            });
+            self.cm = groups.collect();
+        }
+    }
+
+    fn open_netdevs(&mut self, owner: &Owner<'_>) {
+        let layer = self.directory.text("link_layer");
+        let names = owner.netdevs_of(&self.directory, self.number, &layer);
+        self.netdevs.retain(|netdev| {
+            names.iter().any(|name| name == netdev.name()) && netdev.exists(owner)
+        });
+        for name in names {
+            if !self.netdevs.iter().any(|netdev| netdev.name() == name) {
+                self.netdevs.extend(NetdevReader::open(owner, &name));
+            }
+        }
+    }
+
+    /// Lets the next read read the state, whether or not it is backing off.
+    fn reset_backoff(&mut self) {
+        self.state.iter_mut().for_each(|(_, file)| file.reset_backoff());
+    }
+
+    /// Reads and parses a file with the state; `None` if there is none.
+    fn read_state<T>(
+        &mut self,
+        name: &str,
+        attempt: Attempt,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        let file = self.state.iter_mut().find(|(of, _)| *of == name);
+        file.map_or(Ok(None), |(_, file)| file.read(&self.directory, attempt, parse))
+    }
+
+    /// Reads the port, and returns whether its device may have been removed. What cannot be read is `None`.
+    fn read(&mut self, context: &ReadContext) -> (Port, bool) {
+        // Taken before the state is read, so that an event that comes meanwhile is newer.
+        let attempt = context.attempt();
+        let at = attempt.now;
+        let state = self.read_state("state", attempt, sysfs::state);
+        let may_be_removed = state.as_ref().is_err_and(is_removed);
+        let physical_state = self.read_state("phys_state", attempt, sysfs::physical_state);
+        let rate = self.read_state("rate", attempt, sysfs::rate).ok().flatten();
+        let rate = rate.unwrap_or_default();
+        let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let link_layer = self.read_state("link_layer", attempt, non_empty);
+        let mut lid = |name| self.read_state(name, attempt, sysfs::lid).ok().flatten().flatten();
+        let (lid, sm_lid) = (lid("lid"), lid("sm_lid"));
+        let mut reading = Reading::empty(at);
+        for counters in &mut self.counters {
+            counters.read(attempt, |counter, value| {
+                reading.set(counter, value);
+                if counter.may_be_saturated(value) {
+                    reading.set_stuck(counter);
+                }
+            });
+        }
+        reading.at = context.clock.now();
+        let mut cm = CmReading::default();
+        for counters in &mut self.cm {
+            counters.read(attempt, |(group, message), value| cm[group][message] = Some(value));
+        }
+        let port = Port {
+            number: self.number,
+            at,
+            link_layer: link_layer.ok().flatten().unwrap_or_default(),
+            state: state.ok().flatten(),
+            physical_state: physical_state.ok().flatten(),
+            rate: rate.bytes_per_second,
+            width: rate.width,
+            speed: rate.speed,
+            lid,
+            sm_lid,
+            reading,
+            hw: self.hw.as_mut().map(|hw| hw.read(attempt)).unwrap_or_default(),
+            cm: (!self.cm.is_empty()).then(|| Box::new(cm)),
+            netdevs: self.netdevs.iter_mut().map(|netdev| netdev.read(attempt)).collect(),
+        };
+        (port, may_be_removed)
+    }
+
+    fn failed(&self) -> usize {
+        let hw = self.hw.as_ref().map_or(0, |hw| hw.counters.failed());
+        let cm: usize = self.cm.iter().map(Counters::failed).sum();
+        let counters: usize = self.counters.iter().map(Counters::failed).sum();
+        counters + hw + cm + self.state.iter().filter(|(_, file)| file.has_failed()).count()
+    }
+}
+
+/// Whether an error says that the device has been removed: its directory is not found any more, or a file
+/// of it that was just opened is dead. Or it has no network interface at present: ports of iWARP and soft
+/// RoCE return ENODEV then (kernel: `iw_query_port`).
+fn is_removed(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::ENXIO))
+}
+
+/// Reads `hw_counters`, a driver's own counters, of a port or of a device.
+#[derive(Debug)]
+struct HwReader {
+    names: Arc<[HwName]>,
+    counters: Counters<usize>,
+}
+
+impl HwReader {
+    /// Lists the counters of a port or device; `None` if it has no `hw_counters`.
+    fn open(parent: &Directory) -> Option<Self> {
+        let mut names: Vec<HwName> = Vec::new();
+        let counters = Counters::open(parent.open_below("hw_counters").ok()?, |file| {
+            // How long the kernel caches the counters, in ms: a setting, not a counter.
+            if file == "lifespan" {
+                return None;
+            }
+            // A row has all spellings of a counter. Should a driver show two of them, the second is
+            // exported by its file name, or there would be two samples of one series.
+            let row = hw_counter::find(file)
+                .filter(|row| !names.iter().any(|name| name.row == Some(*row)));
+            names.push(HwName { file: file.into(), row });
+            Some(names.len() - 1)
+        });
+        Some(HwReader { names: names.into(), counters })
+    }
+
+    fn read(&mut self, attempt: Attempt) -> HwReading {
+        let mut values = vec![None; self.names.len()];
+        self.counters.read(attempt, |index, value| values[index] = Some(value));
+        HwReading { names: self.names.clone(), values }
     }
 }

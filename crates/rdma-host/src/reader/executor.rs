@@ -15,7 +15,6 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What to do with a job.
 type Work<J, O> = Arc<dyn Fn(&mut J) -> O + Send + Sync>;
 
 /// A job that ended, and its output.
@@ -79,8 +78,7 @@ impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
     /// The jobs that exceeded the timeout and have ended since the last call.
     pub fn late(&mut self) -> Vec<Completed<J, O>> {
         let mut late = Vec::new();
-        // A worker may have begun another job before the queue was taken from it, so all that comes is
-        // received for as long as the thread lives.
+        // A worker may have begun another job before the queue was taken from it.
         self.abandoned.retain(|worker| {
             loop {
                 match worker.try_recv() {

@@ -3,16 +3,13 @@
 //! Works without a MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the adapters of
 //! cloud providers. A file that cannot be read, and a device that hangs, do not delay the others.
 
-mod backoff;
 mod counters;
 mod device;
 pub mod ethtool;
 pub mod events;
 pub mod executor;
 mod netdev;
-mod port;
 pub mod sysfs;
-mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,7 +21,7 @@ use crate::model::{Device, HostSnapshot};
 use ib_mad::clock::Clock;
 use regex_lite::Regex;
 
-use backoff::Attempt;
+use counters::Attempt;
 use device::DeviceReader;
 use executor::{Panicked, TimeoutExecutor};
 use sysfs::Directory;
@@ -70,7 +67,6 @@ impl DeviceFilter {
     }
 }
 
-/// What the readers share.
 #[derive(Clone, Copy, Debug)]
 struct ReadContext {
     clock: Clock,
@@ -87,20 +83,18 @@ impl ReadContext {
 /// Reads all devices of a host, which it holds open.
 pub struct HostReader {
     sysfs: PathBuf,
+    /// The directory of devices below it.
+    class: PathBuf,
     filter: DeviceFilter,
     clock: Clock,
     executor: TimeoutExecutor<DeviceReader, io::Result<Device>>,
-    /// The devices that are open.
     readers: Vec<DeviceReader>,
     /// The devices that hang, by name, and what is reported of each.
     hanging: BTreeMap<Arc<str>, Device>,
     /// The devices that could not be opened at the latest read, or were closed after a panic.
     closed: BTreeMap<Arc<str>, Device>,
-    /// The devices whose latest read panicked.
     panicked: BTreeSet<Arc<str>>,
-    /// How many devices the filter excludes.
     excluded: usize,
-    /// Why the devices could not be listed at the latest read.
     problem: Option<String>,
 }
 
@@ -109,6 +103,7 @@ impl HostReader {
     pub fn new(sysfs: PathBuf, filter: DeviceFilter, options: ReadOptions, clock: Clock) -> Self {
         let context = ReadContext { clock, options };
         HostReader {
+            class: sysfs.join("class/infiniband"),
             sysfs,
             filter,
             clock,
@@ -127,8 +122,7 @@ impl HostReader {
     /// Lets the next read read all that is cached of a device, or of all of them: names, versions, the
     /// network interfaces of ports, and the states of ports that are backing off.
     pub fn refresh(&mut self, device: Option<&str>) {
-        let wanted =
-            |reader: &&mut DeviceReader| device.is_none_or(|device| **reader.name() == *device);
+        let wanted = |reader: &&mut DeviceReader| device.is_none_or(|name| *reader.name == *name);
         self.readers.iter_mut().filter(wanted).for_each(DeviceReader::refresh);
     }
 
@@ -136,10 +130,10 @@ impl HostReader {
     pub fn read(&mut self) -> HostSnapshot {
         let anchor = self.clock.anchor();
         for (reader, outcome) in self.executor.late() {
-            self.hanging.remove(reader.name());
+            self.hanging.remove(&reader.name);
             match outcome {
                 Ok(_) => {
-                    tracing::info!(device = &**reader.name(), "the device answers again");
+                    tracing::info!(device = &*reader.name, "the device answers again");
                     self.readers.push(reader);
                 }
                 Err(panic) => self.close_panicked(&reader, &panic),
@@ -162,27 +156,26 @@ impl HostReader {
         }
     }
 
-    /// Opens new devices, closes removed ones, and reads those that do not hang. Returns whether a device
-    /// was removed while it was read.
+    /// Reads the devices that do not hang. Returns whether a device was removed while it was read.
     fn read_devices(&mut self) -> (Vec<Device>, bool) {
         self.open_devices();
         let readers = std::mem::take(&mut self.readers);
         let mut hanging: BTreeMap<_, _> =
-            readers.iter().map(|reader| (Arc::clone(reader.name()), reader.unreadable())).collect();
+            readers.iter().map(|reader| (Arc::clone(&reader.name), reader.unreadable())).collect();
         let mut devices = Vec::with_capacity(readers.len());
         let mut removed = false;
         for (reader, outcome) in self.executor.run(readers) {
-            hanging.remove(reader.name());
+            hanging.remove(&reader.name);
             match outcome {
                 Ok(Ok(device)) => {
-                    if self.panicked.remove(reader.name()) {
-                        tracing::info!(device = &**reader.name(), "the device can be read again");
+                    if self.panicked.remove(&reader.name) {
+                        tracing::info!(device = &*reader.name, "the device can be read again");
                     }
                     devices.push(device);
                     self.readers.push(reader);
                 }
                 Ok(Err(error)) => {
-                    tracing::debug!(device = &**reader.name(), %error, "the device is gone");
+                    tracing::debug!(device = &*reader.name, %error, "the device is gone");
                     removed = true;
                 }
                 Err(panic) => self.close_panicked(&reader, &panic),
@@ -195,68 +188,58 @@ impl HostReader {
         (devices, removed)
     }
 
-    /// Closes a device whose read panicked: its reader may be in any state, so the next read opens the device
-    /// again.
+    /// Closes a device whose read panicked: its reader may be in any state. The next read opens it again.
     fn close_panicked(&mut self, reader: &DeviceReader, panic: &Panicked) {
-        let name = reader.name();
+        let name = &reader.name;
         if self.panicked.insert(Arc::clone(name)) {
             tracing::error!(
-                device = &**name,
-                %panic,
+                device = &**name, %panic,
                 "a bug in the exporter: reading the device panicked; it is opened again at each look; please \
                  report it"
             );
         }
-        if !self.readers.iter().any(|reader| reader.name() == name) {
+        if !self.readers.iter().any(|reader| reader.name == *name) {
             self.closed.insert(Arc::clone(name), reader.unreadable());
         }
     }
 
-    /// The names of all devices. A host without RDMA modules has no such directory; without a sysfs at the
-    /// path the settings are wrong.
+    /// The names of all devices. A host without RDMA modules has no such directory.
     fn list(&self) -> Result<Vec<String>, String> {
-        let class = self.sysfs.join("class/infiniband");
-        match Directory::open(&class).and_then(|class| class.names()) {
+        let class = self.class.display();
+        match Directory::open(&self.class).and_then(|class| class.names()) {
             Ok(names) => Ok(names),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let root = std::fs::metadata(&self.sysfs);
-                root.map(|_| Vec::new()).map_err(|error| {
-                    let root = self.sysfs.display();
-                    format!(
-                        "--path.sysfs {root}: {error}: name the directory where sysfs is mounted"
-                    )
-                })
+                let (root, there) = (self.sysfs.display(), std::fs::metadata(&self.sysfs));
+                let remedy = "name the directory where sysfs is mounted";
+                there
+                    .map(|_| Vec::new())
+                    .map_err(|error| format!("--path.sysfs {root}: {error}: {remedy}"))
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!(
-                "{}: {error}: let the user that the exporter runs as list this directory",
-                class.display()
-            )),
-            Err(error) => Err(format!("{}: {error}", class.display())),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let remedy = "let the user that the exporter runs as list this directory";
+                Err(format!("{class}: {error}: {remedy}"))
+            }
+            Err(error) => Err(format!("{class}: {error}")),
         }
     }
 
     /// Opens new devices and closes removed ones. Of an excluded device only the name is read.
     fn open_devices(&mut self) {
-        let names = match self.list() {
-            Ok(names) => names,
-            // Devices that cannot be listed are not removed.
-            Err(problem) => {
-                self.problem = Some(problem);
-                return;
-            }
-        };
-        self.problem = None;
+        let listed = self.list();
+        self.problem = listed.as_ref().err().cloned();
+        // Devices that cannot be listed are not removed.
+        let Ok(names) = listed else { return };
         let exists = |name: &str| names.iter().any(|existing| existing == name);
-        self.readers.retain(|reader| exists(reader.name()) && reader.exists());
+        self.readers.retain(|reader| exists(&reader.name) && reader.exists());
         self.hanging.retain(|name, _| exists(name));
         self.closed.retain(|name, _| exists(name));
         self.panicked.retain(|name| exists(name));
-        let class = self.sysfs.join("class/infiniband");
-        let is_excluded = |name: &&String| !self.filter.matches(name) && class.join(name).is_dir();
+        let is_excluded =
+            |name: &&String| !self.filter.matches(name) && self.class.join(name).is_dir();
         self.excluded = names.iter().filter(is_excluded).count();
         for name in &names {
             let is_open = self.hanging.contains_key(&**name)
-                || self.readers.iter().any(|reader| **reader.name() == **name);
+                || self.readers.iter().any(|reader| *reader.name == **name);
             if is_open || !self.filter.matches(name) {
                 continue;
             }
@@ -269,9 +252,8 @@ impl HostReader {
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
                 Err(error) => {
                     if !self.closed.contains_key(&**name) {
-                        let directory = self.sysfs.join("class/infiniband").join(name);
-                        let directory = directory.display();
-                        tracing::warn!(device = name, %directory, %error, "the device cannot be opened");
+                        let path = self.class.join(name);
+                        tracing::warn!(device = name, directory = %path.display(), %error, "the device cannot be opened");
                     }
                     let name: Arc<str> = name.as_str().into();
                     self.closed.insert(Arc::clone(&name), device::unreadable(name));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::model::{IpoibMode, Netdev};
 use ib_mad::PortNumber;
 
-use super::backoff::Attempt;
+use super::counters::Attempt;
 use super::ethtool::EthernetReader;
 use super::sysfs::{Buffer, Directory};
 
@@ -19,11 +19,8 @@ const TYPE_INFINIBAND: &str = "32";
 pub(super) struct Owner<'a> {
     /// `<sysfs>/class/net`.
     pub class: PathBuf,
-    /// Its own directory.
     pub device: &'a Directory,
-    /// The device's name.
     pub name: &'a str,
-    /// How many ports it has.
     pub ports: usize,
     /// Whether to read the statistics of its Ethernet driver.
     pub ethtool: bool,
@@ -79,12 +76,8 @@ impl Owner<'_> {
             let number_is_right = self.ports < 2 || port_index(&netdev) + 1 == usize::from(number);
             kind && number_is_right && !is_representor(&netdev.text("phys_port_name"))
         };
-        names
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|name| is_name(name))
-            .filter(is_of_port)
-            .collect()
+        let names = names.unwrap_or_default().into_iter();
+        names.filter(|name| is_name(name) && is_of_port(name)).collect()
     }
 }
 
@@ -97,8 +90,7 @@ fn port_index(netdev: &Directory) -> usize {
     if by_port == 0 { by_id.unwrap_or(0) } else { by_port }
 }
 
-/// Whether it represents a virtual function or a subfunction on the embedded switch: `pf0vf3`, `c1pf0sf88`.
-/// The uplink is `p0`.
+/// Whether it represents a (virtual or sub-) function on the embedded switch: `pf0vf3`; the uplink is `p0`.
 fn is_representor(phys_port_name: &str) -> bool {
     phys_port_name.contains("pf")
 }
@@ -108,7 +100,6 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', ' ']) && !name.starts_with('.')
 }
 
-/// Reads a network interface.
 #[derive(Debug)]
 pub(super) struct NetdevReader {
     name: Arc<str>,
@@ -140,19 +131,11 @@ impl NetdevReader {
         let mode = text(c"mode").filter(|_| self.is_ipoib);
         Netdev {
             name: Arc::clone(&self.name),
-            ipoib: mode.and_then(|mode| match mode.as_str() {
-                "datagram" => Some(IpoibMode::Datagram),
-                "connected" => Some(IpoibMode::Connected),
-                _ => None,
-            }),
+            ipoib: mode.and_then(|mode| IpoibMode::ALL.into_iter().find(|of| of.label() == mode)),
             operstate: text(c"operstate").unwrap_or_default(),
             mtu: text(c"mtu").and_then(|text| text.parse().ok()),
             carrier_changes: text(c"carrier_changes").and_then(|text| text.parse().ok()),
-            ethernet: self
-                .ethernet
-                .as_mut()
-                .map(|ethernet| ethernet.read(attempt))
-                .unwrap_or_default(),
+            ethernet: self.ethernet.as_mut().map(|it| it.read(attempt)).unwrap_or_default(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads small text files of sysfs, relative to directories that are held open.
+//! Reads small text files of sysfs, relative to directories that are held open, and parses their values.
 //!
 //! Reading a node of eight HCAs reads some 500 files. Opened by its name in a directory that is open
 //! already, and read into a buffer on the stack, a file costs three system calls and no allocation; by its
@@ -13,13 +13,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use ib_mad::Lid;
+use ib_mad::rate::{Speed, Width};
 use rustix::fs::{Mode, OFlags, openat};
 
-/// The most bytes that are read of a value. Values of sysfs are a line each; the longest here, a node
-/// description, has 64 bytes.
+/// The most bytes that are read of a value; the longest here, a node description, has 64.
 const MAX_VALUE: usize = 256;
 
-/// What a value is read into.
 pub(crate) struct Buffer([u8; MAX_VALUE]);
 
 impl Buffer {
@@ -124,6 +124,90 @@ fn warn_once(path: PathBuf) {
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
+// The parsers return `None` for a text that is not of the expected form.
+
+/// PortState by its number (kernel: `state_show` in drivers/infiniband/core/sysfs.c).
+const STATES: [&str; 7] = ["NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER", "UNKNOWN"];
+
+/// PortPhysicalState by its number (kernel: `phys_state_to_str` there).
+const PHYSICAL_STATES: [&str; 8] = [
+    "<unknown>",
+    "Sleep",
+    "Polling",
+    "Disabled",
+    "PortConfigurationTraining",
+    "LinkUp",
+    "LinkErrorRecovery",
+    "Phy Test",
+];
+
+/// PortState: `4: ACTIVE`, or the word alone.
+pub(super) fn state(text: &str) -> Option<u8> {
+    numbered(text, &STATES)
+}
+
+/// PortPhysicalState: `5: LinkUp`, or the word alone.
+pub(super) fn physical_state(text: &str) -> Option<u8> {
+    numbered(text, &PHYSICAL_STATES)
+}
+
+/// The number before the colon; without a colon the index of the word in the list.
+fn numbered(text: &str, words: &[&str]) -> Option<u8> {
+    if let Some((number, _)) = text.split_once(':') {
+        return number.trim().parse().ok();
+    }
+    let index = words.iter().position(|word| word.eq_ignore_ascii_case(text))?;
+    u8::try_from(index).ok()
+}
+
+/// The word after the colon of `1: CA`, in lower case.
+pub(super) fn word(text: &str) -> String {
+    text.split_once(':').map_or("", |(_, word)| word.trim()).to_ascii_lowercase()
+}
+
+/// A LID: `0x1a`, or 0 for none. A LID of Omni-Path may have more than 16 bits, and counts as none.
+#[expect(clippy::option_option, reason = "a file can say that there is no LID")]
+pub(super) fn lid(text: &str) -> Option<Option<Lid>> {
+    let lid = u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;
+    Some(u16::try_from(lid).ok().map(Lid).filter(|lid| lid.is_unicast()))
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rate {
+    pub bytes_per_second: Option<u64>,
+    pub width: Option<Width>,
+    pub speed: Option<Speed>,
+}
+
+/// A rate: `100 Gb/sec (4X EDR)`, `2.5 Gb/sec (1X)`, or `400 Gb/sec` alone, where width and speed are not
+/// known. A width without a speed means SDR, or a speed that the kernel is too old to know.
+pub(super) fn rate(text: &str) -> Option<Rate> {
+    let (number, kind) = text.split_once("Gb/sec")?;
+    let bytes_per_second = tenths(number.trim())?.checked_mul(100_000_000 / 8)?;
+    if kind.trim().is_empty() {
+        return Some(Rate { bytes_per_second: Some(bytes_per_second), ..Rate::default() });
+    }
+    let kind = kind.trim().strip_prefix('(')?.strip_suffix(')')?;
+    let (lanes, speed) = kind.split_once('X')?;
+    let width = Width::from_lanes(lanes.parse().ok()?);
+    let speed = match speed.trim() {
+        // SDR only if the rate is that of SDR on this width.
+        "" => Some(Speed::Sdr).filter(|&sdr| {
+            width
+                .is_some_and(|width| ib_mad::rate::bytes_per_second(width, sdr) == bytes_per_second)
+        }),
+        label => Speed::from_label(label),
+    };
+    Some(Rate { bytes_per_second: Some(bytes_per_second), width, speed })
+}
+
+/// A number with at most one decimal place, in tenths: that is how the kernel writes rates.
+fn tenths(text: &str) -> Option<u64> {
+    let (whole, tenth) = text.split_once('.').unwrap_or((text, "0"));
+    let tenth: u64 = tenth.parse().ok().filter(|_| tenth.len() == 1)?;
+    whole.parse::<u64>().ok()?.checked_mul(10)?.checked_add(tenth)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +252,69 @@ mod tests {
         )
         .unwrap();
         assert_eq!(Directory::open(dir.path()).unwrap().text("pipe"), "");
+    }
+
+    #[test]
+    fn rates_of_all_speeds_parse() {
+        for (text, gbps_tenths, lanes, speed) in [
+            ("10 Gb/sec (4X)", 100, 4, Some(Speed::Sdr)),
+            ("2.5 Gb/sec (1X)", 25, 1, Some(Speed::Sdr)),
+            ("2.5 Gb/sec (1X SDR)", 25, 1, Some(Speed::Sdr)),
+            ("20 Gb/sec (4X DDR)", 200, 4, Some(Speed::Ddr)),
+            ("40 Gb/sec (4X QDR)", 400, 4, Some(Speed::Qdr)),
+            ("40 Gb/sec (4X FDR10)", 400, 4, Some(Speed::Fdr10)),
+            ("56 Gb/sec (4X FDR)", 560, 4, Some(Speed::Fdr)),
+            ("100 Gb/sec (4X EDR)", 1000, 4, Some(Speed::Edr)),
+            ("100 Gb/sec (1X NDR)", 1000, 1, Some(Speed::Ndr)),
+            ("200 Gb/sec (2X NDR)", 2000, 2, Some(Speed::Ndr)),
+            ("800 Gb/sec (8X NDR)", 8000, 8, Some(Speed::Ndr)),
+            ("800 Gb/sec (4X XDR)", 8000, 4, Some(Speed::Xdr)),
+            // A kernel that does not know the speed yet.
+            ("40 Gb/sec (4X)", 400, 4, None),
+            ("1600 Gb/sec (4X GDR)", 16000, 4, None),
+        ] {
+            let rate = rate(text).unwrap_or_default();
+            assert_eq!(rate.bytes_per_second, Some(gbps_tenths * 12_500_000), "{text}");
+            assert_eq!(rate.width.map(Width::lanes), Some(lanes), "{text}");
+            assert_eq!(rate.speed, speed, "{text}");
+        }
+        for text in [
+            "",
+            "fast",
+            "10 Gb/sec 4X",
+            "x Gb/sec (4X)",
+            "x Gb/sec",
+            "99999999999999999999 Gb/sec (4X)",
+        ] {
+            assert_eq!(rate(text), None, "{text}");
+        }
+        assert_eq!(rate("30 Gb/sec (3X DDR)").map(|rate| rate.width), Some(None));
+        let unknown = Rate { bytes_per_second: Some(50_000_000_000), width: None, speed: None };
+        assert_eq!(rate("400 Gb/sec"), Some(unknown));
+    }
+
+    #[test]
+    fn states_words_and_lids_parse() {
+        assert_eq!(state("4: ACTIVE"), Some(4));
+        assert_eq!(state("0: <unknown>"), Some(0));
+        assert_eq!(
+            (state("DOWN"), state("active"), state("ACTIVE_DEFER")),
+            (Some(1), Some(4), Some(5))
+        );
+        assert_eq!((state("LinkUp"), state("x: y"), state("")), (None, None, None));
+        assert_eq!((physical_state("3: Disabled"), physical_state("Disabled")), (Some(3), Some(3)));
+        assert_eq!((physical_state("LinkUp"), physical_state("<unknown>")), (Some(5), Some(0)));
+        assert_eq!((physical_state("ACTIVE"), physical_state("")), (None, None));
+        assert_eq!(
+            (word("1: CA"), word("4: RNIC"), word("CA")),
+            ("ca".into(), "rnic".into(), String::new())
+        );
+        assert_eq!(lid("0x1a"), Some(Some(Lid(0x1a))));
+        for none in ["0x0", "0xffff", "0x10000"] {
+            assert_eq!(lid(none), Some(None), "{none}");
+        }
+        for nonsense in ["12", "0x", "0x100000000", ""] {
+            assert_eq!(lid(nonsense), None, "{nonsense}");
+        }
     }
 }

@@ -1,8 +1,7 @@
 //! The statistics of the Ethernet drivers below RoCE (`ethtool -S`, ETHTOOL_GSTATS), in families that
 //! several drivers share.
 //!
-//! To add one, add a row to `ethernet.tsv`, or the string of a driver to a row. A string without a row is
-//! not exported.
+//! To add one, add a row to `ethernet.tsv`, or a driver's string to a row. Others are not exported.
 
 use std::sync::LazyLock;
 

@@ -7,7 +7,7 @@ use std::io;
 use crate::model::EthernetValue;
 use crate::model::ethernet::{self, StatId};
 
-use super::backoff::{Attempt, Backoff};
+use super::counters::{Attempt, Backoff};
 use super::sysfs::Directory;
 use sys::Socket;
 
@@ -19,21 +19,14 @@ pub(super) struct EthernetReader {
     /// `None` where the driver is not in the [table](ethernet).
     socket: Option<Socket>,
     name: String,
-    statistics: Statistics,
-    backoff: Backoff,
-}
-
-/// The statistics of a driver.
-#[derive(Debug)]
-struct Statistics {
     driver: String,
     /// The CRC-32 of the strings that `ids` belong to.
     strings_crc: Option<u32>,
     /// The row of each statistic, in the driver's order, found once: an mlx5 has thousands of them, most of
     /// its queues.
     ids: Vec<Option<StatId>>,
-    /// The values of the latest read.
     values: Vec<u64>,
+    backoff: Backoff,
 }
 
 impl EthernetReader {
@@ -47,40 +40,38 @@ impl EthernetReader {
         EthernetReader {
             socket: socket.filter(|socket| has_same_index(socket, directory, name)),
             name: name.to_owned(),
-            statistics: Statistics {
-                driver,
-                strings_crc: None,
-                ids: Vec::new(),
-                values: Vec::new(),
-            },
+            driver,
+            strings_crc: None,
+            ids: Vec::new(),
+            values: Vec::new(),
             backoff: Backoff::default(),
         }
     }
 
     /// Reads the statistics that are in the table; none if the read fails, and until its backoff is over.
     pub(super) fn read(&mut self, attempt: Attempt) -> Vec<EthernetValue> {
-        let Some(socket) = &self.socket else { return Vec::new() };
-        if !self.backoff.is_over(attempt) {
+        if self.socket.is_none() || !self.backoff.is_over(attempt) {
             return Vec::new();
         }
-        let read = self.statistics.read(socket, &self.name);
-        self.backoff = match &read {
-            Ok(_) => Backoff::default(),
-            Err(_) => Backoff::after_failure(attempt),
-        };
-        read.unwrap_or_else(|error| {
-            tracing::debug!(netdev = self.name, %error, "the interface tells no statistics");
-            Vec::new()
-        })
+        match self.try_read() {
+            Ok(values) => {
+                self.backoff = Backoff::default();
+                values
+            }
+            Err(error) => {
+                self.backoff = Backoff::after_failure(attempt);
+                tracing::debug!(netdev = self.name, %error, "the interface tells no statistics");
+                Vec::new()
+            }
+        }
     }
-}
 
-impl Statistics {
-    fn read(&mut self, socket: &Socket, name: &str) -> io::Result<Vec<EthernetValue>> {
-        socket.statistics(name, &mut self.values)?;
+    fn try_read(&mut self) -> io::Result<Vec<EthernetValue>> {
+        let Some(socket) = &self.socket else { return Ok(Vec::new()) };
+        socket.statistics(&self.name, &mut self.values)?;
         // The strings may change while their number stays: channels come and go, and mlx5 has statistics of
         // PFC only for priorities where it is enabled (mlx5/core/en_stats.c).
-        let strings = socket.strings(name)?;
+        let strings = socket.strings(&self.name)?;
         let crc = Some(crc32fast::hash(&strings));
         if self.strings_crc != crc {
             let find = |string: String| ethernet::find(&self.driver, &string);
@@ -94,7 +85,6 @@ impl Statistics {
     }
 }
 
-/// The values of the statistics that are in the table.
 fn known_values(ids: &[Option<StatId>], values: &[u64]) -> Vec<EthernetValue> {
     let value = |(id, &value): (&Option<StatId>, &u64)| {
         id.map(|StatId { row, index }| EthernetValue { row, index, value })
@@ -126,12 +116,10 @@ mod tests {
         let mut reader = EthernetReader {
             socket: Some(Socket::open().unwrap()),
             name: "lo".to_owned(),
-            statistics: Statistics {
-                driver: "mlx5_core".to_owned(),
-                strings_crc: None,
-                ids: Vec::new(),
-                values: Vec::new(),
-            },
+            driver: "mlx5_core".to_owned(),
+            strings_crc: None,
+            ids: Vec::new(),
+            values: Vec::new(),
             backoff: Backoff::default(),
         };
         let at = |seconds| Moment::default() + Duration::from_secs(seconds);

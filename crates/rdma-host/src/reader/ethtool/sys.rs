@@ -19,10 +19,8 @@ const GSSET_INFO: u32 = 0x37;
 const SET_STATS: u32 = 1;
 /// `ETH_GSTRING_LEN`.
 const STRING: usize = 32;
-/// A value's size.
 const VALUE: usize = size_of::<u64>();
 
-/// How many entries fit a buffer.
 const CAPACITY: usize = 65_536;
 /// Maximum number of entries of a driver. An mlx5 was seen with 19,338 (safchain/ethtool, issue 45).
 const MAX_ENTRIES: usize = CAPACITY / 2;
@@ -61,7 +59,6 @@ impl Socket {
         Ok(netdevice::name_to_index(&self.0, name)?)
     }
 
-    /// How many statistics an interface has.
     pub fn count(&self, name: &str) -> io::Result<usize> {
         let mask = (1u64 << SET_STATS).to_ne_bytes();
         let mut info = SetInfo { command: GSSET_INFO, reserved: 0, mask, count: 0 };

@@ -8,34 +8,36 @@
 //! devices) make the removal of the device wait in the kernel until its last holder closes it. So this thread
 //! closes a device when a uevent says that its node goes, and scans periodically in case there is no uevent.
 
-mod listener;
 mod registry;
-mod source;
 pub mod uevent;
 #[cfg(feature = "verbs")]
 mod verbs;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::event::EventfdFlags;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 
+use ib_mad::Moment;
 use ib_mad::clock::Clock;
-use ib_mad::port_event::PortEvent;
+use ib_mad::port_event::{PortEvent, PortEventKind};
+
+use registry::DeviceRegistry;
+use uevent::{Change, UeventSocket};
 
 /// An event of this host's devices.
 #[derive(Clone, Debug)]
 pub enum HostEvent {
     /// A device reported an event of a port or of itself.
     Port(PortEvent),
-    /// An RDMA device or a uverbs node came, went or was renamed: read the devices now. One of these may stand
-    /// for many.
+    /// RDMA devices or uverbs nodes came, went or were renamed: read the devices now.
     DevicesChanged,
     /// A network interface came, went or was renamed. It may belong to no RDMA device, and where containers come
     /// and go it happens all the time: list the interfaces at the next reading.
@@ -47,7 +49,18 @@ pub enum HostEvent {
 /// How long dropping a [`Listener`] waits for its thread. The thread ends within a millisecond unless a device
 /// that hangs blocks it in a call; then it is detached, and ends after that call.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
-
+/// How long a device may be held after it went, without uevents: a container in a user namespace of its own gets
+/// none. Each scan is a wakeup on a node that may be running a job, but two in four seconds are few, and they
+/// are made only while a device is held.
+const SCAN_INTERVAL: Duration = Duration::from_secs(2);
+/// The same where uevents are received: one may be lost all the same.
+const SCAN_INTERVAL_WITH_UEVENTS: Duration = Duration::from_secs(30);
+/// How long the last events of a node that goes are waited for. The kernel first sends the uevent, and then
+/// notifies its holders (`ib_uverbs_remove_one`: DEVICE_FATAL, of drivers that can disassociate from a device
+/// that is held); from the others nothing comes, and their removal waits for this time.
+const LAST_EVENTS: Duration = Duration::from_millis(50);
+/// Events of one device read before the others are served.
+const MAX_AT_ONCE: usize = 64;
 /// `SYSFS_MAGIC` (kernel: include/uapi/linux/magic.h).
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
@@ -83,7 +96,7 @@ impl Listener {
             let _end = end;
             let below = sysfs.clone();
             let wanted = move |device: &str| exists(&below, device) && wanted(device);
-            listener::listen(&sysfs, wanted, clock, handle, &stopped);
+            listen(&sysfs, Box::new(wanted), clock, Box::new(handle), &stopped);
         })?;
         Ok(Listener { stop, ended, thread: Some(thread) })
     }
@@ -108,11 +121,205 @@ impl Drop for Listener {
 
 /// Whether this tree is the running kernel's sysfs and has this device.
 fn exists(sysfs: &Path, device: &str) -> bool {
-    let class: PathBuf = sysfs.join("class/infiniband");
+    let class = sysfs.join("class/infiniband");
     rustix::fs::statfs(&class).is_ok_and(|fs| u64::try_from(fs.f_type) == Ok(SYSFS_MAGIC))
         && !device.is_empty()
         && !device.contains('/')
         && class.join(device).exists()
+}
+
+/// The kernel sends uevents only to network namespaces that belong to the first user namespace
+/// (kernel: lib/kobject_uevent.c, `uevent_net_broadcast_untagged`). A thread in that one may still
+/// be in a network namespace that belongs to another; then the first node that goes without a uevent shows it.
+fn in_first_user_namespace() -> bool {
+    // `PROC_USER_INIT_INO` (kernel: include/linux/proc_ns.h), 0xEFFFFFFD.
+    std::fs::read_link("/proc/self/ns/user").is_ok_and(|to| to.as_os_str() == "user:[4026531837]")
+}
+
+fn listen(
+    sysfs: &Path,
+    wanted: Box<dyn Fn(&str) -> bool>,
+    clock: Clock,
+    handle: Box<dyn FnMut(HostEvent) -> bool>,
+    stop: &OwnedFd,
+) {
+    #[cfg(feature = "verbs")]
+    let registry = DeviceRegistry::new(sysfs, wanted, Box::new(verbs::open));
+    #[cfg(not(feature = "verbs"))]
+    let registry = DeviceRegistry::new(sysfs, wanted, Box::new(|_| Ok(None)));
+    let uevents = UeventSocket::open()
+        .inspect_err(|error| tracing::warn!(%error, "the kernel's uevents are not heard"))
+        .ok();
+    let mut listener = EventLoop {
+        uevents_arrive: uevents.is_some() && in_first_user_namespace(),
+        uevents,
+        registry,
+        clock,
+        handle,
+        stop,
+        scanned: clock.now(),
+        monitored: BTreeSet::new(),
+        is_running: true,
+    };
+    // The caller reads the devices at its start: what exists then is no change.
+    listener.registry.rescan(clock.now());
+    while listener.is_running {
+        listener.turn();
+    }
+}
+
+struct EventLoop<'a> {
+    uevents: Option<UeventSocket>,
+    /// The kernel sends us uevents, as far as is known.
+    uevents_arrive: bool,
+    registry: DeviceRegistry,
+    clock: Clock,
+    handle: Box<dyn FnMut(HostEvent) -> bool>,
+    stop: &'a OwnedFd,
+    scanned: Moment,
+    monitored: BTreeSet<String>,
+    is_running: bool,
+}
+
+impl EventLoop<'_> {
+    /// Waits once, and handles what is ready. Devices are closed before others are opened.
+    fn turn(&mut self) {
+        let Some((uevents, nodes)) = self.wait() else { return };
+        if uevents {
+            self.read_uevents();
+        }
+        for (node, is_broken) in nodes {
+            self.read_node(&node, is_broken);
+        }
+        let now = self.clock.now();
+        // A scan without a uevent. If it finds a change, uevents do not arrive.
+        if now >= self.next_scan() && self.rescan(now) {
+            if self.uevents_arrive {
+                tracing::debug!("a device came or went, and no uevent told of it");
+                self.uevents_arrive = false;
+            }
+            self.send(HostEvent::DevicesChanged);
+        }
+        self.registry.open_one(now);
+        let open = self.registry.open();
+        let open: BTreeSet<String> = open.map(|(_, device, _)| device.to_owned()).collect();
+        if open != self.monitored {
+            self.monitored.clone_from(&open);
+            self.send(HostEvent::Monitored(open));
+        }
+    }
+
+    fn next_scan(&self) -> Moment {
+        let holds_any = self.registry.open().next().is_some();
+        let often = holds_any && !self.uevents_arrive;
+        self.scanned + if often { SCAN_INTERVAL } else { SCAN_INTERVAL_WITH_UEVENTS }
+    }
+
+    /// Waits. Returns whether there are uevents, and the nodes with events, each with whether it is broken.
+    fn wait(&mut self) -> Option<(bool, Vec<(String, bool)>)> {
+        let until = self.next_scan().min(self.registry.next_due().unwrap_or(Moment::NEVER));
+        let rest = Timespec::try_from(until.since(self.clock.now())).ok();
+        let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut polls = vec![readable(self.stop.as_fd())];
+        polls.extend(self.uevents.iter().map(|uevents| readable(uevents.fd())));
+        let first_node = polls.len();
+        let (names, fds): (Vec<_>, Vec<_>) =
+            self.registry.open().map(|(name, _, fd)| (name.to_owned(), readable(fd))).unzip();
+        polls.extend(fds);
+        match rustix::event::poll(&mut polls, rest.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return None,
+            Err(error) => {
+                tracing::error!(%error, "events are no longer heard");
+                self.is_running = false;
+                return None;
+            }
+        }
+        let is_ready = |poll: &PollFd<'_>| !poll.revents().is_empty();
+        if polls.first().is_some_and(is_ready) {
+            self.is_running = false;
+            return None;
+        }
+        let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+        let uevents = first_node > 1 && polls.get(1).is_some_and(is_ready);
+        let nodes = names.into_iter().zip(polls.iter().skip(first_node));
+        let ready = nodes.filter(|(_, poll)| is_ready(poll));
+        Some((uevents, ready.map(|(name, p)| (name, p.revents().intersects(broken))).collect()))
+    }
+
+    fn read_uevents(&mut self) {
+        let Some(uevents) = &self.uevents else { return };
+        let now = self.clock.now();
+        let (mut changed, mut netdevs, mut retried) = (false, false, Vec::new());
+        let (mut nodes_gone, mut devices_gone) = (Vec::new(), Vec::new());
+        let read = uevents.read(|change| {
+            changed |= change != Change::Netdev;
+            match change {
+                Change::NodeGone(node) => nodes_gone.push(node),
+                Change::DeviceGone(device) => devices_gone.push(device),
+                Change::Node(node) => retried.push(node),
+                Change::Device => {}
+                Change::Netdev => netdevs = true,
+            }
+        });
+        match read {
+            Ok(dropped) => changed |= dropped,
+            Err(error) => {
+                tracing::warn!(%error, "the kernel's uevents are no longer heard");
+                (self.uevents, self.uevents_arrive) = (None, false);
+                changed = true;
+            }
+        }
+        for node in nodes_gone {
+            self.read_last_events(&node);
+            self.registry.remove_node(&node);
+        }
+        for device in devices_gone {
+            self.registry.remove_device(&device);
+        }
+        if changed {
+            self.rescan(now);
+            for node in retried {
+                self.registry.retry(&node, now);
+            }
+            self.send(HostEvent::DevicesChanged);
+        } else if netdevs {
+            self.send(HostEvent::NetdevsChanged);
+        }
+    }
+
+    fn read_last_events(&mut self, node: &str) {
+        let Some((.., fd)) = self.registry.open().find(|(name, ..)| *name == node) else { return };
+        let mut poll = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+        let rest = Timespec::try_from(LAST_EVENTS).ok();
+        if rustix::event::poll(&mut poll, rest.as_ref()).is_ok_and(|ready| ready > 0) {
+            self.read_node(node, false);
+        }
+    }
+
+    fn read_node(&mut self, node: &str, is_broken: bool) {
+        for _ in 0..MAX_AT_ONCE {
+            let Some(event) = self.registry.next_event(node, self.clock.anchor()) else { break };
+            let (kind, at) = (event.kind, event.at.moment);
+            self.send(HostEvent::Port(event));
+            if kind == PortEventKind::DeviceFatal {
+                self.registry.on_closed(node, at);
+            }
+        }
+        // All waiting events have been read.
+        if is_broken {
+            self.registry.on_closed(node, self.clock.now());
+        }
+    }
+
+    fn rescan(&mut self, now: Moment) -> bool {
+        self.scanned = now;
+        self.registry.rescan(now)
+    }
+
+    fn send(&mut self, event: HostEvent) {
+        self.is_running &= (self.handle)(event);
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::source::{AsyncEventSource, OpenDevice, OpenError, RawEvent};
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::{PortEvent, PortEventKind};
@@ -19,49 +18,74 @@ use ib_mad::port_event::{PortEvent, PortEventKind};
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 /// How often opening a device is tried: the last time 51 s after the first.
 const MAX_TRIES: u32 = 11;
-/// The pause before a device whose events ended is opened again, if it still exists. One that is being removed
-/// is gone by then.
+/// The pause before a device whose events ended is opened again. One that is being removed is gone by then.
 const REOPEN_DELAY: Duration = Duration::from_secs(1);
 
-/// The state of a node.
-enum NodeState<S> {
-    Open(S),
+/// An event as the kernel reports it: the code of `enum ibv_event_type`, and a port's number or 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawEvent {
+    pub code: u32,
+    pub port: u8,
+}
+
+pub(super) trait EventSource {
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// The next event; `WouldBlock` if there is none. Any other error: the device is gone.
+    fn next_event(&mut self) -> io::Result<RawEvent>;
+}
+
+/// Opens the device behind a node; `None` if the program was built without libibverbs. Not by the device's
+/// name: libibverbs keeps the name that a device had when it first saw it, so a renamed one would never be
+/// found.
+pub(super) type OpenDevice = dyn FnMut(&str) -> io::Result<Option<Box<dyn EventSource>>>;
+
+enum NodeState {
+    Open(Box<dyn EventSource>),
     Due(Moment),
     /// It is not wanted, or was tried often enough.
     Abandoned,
 }
 
-struct Node<S> {
+struct Node {
     device: Arc<str>,
     tries: u32,
     /// It was logged that its events are not received.
     warned: bool,
-    state: NodeState<S>,
+    state: NodeState,
 }
 
-impl<S> Node<S> {
-    fn new(device: Arc<str>, wanted: bool, now: Moment) -> Self {
-        let state = if wanted { NodeState::Due(now) } else { NodeState::Abandoned };
-        Node { device, tries: 0, warned: false, state }
+impl Node {
+    /// Closes it. This counts as a try, so a device whose events keep ending is soon left closed.
+    fn on_closed(&mut self, now: Moment) {
+        if matches!(self.state, NodeState::Open(_)) {
+            self.tries += 1;
+            let again = self.tries < MAX_TRIES;
+            self.state =
+                if again { NodeState::Due(now + REOPEN_DELAY) } else { NodeState::Abandoned };
+        }
     }
 }
 
 /// The nodes below `class/infiniband_verbs`, by their names (`uverbs0`).
-pub(super) struct DeviceRegistry<O: OpenDevice, W> {
+pub(super) struct DeviceRegistry {
     class: PathBuf,
-    wanted: W,
-    opener: O,
-    nodes: BTreeMap<String, Node<O::Source>>,
+    wanted: Box<dyn Fn(&str) -> bool>,
+    open_device: Box<OpenDevice>,
+    nodes: BTreeMap<String, Node>,
 }
 
-impl<O: OpenDevice, W: Fn(&str) -> bool> DeviceRegistry<O, W> {
-    pub fn new(sysfs: &Path, wanted: W, opener: O) -> Self {
+impl DeviceRegistry {
+    pub fn new(
+        sysfs: &Path,
+        wanted: Box<dyn Fn(&str) -> bool>,
+        open_device: Box<OpenDevice>,
+    ) -> Self {
         let class = sysfs.join("class/infiniband_verbs");
-        DeviceRegistry { class, wanted, opener, nodes: BTreeMap::new() }
+        DeviceRegistry { class, wanted, open_device, nodes: BTreeMap::new() }
     }
 
-    /// Lists the nodes: closes those that are gone, and schedules new ones. Returns whether any came
-    /// or went.
+    /// Closes nodes that are gone, and schedules new ones. Returns whether any came or went.
     pub fn rescan(&mut self, now: Moment) -> bool {
         let there = match nodes_below(&self.class) {
             Ok(there) => there,
@@ -82,7 +106,8 @@ impl<O: OpenDevice, W: Fn(&str) -> bool> DeviceRegistry<O, W> {
             }
             changed = true;
             let wanted = (self.wanted)(&device);
-            self.nodes.insert(name, Node::new(device.into(), wanted, now));
+            let state = if wanted { NodeState::Due(now) } else { NodeState::Abandoned };
+            self.nodes.insert(name, Node { device: device.into(), tries: 0, warned: false, state });
         }
         changed
     }
@@ -108,27 +133,25 @@ impl<O: OpenDevice, W: Fn(&str) -> bool> DeviceRegistry<O, W> {
         }
     }
 
-    /// When the next node will be opened.
     pub fn next_due(&self) -> Option<Moment> {
-        let due = |node: &Node<_>| match node.state {
+        let due = |node: &Node| match node.state {
             NodeState::Due(at) => Some(at),
             _ => None,
         };
         self.nodes.values().filter_map(due).min()
     }
 
-    /// Opens one node that is due, if any is. Only one, because each may take time, and others may have to be
-    /// closed meanwhile.
+    /// Opens one node that is due. Only one: each may take time, and others may have to be closed meanwhile.
     pub fn open_one(&mut self, now: Moment) {
-        let due = |node: &Node<_>| matches!(node.state, NodeState::Due(at) if at <= now);
+        let due = |node: &Node| matches!(node.state, NodeState::Due(at) if at <= now);
         let Some((name, node)) = self.nodes.iter_mut().find(|(_, node)| due(node)) else { return };
         let device = &*node.device;
-        node.state = match self.opener.open(name) {
-            Ok(source) => {
+        node.state = match (self.open_device)(name) {
+            Ok(Some(source)) => {
                 tracing::debug!(device, "its events are heard");
                 NodeState::Open(source)
             }
-            Err(OpenError::NotBuilt) => NodeState::Abandoned,
+            Ok(None) => NodeState::Abandoned,
             Err(error) => {
                 node.tries += 1;
                 if node.tries < MAX_TRIES {
@@ -145,24 +168,15 @@ impl<O: OpenDevice, W: Fn(&str) -> bool> DeviceRegistry<O, W> {
         };
     }
 
-    /// The open nodes and their descriptors, to be polled.
-    pub fn open(&self) -> impl Iterator<Item = (&str, BorrowedFd<'_>)> {
+    /// The open nodes with their devices and descriptors, which are to be polled.
+    pub fn open(&self) -> impl Iterator<Item = (&str, &str, BorrowedFd<'_>)> {
         self.nodes.iter().filter_map(|(name, node)| match &node.state {
-            NodeState::Open(source) => Some((name.as_str(), source.fd())),
+            NodeState::Open(source) => Some((name.as_str(), &*node.device, source.fd())),
             _ => None,
         })
     }
 
-    /// The devices of the open nodes.
-    pub fn open_devices(&self) -> impl Iterator<Item = &str> {
-        self.nodes.values().filter_map(|node| match &node.state {
-            NodeState::Open(_) => Some(&*node.device),
-            _ => None,
-        })
-    }
-
-    /// Reads one event of a node, and skips those of queues and QPs. `None` if there is none, or no more will
-    /// come, in which case the node is closed.
+    /// Reads one event of a node, but none of queues and QPs. The node is closed when no more will come.
     pub fn next_event(&mut self, name: &str, at: Anchor) -> Option<PortEvent> {
         let node = self.nodes.get_mut(name)?;
         loop {
@@ -191,18 +205,6 @@ impl<O: OpenDevice, W: Fn(&str) -> bool> DeviceRegistry<O, W> {
     }
 }
 
-impl<S> Node<S> {
-    /// Closes it. This counts as a try, so a device whose events keep ending is soon left closed.
-    fn on_closed(&mut self, now: Moment) {
-        if matches!(self.state, NodeState::Open(_)) {
-            self.tries += 1;
-            let again = self.tries < MAX_TRIES;
-            self.state =
-                if again { NodeState::Due(now + REOPEN_DELAY) } else { NodeState::Abandoned };
-        }
-    }
-}
-
 /// The event of a port or device, unless it concerns something else.
 fn port_event(device: &Arc<str>, raw: RawEvent, at: Anchor) -> Option<PortEvent> {
     let kind = PortEventKind::from_code(raw.code)?;
@@ -214,8 +216,7 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// The nodes and their devices. A node whose device cannot be read is being removed: the kernel returns ENODEV as
-/// soon as its device is gone.
+/// The nodes and their devices. A node whose device cannot be read (ENODEV) is being removed.
 fn nodes_below(class: &Path) -> io::Result<BTreeMap<String, String>> {
     let mut nodes = BTreeMap::new();
     for entry in std::fs::read_dir(class)? {

@@ -71,8 +71,7 @@ impl UeventSocket {
         self.socket.as_fd()
     }
 
-    /// Reads the waiting datagrams. `Ok(true)` if the kernel had to drop some, so that anything may have
-    /// happened.
+    /// Reads the waiting datagrams. Returns whether the kernel dropped some: anything may have happened.
     pub fn read(&self, mut each: impl FnMut(Change)) -> io::Result<bool> {
         let mut datagram = [0; MAX_BYTES];
         let mut dropped = false;

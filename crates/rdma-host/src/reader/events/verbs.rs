@@ -1,4 +1,4 @@
-//! Calls of libibverbs.
+//! Calls of libibverbs, all of them by the listening thread: a device that hangs may block any of them.
 #![expect(unsafe_code, reason = "libibverbs is a library of C")]
 
 use std::ffi::c_int;
@@ -7,6 +7,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+use super::registry::{EventSource, RawEvent};
 use rdma_sys::{
     ibv_ack_async_event, ibv_async_event, ibv_close_device, ibv_context, ibv_device,
     ibv_free_device_list, ibv_get_async_event, ibv_get_device_list, ibv_open_device,
@@ -17,19 +20,29 @@ use rdma_sys::{
 const _: () = assert!(size_of::<rdma_sys::ibv_event_type>() == size_of::<u32>());
 const _: () = assert!(size_of::<ibv_async_event>() == 16);
 
-/// The current devices of libibverbs.
-pub(super) struct DeviceList(NonNull<*mut ibv_device>);
+pub(super) fn open(node: &str) -> io::Result<Option<Box<dyn EventSource>>> {
+    let refused = |error| io::Error::other(format!("it cannot be opened: {error}"));
+    let list = DeviceList::new()
+        .map_err(|error| io::Error::other(format!("libibverbs has no list of devices: {error}")))?;
+    let unlisted = "libibverbs does not know it: is its provider (ibverbs-providers) installed?";
+    let context = list.open(node).ok_or_else(|| io::Error::other(unlisted))?.map_err(refused)?;
+    let flags = fcntl_getfl(context.fd()).map_err(|error| refused(error.into()))?;
+    fcntl_setfl(context.fd(), flags | OFlags::NONBLOCK).map_err(|error| refused(error.into()))?;
+    Ok(Some(Box::new(context)))
+}
+
+struct DeviceList(NonNull<*mut ibv_device>);
 
 impl DeviceList {
     /// Lists the kernel's devices, and loads the providers of those that have one.
-    pub fn new() -> io::Result<DeviceList> {
+    fn new() -> io::Result<DeviceList> {
         // SAFETY: the count is optional.
         let list = unsafe { ibv_get_device_list(std::ptr::null_mut()) };
         NonNull::new(list).map(DeviceList).ok_or_else(io::Error::last_os_error)
     }
 
     /// Opens the device behind this node (`uverbs0`); `None` if it is not among them.
-    pub fn open(&self, node: &str) -> Option<io::Result<Context>> {
+    fn open(&self, node: &str) -> Option<io::Result<Context>> {
         let mut at = self.0.as_ptr();
         loop {
             // SAFETY: the list is ours until it is dropped and ends with a null, which is not
@@ -62,18 +75,16 @@ impl Drop for DeviceList {
     }
 }
 
-/// An open device.
-pub(super) struct Context(NonNull<ibv_context>);
+struct Context(NonNull<ibv_context>);
 
-impl Context {
-    /// The descriptor that is readable when there is an event.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+impl EventSource for Context {
+    fn fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the context is open until it is dropped, and its descriptor with it.
         unsafe { BorrowedFd::borrow_raw((*self.0.as_ptr()).async_fd) }
     }
 
-    /// The code of the next event and the number of its port (valid only for events of ports).
-    pub fn next(&self) -> io::Result<(u32, c_int)> {
+    /// The number of the port is valid only for events of ports.
+    fn next_event(&mut self) -> io::Result<RawEvent> {
         let mut event = MaybeUninit::<ibv_async_event>::zeroed();
         // SAFETY: errno is the thread's own. libibverbs does not set it on a short read, and an old
         // EAGAIN in it would make a short read look like an empty queue.
@@ -86,7 +97,7 @@ impl Context {
         // SAFETY: both fields were zeroed and then written, and any bits make an integer. No
         // reference is made, neither to the enum nor to the event: what has not been checked is
         // never taken for one of its values. The port is the first member of the union.
-        let raw = unsafe {
+        let (code, port) = unsafe {
             let code = (&raw const (*event).event_type).cast::<u32>().read();
             let port = (&raw const (*event).element).cast::<c_int>().read();
             (code, port)
@@ -94,7 +105,7 @@ impl Context {
         // SAFETY: the event as it came, acknowledged once; an event of a queue carries the queue
         // by which libibverbs finds its count of them.
         unsafe { ibv_ack_async_event(event) };
-        Ok(raw)
+        Ok(RawEvent { code, port: u8::try_from(port).unwrap_or(0) })
     }
 }
 

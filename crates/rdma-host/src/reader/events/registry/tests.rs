@@ -18,26 +18,20 @@ struct Devices {
     events: VecDeque<io::Result<RawEvent>>,
 }
 
-struct Fake(Rc<RefCell<Devices>>);
-
 struct OpenFake(String, File, Rc<RefCell<Devices>>);
 
-impl OpenDevice for Fake {
-    type Source = OpenFake;
-
-    fn open(&mut self, node: &str) -> Result<OpenFake, OpenError> {
-        let mut devices = self.0.borrow_mut();
-        devices.tried += 1;
-        if devices.refuse {
-            return Err(OpenError::Refused(io::ErrorKind::PermissionDenied.into()));
-        }
-        *devices.open.entry(node.to_owned()).or_default() += 1;
-        let file = File::open("/dev/null").map_err(OpenError::Refused)?;
-        Ok(OpenFake(node.to_owned(), file, Rc::clone(&self.0)))
+fn open(devices: &Rc<RefCell<Devices>>, node: &str) -> io::Result<Option<Box<dyn EventSource>>> {
+    let mut known = devices.borrow_mut();
+    known.tried += 1;
+    if known.refuse {
+        return Err(io::ErrorKind::PermissionDenied.into());
     }
+    *known.open.entry(node.to_owned()).or_default() += 1;
+    let file = File::open("/dev/null")?;
+    Ok(Some(Box::new(OpenFake(node.to_owned(), file, Rc::clone(devices)))))
 }
 
-impl AsyncEventSource for OpenFake {
+impl EventSource for OpenFake {
     fn fd(&self) -> BorrowedFd<'_> {
         self.1.as_fd()
     }
@@ -78,9 +72,10 @@ impl Host {
         self.tree.path().join("class/infiniband_verbs").join(node)
     }
 
-    fn registry(&self) -> DeviceRegistry<Fake, impl Fn(&str) -> bool> {
-        let wanted = |device: &str| device != "excluded";
-        DeviceRegistry::new(self.tree.path(), wanted, Fake(Rc::clone(&self.devices)))
+    fn registry(&self) -> DeviceRegistry {
+        let (wanted, devices) = (|device: &str| device != "excluded", Rc::clone(&self.devices));
+        let opened = move |node: &str| open(&devices, node);
+        DeviceRegistry::new(self.tree.path(), Box::new(wanted), Box::new(opened))
     }
 
     fn open(&self) -> Vec<String> {

@@ -1,0 +1,388 @@
+//! The bytes of a MAD: header, directed route, and the requests that are sent.
+
+use std::fmt;
+
+use crate::clear::Clear;
+use crate::m_key::MKey;
+use crate::{PortNumber, class_port_info, fec, labeled_enum, pma, port_info};
+
+/// The size of every MAD.
+pub const LEN: usize = 256;
+
+/// Offset of the attribute's data in the supported classes.
+pub const DATA: usize = 64;
+
+/// Length of the data of a subnet management attribute; InitialPath follows it.
+pub(crate) const SMP_DATA_LEN: usize = 64;
+
+/// Offset of InitialPath, whose first byte no hop uses.
+const INITIAL_PATH: usize = DATA + SMP_DATA_LEN;
+
+/// Offset of M_Key in an SMP (IBTA 1.4, 14.2.1).
+const M_KEY: usize = 24;
+
+/// Offset of PortSelect in the performance management attributes of a port.
+const PORT_SELECT: usize = DATA + 1;
+
+/// Methods.
+pub mod method {
+    /// Get.
+    pub const GET: u8 = 0x01;
+    /// Set; sent only to clear counters, see [`clear`](crate::clear).
+    pub const SET: u8 = 0x02;
+    /// Response to Get and to Set.
+    pub const GET_RESPONSE: u8 = 0x81;
+}
+
+/// The bits of a MAD's status (IBTA 1.4, table 113).
+pub mod status {
+    /// The direction bit that a directed-route SMP carries in its status.
+    pub const DIRECTION: u16 = 0x8000;
+    /// Bit 0: busy, retry later.
+    pub const BUSY: u16 = 0x0001;
+    /// Bit 1: redirect required.
+    pub const REDIRECT: u16 = 0x0002;
+    /// Bits 2 to 4, code 1: unsupported base or class version.
+    pub const UNSUPPORTED_VERSION: u16 = 1 << 2;
+    /// Code 2: unsupported method.
+    pub const UNSUPPORTED_METHOD: u16 = 2 << 2;
+    /// Code 3: unsupported combination of method and attribute.
+    pub const UNSUPPORTED_ATTRIBUTE: u16 = 3 << 2;
+    /// Code 7: invalid value in a field or in the attribute modifier.
+    pub const INVALID_FIELD: u16 = 7 << 2;
+
+    /// Bits 2 to 4.
+    const CODE: u16 = 7 << 2;
+
+    /// Whether the agent does not support the method, or not for this attribute.
+    pub fn is_unsupported(status: u16) -> bool {
+        matches!(status & CODE, UNSUPPORTED_METHOD | UNSUPPORTED_ATTRIBUTE)
+    }
+}
+
+labeled_enum! {
+    /// A management class; the discriminants are the codes.
+    #[repr(u8)]
+    pub enum Class {
+        SubnetDirected = 0x81, "smp_directed", "Subnet management, directed-route.";
+        SubnetLid = 0x01, "smp_lid", "Subnet management, LID-routed.";
+        Performance = 0x04, "perfmgt", "Performance management.";
+    }
+}
+
+impl Class {
+    /// Index in [`Class::ALL`].
+    pub fn index(self) -> usize {
+        match self {
+            Class::SubnetDirected => 0,
+            Class::SubnetLid => 1,
+            Class::Performance => 2,
+        }
+    }
+
+    /// Whether the class uses QP0 and virtual lane 15.
+    pub fn is_smp(self) -> bool {
+        self != Class::Performance
+    }
+}
+
+/// A directed route: the egress port of each hop, from the local port on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DirectedRoute {
+    hops: u8,
+    ports: [PortNumber; DirectedRoute::MAX_HOPS + 1],
+}
+
+impl DirectedRoute {
+    /// The longest route: byte 0 of the 64 is unused.
+    pub const MAX_HOPS: usize = 63;
+
+    /// The empty route, to the local node.
+    pub const LOCAL: DirectedRoute =
+        DirectedRoute { hops: 0, ports: [0; DirectedRoute::MAX_HOPS + 1] };
+
+    /// This route extended by one hop; `None` if it is full.
+    pub fn then(mut self, port: PortNumber) -> Option<DirectedRoute> {
+        let hop = usize::from(self.hops) + 1;
+        *self.ports.get_mut(hop)? = port;
+        self.hops += 1;
+        Some(self)
+    }
+
+    /// The number of hops.
+    pub fn hops(&self) -> u8 {
+        self.hops
+    }
+}
+
+impl fmt::Debug for DirectedRoute {
+    /// As infiniband-diags print it: `0,1,5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("0")?;
+        self.ports[1..=usize::from(self.hops)].iter().try_for_each(|port| write!(f, ",{port}"))
+    }
+}
+
+/// A request apart from its destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
+pub struct Query {
+    /// Subnet management if true, else performance management.
+    pub subnet: bool,
+    pub attribute: u16,
+    pub modifier: u32,
+    pub port_select: PortNumber,
+    /// Counters to clear: the only Set of the program, sent only with `--fabric.clear-saturated`.
+    pub clear: Option<Clear>,
+    pub m_key: MKey,
+}
+
+/// The bytes of a MAD.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Mad(pub [u8; LEN]);
+
+impl Mad {
+    /// The request of a query: a [`Mad::get`], or the Set that clears counters.
+    pub fn request(query: &Query, route: Option<&DirectedRoute>, transaction_id: u32) -> Mad {
+        let mut mad = Mad::get(query, route, transaction_id);
+        if let Some(clear) = query.clear {
+            mad.0[3] = method::SET;
+            clear.encode(&mut mad);
+        }
+        mad
+    }
+
+    /// The Get of a query, with the low 32 bits of its transaction id; the kernel sets the high ones. With
+    /// a route it is a directed-route SMP.
+    pub fn get(query: &Query, route: Option<&DirectedRoute>, transaction_id: u32) -> Mad {
+        let mut mad = Mad([0; LEN]);
+        let bytes = &mut mad.0;
+        let class = query.class(route.is_some());
+        bytes[0] = 1; // BaseVersion
+        bytes[1] = class as u8;
+        bytes[2] = 1; // ClassVersion
+        bytes[3] = method::GET;
+        bytes[12..16].copy_from_slice(&transaction_id.to_be_bytes());
+        bytes[16..18].copy_from_slice(&query.attribute.to_be_bytes());
+        bytes[20..24].copy_from_slice(&query.modifier.to_be_bytes());
+        if let Some(route) = route {
+            bytes[7] = route.hops;
+            bytes[32..36].fill(0xff); // DrSLID and DrDLID: directed all the way
+            bytes[INITIAL_PATH..INITIAL_PATH + route.ports.len()].copy_from_slice(&route.ports);
+        }
+        if query.subnet {
+            bytes[M_KEY..M_KEY + 8].copy_from_slice(&query.m_key.0.to_be_bytes());
+        } else {
+            bytes[PORT_SELECT] = query.port_select;
+        }
+        mad
+    }
+
+    /// The successful response to this request as its sender receives it, without data: the header of the
+    /// request with the response's method and status.
+    ///
+    /// With a directed route the direction bit is set and the hop pointer is back at 0, with which the
+    /// sender's own port accepts it (IBTA 1.4, 14.2.2.4; kernel: `smi_handle_dr_smp_recv` of
+    /// drivers/infiniband/core/smi.c). A performance management agent repeats PortSelect.
+    #[must_use]
+    pub fn response(&self) -> Mad {
+        let mut response = self.clone();
+        response.0[3] = method::GET_RESPONSE;
+        let data = if self.is_smp() { SMP_DATA_LEN } else { LEN - DATA };
+        response.0[DATA..DATA + data].fill(0);
+        response.put_be(4, 2, if self.is_directed() { status::DIRECTION.into() } else { 0 });
+        if self.is_directed() {
+            response.0[6] = 0;
+        } else if !self.is_smp() {
+            response.0[PORT_SELECT] = self.port_select();
+        }
+        response
+    }
+
+    /// Sets the status; the direction bit of directed routes keeps its value.
+    pub fn set_status(&mut self, status: u16) {
+        let direction = self.u16(4) & status::DIRECTION;
+        self.put_be(4, 2, (direction | status & !status::DIRECTION).into());
+    }
+
+    /// The byte at an offset.
+    pub fn u8(&self, offset: usize) -> u8 {
+        self.0[offset]
+    }
+
+    /// The 16-bit value at an offset.
+    pub fn u16(&self, offset: usize) -> u16 {
+        self.be(offset, 2) as u16
+    }
+
+    /// The 32-bit value at an offset.
+    pub fn u32(&self, offset: usize) -> u32 {
+        self.be(offset, 4) as u32
+    }
+
+    /// The 64-bit value at an offset.
+    pub fn u64(&self, offset: usize) -> u64 {
+        self.be(offset, 8)
+    }
+
+    // Offsets are constants of this crate, all of them below LEN.
+    #[inline]
+    pub(crate) fn be(&self, offset: usize, bytes: usize) -> u64 {
+        self.0[offset..offset + bytes].iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+    }
+
+    /// Writes the low `bytes` bytes of a value at an offset, big-endian.
+    pub fn put_be(&mut self, offset: usize, bytes: usize, value: u64) {
+        for (below, byte) in self.0[offset..offset + bytes].iter_mut().rev().enumerate() {
+            *byte = (value >> (8 * below)) as u8;
+        }
+    }
+
+    /// MgmtClass.
+    pub fn class(&self) -> u8 {
+        self.u8(1)
+    }
+
+    /// Whether the class is subnet management, LID-routed or directed-route.
+    pub fn is_smp(&self) -> bool {
+        self.is_directed() || self.class() == Class::SubnetLid as u8
+    }
+
+    /// Whether it is a directed-route SMP.
+    pub fn is_directed(&self) -> bool {
+        self.class() == Class::SubnetDirected as u8
+    }
+
+    /// BaseVersion and ClassVersion; both are 1 in all supported classes.
+    pub fn versions(&self) -> [u8; 2] {
+        [self.u8(0), self.u8(2)]
+    }
+
+    /// The method.
+    pub fn method(&self) -> u8 {
+        self.u8(3)
+    }
+
+    /// The status without the direction bit of directed routes; 0 is success.
+    pub fn status(&self) -> u16 {
+        self.u16(4) & !status::DIRECTION
+    }
+
+    /// The low 32 bits of the transaction id, which a response returns unchanged.
+    pub fn transaction_id(&self) -> u32 {
+        self.u32(12)
+    }
+
+    /// AttributeID.
+    pub fn attribute(&self) -> u16 {
+        self.u16(16)
+    }
+
+    /// AttributeModifier.
+    pub fn modifier(&self) -> u32 {
+        self.u32(20)
+    }
+
+    /// The egress port of each hop of the directed route. A hop count above the maximum is truncated.
+    pub fn route_ports(&self) -> &[PortNumber] {
+        let hops = usize::from(self.u8(7)).min(DirectedRoute::MAX_HOPS);
+        &self.0[INITIAL_PATH + 1..=INITIAL_PATH + hops]
+    }
+
+    /// M_Key of a subnet management MAD; none in other classes.
+    pub fn m_key(&self) -> MKey {
+        if self.is_smp() { MKey(self.u64(M_KEY)) } else { MKey::NONE }
+    }
+
+    /// The same without its M_Key and without the M_Key in PortInfo, for output to files.
+    #[must_use]
+    pub fn without_m_key(&self) -> Mad {
+        let mut mad = self.clone();
+        if self.is_smp() {
+            mad.put_be(M_KEY, 8, 0);
+            if self.attribute() == port_info::PortInfo::ID {
+                mad.put_be(DATA, 8, 0);
+            }
+        }
+        mad
+    }
+
+    /// PortSelect of a performance management attribute.
+    pub fn port_select(&self) -> PortNumber {
+        self.u8(PORT_SELECT)
+    }
+
+    /// The attribute's data.
+    pub fn data(&self) -> &[u8] {
+        &self.0[DATA..]
+    }
+
+    /// The attribute's data, mutable.
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        &mut self.0[DATA..]
+    }
+}
+
+impl fmt::Debug for Mad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mad")
+            .field("class", &self.class())
+            .field("method", &self.method())
+            .field("status", &self.status())
+            .field("transaction", &self.transaction_id())
+            .field("attribute", &self.attribute())
+            .field("modifier", &self.modifier())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Query {
+    /// The Get of a subnet management attribute.
+    pub(crate) const fn subnet(attribute: u16, modifier: u32) -> Self {
+        Query { subnet: true, attribute, modifier, port_select: 0, clear: None, m_key: MKey::NONE }
+    }
+
+    /// The Get of a performance management attribute.
+    pub(crate) const fn performance(attribute: u16, port_select: PortNumber) -> Self {
+        Query { subnet: false, port_select, ..Query::subnet(attribute, 0) }
+    }
+
+    /// The same query with an M_Key.
+    #[must_use]
+    pub fn with_m_key(self, m_key: MKey) -> Self {
+        Query { m_key, ..self }
+    }
+
+    /// The management class of the request.
+    pub fn class(&self, directed: bool) -> Class {
+        match (self.subnet, directed) {
+            (true, true) => Class::SubnetDirected,
+            (true, false) => Class::SubnetLid,
+            (false, _) => Class::Performance,
+        }
+    }
+
+    /// Whether the attribute is optional. Not all agents refuse what they do not support (ibsim sends no
+    /// response): a timeout of such a query says nothing about the node and is not retried.
+    pub fn is_optional(&self) -> bool {
+        let optional: &[u16] = if self.subnet {
+            &[fec::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]
+        } else {
+            &[pma::PortSamplesControl::ID]
+        };
+        optional.contains(&self.attribute)
+    }
+
+    /// Whether a MAD is a response to this query, with any status. A redirect returns ClassPortInfo instead
+    /// of the requested attribute (IBTA 1.4, 13.5.1.1).
+    pub fn matches_response(&self, mad: &Mad, directed: bool) -> bool {
+        let redirect =
+            mad.status() & status::REDIRECT != 0 && mad.attribute() == class_port_info::ID;
+        mad.method() == method::GET_RESPONSE
+            && mad.class() == self.class(directed) as u8
+            && (redirect || (mad.attribute() == self.attribute && mad.modifier() == self.modifier))
+    }
+}
+
+#[cfg(test)]
+mod tests;
