@@ -207,14 +207,14 @@ fn demos_serve_until_sigterm() {
     }
 }
 
-/// The demos of the README, and the Makefile's example.
+/// The demos of the README and the quick start, and the Makefile's example.
 #[test]
 fn documented_demos_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
-    let (readme, makefile) = (text("README.md"), text("Makefile"));
+    let (documents, makefile) = (text("README.md") + &text("docs/quickstart.md"), text("Makefile"));
     let begin = "$ fabric-exporter demo";
-    let mut lines: Vec<&str> = readme
+    let mut lines: Vec<&str> = documents
         .lines()
         .filter_map(|line| line.strip_prefix(begin))
         .map(|flags| flags.split('#').next().unwrap_or_default())

@@ -1,7 +1,7 @@
 //! No panel is green without data: what every stat, bar and table shows while all is well, with one bad
 //! link, with the exporters stopped, without the rules, while sweeps hang, while the exporter's own port is
 //! down, while one of two fabrics is not swept, and while a switch is gone that one of two exporters does not
-//! remember. The table is in docs/dashboards.md.
+//! remember. The table is in docs/dev/dashboard-panels.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -193,7 +193,7 @@ fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// The table of docs/dashboards.md.
+/// The table of docs/dev/dashboard-panels.md.
 fn table(rows: &[Row]) -> String {
     let mut table = format!("| dashboard | panel | {} |\n", SITUATIONS.join(" | "));
     let _ = writeln!(table, "|{}", "---|".repeat(2 + SITUATIONS.len()));
@@ -234,9 +234,9 @@ fn needs() -> String {
     table
 }
 
-/// Writes a table into docs/dashboards.md, or compares it with the one there.
+/// Writes a table into docs/dev/dashboard-panels.md, or compares it with the one there.
 fn assert_documented(name: &str, table: &str) {
-    let path = root().join("docs/dashboards.md");
+    let path = root().join("docs/dev/dashboard-panels.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let [begin, end] = [format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n")];
     let (before, rest) = page.split_once(&begin).unwrap();
@@ -246,7 +246,7 @@ fn assert_documented(name: &str, table: &str) {
         return;
     }
     let differ: Vec<_> = was.lines().zip(table.lines()).filter(|(was, is)| was != is).collect();
-    assert!(was == table, "docs/dashboards.md is out of date: make docs\n{differ:#?}");
+    assert!(was == table, "docs/dev/dashboard-panels.md is out of date: make docs\n{differ:#?}");
 }
 
 #[test]
