@@ -1,10 +1,10 @@
-//! The table in docs/alerts.md, generated from the rules.
+//! The table in docs/verdicts-and-alerts.md, generated from the rules.
 
 use std::fmt::Write as _;
 
 use test_rig::rules::{AlertRule, path, text};
 
-const PAGE: &str = "docs/alerts.md";
+const PAGE: &str = "docs/verdicts-and-alerts.md";
 const BEGIN: &str = "<!-- made by tests/alerting/alerts: begin -->\n";
 const END: &str = "<!-- made by tests/alerting/alerts: end -->\n";
 
@@ -35,7 +35,7 @@ fn in_words(template: &str) -> String {
 
 fn made(alerts: &[AlertRule]) -> String {
     let mut table =
-        "| alert | severity | when | for | runbook |\n|---|---|---|---|---|\n".to_owned();
+        "| alert | severity | when | for |\n|---|---|---|---|\n".to_owned();
     // Paging alerts come first.
     let mut alerts: Vec<&AlertRule> = alerts.iter().collect();
     alerts.sort_by_key(|alert| {
@@ -49,10 +49,9 @@ fn made(alerts: &[AlertRule]) -> String {
         let wait = alert.rule.wait.as_deref().unwrap_or("");
         let runbook = alert.annotation("runbook_url").split_once("/alerts/").unwrap().1;
         let name = &alert.name;
-        let page = runbook.split('#').next().unwrap().trim_start_matches("runbooks/");
         let _ = writeln!(
             table,
-            "| `{name}`{view} | {severity} | {when} | {wait} | [{page}](../alerts/{runbook}) |"
+            "| [`{name}`](../alerts/{runbook}){view} | {severity} | {when} | {wait} |"
         );
     }
     table
