@@ -34,8 +34,7 @@ fn in_words(template: &str) -> String {
 }
 
 fn made(alerts: &[AlertRule]) -> String {
-    let mut table =
-        "| alert | severity | when | for |\n|---|---|---|---|\n".to_owned();
+    let mut table = "| alert | severity | when | for |\n|---|---|---|---|\n".to_owned();
     // Paging alerts come first.
     let mut alerts: Vec<&AlertRule> = alerts.iter().collect();
     alerts.sort_by_key(|alert| {
@@ -66,6 +65,6 @@ pub fn agrees(alerts: &[AlertRule]) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path(PAGE), [before, BEGIN, &made, END, after].concat()).unwrap();
     } else {
-        assert!(there == made, "{PAGE} is out of date: UPDATE_DOCS=1 cargo test --test alerts");
+        assert!(there == made, "{PAGE} is out of date: make docs");
     }
 }

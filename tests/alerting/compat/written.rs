@@ -189,9 +189,10 @@ fn section(page: &mut String, exporter: &Exporter) {
     let _ = writeln!(page, "\n{}", head[usize::from(same.is_some())]);
     for row in &exporter.rows {
         let theirs: Vec<&str> = row.rules.iter().map(|rule| rule.record.as_str()).collect();
-        let labels = match same {
-            Some(_) => String::new(),
-            None => format!("{} | ", code(row.rules[0].labels)),
+        let labels = if same.is_some() {
+            String::new()
+        } else {
+            format!("{} | ", code(row.rules[0].labels))
         };
         let _ = writeln!(page, "| {} | {labels}`{}` | {} |", code(&theirs), row.ours, differs(row));
     }
