@@ -94,7 +94,7 @@ fuzz: ## run each fuzz target for a minute (SECONDS=60, FUZZ="some targets"; SEC
 	@cargo fuzz --version 2>/dev/null | grep -qF "$(CARGO_FUZZ)" || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)
 	@CARGO_TARGET_DIR=$(TARGET) scripts/fuzz $(SECONDS) $(FUZZ)
 
-docs: ## regenerate man pages, completions, docs/metrics.md and other tables, examples, pictures, the OpenAPI description, alerts/compat, deploy/kubernetes
+docs: ## regenerate man pages, completions, docs/metrics*.md and other tables, examples, pictures, the OpenAPI description, alerts/compat, deploy/kubernetes
 	UPDATE_DOCS=1 cargo test $(LOCKED) --lib openapi
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test web docs:: pages::pictures
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test alerting alerts:: files_are_made

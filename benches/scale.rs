@@ -8,7 +8,7 @@
 //! stacks come on top. Each size runs in a process of its own, for what one leaves behind must not be
 //! the next one's.
 //!
-//! `UPDATE_DOCS=1` writes the plot of docs/measurements.md anew.
+//! `UPDATE_DOCS=1` writes the plot of docs/dev/measurements.md anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
@@ -309,7 +309,7 @@ fn main() {
         largest.kib / least.kib
     );
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/scale.svg");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/dev/scale.svg");
         std::fs::write(file, plot::svg(&costs)).unwrap();
     }
 }

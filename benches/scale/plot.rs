@@ -1,4 +1,4 @@
-//! The plot of docs/measurements.md: cost a port over the size of the fabric.
+//! The plot of docs/dev/measurements.md: cost a port over the size of the fabric.
 
 use std::fmt::Write;
 

@@ -1,10 +1,10 @@
-//! `docs/metrics.md`: every family, from the tables that the exposition is rendered from.
+//! `docs/metrics.md` and `docs/metrics-drivers.md`: every family, from the tables that the exposition is
+//! rendered from.
 
 use std::fmt::Write;
 
 use exposition::Family;
 use fabric_observation::families::counter_header;
-use ib_health::verdict::{Reason, Repair};
 use ib_mad::counter::{CounterField, TABLE};
 use rdma_host::model::{ethernet, hw_counter};
 
@@ -14,46 +14,55 @@ use super::{host_families, self_metrics};
 const INTRODUCTION: &str = "\
 # Metrics
 
-Made from the tables in the code by `make docs`; a test fails while the two differ.
+Look up a metric: its labels, its meaning, and where its value is read. This page covers the fabric, the host
+and the exporter itself. Counters of RDMA and Ethernet drivers are in [driver metrics](metrics-drivers.md).
 
-Served as OpenMetrics 1.0 or as Prometheus's text format 0.0.4, whichever the scraper likes better.
-Names, labels and meanings are a contract: a change of one is a line in CHANGELOG.md.
+`make docs` generates both pages from the tables in the code, and a test fails if they differ. Names, labels
+and meanings are a contract: each change has a line in CHANGELOG.md. The format is OpenMetrics 1.0 or the
+Prometheus text format 0.0.4, whichever the scraper prefers.
 
-- Counters of ports carry `fabric`, `guid` (of the node) and `port`. Names and the other end of the
-  cable are on `infiniband_port_info` and `infiniband_node_info`, to be joined where they are wanted:
+- **Join for names.** Port counters have the labels `fabric`, `guid` (of the node) and `port`. Node names and
+  the far end of the cable are on `infiniband_port_info` and `infiniband_node_info`:
   `infiniband_port_symbol_errors_total * on (fabric, guid, port) group_left (node, peer_node, peer_port) infiniband_port_info`.
-- What was not read has no sample: absent is not zero. A node that does not answer has
-  `infiniband_node_up` 0, and its ports have neither counters nor states. A switch's port that lost its
-  link keeps its series, and on `infiniband_port_info` the end that its cable led to.
-- What this host's own kernel says of its own ports has the same metric as what the fabric says of
-  them, and one label more: `device`. `max by (fabric, guid, port)` makes one of both. A virtual
-  function may have a GUID of zeros; `device` still tells it from the others.
-- Values are as fresh as `infiniband_sweep_timestamp_seconds` and
-  `infiniband_host_read_timestamp_seconds` say: the exporter reads on its own intervals, and a scrape
-  gets the latest.
-- Counters are totals. They begin with what the device says when it is first read, and go on when it
-  reboots or somebody clears them. The classic ones stick at their highest value (the width is in the
-  table); from then on the total is a lower bound, and `infiniband_port_counter_saturated` says so.
-- What is said of a link and why: [verdicts](verdicts.md).
+- **Absent is not zero.** A value that was not read has no sample. A node that does not respond has
+  `infiniband_node_up` 0, and its ports have no counters and no states. A switch port that lost its link keeps
+  its series, and `infiniband_port_info` keeps the last far end.
+- **Two sources.** Values that the kernel of this host reports for its own ports have the same metric names and
+  one more label, `device`. `max by (fabric, guid, port)` merges the two. A virtual function may have a GUID of
+  zeros; `device` identifies it.
+- **Age.** The exporter reads at its own interval, and a scrape returns the latest values. Their time is
+  `infiniband_sweep_timestamp_seconds` or `infiniband_host_read_timestamp_seconds`.
+- **Totals.** A total starts with the value of the device counter at the first read, and continues after a
+  reboot of the device or a clear of the counters. Classic counters saturate (their width is in the table).
+  From then on the total is a lower bound, and `infiniband_port_counter_saturated` is 1.
 ";
 
-/// The whole page.
+const DRIVERS: &str = "\
+# Driver metrics
+
+Look up a counter that the driver of an RDMA device or of its Ethernet interface reports on this host. All
+other metrics, and the rules that hold for both pages, are in [metrics](metrics.md). `make docs` generates this
+page.
+";
+
+/// The page of the fabric, the host and the exporter itself.
 pub fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     page.push_str(
-        "\n## A fabric in numbers\n\n\
-         A few series of each fabric, at any size. They are there only while the exporter knows them:\n\
-         a panel or an alert on them has no data, and not 0, when sweeps hang or bring nothing.\n\
-         The verdicts and states are words here, and numbers on the series of each link and node.\n\n",
+        "\n## Fabric summary\n\n\
+         A few series per fabric, whatever its size. While sweeps hang or fail these have no samples: a panel\n\
+         or an alert on them then shows no data, not 0. Verdicts and states are label values here; the series of\n\
+         each link and node have them as numbers.\n\n",
     );
     families(&mut page, summary::families());
     page.push_str("\n## Nodes and ports\n\n");
     families(&mut page, fabric::families());
     page.push_str(
-        "\n## Counters of ports\n\n\
-         Where a device offers a wider place, that is read; the first of the places that it has. Of\n\
-         the host's own ports the files of sysfs are read, below `counters` or `counters_ext`.\n\n\
-         | metric | IBTA name | kind | read from | sysfs | what it counts |\n|---|---|---|---|---|---|\n",
+        "\n## Port counters\n\n\
+         Each counter is read from the widest attribute that the device supports, in the order of the column\n\
+         \"read from\". Counters of the host's own ports come from the named files in sysfs, below `counters` or\n\
+         `counters_ext`.\n\n\
+         | metric | IBTA name | kind | read from | sysfs | meaning |\n|---|---|---|---|---|---|\n",
     );
     for row in TABLE {
         let places: Vec<String> = row.fields.iter().copied().map(place).collect();
@@ -70,43 +79,31 @@ pub fn page() -> String {
         );
     }
     page.push_str(
-        "\nPortRcvErrorDetails and PortXmitDiscardDetails are read every 2 minutes of devices that announce\n\
-         them (`--fabric.details-interval`), or in each sweep (`--fabric.details`); in between their last\n\
-         values stand. A counter that a device does not announce in PortSamplesControl's OptionMask has\n\
-         no sample. Of nodes that are not switches PortCounters is read as well: a 64-bit field that\n\
-         stays 0 while the classic one counts is not used (SymbolErrorCounter and LinkDownedCounter of\n\
-         ConnectX-7).\n\
-         \n## What it comes to\n\n\
-         Cables by `link`, as on `infiniband_port_info`; a direction of one by the port that receives.\n\
-         Reasons and repairs: [verdicts](#verdicts). How counters fared is told of the host's own ports,\n\
-         too, with the label `device`.\n\n",
+        "\nA counter that the OptionMask of PortSamplesControl does not announce has no sample.\n\
+         [How the exporter reads PortRcvErrorDetails, PortXmitDiscardDetails, and the counters of ConnectX-7](configuration.md#causes-of-errors-and-discards).\n\
+         \n## Links and findings\n\n\
+         `link` identifies a cable, as on `infiniband_port_info`. One direction of a cable is identified by the\n\
+         port that receives. [Reasons and repairs](verdicts-and-alerts.md#reasons). The metrics about the\n\
+         counters themselves (saturated, reset, impossible values) also exist for the host's own ports, with the\n\
+         label `device`.\n\n",
     );
     families(&mut page, fabric::findings_families());
-    page.push_str("\n### Verdicts\n\n| reason | what it says |\n|---|---|\n");
-    for reason in Reason::ALL {
-        let _ = writeln!(page, "| `{}` | {} |", reason.label(), reason.help());
-    }
-    page.push_str("\n| repair | what to do |\n|---|---|\n");
-    for repair in Repair::ALL {
-        let _ = writeln!(page, "| `{}` | {} |", repair.label(), repair.help());
-    }
     page.push_str(
         "\n## Subnet managers\n\n\
-         Asked with every sweep: the ports that said in the latest discovery that a subnet manager runs\n\
-         there, and the one that our own port has for the master's. A standby that was started since is\n\
-         heard after the next discovery. One that does not answer has no samples.\n\n",
+         Each sweep queries every port on which the latest discovery saw a subnet manager, and the master of the\n\
+         exporter's own port. A standby that starts later appears after the next discovery. A subnet manager that does\n\
+         not respond has no samples.\n\n",
     );
     families(&mut page, subnet::families());
-    page.push_str("\n## This host's own devices\n\n");
+    page.push_str("\n## Host devices\n\n");
     families(&mut page, host_families::families());
-    drivers(&mut page);
-    page.push_str("\n## The exporter's account of itself\n\n");
+    page.push_str("\n## The exporter itself\n\n");
     families(&mut page, self_metrics::families());
     page
 }
 
 fn families(page: &mut String, families: impl Iterator<Item = Family>) {
-    page.push_str("| metric | type | labels | what it tells |\n|---|---|---|---|\n");
+    page.push_str("| metric | type | labels | meaning |\n|---|---|---|---|\n");
     for family in families {
         let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
         let (name, kind) = (family.sample_name(), family.kind.label());
@@ -114,14 +111,15 @@ fn families(page: &mut String, families: impl Iterator<Item = Family>) {
     }
 }
 
-/// The counters of drivers, by their tables.
-fn drivers(page: &mut String) {
+/// The page of the drivers' counters.
+pub fn drivers_page() -> String {
+    let mut page = DRIVERS.to_owned();
     page.push_str(
-        "\n## Drivers' own counters\n\n\
-         Every file below `hw_counters` of a port or a device is told; those that are not known here\n\
-         as `infiniband_hw_counter_total`. Labels: `fabric` `guid` `port` `device`; what is the whole\n\
-         device's has no `port`.\n\n\
-         | metric | files | drivers | what it counts |\n|---|---|---|---|\n",
+        "\n## hw_counters\n\n\
+         Every file below `hw_counters` of a port or a device is exported. Files that this table does not list\n\
+         become `infiniband_hw_counter_total`. Labels: `fabric` `guid` `port` `device`; counters of the whole\n\
+         device have no `port`.\n\n\
+         | metric | files | drivers | meaning |\n|---|---|---|---|\n",
     );
     for row in hw_counter::TABLE.iter() {
         let name = host_families::hw_header(row).sample_name();
@@ -130,10 +128,10 @@ fn drivers(page: &mut String) {
             writeln!(page, "| `{name}` | {} | {} | {} |", code(&row.files), row.drivers, row.help);
     }
     page.push_str(
-        "\n## Ethernet below RoCE\n\n\
-         What drivers tell as `ethtool -S`. Labels: `fabric` `guid` `port` `device` `netdev`, and\n\
-         where it is told for each, `priority`, `lane` or `class`.\n\n\
-         | metric | for each | drivers | what it counts |\n|---|---|---|---|\n",
+        "\n## Ethernet statistics\n\n\
+         Counters of the Ethernet interface below RoCE, as `ethtool -S` reports them. Labels: `fabric` `guid`\n\
+         `port` `device` `netdev`; counters per priority, lane or class also have `priority`, `lane` or `class`.\n\n\
+         | metric | per | drivers | meaning |\n|---|---|---|---|\n",
     );
     for row in ethernet::TABLE.iter() {
         let mut drivers: Vec<_> = row.strings.iter().map(|(driver, _)| *driver).collect();
@@ -142,6 +140,7 @@ fn drivers(page: &mut String) {
         let (each, drivers) = (each.unwrap_or_default(), drivers.join(", "));
         let _ = writeln!(page, "| `{name}` | {each} | {drivers} | {} |", row.help);
     }
+    page
 }
 
 /// A list of names as code.

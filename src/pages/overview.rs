@@ -34,7 +34,8 @@ const MAX_REASONS: usize = 4;
 const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The documentation of the alerts.
-const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/alerts.md");
+const ALERTS: &str =
+    concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/verdicts-and-alerts.md");
 
 pub(super) async fn get(State(context): State<PageContext>) -> Response {
     let events = history_query::run_within(EVENTS_TIMEOUT, &context.history, |reader| {

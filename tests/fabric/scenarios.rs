@@ -18,7 +18,7 @@ fn library() -> Vec<PathBuf> {
 }
 
 fn page() -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md"))
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/dev/scenarios.md"))
         .unwrap()
 }
 
@@ -123,7 +123,7 @@ fn documented_examples_are_resolved() {
         page.split("```yaml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
     assert!(!examples.is_empty());
     for example in examples {
-        let scenario = Scenario::parse("docs/scenarios.md", example).unwrap();
+        let scenario = Scenario::parse("docs/dev/scenarios.md", example).unwrap();
         let story =
             scenario.resolve(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
         assert!(!story.descriptions.is_empty());

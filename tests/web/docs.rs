@@ -6,6 +6,7 @@ use std::process::Command;
 
 use fabric_exporter::metrics::reference;
 use fabric_history::EventKind;
+use ib_health::verdict::{Reason, Repair};
 
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -13,15 +14,28 @@ fn document(name: &str) -> String {
 }
 
 #[test]
-fn metrics_page_is_made_from_the_tables() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, reference::page()).unwrap();
+fn metrics_pages_are_made_from_the_tables() {
+    for (name, made) in [
+        ("docs/metrics.md", reference::page()),
+        ("docs/metrics-drivers.md", reference::drivers_page()),
+    ] {
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+            std::fs::write(&path, &made).unwrap();
+        }
+        assert!(document(name) == made, "{name} is out of date: make docs");
     }
-    assert!(
-        document("docs/metrics.md") == reference::page(),
-        "docs/metrics.md is out of date: make docs"
-    );
+}
+
+/// Every reason and every repair has a row in the page of verdicts.
+#[test]
+fn reasons_and_repairs_are_documented() {
+    let page = document("docs/verdicts-and-alerts.md");
+    let reasons = Reason::ALL.iter().map(|reason| reason.label());
+    for name in reasons.chain(Repair::ALL.iter().map(|repair| repair.label())) {
+        let has_row = |line: &str| line.starts_with("| ") && line.contains(&format!("`{name}`"));
+        assert!(page.lines().any(has_row), "{name} has no row in docs/verdicts-and-alerts.md");
+    }
 }
 
 /// The table of event kinds is between two marker lines.
@@ -121,8 +135,11 @@ fn example_config_is_valid_and_has_the_defaults() {
 #[test]
 fn links_between_documents_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let documents = std::fs::read_dir(root.join("docs")).unwrap();
-    let documents = documents.map(|entry| format!("docs/{}", entry.unwrap().file_name().display()));
+    let folders = ["docs", "docs/dev", "alerts/runbooks", "alerts/compat"];
+    let documents = folders.into_iter().flat_map(|folder| {
+        let entries = std::fs::read_dir(root.join(folder)).unwrap();
+        entries.map(move |entry| format!("{folder}/{}", entry.unwrap().file_name().display()))
+    });
     let pages = documents.filter(|name| Path::new(name).extension().is_some_and(|it| it == "md"));
     let others = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned);
     for name in pages.chain(others) {

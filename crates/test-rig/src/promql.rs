@@ -85,9 +85,9 @@ pub fn queries(template: &str) -> Result<Vec<String>, String> {
         .collect()
 }
 
-/// The exporter's metrics, as docs/metrics.md lists them, by the names of their samples.
+/// The exporter's metrics, as docs/metrics.md and docs/metrics-drivers.md list them, by the names of their samples.
 pub fn exported() -> BTreeSet<String> {
-    let page = reference::page();
+    let page = reference::page() + &reference::drivers_page();
     let mut names = BTreeSet::new();
     for line in page.lines() {
         let Some((name, rest)) = line.strip_prefix("| `").and_then(|rest| rest.split_once("` | "))
@@ -95,7 +95,7 @@ pub fn exported() -> BTreeSet<String> {
             continue;
         };
         if !["infiniband_", "fabric_exporter_", "process_"].iter().any(|it| name.starts_with(it)) {
-            continue; // a table of reasons, or of repairs
+            continue; // not a table of metrics
         }
         if rest.starts_with("histogram |") {
             names.extend(["_bucket", "_sum", "_count"].map(|part| format!("{name}{part}")));

@@ -1,10 +1,10 @@
-//! The table in docs/alerts.md, generated from the rules.
+//! The table in docs/verdicts-and-alerts.md, generated from the rules.
 
 use std::fmt::Write as _;
 
 use test_rig::rules::{AlertRule, path, text};
 
-const PAGE: &str = "docs/alerts.md";
+const PAGE: &str = "docs/verdicts-and-alerts.md";
 const BEGIN: &str = "<!-- made by tests/alerting/alerts: begin -->\n";
 const END: &str = "<!-- made by tests/alerting/alerts: end -->\n";
 
@@ -34,8 +34,7 @@ fn in_words(template: &str) -> String {
 }
 
 fn made(alerts: &[AlertRule]) -> String {
-    let mut table =
-        "| alert | severity | when | for | runbook |\n|---|---|---|---|---|\n".to_owned();
+    let mut table = "| alert | severity | when | for |\n|---|---|---|---|\n".to_owned();
     // Paging alerts come first.
     let mut alerts: Vec<&AlertRule> = alerts.iter().collect();
     alerts.sort_by_key(|alert| {
@@ -49,10 +48,9 @@ fn made(alerts: &[AlertRule]) -> String {
         let wait = alert.rule.wait.as_deref().unwrap_or("");
         let runbook = alert.annotation("runbook_url").split_once("/alerts/").unwrap().1;
         let name = &alert.name;
-        let page = runbook.split('#').next().unwrap().trim_start_matches("runbooks/");
         let _ = writeln!(
             table,
-            "| `{name}`{view} | {severity} | {when} | {wait} | [{page}](../alerts/{runbook}) |"
+            "| [`{name}`](../alerts/{runbook}){view} | {severity} | {when} | {wait} |"
         );
     }
     table
@@ -67,6 +65,6 @@ pub fn agrees(alerts: &[AlertRule]) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path(PAGE), [before, BEGIN, &made, END, after].concat()).unwrap();
     } else {
-        assert!(there == made, "{PAGE} is out of date: UPDATE_DOCS=1 cargo test --test alerts");
+        assert!(there == made, "{PAGE} is out of date: make docs");
     }
 }

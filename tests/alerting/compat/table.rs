@@ -320,8 +320,8 @@ fn treydock_info((side, kind): (&'static str, &'static str)) -> [Row; 2] {
             rules: vec![uplink],
             ours: "infiniband_port_info".into(),
             scale: None,
-            differs: "`uplink_lid` is the LID of the node's first port. Where no sweep tells what hangs \
-                      on a port there is no series.",
+            differs: "`uplink_lid` is the LID of the node's first port. Without a sweep the far end is \
+                      not known, and there is no series.",
             per: Per::Port,
         },
     ]
@@ -357,7 +357,7 @@ fn treydock() -> Exporter {
     rows.extend(treydock_rate(
         "rate",
         |lane| lane.effective,
-        "Of XDR it is 200 Gb/s by lane; theirs says 250.",
+        "An XDR lane is 200 Gb/s; theirs reports 250.",
     ));
     rows.extend(treydock_rate("raw_rate", |lane| lane.raw, ""));
     rows.extend(SIDES.into_iter().flat_map(treydock_info));
@@ -366,28 +366,28 @@ fn treydock() -> Exporter {
         title: "treydock/infiniband_exporter",
         helpers: vec![
             (
-                "Ports that theirs would tell of, and who of us is believed about each: the sweep, or the port's\n\
-                 own host where nobody sweeps.",
+                "The ports that theirs exports, and our source of each: the sweep, or the port's own host\n\
+                 where no exporter sweeps.",
                 ports,
             ),
-            ("What nodes are called there: the word before ` HCA`.", nodes),
+            ("The names of nodes there: the word before ` HCA`.", nodes),
         ],
         rows,
         missing: &[
             ("`infiniband_switch_hardware_info`", "Read by ibswinfo with vendor-specific MADs."),
-            ("`infiniband_switch_uptime_seconds`", "The same."),
-            ("`infiniband_switch_temperature_celsius`", "The same."),
-            ("`infiniband_switch_fan_…`", "The same."),
-            ("`infiniband_switch_power_supply_…`", "The same."),
+            ("`infiniband_switch_uptime_seconds`", "As above."),
+            ("`infiniband_switch_temperature_celsius`", "As above."),
+            ("`infiniband_switch_fan_…`", "As above."),
+            ("`infiniband_switch_power_supply_…`", "As above."),
             (
                 "`infiniband_exporter_…`",
-                "How the exporter fares: `infiniband_collector_success`, `infiniband_sweep_duration_seconds`, `infiniband_nodes_failed`, `infiniband_ports_failed`.",
+                "Metrics of the exporter itself: `infiniband_collector_success`, `infiniband_sweep_duration_seconds`, `infiniband_nodes_failed`, `infiniband_ports_failed`.",
             ),
         ],
         differs: &[
-            "Ports without a link are told of, too; theirs asks those with one alone.",
-            "`infiniband_hca_…rate…` of an HCA with several ports is the fastest port's; theirs is the one that it read last.",
-            "SHARP's aggregation nodes are HCAs here as there, and routers are not told of, but for what is linked to them.",
+            "Ports without a link are included; theirs reads only ports with a link.",
+            "`infiniband_hca_…rate…` of an HCA with several ports is that of the fastest port; theirs is that of the port read last.",
+            "SHARP aggregation nodes are HCAs in both. Routers appear only as the far end of a port.",
         ],
     }
 }
@@ -510,8 +510,8 @@ fn guilbaults() -> Exporter {
         name: "guilbaults",
         title: "guilbaults/infiniband-exporter (and SckyzO/infiniband-exporter)",
         helpers: vec![(
-            "Ports that are Active, with their labels, and who of us is believed about each: the sweep, or the\n\
-             port's own host where nobody sweeps.",
+            "Ports that are Active, with their labels, and our source of each: the sweep, or the\n\
+             port's own host where no exporter sweeps.",
             ports,
         )],
         rows,
@@ -527,10 +527,10 @@ fn guilbaults() -> Exporter {
             ),
         ],
         differs: &[
-            "Counters that are 0 are told of; ibqueryerrors leaves them out, and theirs has no series until the first error.",
-            "Theirs are the devices' own counters, which stick when they are full and fall when somebody clears them (it can clear them itself); ours are totals that go on.",
-            "`local_guid` is the node's GUID. That of a CA is its port's with ibqueryerrors, which is another one on some HCAs (ConnectX-3 and older). It is written without leading zeros, as there, and `remote_guid` with them.",
-            "Where no sweep tells what hangs on a port there is no `remote_…`.",
+            "Counters that are 0 have a series; ibqueryerrors omits them, and theirs has no series until the first error.",
+            "Theirs are the raw device counters, which saturate and fall when they are cleared (that exporter can clear them); ours are totals that continue.",
+            "`local_guid` is the node's GUID. With ibqueryerrors that of a CA is the port GUID, which differs on some HCAs (ConnectX-3 and older). As there, it has no leading zeros, and `remote_guid` has them.",
+            "Without a sweep there is no `remote_…`.",
         ],
     }
 }
@@ -654,10 +654,10 @@ fn node_exporter() -> Exporter {
         missing: &[
             (
                 "`node_infiniband_legacy_…`",
-                "The 64-bit counters of an mlx4 on a kernel before 4.5: here they have the names that newer kernels' have, above. The counters of 32 bits that node_exporter tells under those are full after seconds, and are not told.",
+                "The 64-bit counters of an mlx4 on a kernel before 4.5: here they have the names of newer kernels, above. The 32-bit counters that node_exporter exports under those names are full after seconds and are not exported.",
             ),
             ("`node_infiniband_port_discards_received_total`", "No kernel counts it."),
-            ("`node_infiniband_lifespan_seconds`", "A setting of the driver's."),
+            ("`node_infiniband_lifespan_seconds`", "A driver setting."),
             ("`node_infiniband_efa_…`", "`infiniband_hw_…`, by the file's name."),
             (
                 "`node_scrape_collector_success{collector=\"infiniband\"}`",
@@ -666,9 +666,9 @@ fn node_exporter() -> Exporter {
         ],
         differs: &[
             "`instance` and `job` are those of our target. Where dashboards ask for node_exporter's, give our job the same `instance` by `relabel_configs`.",
-            "Counters are totals: they go on when the device is reset, and begin anew with the exporter.",
-            "Debian's 1.5 tells nothing at all of a host with one device that has no board id or no counters; ours tells the rest.",
-            "A driver's counter is told for all drivers that keep it, whatever their file is called; theirs for mlx5's files.",
+            "Counters are totals: they continue when the device is reset, and restart with the exporter.",
+            "node_exporter 1.5 exports nothing of a host with one device that has no board id or no counters; ours exports the others.",
+            "A driver counter is exported for all drivers that have it, whatever the file name; theirs only for the files of mlx5.",
         ],
     }
 }

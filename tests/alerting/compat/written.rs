@@ -12,8 +12,8 @@ fn needs(exporter: &Exporter) -> &'static str {
 /// The text of an exporter's rule file.
 pub fn rules(exporter: &Exporter) -> String {
     let mut text = format!(
-        "# The metrics of {} by their names, for dashboards that ask for them.\n\
-         # Made from tests/alerting/compat/table.rs by `make docs`; docs/compatibility.md says what differs, and what it costs.\n",
+        "# The metric names of {}, for dashboards that query them.\n\
+         # Made from tests/alerting/compat/table.rs by `make docs`; README.md beside it lists the differences and the cost.\n",
         exporter.title
     );
     if !needs(exporter).is_empty() {
@@ -46,19 +46,18 @@ fn push_rule(text: &mut String, rule: &Rule) {
 }
 
 const INTRODUCTION: &str = "\
-# Other exporters' names
+# Metric names of other exporters
 
-Made from `tests/alerting/compat/table.rs` by `make docs`; a test fails while the two differ.
+Recording rules that give the metrics of another exporter their names and labels, computed from ours, so that
+its dashboards and alerts keep working while you migrate. [Compare and migrate](../../docs/compare-and-migrate.md)
+describes the way. For new dashboards use [our own names](../../docs/metrics.md), which need no second series.
 
-Dashboards, and alerts, that a site has for another exporter go on with this one: recording rules in
-`alerts/compat/` give its metrics their names and labels, made from ours. They are for going over
-without a gap; what is new is better asked for by [our own names](metrics.md), which cost no second
-series.
+`make docs` generates this page and the rule files from `tests/alerting/compat/table.rs`; a test fails if they
+differ.
 
-## How to load them
+## Load
 
-Each file stands by itself, and the usual `alerts/*.rules.yml` takes in none of them. Name the one that
-is needed, and the one that it builds on:
+Load the one file that you need, and the file that it builds on. `alerts/*.rules.yml` does not include them.
 
 ```yaml
 rule_files:
@@ -66,38 +65,35 @@ rule_files:
 - /etc/prometheus/fabric-exporter/compat/treydock.rules.yml
 ```
 
-Of `ports.rules.yml` they read `fabric_guid_port:infiniband_port_info:topk1` alone, its first rule: who wants none of our
-alerts takes that rule into a file of their own.
+From `ports.rules.yml` they use only `fabric_guid_port:infiniband_port_info:topk1`, its first rule. To load none
+of our alerts, copy that rule into a file of your own.
 
 ";
 
 const HOW: &str = "\
-## What holds for all of them
+## Properties of all files
 
-- Every series has the label `fabric` besides theirs. A dashboard that does not know of it shows all
-  fabrics together.
-- `instance` and `job`: those of node_exporter's names have them, as theirs. The others have none, for
-  what two exporters say of one port is one series, the greater value. A dashboard that asks for a `job` there
-  gets nothing: take that out, or give the rules in question a label of that name.
-- `rate()` and `increase()` over a recorded counter work, for resets are seen in it as in the original. A sample
-  is as old as the evaluation that made it, up to an interval more than what was scraped, and the group's
-  interval is the resolution: a range of four of them is the least that makes sense. Rules that were not
-  loaded left nothing behind: history begins with the file.
-- Of two exporters on one fabric the one that read last has the greater total of traffic. When it ends, the
-  recorded total goes back to the other's, and `rate()` takes that for a reset and shows a peak once. Where
-  two are scraped for good, `max by (fabric, guid, port) (rate(…))` over our own metrics has no such peak.
-- Of a fabric that is swept, or was within the hour, the sweep alone is believed, for a total that comes from
-  the sweep now and from the host then would go down in between. Where nobody sweeps, hosts' InfiniBand ports
-  are told of, and no switches. node_exporter's names always come from the port's own host.
-- What a port is called, where it leads and how fast it runs may be five minutes old after a change, as in
-  the rule that it is taken from.
-- What theirs reads only when told to is read by ours each 2 minutes from devices that announce it, and with
-  `--fabric.details` in each sweep from all devices; where a device does not have it those rules record
-  nothing, and cost nothing.
-- Stop the other exporter from being scraped in the same Prometheus, or node_exporter's collector with
-  `--no-collector.infiniband`: else each series of those names is there twice.
+- Every series also has the label `fabric`. A dashboard without it shows all fabrics together.
+- Only the names of node_exporter have `instance` and `job`. The others merge what several exporters report of
+  one port into one series with the highest value. A dashboard that filters by `job` gets no data: remove the
+  filter, or add that label to the rules.
+- `rate()` and `increase()` work: resets show in a recorded counter as in the original. A sample is up to one
+  evaluation interval older than the scrape. Use ranges of at least four evaluation intervals. There is no data
+  from before the rules were loaded.
+- With two exporters on one fabric the traffic total comes from the one that read last. When it stops, the
+  total falls to that of the other one, and `rate()` shows one peak. Permanently redundant exporters:
+  `max by (fabric, guid, port) (rate(…))` over our own metrics has no such peak.
+- In a fabric that was swept within the last hour only the sweep counts, because a total that switches between
+  sweep and host would fall. Without a sweep there are the InfiniBand ports of hosts, and no switches. The names
+  of node_exporter always come from the host of the port.
+- Names, far ends and speeds may be five minutes old after a change.
+- Counters that the other exporter reads only with an extra flag are read every 2 minutes from devices that
+  announce them, and with `--fabric.details` in each sweep from all devices. Where a device lacks them, the rules
+  record nothing and cost nothing.
+- Stop scraping the other exporter in the same Prometheus (node_exporter: `--no-collector.infiniband`), or each
+  of its series exists twice.
 
-## What they cost
+## Cost
 
 ";
 
@@ -105,16 +101,16 @@ const HOW: &str = "\
 pub fn page() -> String {
     let exporters = exporters();
     let mut page = INTRODUCTION.to_owned();
-    page.push_str("| file | for | needs besides | names |\n|---|---|---|---|\n");
+    page.push_str("| file | exporter | also needs | names |\n|---|---|---|---|\n");
     for exporter in &exporters {
         let names: usize = exporter.rows.iter().map(|row| row.rules.len()).sum();
         let needs = match needs(exporter) {
             "" => "nothing".to_owned(),
-            file => format!("[`{file}`](../alerts/{file})"),
+            file => format!("[`{file}`](../{file})"),
         };
         let _ = writeln!(
             page,
-            "| [`{name}.rules.yml`](../alerts/compat/{name}.rules.yml) | {} | {needs} | {names} |",
+            "| [`{name}.rules.yml`]({name}.rules.yml) | {} | {needs} | {names} |",
             exporter.title,
             name = exporter.name
         );
@@ -122,8 +118,8 @@ pub fn page() -> String {
     page.push('\n');
     page.push_str(HOW);
     page.push_str(
-        "Series that the rules add to Prometheus; one of ours that they are made from is there anyway.\n\n\
-         | file | a port | with `--fabric.details` | where the driver counts | a node or device |\n\
+        "Series that the rules add to Prometheus:\n\n\
+         | file | per port | with `--fabric.details` | if the driver has the counter | per node or device |\n\
          |---|---|---|---|---|\n",
     );
     for exporter in &exporters {
@@ -138,9 +134,9 @@ pub fn page() -> String {
         );
     }
     page.push_str(
-        "\nAt the most: a port without a link has neither rate nor uplink. Treydock's are those of a switch's port and of an HCA;\n\
-         an HCA's port has two less, and so has a switch. Guilbaults' are of ports that are Active, node_exporter's of the\n\
-         ports of hosts that run the exporter.\n",
+        "\nThese are upper limits: a port without a link has no rate and no uplink. `treydock`: a port of a switch or an\n\
+         HCA; the ports of an HCA and switches have two series fewer. `guilbaults`: Active ports. `node_exporter`: ports\n\
+         of hosts that run the exporter.\n",
     );
     for exporter in &exporters {
         section(&mut page, exporter);
@@ -187,17 +183,20 @@ fn section(page: &mut String, exporter: &Exporter) {
         let _ = write!(page, "\nLabels: {}.\n", code(labels));
     }
     let head = [
-        "| theirs | labels | ours | what differs |\n|---|---|---|---|",
-        "| theirs | ours | what differs |\n|---|---|---|",
+        "| theirs | labels | ours | difference |\n|---|---|---|---|",
+        "| theirs | ours | difference |\n|---|---|---|",
     ];
     let _ = writeln!(page, "\n{}", head[usize::from(same.is_some())]);
     for row in &exporter.rows {
         let theirs: Vec<&str> = row.rules.iter().map(|rule| rule.record.as_str()).collect();
-        let labels = if same.is_some() { "as above".into() } else { code(row.rules[0].labels) };
-        let _ =
-            writeln!(page, "| {} | {labels} | `{}` | {} |", code(&theirs), row.ours, differs(row));
+        let labels = if same.is_some() {
+            String::new()
+        } else {
+            format!("{} | ", code(row.rules[0].labels))
+        };
+        let _ = writeln!(page, "| {} | {labels}`{}` | {} |", code(&theirs), row.ours, differs(row));
     }
-    page.push_str("\n| no equivalent | why, or the nearest |\n|---|---|\n");
+    page.push_str("\n| no equivalent | reason, or the closest metric |\n|---|---|\n");
     for (theirs, why) in exporter.missing {
         let _ = writeln!(page, "| {theirs} | {why} |");
     }
@@ -210,7 +209,7 @@ fn code(names: &[&str]) -> String {
 fn differs(row: &Row) -> String {
     let details = match row.per {
         Per::DetailedPort => "Where the device announces it, or with `--fabric.details`.",
-        Per::DriversPort => "Told by releases newer than Debian's 1.5.",
+        Per::DriversPort => "In releases after 1.5 (Debian 12).",
         _ => "",
     };
     [details, row.differs].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>().join(" ")

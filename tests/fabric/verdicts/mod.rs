@@ -2,7 +2,7 @@
 //! link is called bad, and the time that it took is recorded.
 //!
 //! The exporter's own monitor watches each scenario in virtual time. `UPDATE_DOCS=1` writes the table of
-//! docs/verdicts.md.
+//! docs/dev/measurements.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cases;

@@ -1,4 +1,4 @@
-//! The table in docs/verdicts.md.
+//! The table in docs/dev/measurements.md.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -48,13 +48,13 @@ pub fn table(cases: &[Case], outcomes: &[(usize, Outcome)]) -> String {
 
 /// Panics unless the page has this table.
 pub fn check(table: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verdicts.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/dev/measurements.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (old, rest) = rest.split_once(END).unwrap();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, [before, BEGIN, table, END, rest].concat()).unwrap();
     } else {
-        assert!(old == table, "docs/verdicts.md is out of date: make docs\n{table}");
+        assert!(old == table, "docs/dev/measurements.md is out of date: make docs\n{table}");
     }
 }

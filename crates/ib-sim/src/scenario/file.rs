@@ -70,7 +70,7 @@ pub(super) struct DeliveryEntry {
 }
 
 /// Makes the enum of the timeline's entries, and a structure for the keys of each. All have `at`,
-/// the time of the entry. `docs/scenarios.md` describes the keys.
+/// the time of the entry. `docs/dev/scenarios.md` describes the keys.
 macro_rules! entries {
     ($($(#[$about:meta])* $name:ident $label:literal { $($key:ident: $type:ty,)* })+) => {
         /// An entry of the timeline.

@@ -11,7 +11,7 @@ use super::{Action, text};
 use crate::net::PortId;
 
 /// A link without a signal for no longer than this retrains by itself and does not go down. A
-/// simulation needs a fixed limit; `docs/scenarios.md` documents it.
+/// simulation needs a fixed limit; `docs/dev/scenarios.md` documents it.
 const RETRAINS: Duration = Duration::from_millis(100);
 
 impl BadCable {

@@ -3,7 +3,7 @@
 //! A [`Scenario`] is read from YAML. [`Scenario::resolve`] builds its fabric and applies each entry
 //! of the timeline to it: names become ports, cables are followed as they move, and effects that
 //! overlap are put in order. The result, a [`ResolvedScenario`], names nothing that does not exist.
-//! `docs/scenarios.md` is the reference of the file.
+//! `docs/dev/scenarios.md` is the reference of the file.
 
 mod fabric;
 mod file;
