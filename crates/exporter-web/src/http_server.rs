@@ -24,8 +24,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::error_response::unavailable;
-use super::io_deadline::{DeadlineBody, DeadlineStream, Deadlines, Permits};
-use super::limits::{Connections, Full, Limits, Slot};
+use super::limits::{
+    Connections, DeadlineBody, DeadlineStream, Deadlines, Full, Limits, Permits, Slot,
+};
 use super::security::Security;
 use super::tls;
 

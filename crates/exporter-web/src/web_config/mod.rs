@@ -5,10 +5,10 @@
 //! are read and checked, too: certificates and their keys fit, hashes are bcrypt hashes.
 
 mod tls;
-mod users;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -17,13 +17,12 @@ use site_config::file::{self, Stamp, stamp};
 use site_config::yaml::{self, Diagnostic, Spanned};
 use thiserror::Error;
 
-use crate::rate_limit::{self, Rate};
+use crate::login::{self, Users, UsersSection};
 
 pub use tls::{ClientAuth, TlsSettings};
-pub use users::{Expected, Users};
 
 /// A web config file without diagnostics.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct WebConfig {
     /// TLS, if it is enabled.
     pub tls: Option<TlsSettings>,
@@ -64,8 +63,8 @@ impl WebConfigError {
 struct File {
     tls_server_config: Option<Spanned<tls::TlsSection>>,
     http_server_config: Option<HttpSection>,
-    basic_auth_users: Option<users::UsersSection>,
-    rate_limit: Option<rate_limit::RateLimitSection>,
+    basic_auth_users: Option<UsersSection>,
+    rate_limit: Option<RateLimitSection>,
 }
 
 impl WebConfig {
@@ -88,9 +87,9 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let http = file.http_server_config.unwrap_or_default();
     warnings.extend(http.http2_warning());
     let headers = http.headers().map_err(|problems| wrong.extend(problems));
-    let users = file.basic_auth_users.map(|section| users::validate(section, &mut warnings));
+    let users = file.basic_auth_users.map(|section| login::validate(section, &mut warnings));
     let users = users.transpose().map_err(|problems| wrong.extend(problems));
-    let rate = file.rate_limit.map_or(Ok(None), rate_limit::RateLimitSection::validate);
+    let rate = file.rate_limit.map_or(Ok(None), RateLimitSection::validate);
     let rate = rate.map_err(|problem| wrong.push(problem));
     let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
     match (tls, headers, users, rate) {
@@ -183,6 +182,79 @@ fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, 
     Ok(Some((name, value)))
 }
 
+/// A token bucket: each request takes a token, and there is one more every `interval` up to `burst`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// From one token to the next.
+    pub interval: Duration,
+    /// The most tokens that there are.
+    pub burst: u32,
+}
+
+/// `rate_limit`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RateLimitSection {
+    interval: Option<Spanned<String>>,
+    burst: Option<Spanned<u32>>,
+}
+
+impl RateLimitSection {
+    /// The limit, if there is one: an interval of 0 is none.
+    fn validate(self) -> Result<Option<Rate>, String> {
+        let Some(written) = &self.interval else {
+            return match &self.burst {
+                Some(burst) if burst.value > 0 => {
+                    Err(at(burst, "rate_limit.burst", "rate_limit.interval is missing with it"))
+                }
+                _ => Ok(None),
+            };
+        };
+        let Some(interval) = duration(&written.value) else {
+            let problem =
+                format!("{:?} is not a length of time such as 1s or 500ms", written.value);
+            return Err(at(written, "rate_limit.interval", problem));
+        };
+        if interval.is_zero() {
+            return Ok(None);
+        }
+        match &self.burst {
+            Some(burst) if burst.value > 0 => Ok(Some(Rate { interval, burst: burst.value })),
+            // The exporter toolkit would answer no request.
+            Some(burst) => Err(at(burst, "rate_limit.burst", "with 0 nothing would be answered")),
+            None => Err(at(written, "rate_limit", "burst is missing, such as 20")),
+        }
+    }
+}
+
+/// A duration as Go writes it: `1m30s`, `1.5h`; a number alone is nanoseconds, as for the exporter toolkit.
+fn duration(text: &str) -> Option<Duration> {
+    const UNITS: [(&str, f64); 8] = [
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("μs", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+    ];
+    if let Ok(nanos) = text.parse() {
+        return Some(Duration::from_nanos(nanos));
+    }
+    let (mut rest, mut seconds) = (text, 0.0);
+    while !rest.is_empty() {
+        let is_number = |char: char| char.is_ascii_digit() || char == '.';
+        let (number, behind) = rest.split_at(rest.find(|char| !is_number(char))?);
+        let end = behind.find(is_number).unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(end);
+        let (_, worth) = UNITS.iter().find(|(known, _)| *known == unit)?;
+        seconds += number.parse::<f64>().ok()? * worth;
+        rest = behind;
+    }
+    (!text.is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
+}
+
 /// The most bytes of a file: a chain of certificates is some 10 kB.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -219,5 +291,34 @@ impl Sources {
     /// Whether any of them has changed since it was read.
     pub fn have_changed(&self) -> bool {
         self.seen.iter().any(|(path, seen)| stamp(path) != *seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_in_go_syntax() {
+        for (text, millis) in [
+            ("1s", Some(1_000)),
+            ("1m30s", Some(90_000)),
+            ("1.5h", Some(5_400_000)),
+            ("500ms", Some(500)),
+            ("0", Some(0)),
+            ("0s", Some(0)),
+            ("2000000", Some(2)),
+            ("", None),
+            ("1", Some(0)),
+            ("1.5", None),
+            ("s", None),
+            ("1d", None),
+            ("-1s", None),
+            ("1s ", None),
+            ("99999999999999999999999h", None),
+        ] {
+            let parsed = duration(text).map(|duration| duration.as_millis());
+            assert_eq!(parsed, millis, "{text:?}");
+        }
     }
 }

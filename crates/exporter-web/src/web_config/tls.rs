@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
-use rustls::{RootCertStore, SupportedProtocolVersion};
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use serde::Deserialize;
 use site_config::yaml::Spanned;
 use x509_cert::der::DateTime;
@@ -23,26 +23,17 @@ use super::{Sources, at, place};
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// The names that `cipher_suites` may have (Go's `tls.CipherSuites`).
-const CIPHER_SUITES: [&str; 15] = [
-    "TLS_AES_128_GCM_SHA256",
-    "TLS_AES_256_GCM_SHA384",
-    "TLS_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
-];
+const CIPHER_SUITES: &str = "\
+    TLS_AES_128_GCM_SHA256 TLS_AES_256_GCM_SHA384 TLS_CHACHA20_POLY1305_SHA256 \
+    TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 \
+    TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 \
+    TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 \
+    TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA \
+    TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA \
+    TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256 TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256";
 
 /// The names that `curve_preferences` may have (Go's `tls.CurveID`).
-const CURVES: [&str; 5] = ["CurveP256", "CurveP384", "CurveP521", "X25519", "X25519MLKEM768"];
+const CURVES: &str = "CurveP256 CurveP384 CurveP521 X25519 X25519MLKEM768";
 
 /// The policy for client certificates, with the exporter toolkit's names, which are Go's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,21 +66,13 @@ impl ClientAuth {
     }
 }
 
-/// The settings of TLS.
+/// TLS, as it is spoken.
 #[derive(Debug)]
 pub struct TlsSettings {
-    /// The certificate, its chain and its key.
-    pub certified: CertifiedKey,
+    /// The configuration of rustls.
+    pub server: Arc<ServerConfig>,
     /// The policy for client certificates.
     pub client_auth: ClientAuth,
-    /// The CAs of clients.
-    pub client_cas: Arc<RootCertStore>,
-    /// A client's certificate must have one of these names; empty if any name is accepted.
-    pub allowed_sans: Vec<String>,
-    /// The enabled versions.
-    pub versions: Vec<&'static SupportedProtocolVersion>,
-    /// Whether the server's order of cipher suites decides, and not the client's.
-    pub prefer_server_order: bool,
 }
 
 type Text = Option<Spanned<String>>;
@@ -199,8 +182,8 @@ pub(super) fn validate(
     let mut diagnostics = Vec::new();
     let versions = keep(versions(&section, warnings), &mut diagnostics);
     for (key, names, known) in [
-        ("cipher_suites", &section.cipher_suites, &CIPHER_SUITES[..]),
-        ("curve_preferences", &section.curve_preferences, &CURVES),
+        ("cipher_suites", &section.cipher_suites, CIPHER_SUITES),
+        ("curve_preferences", &section.curve_preferences, CURVES),
     ] {
         keep(ignore_names(key, names.as_deref(), known, warnings), &mut diagnostics);
     }
@@ -230,14 +213,11 @@ pub(super) fn validate(
         (Some(versions), Some(certified), Some(client_auth), Some(client_cas))
             if diagnostics.is_empty() =>
         {
-            Ok(Some(TlsSettings {
-                certified,
-                client_auth,
-                client_cas: Arc::new(client_cas),
-                allowed_sans: sans.map(|sans| sans.value).unwrap_or_default(),
-                versions,
-                prefer_server_order: section.prefer_server_cipher_suites.unwrap_or(true),
-            }))
+            let sans = sans.map(|sans| sans.value).unwrap_or_default();
+            let server = tls::server_config(certified, &versions, client_auth, client_cas, sans);
+            let mut server = server.map_err(|problem| vec![problem])?;
+            server.ignore_client_order = section.prefer_server_cipher_suites.unwrap_or(true);
+            Ok(Some(TlsSettings { server: Arc::new(server), client_auth }))
         }
         _ => Err(diagnostics),
     }
@@ -247,13 +227,14 @@ pub(super) fn validate(
 fn ignore_names(
     key: &str,
     names: Option<&[Spanned<String>]>,
-    known: &[&str],
+    known: &str,
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
     let key = format!("tls_server_config.{key}");
     let Some(names) = names.filter(|names| !names.is_empty()) else { return Ok(()) };
-    if let Some(wrong) = names.iter().find(|name| !known.contains(&name.value.as_str())) {
-        let problem = format!("{:?} is none of: {}", wrong.value, known.join(", "));
+    let is_known = |name: &&Spanned<String>| known.split(' ').any(|known| known == name.value);
+    if let Some(wrong) = names.iter().find(|name| !is_known(name)) {
+        let problem = format!("{:?} is none of: {}", wrong.value, known.replace(' ', ", "));
         return Err(at(wrong, &key, problem));
     }
     warnings.extend(names.first().map(|first| {
