@@ -11,8 +11,7 @@ use axum::routing::get;
 use axum::{Router, middleware};
 
 use super::api;
-use super::pages::page::Problem;
-use super::pages::{self, PageContext};
+use super::pages::{self, PageContext, Problem};
 use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
 use crate::metrics::process::Process;

@@ -1,19 +1,15 @@
 //! The JSON API below `/api/v1`: its routes and their query parameters.
 
 pub mod address;
-mod dump;
 pub mod history_service;
 pub mod links;
 pub mod model;
-pub mod nodes;
 #[cfg(test)]
 mod openapi_tests;
 pub mod overview;
 pub mod ports;
-pub mod ranking;
 pub mod search;
 pub mod topology;
-pub mod view;
 
 use std::sync::Arc;
 
@@ -68,7 +64,7 @@ impl Filter {
     /// ignored, the response would have more than was requested.
     fn parse(pairs: &[(String, String)], accepted: &[&str]) -> Result<Self, String> {
         let query = Query::new(pairs, accepted)?;
-        let kinds = nodes::KINDS.map(NodeKind::label);
+        let kinds = ports::KINDS.map(NodeKind::label);
         let kind = query.read("kind", |label| {
             let known = kinds.into_iter().find(|kind| *kind == label);
             known.ok_or_else(|| format!("must be one of: {}", kinds.join(", ")))
@@ -126,7 +122,7 @@ static ROUTES: [Route; 7] = [
     Route {
         path: NODES,
         accepts: &["fabric", "kind"],
-        build: |board, filter, _| Ok(serde_json::to_vec(&nodes::nodes(&board.fabrics, filter))?),
+        build: |board, filter, _| Ok(serde_json::to_vec(&ports::nodes(&board.fabrics, filter))?),
     },
     Route { path: NODE, accepts: &["fabric"], build: node },
     Route {
@@ -189,7 +185,7 @@ fn node(board: &SharedState, filter: &Filter, id: &str) -> Result<Vec<u8>, Build
     let guid = id
         .parse()
         .map_err(|_| BuildError::NotFound(format!("{id:?}: no GUID such as 0x00aa000000000001")))?;
-    let node = nodes::node_by_guid(&board.fabrics, filter.fabric.as_deref(), guid);
+    let node = ports::node_by_guid(&board.fabrics, filter.fabric.as_deref(), guid);
     let missing = || BuildError::NotFound(format!("no node has the GUID {guid}"));
     Ok(serde_json::to_vec(&node.ok_or_else(missing)?)?)
 }

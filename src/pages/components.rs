@@ -4,8 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-use crate::api::model::port::{Congestion, Port, PortName};
-use crate::api::model::{Link, Verdicts};
+use crate::api::model::{Congestion, Link, Port, PortName, Verdicts};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;

@@ -7,8 +7,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api;
-use crate::api::model::Verdicts;
-use crate::api::model::overview::{Fabric, Region, Sweep};
+use crate::api::model::{Fabric, Region, Sweep, Verdicts};
 use crate::api::overview::overview;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
@@ -16,10 +15,8 @@ use fabric_history::source::EventFilter;
 use fabric_observation::{MonitorStats, SharedState};
 
 use super::components::{self, count, counted, verdict};
-use super::history_query::{self, HistoryAnswer, WindowChoice};
-use super::page::Page;
-use super::query_params::{self, render};
-use super::{PageContext, address, host};
+use super::events::{self, HistoryAnswer, WindowChoice};
+use super::{NOT_YET, Page, PageContext, address, node, not_swept, render};
 
 /// The most events shown.
 const MAX_EVENTS: usize = 10;
@@ -37,7 +34,7 @@ const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
 const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/alerts.md");
 
 pub(super) async fn get(State(context): State<PageContext>) -> Response {
-    let events = history_query::run_within(EVENTS_TIMEOUT, &context.history, |reader| {
+    let events = events::run_within(EVENTS_TIMEOUT, &context.history, |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         Ok(reader.latest(&EventFilter::all(window), &|_| true, 0, MAX_EVENTS)?.0)
     })
@@ -54,7 +51,7 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
     let clock = &clock;
     let are_several = overview.fabrics.len() > 1;
     html! {
-        @if overview.fabrics.is_empty() { @if let Some(why) = query_params::not_swept(&board.fabrics, None) { p { (why) } } }
+        @if overview.fabrics.is_empty() { @if let Some(why) = not_swept(&board.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&overview.fabrics, clock)) }
         @for (place, (fabric, seen)) in overview.fabrics.iter().zip(&board.fabrics).enumerate() {
             (section(place, fabric, &seen.stats, are_several, clock))
@@ -66,7 +63,7 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
         @if let Some(seen) = &overview.host {
             section aria-labelledby="host" {
                 h2 #host { "This host" }
-                (host::summary(seen))
+                (node::devices(seen))
             }
         }
         p .more {
@@ -125,7 +122,7 @@ fn section(
     html! { section .fabric aria-labelledby=(id) {
         h2 #(id) .unseen[!is_one_of_several] { bdi { (it.fabric) } }
         @match &it.sweep {
-            None => p .card { (query_params::NOT_YET) },
+            None => p .card { (NOT_YET) },
             Some(sweep) => {
                 (access_problems(stats))
                 div .glance {

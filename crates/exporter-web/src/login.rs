@@ -64,7 +64,7 @@ pub struct Expected<'a> {
 
 impl Users {
     /// How many there are; with none, no login is needed.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.hashes.len()
     }
 
@@ -206,7 +206,7 @@ impl Logins {
         authorization: Option<&HeaderValue>,
         peer: IpAddr,
     ) -> Login {
-        if users.len() == 0 {
+        if users.count() == 0 {
             return Login::Accepted;
         }
         let Some((user, password)) = authorization.and_then(credentials) else {

@@ -52,7 +52,7 @@ impl Security {
         };
         let (sources, config) = WebConfig::load(path);
         let active = Active::new(path, config?, None);
-        let (tls, users) = (active.config.tls.is_some(), active.config.users.len());
+        let (tls, users) = (active.config.tls.is_some(), active.config.users.count());
         tracing::info!(file = %path.display(), tls, users, "web config");
         let status = ReloadStatus::default();
         status.record(true);
@@ -112,7 +112,7 @@ impl Security {
             }
             Ok(config) => {
                 let active = Active::new(path, config, Some(&self.active.load()));
-                let users = active.config.users.len();
+                let users = active.config.users.count();
                 tracing::info!(file = %path.display(), users, "web config read anew");
                 self.active.store(Arc::new(active));
                 true
@@ -257,7 +257,7 @@ fn about(config: &WebConfig) -> String {
         None => "no TLS".to_owned(),
         Some(tls) => format!("TLS, {:?}", tls.client_auth),
     };
-    let logins = match config.users.len() {
+    let logins = match config.users.count() {
         0 => "no login".to_owned(),
         users => count(users, "user"),
     };

@@ -1,7 +1,6 @@
 //! `/topology`: the switches of a fabric and the links between them, as a picture and as a table. The table has
 //! each switch, also where the picture puts several into one box, and screen readers can read it.
 
-mod layout;
 mod picture;
 
 use axum::extract::State;
@@ -10,14 +9,12 @@ use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::model::topology::{Suspect, Switch, SwitchlessPair, Topology};
-use crate::api::model::{Verdicts, verdict_from};
+use crate::api::model::{Suspect, Switch, SwitchlessPair, Topology, Verdicts, verdict_from};
 use fabric_history::local_clock::LocalClock;
 
-use super::page::{Page, Problem};
-use super::query_params::{QueryParams, check_fabric, not_swept, render};
-use super::{PageContext, address, components};
-use layout::Layout;
+use super::{
+    Page, PageContext, Problem, QueryParams, address, check_fabric, components, not_swept, render,
+};
 
 /// The most suspect links listed. The list of links has all.
 const MAX_SUSPECTS: usize = 40;
@@ -63,7 +60,7 @@ fn section(topology: &Topology) -> Markup {
     html! {
         (gist(topology))
         @if !topology.switches.is_empty() {
-            div .wide tabindex="0" role="group" aria-label="Picture" { (picture::draw(topology, &Layout::new(topology))) }
+            div .wide tabindex="0" role="group" aria-label="Picture" { (picture::draw(topology)) }
             (legend(topology.switches.iter().any(|switch| switch.congestion.is_any())))
         }
         (switchless_pairs(topology))
