@@ -8,7 +8,6 @@
 
 pub mod fabric;
 pub mod host;
-mod host_families;
 pub mod process;
 pub mod reference;
 mod self_metrics;
@@ -23,6 +22,27 @@ use fabric_observation::SharedState;
 
 use fabric::summary::{self, Summary};
 use process::Process;
+
+/// A family: its name, type, labels and help, or a constant.
+macro_rules! family {
+    ($name:literal $kind:ident $labels:tt $help:literal) => {
+        Family { name: $name, kind: MetricType::$kind, labels: &$labels, help: $help }
+    };
+    ($family:ident) => {
+        $family
+    };
+}
+
+/// A table of families, each with what writes its samples of an item.
+macro_rules! families {
+    ($(#[$doc:meta])* $vis:vis $table:ident: $item:ty;
+     $($name:tt $($kind:ident $labels:tt $help:literal)? => $write:expr;)+) => {
+        $(#[$doc])*
+        $vis const $table: &[(Family, fn(&$item, &mut Samples<'_>))] =
+            &[$((family!($name $($kind $labels $help)?), $write)),+];
+    };
+}
+use {families, family};
 
 /// Everything that was rendered of one state snapshot.
 #[derive(Debug)]

@@ -12,7 +12,9 @@ use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
 
+use super::fabric::names;
 use super::process::{Numbers, Process};
+use super::{families, family};
 
 /// The input of the families.
 #[derive(Debug)]
@@ -41,18 +43,8 @@ fn histogram(
     }
 }
 
-type WriteSelf = fn(&SelfState, &mut Samples<'_>);
-
-macro_rules! families {
-    ($($name:literal $kind:ident [$($label:literal),*] $help:literal => $write:expr;)+) => {
-        const FAMILIES: &[(Family, WriteSelf)] = &[$((
-            Family { name: $name, kind: MetricType::$kind, labels: &[$($label),*], help: $help },
-            $write,
-        )),+];
-    };
-}
-
 families! {
+    FAMILIES: SelfState;
     "infiniband_collector_success" Gauge ["fabric", "collector"]
         "Whether the collector's latest run ended and read something. The host's is 1, too, where there has never been a device to read."
         => |state, out| {
@@ -250,7 +242,7 @@ families! {
 
 /// The families.
 pub fn families() -> impl Iterator<Item = Family> {
-    FAMILIES.iter().map(|(family, _)| *family)
+    names(FAMILIES)
 }
 
 impl SelfState {

@@ -1,6 +1,7 @@
 //! The monitor over scripted wires: devices that go and come, files that change, and port events.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc;

@@ -43,4 +43,4 @@ pub use limits::Limits;
 pub use login::Users;
 pub use security::{Inspection, ReloadStatus, Security, inspect};
 pub use tls::CertificateInfo;
-pub use web_config::{ClientAuth, Rate, Sources, TlsSettings, WebConfig, WebConfigError};
+pub use web_config::{ClientAuth, Rate, Sources, TlsSettings, WebConfig};

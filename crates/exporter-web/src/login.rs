@@ -21,7 +21,7 @@ use site_config::yaml::Spanned;
 use tokio::sync::oneshot;
 
 use super::limits::client_network;
-use super::web_config::at;
+use super::web_config::{Problems, at};
 
 /// The cost that is recommended: what `htpasswd -nBC 10` makes, and what the exporter toolkit checks the
 /// password of an unknown user with.
@@ -80,11 +80,8 @@ impl Users {
 }
 
 /// Checks the hashes.
-pub(super) fn validate(
-    section: UsersSection,
-    warnings: &mut Vec<String>,
-) -> Result<Users, Vec<String>> {
-    let (mut hashes, mut diagnostics) = (BTreeMap::new(), Vec::new());
+pub(super) fn validate(section: UsersSection, found: &mut Problems) -> Users {
+    let mut hashes = BTreeMap::new();
     for (user, hash) in section {
         let key = format!("basic_auth_users.{user}");
         // The hash is a secret, too: it is in no message.
@@ -93,34 +90,28 @@ pub(super) fn validate(
             Ok(_) => Err("the cost of the bcrypt hash is not between 4 and 31"),
             Err(_) => Err("is not a bcrypt hash"),
         };
-        let cost = match cost {
-            Ok(cost) => cost,
-            Err(problem) => {
-                let problem = format!("{problem}; `htpasswd -nBC 10 NAME` makes one");
-                diagnostics.push(at(&hash, &key, problem));
-                continue;
-            }
-        };
+        let cost = cost.map_err(|problem| {
+            at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one"))
+        });
+        let Some(cost) = found.keep(cost) else { continue };
         if cost > HIGHEST_QUICK {
             let problem = format!(
                 "a bcrypt cost of {cost} keeps a processor busy for about {} at each new login and each \
                  wrong password: make a hash with a lower cost, such as `htpasswd -nBC 10 NAME` does",
                 check_time(cost)
             );
-            warnings.push(at(&hash, &key, problem));
+            found.warnings.push(at(&hash, &key, problem));
         }
         if user.contains(':') {
             // In a login the name ends at the first colon (RFC 7617, 2).
-            warnings.push(at(&hash, &key, "a user with a colon in its name cannot log in"));
+            let problem = "a user with a colon in its name cannot log in";
+            found.warnings.push(at(&hash, &key, problem));
         }
         hashes.insert(user, Hash { text: hash.value, cost });
     }
-    if !diagnostics.is_empty() {
-        return Err(diagnostics);
-    }
     let cost = hashes.values().map(|hash| hash.cost).max().unwrap_or(USUAL_COST).min(USUAL_COST);
     let decoy = Hash { text: format!("$2b${cost:02}${}", ".".repeat(53)), cost };
-    Ok(Users { hashes, decoy })
+    Users { hashes, decoy }
 }
 
 /// Roughly how long a check takes: each step of the cost doubles it.
@@ -488,9 +479,11 @@ mod tests {
         let hash = |cost| format!("$2b${cost:02}${}", ".".repeat(53));
         let lines: Vec<_> =
             costs.iter().map(|cost| format!("user-{cost}: {}\n", hash(cost))).collect();
-        let mut warnings = Vec::new();
+        let mut found = Problems::default();
         let section = site_config::yaml::parse::<UsersSection>(&lines.concat()).value;
-        (validate(section, &mut warnings).unwrap(), warnings)
+        let users = validate(section, &mut found);
+        assert!(found.mistakes.is_empty(), "{found:?}");
+        (users, found.warnings)
     }
 
     #[test]

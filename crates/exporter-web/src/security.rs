@@ -14,11 +14,12 @@ use arc_swap::ArcSwap;
 use axum::http::{HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rustls::ServerConfig;
+use site_config::ConfigError;
 use tokio::signal::unix::Signal;
 
 use super::error_response::unavailable;
 use super::login::{Login, Logins};
-use super::web_config::{Rate, Sources, WebConfig, WebConfigError};
+use super::web_config::{self, Rate, Sources, WebConfig};
 
 /// How often the files are checked for changes: a few calls of stat.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -41,10 +42,10 @@ pub struct Security {
 
 impl Security {
     /// Reads a web config file, with what to watch for changes; without one, plain HTTP without logins.
-    pub fn load(file: Option<&Path>) -> Result<(Self, Option<Sources>), WebConfigError> {
+    pub fn load(file: Option<&Path>) -> Result<(Self, Option<Sources>), ConfigError> {
         let logins = Logins::new().map(Arc::new).map_err(|_| {
             let path = file.unwrap_or(Path::new("none"));
-            WebConfigError::new(path, "the system gives no random numbers")
+            web_config::error(path, ["the system gives no random numbers"])
         })?;
         let Some(path) = file else {
             let active = ArcSwap::default();
@@ -243,7 +244,7 @@ pub struct Inspection {
 }
 
 /// Checks a file and those that it names.
-pub fn inspect(path: &Path) -> Result<Inspection, WebConfigError> {
+pub fn inspect(path: &Path) -> Result<Inspection, ConfigError> {
     let config = WebConfig::load(path).1?;
     Ok(Inspection { about: about(&config), warnings: config.warnings })
 }

@@ -7,6 +7,7 @@
 mod tls;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,7 +16,6 @@ use serde::Deserialize;
 use site_config::ConfigError;
 use site_config::file::{self, Stamp, stamp};
 use site_config::yaml::{self, Diagnostic, Spanned};
-use thiserror::Error;
 
 use crate::login::{self, Users, UsersSection};
 
@@ -36,24 +36,24 @@ pub struct WebConfig {
     pub warnings: Vec<String>,
 }
 
-/// The problems of a web config file: a line each, with its position.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(transparent)]
-pub struct WebConfigError(ConfigError);
+/// The error for problems of a web config file: a line each.
+pub(crate) fn error<P: Display>(path: &Path, problems: impl IntoIterator<Item = P>) -> ConfigError {
+    ConfigError::in_file("web config file", path, problems)
+}
 
-impl WebConfigError {
-    /// A problem of the file at this path.
-    pub fn new(path: &Path, problem: impl AsRef<str>) -> Self {
-        WebConfigError::all(path, [problem.as_ref()])
-    }
+/// What is found about the settings while they are checked.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    /// Valid settings that may be unintended.
+    pub warnings: Vec<String>,
+    /// Why the file cannot be used.
+    pub mistakes: Vec<String>,
+}
 
-    fn all<P: std::fmt::Display>(path: &Path, problems: impl IntoIterator<Item = P>) -> Self {
-        WebConfigError(ConfigError::in_file("web config file", path, problems))
-    }
-
-    /// The lines.
-    pub fn lines(&self) -> &[String] {
-        self.0.lines()
+impl Problems {
+    /// The value, or `None` with its mistake added to the others.
+    pub fn keep<T>(&mut self, result: Result<T, String>) -> Option<T> {
+        result.map_err(|mistake| self.mistakes.push(mistake)).ok()
     }
 }
 
@@ -70,10 +70,10 @@ struct File {
 impl WebConfig {
     /// Reads a file and those that it names. The files are returned also where they have diagnostics: they
     /// may be corrected.
-    pub fn load(path: &Path) -> (Sources, Result<WebConfig, WebConfigError>) {
+    pub fn load(path: &Path) -> (Sources, Result<WebConfig, ConfigError>) {
         let mut sources = Sources::new(path);
         let config = parse(path, &mut sources);
-        (sources, config.map_err(|problems| WebConfigError::all(path, problems)))
+        (sources, config.map_err(|problems| error(path, problems)))
     }
 }
 
@@ -81,40 +81,28 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let bytes = sources.read(path).map_err(|problem| vec![problem])?;
     let text = String::from_utf8(bytes).map_err(|error| vec![yaml::not_utf8(&error)])?;
     let yaml::Parsed { value: file, diagnostics, .. } = yaml::parse::<File>(&text);
-    let (mut warnings, mut wrong) = (Vec::new(), Vec::new());
-    let tls = file.tls_server_config.map(|section| tls::validate(section, sources, &mut warnings));
-    let tls = tls.transpose().map_err(|problems| wrong.extend(problems));
-    let http = file.http_server_config.unwrap_or_default();
-    warnings.extend(http.http2_warning());
-    let headers = http.headers().map_err(|problems| wrong.extend(problems));
-    let users = file.basic_auth_users.map(|section| login::validate(section, &mut warnings));
-    let users = users.transpose().map_err(|problems| wrong.extend(problems));
-    let rate = file.rate_limit.map_or(Ok(None), RateLimitSection::validate);
-    let rate = rate.map_err(|problem| wrong.push(problem));
-    let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
-    match (tls, headers, users, rate) {
-        (Ok(tls), Ok(headers), Ok(users), Ok(rate)) if diagnostics.is_empty() => Ok(WebConfig {
-            tls: tls.flatten(),
-            headers,
-            users: users.unwrap_or_default(),
-            rate,
-            warnings,
-        }),
-        _ => {
-            // A key that is misspelt or has no usable value is not missing, too.
-            let section = |mistake: &Diagnostic| mistake.key.split('.').next().map(str::to_owned);
-            let sections: Vec<String> = diagnostics.iter().filter_map(section).collect();
-            wrong.retain(|problem| {
-                !problem.contains(" is missing")
-                    || !sections.iter().any(|section| problem.contains(section.as_str()))
-            });
-            Err(diagnostics.iter().map(ToString::to_string).chain(wrong).collect())
-        }
+    let mut found = Problems::default();
+    let tls = file.tls_server_config.and_then(|it| tls::validate(it, sources, &mut found));
+    let headers = file.http_server_config.unwrap_or_default().validate(&mut found);
+    let users = login::validate(file.basic_auth_users.unwrap_or_default(), &mut found);
+    let rate = file.rate_limit.and_then(|section| found.keep(section.validate()).flatten());
+    let Problems { warnings, mut mistakes } = found;
+    if diagnostics.is_empty() && mistakes.is_empty() {
+        let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
+        return Ok(WebConfig { tls, headers, users, rate, warnings });
     }
+    // A key that is misspelt or has no usable value is not missing, too.
+    let section = |mistake: &Diagnostic| mistake.key.split('.').next().map(str::to_owned);
+    let sections: Vec<String> = diagnostics.iter().filter_map(section).collect();
+    mistakes.retain(|problem| {
+        !problem.contains(" is missing")
+            || !sections.iter().any(|section| problem.contains(section.as_str()))
+    });
+    Err(diagnostics.iter().map(ToString::to_string).chain(mistakes).collect())
 }
 
 /// A problem at a value: its line, its column and its key.
-pub(crate) fn at<T>(value: &Spanned<T>, key: &str, problem: impl std::fmt::Display) -> String {
+pub(crate) fn at<T>(value: &Spanned<T>, key: &str, problem: impl Display) -> String {
     format!("{}: {problem}", place(value, key))
 }
 
@@ -142,24 +130,19 @@ struct HttpSection {
 }
 
 impl HttpSection {
-    /// The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
-    fn http2_warning(&self) -> Option<String> {
-        let wanted = self.http2.filter(|http2| http2.value)?;
-        Some(at(&wanted, "http_server_config.http2", "HTTP/2 is not spoken: HTTP/1.1 is"))
-    }
-
     /// The headers, as they are sent.
-    fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Vec<String>> {
-        let (mut headers, mut wrong) = (Vec::new(), Vec::new());
-        for (name, value) in self.headers.iter().flatten() {
-            match header(name, &value.value) {
-                Ok(header) => headers.extend(header),
-                Err(problem) => {
-                    wrong.push(at(value, &format!("http_server_config.headers.{name}"), problem));
-                }
-            }
+    fn validate(self, found: &mut Problems) -> Vec<(HeaderName, HeaderValue)> {
+        // The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
+        if let Some(wanted) = self.http2.filter(|http2| http2.value) {
+            let problem = "HTTP/2 is not spoken: HTTP/1.1 is";
+            found.warnings.push(at(&wanted, "http_server_config.http2", problem));
         }
-        if wrong.is_empty() { Ok(headers) } else { Err(wrong) }
+        let headers = self.headers.iter().flatten().filter_map(|(name, value)| {
+            let key = format!("http_server_config.headers.{name}");
+            let sent = header(name, &value.value).map_err(|problem| at(value, &key, problem));
+            found.keep(sent).flatten()
+        });
+        headers.collect()
     }
 }
 
