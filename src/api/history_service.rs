@@ -42,14 +42,10 @@ use super::JSON;
 
 /// Queries that run at the same time. Each may hold its answer in memory.
 const MAX_CONCURRENT_QUERIES: usize = 4;
-
 /// The most readings of one answer: 40 bytes each in memory, and about 30 as JSON. That is 256 ports with
 /// all counters for 45 minutes, sweep by sweep. Four such answers take 140 MB.
 const MAX_READINGS: usize = 500_000;
-
-/// How long a query waits for a permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(20);
-
 /// An abandoned query is interrupted this often until it ends, since SQLite forgets an interrupt that arrives
 /// between two statements.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(10);
@@ -228,7 +224,6 @@ struct DumpFile {
     _permit: OwnedSemaphorePermit,
 }
 
-/// The owner of the file.
 enum DumpState {
     Idle(DumpFile),
     /// A blocking thread that reads a chunk.
@@ -237,7 +232,6 @@ enum DumpState {
     Done,
 }
 
-/// The body of the response: the bytes of the copy.
 struct DumpBody {
     state: DumpState,
     left: u64,

@@ -190,7 +190,6 @@ pub(super) fn with_findings(
     cables.zip(assessment.chain(std::iter::repeat(None)))
 }
 
-/// The links of a fabric, or the suspect ones among them.
 struct LinkList<'a> {
     observation: &'a Observation,
     suspect: bool,

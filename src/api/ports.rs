@@ -216,7 +216,6 @@ pub fn ports_of(view: FabricView<'_>, node: NodeIndex) -> Vec<Port> {
     ports.collect()
 }
 
-/// The name of a port.
 pub(super) fn name(view: FabricView<'_>, index: PortIndex) -> PortName {
     let node = view.snapshot.fabric.node_of(index);
     PortName {

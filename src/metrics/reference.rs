@@ -80,7 +80,6 @@ fn ethernet() -> String {
     rows.collect()
 }
 
-/// A list of names as code.
 fn code(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
 }

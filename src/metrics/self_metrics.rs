@@ -16,7 +16,6 @@ use super::fabric::names;
 use super::process::{Numbers, Process};
 use super::{families, family};
 
-/// The input of the families.
 #[derive(Debug)]
 struct SelfState {
     board: SharedState,
@@ -240,7 +239,6 @@ families! {
         => |state, out| state.process(|it| if let Some(most) = it.most_files { out.sample(&[], most) });
 }
 
-/// The families.
 pub fn families() -> impl Iterator<Item = Family> {
     names(FAMILIES)
 }
@@ -275,13 +273,12 @@ impl SelfState {
     }
 }
 
-/// Renders the families.
 pub fn render(board: &SharedState, render: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
     let state = SelfState {
         board: board.clone(),
         render,
         process: Numbers::read(process),
-        web_config: process.web_config().cloned(),
+        web_config: process.web_config.clone(),
     };
     let mut parts = Parts::<Vec<u8>>::default();
     for (family, write) in FAMILIES {

@@ -55,10 +55,8 @@ const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 /// reads the state and LinkDownedCounter of each port anyway, so the loss is evaluated, only without the time
 /// that the port reported.
 const MAX_EVENTS: usize = 1024;
-
 /// How often the wait between two sweeps checks for port events.
 const EVENT_CHECK: Duration = Duration::from_millis(100);
-
 /// The least time between two publications for port events, so that a flapping link does not have the
 /// exposition rendered all the time. The first event after a quiet second is published at once.
 const EVENT_PUBLISH_INTERVAL: Duration = Duration::from_secs(1);

@@ -13,10 +13,8 @@ use super::Monitor;
 
 /// The time in which a warning is not logged again.
 const PERIOD: Duration = Duration::from_secs(24 * 3600);
-
 /// How many warnings are logged one by one at a time.
 const MAX_AT_ONCE: usize = 8;
-
 /// How many different warnings are kept: 1 MB. Further ones are not logged.
 const MAX_KNOWN: usize = 8192;
 
@@ -26,12 +24,9 @@ pub(super) struct LogLimiter {
     logged: HashMap<String, Moment>,
 }
 
-/// The warnings to log now.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NewWarnings {
-    /// Logged one by one.
     pub(super) each: Vec<String>,
-    /// How many more there are.
     pub(super) more: usize,
 }
 

@@ -25,16 +25,14 @@ use site_config::yaml::{self, Diagnostic};
 use super::Monitor;
 use crate::config::FabricSettings;
 
-/// The site files of a fabric.
 #[derive(Debug)]
 pub(super) struct SiteFiles {
     names: Option<SiteFile<NodeNameMap>>,
     keys: Option<SiteFile<MKeyFile>>,
-    maintenance: Option<SiteFile<Vec<MaintenanceWindow>>>,
+    pub(super) maintenance: Option<SiteFile<Vec<MaintenanceWindow>>>,
 }
 
 impl SiteFiles {
-    /// Reads the files that the settings name.
     pub(super) fn open(
         settings: &FabricSettings,
     ) -> Result<(Self, NodeNameMap, MKeyFile, Vec<MaintenanceWindow>), ConfigError> {
@@ -47,7 +45,6 @@ impl SiteFiles {
         Ok((SiteFiles { names, keys, maintenance }, name_map, key_file, windows))
     }
 
-    /// Starts the threads that read them.
     pub(super) fn watch(&mut self, fabric: &str) {
         watch_file(fabric, &mut self.names);
         watch_file(fabric, &mut self.keys);
@@ -110,7 +107,6 @@ fn refresh<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> O
         .ok()
 }
 
-/// Starts the thread that reads a file.
 fn watch_file<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) {
     if let Some(Err(error)) = file.as_mut().map(SiteFile::watch) {
         tracing::warn!(fabric, %error, "no thread to read a site file on: its changes are not seen");
@@ -120,7 +116,6 @@ fn watch_file<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) {
 /// How long a refresh waits for the reader. A file on a local disk is checked within 1 ms, so a sweep uses the
 /// content at its start; a reader that hangs is waited for once.
 const WAIT: Duration = Duration::from_millis(100);
-
 /// After this time a check that has not ended is logged.
 const HANGS: Duration = Duration::from_secs(60);
 
@@ -128,7 +123,6 @@ const HANGS: Duration = Duration::from_secs(60);
 pub(super) struct SiteFile<T> {
     kind: SiteFileKind,
     path: PathBuf,
-    /// Until the reader has it.
     check: Option<Box<dyn FnMut() -> FileCheck<T> + Send>>,
     reader: Option<Reader<T>>,
     /// When the check that is in progress began.
@@ -218,7 +212,6 @@ impl<T: Send + 'static> SiteFile<T> {
         Ok(())
     }
 
-    /// The content of the file, if it has changed.
     pub(super) fn refresh(&mut self) -> Option<Result<T, ConfigError>> {
         let reader = self.reader.as_ref()?;
         let wait = if self.requested.is_some() {
@@ -330,7 +323,6 @@ fn read_keys(path: &Path, warnings: &mut Vec<String>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// An entry of a maintenance file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MaintenanceEntry {

@@ -15,7 +15,6 @@ use ib_mad::Counter;
 
 use super::address;
 
-/// A verdict in its colour.
 pub fn verdict(label: &str) -> Markup {
     html! { span class={ "verdict " (label) } { (label) } }
 }
@@ -32,7 +31,6 @@ pub fn sentence(message: &str) -> String {
     format!("{}{}.", first.collect::<String>(), chars.as_str())
 }
 
-/// The name of a node kind.
 pub fn node_kind(label: &str) -> &str {
     match label {
         "ca" => "host adapter",
@@ -56,7 +54,6 @@ pub fn bit_rate(bytes: u64) -> String {
     }
 }
 
-/// A share of time as a percentage.
 pub fn percent(share: f32) -> String {
     match share * 100.0 {
         0.0 => "0 %".into(),
@@ -223,7 +220,6 @@ pub fn event_table(clock: &LocalClock, events: &[Event], several_fabrics: bool) 
     }
 }
 
-/// The place of an event, leading to its page.
 fn event_place(event: &Event) -> Markup {
     let to = match (event.link, event.node) {
         // A device of this host may be a node of a fabric, but its events are not that node's.

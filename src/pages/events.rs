@@ -9,6 +9,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api::history_service::{HistoryService, QueryResult, run_query};
+use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Event, Window};
 use fabric_history::source::{EventFilter, SourceError};
@@ -16,7 +17,7 @@ use fabric_history::{EventKind, Reader, Source};
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
-use super::{Page, PageContext, Problem, QueryParams, address, components};
+use super::{Page, Problem, QueryParams, address, components};
 
 /// How long a page waits for a permit. Its reader waits as well.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -24,7 +25,6 @@ const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);
 /// A window that ends now, of one of the lengths to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowChoice {
-    /// Its name in addresses.
     pub name: &'static str,
     length: Duration,
 }
@@ -60,17 +60,14 @@ impl WindowChoice {
     }
 }
 
-/// The result of a query.
 #[derive(Debug)]
 pub enum HistoryAnswer<T> {
     Ready(T),
-    /// There is no history.
     NotRecorded,
     /// The query failed, or the history is busy; the text says why.
     Unavailable(String),
 }
 
-/// Runs a query.
 pub async fn run<T: Send + 'static>(
     history: &HistoryService,
     query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
@@ -109,7 +106,6 @@ pub async fn run_within<T: Send + 'static>(
 }
 
 impl<T> HistoryAnswer<T> {
-    /// The answer, or the text to show in its place.
     pub fn ready(&self) -> Result<&T, Markup> {
         match self {
             HistoryAnswer::Ready(answer) => Ok(answer),
@@ -143,16 +139,12 @@ pub fn window_links(
 }
 
 const TITLE: &str = "What happened";
-
 /// The events on a page.
 const PAGE_LENGTH: usize = 200;
-
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::DAY;
-
 /// The last page. Older events need a narrower query.
 const MAX_PAGE: usize = 500;
 
-/// The query of the page.
 #[derive(Clone, Debug)]
 struct EventsQuery {
     fabric: Option<String>,
@@ -162,7 +154,6 @@ struct EventsQuery {
     page: usize,
 }
 
-/// A page of events.
 #[derive(Debug)]
 struct EventsPage {
     events: Vec<Event>,
@@ -220,13 +211,13 @@ impl EventsQuery {
 }
 
 pub(super) async fn get(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
     let query = EventsQuery::parse(&QueryParams::from(query));
     let query = query.map_err(|text| Problem::bad_request(TITLE, text))?;
     let of = query.clone();
-    let answer = run(&context.history, move |reader| {
+    let answer = run(&app.history, move |reader| {
         let window = of.window.until_now(reader)?;
         let (filter, by_text) = of.filter(window);
         let text = of.text.to_lowercase();
@@ -241,7 +232,7 @@ pub(super) async fn get(
     })
     .await;
     let clock = LocalClock::now();
-    let mut fabrics = components::event_fabrics(context.exposition().board());
+    let mut fabrics = components::event_fabrics(app.exposition().board());
     // The history may have fabrics that are not swept now.
     fabrics.extend(query.fabric.clone().filter(|name| !fabrics.contains(name)));
     let several_fabrics = query.fabric.is_none() && fabrics.len() > 1;

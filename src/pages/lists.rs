@@ -11,17 +11,17 @@ use crate::api;
 use crate::api::history_service::QueryResult;
 use crate::api::links::{ListFilter, RankedLinks, ranked};
 use crate::api::model::{Hit, Link, Search, verdict_from};
+use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_observation::SharedState;
 use ib_health::Verdict;
 
 use super::components::{self, count, counted, label_text, verdict};
-use super::{Page, PageContext, Problem, QueryParams, address, check_fabric, not_swept, render};
+use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
 
 /// The links on a page.
 const PAGE_LENGTH: usize = 100;
 
-/// The query of the page.
 #[derive(Clone, Debug, Default)]
 struct LinksQuery {
     fabric: String,
@@ -59,7 +59,6 @@ impl LinksQuery {
         (self.page() - 1).saturating_mul(PAGE_LENGTH)
     }
 
-    /// The address of another page of the same list.
     fn address(&self, page: usize) -> String {
         let number = if page == 1 { String::new() } else { page.to_string() };
         let pairs = [
@@ -73,13 +72,13 @@ impl LinksQuery {
 }
 
 pub(super) async fn links(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
     let title = "Links";
     let query = LinksQuery::parse(&QueryParams::from(query));
     let query = query.map_err(|text| Problem::bad_request(title, text))?;
-    let exposition = context.exposition();
+    let exposition = app.exposition();
     check_fabric(&exposition.board().fabrics, query.fabric())?;
     let page = move || {
         let board = exposition.board();
@@ -169,10 +168,10 @@ fn pager(query: &LinksQuery, found: usize) -> Markup {
     html! { @if last > 1 { (components::pager("Pages of the list", previous, &current, next)) } }
 }
 
-pub(super) async fn search(State(context): State<PageContext>, query: QueryResult) -> Response {
+pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Response {
     let text = QueryParams::from(query).text("q");
     render(move || {
-        let exposition = context.exposition();
+        let exposition = app.exposition();
         let result = api::search::search(exposition.board(), &text);
         if let (1, [hit]) = (result.found, &result.hits[..]) {
             return Redirect::to(&hit.page).into_response();

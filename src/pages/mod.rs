@@ -25,29 +25,11 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::api;
 pub use crate::api::address;
-use crate::api::history_service::{HistoryService, QueryResult};
-use crate::metrics::{Exposition, Latest};
-
-/// The state that the handlers of the pages read.
-#[derive(Clone, Debug)]
-pub struct PageContext {
-    /// The latest exposition with its snapshots.
-    pub latest: Latest,
-    /// The history.
-    pub history: HistoryService,
-    /// The path of the metrics.
-    pub telemetry_path: Arc<str>,
-}
-
-impl PageContext {
-    /// The latest exposition with its snapshots.
-    pub fn exposition(&self) -> Arc<Exposition> {
-        Arc::clone(&self.latest.borrow())
-    }
-}
+use crate::api::history_service::QueryResult;
+use crate::server::WebApp;
 
 /// The routes of all pages.
-pub fn router(context: PageContext) -> Router {
+pub(crate) fn router() -> Router<WebApp> {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
         .route(address::LINKS, get(lists::links))
@@ -58,7 +40,6 @@ pub fn router(context: PageContext) -> Router {
         .route(address::PORT, get(node::port))
         .route(address::TOPOLOGY, get(topology::get))
         .route(address::EVENTS, get(events::get))
-        .with_state(context)
         .route(address::STYLE, get(style))
 }
 
@@ -80,7 +61,6 @@ fn style_address() -> &'static str {
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The entries of the navigation: path and name.
 const NAVIGATION: [(&str, &str); 5] = [
     (address::OVERVIEW, "Fabric"),
     (address::LINKS, "Links"),
@@ -89,16 +69,14 @@ const NAVIGATION: [(&str, &str); 5] = [
     (address::HOST, "This host"),
 ];
 
-/// A page.
 #[derive(Debug)]
-pub struct Page<'a> {
+pub(crate) struct Page<'a> {
     /// The heading, and the title of the window.
     pub title: &'a str,
     /// The path of the navigation entry that it belongs to.
     pub section: &'a str,
     /// The text of the search, which is shown in its field again.
     pub search_text: &'a str,
-    /// The content.
     pub main: Markup,
 }
 
@@ -108,12 +86,10 @@ impl<'a> Page<'a> {
         Page { title, section, search_text: "", main }
     }
 
-    /// The response with status 200.
     pub fn respond(&self) -> Response {
         self.respond_with(StatusCode::OK)
     }
 
-    /// The response with this status.
     pub fn respond_with(&self, status: StatusCode) -> Response {
         let head = [
             (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
@@ -163,26 +139,22 @@ impl<'a> Page<'a> {
     }
 }
 
-/// An error page.
 #[derive(Debug)]
-pub struct Problem {
+pub(crate) struct Problem {
     status: StatusCode,
     title: &'static str,
     text: String,
 }
 
 impl Problem {
-    /// 404.
     pub fn not_found(title: &'static str, text: String) -> Self {
         Problem { status: StatusCode::NOT_FOUND, title, text }
     }
 
-    /// 400.
     pub fn bad_request(title: &'static str, text: String) -> Self {
         Problem { status: StatusCode::BAD_REQUEST, title, text }
     }
 
-    /// 500.
     pub fn internal(title: &'static str, text: String) -> Self {
         Problem { status: StatusCode::INTERNAL_SERVER_ERROR, title, text }
     }
@@ -200,7 +172,7 @@ impl IntoResponse for Problem {
 
 /// The query parameters of a page. An empty value counts as missing.
 #[derive(Clone, Debug, Default)]
-pub struct QueryParams(Pairs);
+pub(crate) struct QueryParams(Pairs);
 
 impl From<QueryResult> for QueryParams {
     /// A query that cannot be decoded has no parameters: the page is shown nevertheless.
@@ -210,7 +182,6 @@ impl From<QueryResult> for QueryParams {
 }
 
 impl QueryParams {
-    /// The value of a parameter.
     pub fn get(&self, key: &str) -> Option<&str> {
         let values = self.0.iter().filter(|(has, _)| has == key).map(|(_, value)| value.trim());
         values.into_iter().find(|value| !value.is_empty())
@@ -231,14 +202,16 @@ impl QueryParams {
         self.get(key).map(|value| parse(value).map_err(|error| problem(value, error))).transpose()
     }
 
-    /// The name of the fabric to show.
     pub fn fabric(&self) -> Option<&str> {
         self.get("fabric")
     }
 }
 
 /// Fails where no fabric has the requested name.
-pub fn check_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Result<(), Problem> {
+pub(crate) fn check_fabric(
+    fabrics: &[Arc<Observation>],
+    name: Option<&str>,
+) -> Result<(), Problem> {
     match api::unknown_fabric(fabrics, name) {
         None => Ok(()),
         Some(problem) => Err(Problem::not_found("No such fabric", components::sentence(&problem))),
@@ -247,12 +220,11 @@ pub fn check_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Result<
 
 const NO_FABRIC: &str = "No fabric is swept here: this exporter watches its host’s own devices.";
 
-/// Text before the first sweep of a fabric.
-pub const NOT_YET: &str =
+pub(crate) const NOT_YET: &str =
     "Not swept yet: nodes and cables are told when the first sweep is at its end.";
 
 /// Why there is nothing to show of the selected fabrics; `None` if there is.
-pub fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<&'static str> {
+pub(crate) fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<&'static str> {
     if fabrics.is_empty() {
         return Some(NO_FABRIC);
     }
@@ -261,7 +233,7 @@ pub fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<&'s
 }
 
 /// Renders a page on a blocking thread: that of a large fabric takes a while.
-pub async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
+pub(crate) async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
     tokio::task::spawn_blocking(page).await.unwrap_or_else(|_| {
         let text = "This page cannot be written. The exporter's log may say why.";
         Problem::internal("No page", text.into()).into_response()

@@ -9,6 +9,7 @@ use crate::api::history_service::QueryResult;
 use crate::api::model::{Device, DevicePort, Host, NodeDetail, Port};
 use crate::api::overview::overview;
 use crate::api::ports::node_by_guid;
+use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
@@ -17,22 +18,21 @@ use ib_mad::{Counter, Guid, PortNumber};
 
 use super::components::{self, bit_rate, counted};
 use super::events::{self, WindowChoice};
-use super::{Page, PageContext, Problem, QueryParams, address, check_fabric, not_swept, render};
+use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
 
 /// The most events shown.
 const MAX_EVENTS: usize = 50;
-
 /// The window of the events.
 const EVENT_WINDOW: WindowChoice = WindowChoice::WEEK;
 
 pub(super) async fn get(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     Path(guid): Path<String>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
-    let (guid, detail) = find(&context, &guid, query)?;
+    let (guid, detail) = find(&app, &guid, query)?;
     let fabric = detail.fabric.clone();
-    let events = events::run(&context.history, move |reader| {
+    let events = events::run(&app.history, move |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         let filter = EventFilter { nodes: vec![guid], ..EventFilter::all(window) };
         let in_fabric = |event: &Event| event.fabric == fabric;
@@ -62,11 +62,11 @@ pub(super) async fn get(
 
 /// `/port/{guid}/{port}`: redirects to the link of a port, or else to the port on the page of its node.
 pub(super) async fn port(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     Path((guid, number)): Path<(String, String)>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
-    let (guid, detail) = find(&context, &guid, query)?;
+    let (guid, detail) = find(&app, &guid, query)?;
     let number = number.parse::<PortNumber>().ok();
     let port = detail.ports.iter().find(|port| Some(port.name.port) == number);
     let port = port.ok_or_else(|| {
@@ -82,12 +82,7 @@ pub(super) async fn port(
     Ok(Redirect::to(&to).into_response())
 }
 
-/// The node that an address names.
-fn find(
-    context: &PageContext,
-    guid: &str,
-    query: QueryResult,
-) -> Result<(Guid, NodeDetail), Problem> {
+fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetail), Problem> {
     let not_found = |text| Problem::not_found("No such node", text);
     let parsed = guid.parse::<Guid>().map_err(|_| {
         not_found(format!(
@@ -96,7 +91,7 @@ fn find(
         ))
     })?;
     let query = QueryParams::from(query);
-    let exposition = context.exposition();
+    let exposition = app.exposition();
     let fabrics = &exposition.board().fabrics;
     check_fabric(fabrics, query.fabric())?;
     let detail = node_by_guid(fabrics, query.fabric(), parsed).ok_or_else(|| {
@@ -108,7 +103,6 @@ fn find(
     Ok((parsed, detail))
 }
 
-/// The kind, the state and the links of a node in two lines.
 fn gist(detail: &NodeDetail) -> Markup {
     let node = &detail.node;
     html! {
@@ -154,7 +148,6 @@ fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
     }
 }
 
-/// The table of ports.
 fn ports(detail: &NodeDetail) -> Markup {
     html! {
         h2 { "Ports" }
@@ -211,9 +204,9 @@ fn port_verdict(detail: &NodeDetail, port: &Port) -> Markup {
     }
 }
 
-pub(super) async fn host(State(context): State<PageContext>) -> Response {
+pub(super) async fn host(State(app): State<WebApp>) -> Response {
     render(move || {
-        let overview = overview(context.exposition().board());
+        let overview = overview(app.exposition().board());
         let main = overview.host.as_ref().map_or_else(not_watched, host_page);
         Page::new("This host’s devices", address::HOST, main).respond()
     })

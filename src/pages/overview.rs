@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use crate::api;
 use crate::api::model::{Fabric, Region, Sweep, Verdicts};
 use crate::api::overview::overview;
+use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
@@ -16,31 +17,27 @@ use fabric_observation::{MonitorStats, SharedState};
 
 use super::components::{self, count, counted, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{NOT_YET, Page, PageContext, address, node, not_swept, render};
+use super::{NOT_YET, Page, address, node, not_swept, render};
 
 /// The most events shown.
 const MAX_EVENTS: usize = 10;
-
 /// The window of the events.
 const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
-
 /// The most reasons shown.
 const MAX_REASONS: usize = 4;
-
 /// How long the page waits for the events. It is opened during incidents, and the rest matters more.
 const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
-
 /// The documentation of the alerts.
 const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/alerts.md");
 
-pub(super) async fn get(State(context): State<PageContext>) -> Response {
-    let events = events::run_within(EVENTS_TIMEOUT, &context.history, |reader| {
+pub(super) async fn get(State(app): State<WebApp>) -> Response {
+    let events = events::run_within(EVENTS_TIMEOUT, &app.history, |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         Ok(reader.latest(&EventFilter::all(window), &|_| true, 0, MAX_EVENTS)?.0)
     })
     .await;
     render(move || {
-        let main = page(context.exposition().board(), &events, &context.telemetry_path);
+        let main = page(app.exposition().board(), &events, &app.telemetry_path);
         Page::new("The fabric at a glance", address::OVERVIEW, main).respond()
     })
     .await
@@ -75,7 +72,6 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
     }
 }
 
-/// A table of all fabrics.
 fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
     html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table {
         thead { tr {
@@ -137,7 +133,6 @@ fn section(
     } }
 }
 
-/// The number of links with each verdict.
 fn health(it: &Fabric) -> Markup {
     let Verdicts { bad, watch, unknown, .. } = it.verdicts;
     let all = it.verdicts.count();

@@ -40,7 +40,6 @@ mod web_config;
 
 pub use http_server::{Classify, RequestClass, Server};
 pub use limits::Limits;
-pub use login::Users;
 pub use security::{Inspection, ReloadStatus, Security, inspect};
 pub use tls::CertificateInfo;
-pub use web_config::{ClientAuth, Rate, Sources, TlsSettings, WebConfig};
+pub use web_config::{Sources, TlsSettings, WebConfig};

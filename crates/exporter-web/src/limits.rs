@@ -92,6 +92,11 @@ pub(super) fn client_network(peer: IpAddr) -> IpAddr {
     }
 }
 
+/// The content of a mutex; no thread leaves it half changed when it panics.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
@@ -108,14 +113,10 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    fn open(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts one more connection until its slot is dropped.
     pub fn insert(self: &Arc<Self>, peer: IpAddr, limits: &Limits) -> Result<Slot, Full> {
         let client = client_network(peer);
-        let mut open = self.open();
+        let mut open = locked(&self.open);
         if open.get(&client).is_some_and(|count| *count >= limits.connections_per_client) {
             return Err(Full::Client);
         }
@@ -128,7 +129,7 @@ impl Connections {
 
     /// Whether more than half of all connections, or of this client's, are open.
     pub fn is_crowded(&self, peer: IpAddr, limits: &Limits) -> bool {
-        let open = self.open();
+        let open = locked(&self.open);
         open.values().sum::<usize>() > limits.connections / 2
             || open
                 .get(&client_network(peer))
@@ -145,7 +146,7 @@ pub(super) struct Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut open = self.connections.open();
+        let mut open = locked(&self.connections.open);
         if let Some(count) = open.get_mut(&self.client) {
             *count -= 1;
             if *count == 0 {
@@ -155,7 +156,6 @@ impl Drop for Slot {
     }
 }
 
-/// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The head of a request is read: the first one from the start, each further one from its first byte.
@@ -176,7 +176,6 @@ struct ConnectionState {
     stalled: Option<(Instant, usize)>,
 }
 
-/// Deadlines of a connection.
 #[derive(Debug)]
 pub(super) struct Deadlines {
     state: Mutex<ConnectionState>,
@@ -193,23 +192,19 @@ impl Deadlines {
         Deadlines { state: Mutex::new(state), connections, peer, limits }
     }
 
-    fn state(&self) -> MutexGuard<'_, ConnectionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn enter(&self, phase: Phase, now: Instant, timeout: Duration) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         (state.phase, state.since, state.timeout) = (phase, now, timeout);
     }
 
     fn on_read(&self, now: Instant) {
-        if self.state().phase == Phase::Idle {
+        if locked(&self.state).phase == Phase::Idle {
             self.enter(Phase::ReadingHead, now, self.limits.header_timeout);
         }
     }
 
     fn on_written(&self, bytes: usize) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if let Some((_, read)) = &mut state.stalled {
             *read = read.saturating_add(bytes);
             if *read >= self.limits.write_stall_bytes {
@@ -219,11 +214,11 @@ impl Deadlines {
     }
 
     fn on_write_blocked(&self, now: Instant) {
-        self.state().stalled.get_or_insert((now, 0));
+        locked(&self.state).stalled.get_or_insert((now, 0));
     }
 
     fn on_flushed(&self) {
-        self.state().stalled = None;
+        locked(&self.state).stalled = None;
     }
 
     /// Begins a response that has to be written within a time.
@@ -232,9 +227,8 @@ impl Deadlines {
         Responding { deadlines: Arc::clone(self) }
     }
 
-    /// Why the connection has to be closed, if it has to.
     fn overdue(&self, now: Instant) -> Option<&'static str> {
-        let state = self.state();
+        let state = locked(&self.state);
         let is_stalled = |(since, _)| now.duration_since(since) > self.limits.write_stall_timeout;
         if state.stalled.is_some_and(is_stalled) {
             return Some("does not take its answer");
@@ -276,7 +270,6 @@ impl Drop for Responding {
     }
 }
 
-/// A stream that reports reads and writes.
 pub(super) struct DeadlineStream<S> {
     inner: S,
     deadlines: Arc<Deadlines>,

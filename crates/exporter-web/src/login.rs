@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use axum::http::HeaderValue;
 use base64::Engine;
@@ -20,23 +20,20 @@ use ring::{digest, hmac};
 use site_config::yaml::Spanned;
 use tokio::sync::oneshot;
 
-use super::limits::client_network;
+use super::limits::{client_network, locked};
 use super::web_config::{Problems, at};
 
 /// The cost that is recommended: what `htpasswd -nBC 10` makes, and what the exporter toolkit checks the
 /// password of an unknown user with.
 const USUAL_COST: u32 = 10;
-
 /// The highest cost that is checked beside usual ones: about a second. One more doubles that.
 const HIGHEST_QUICK: u32 = 14;
-
 /// How long a check with [`USUAL_COST`] takes, in seconds: 50 to 70 ms on processors of 2015 to 2024.
 const USUAL_SECONDS: f64 = 0.06;
 
 /// `basic_auth_users`: names, and bcrypt hashes of passwords.
 pub(super) type UsersSection = BTreeMap<String, Spanned<String>>;
 
-/// A bcrypt hash and its cost.
 #[derive(Clone, Debug, Default)]
 struct Hash {
     text: String,
@@ -45,7 +42,7 @@ struct Hash {
 
 /// The users that may log in.
 #[derive(Clone, Debug, Default)]
-pub struct Users {
+pub(crate) struct Users {
     hashes: BTreeMap<String, Hash>,
     /// What an unknown user's password is checked against.
     decoy: Hash,
@@ -53,10 +50,8 @@ pub struct Users {
 
 /// What the password of a login is checked against.
 #[derive(Clone, Copy, Debug)]
-pub struct Expected<'a> {
-    /// The bcrypt hash.
+pub(crate) struct Expected<'a> {
     pub hash: &'a str,
-    /// Whether there is such a user. If not, no password is right.
     pub exists: bool,
     /// Whether the check takes so long that others must not wait for it.
     pub is_slow: bool,
@@ -79,7 +74,6 @@ impl Users {
     }
 }
 
-/// Checks the hashes.
 pub(super) fn validate(section: UsersSection, found: &mut Problems) -> Users {
     let mut hashes = BTreeMap::new();
     for (user, hash) in section {
@@ -130,12 +124,9 @@ fn check_time(cost: u32) -> String {
 /// one password. They are apart, so that guesses do not displace right ones.
 const CACHED: usize = 1_000;
 
-/// The outcome of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Login {
-    /// The password is right, or none is needed.
+pub(crate) enum Login {
     Accepted,
-    /// It is missing or wrong.
     Rejected,
     /// Too many logins wait: of the same client, or of all.
     Busy,
@@ -166,9 +157,8 @@ impl Cache {
     }
 }
 
-/// Checks logins, and caches the results.
 #[derive(Debug)]
-pub struct Logins {
+pub(crate) struct Logins {
     key: hmac::Key,
     cache: Mutex<Cache>,
     /// One password is checked at a time: all that guessers can have is a part of one processor.
@@ -220,7 +210,7 @@ impl Logins {
             // meanwhile does not free its slot for another.
             let _guard = guard;
             let is_right = bcrypt::verify(&password, &hash).unwrap_or(false) && exists;
-            logins.cache().insert(tag, is_right);
+            locked(&logins.cache).insert(tag, is_right);
             is_right
         });
         match checked.await {
@@ -230,12 +220,8 @@ impl Logins {
         }
     }
 
-    fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn cached(&self, tag: &Tag) -> Option<Login> {
-        let is_right = *self.cache().results.get(tag)?;
+        let is_right = *locked(&self.cache).results.get(tag)?;
         Some(if is_right { Login::Accepted } else { Login::Rejected })
     }
 
@@ -266,7 +252,6 @@ fn credentials(header: &HeaderValue) -> Option<(String, Vec<u8>)> {
 
 /// How many requests of one client network wait: a browser opens some six connections.
 const WAITING_PER_CLIENT: usize = 8;
-
 /// How many requests wait in all. With the usual cost of bcrypt, 60 ms, that is four seconds.
 const WAITING: usize = 64;
 
@@ -323,20 +308,16 @@ impl LockState {
 
 /// A lock that client networks acquire in turn.
 #[derive(Debug, Default)]
-pub struct FairLock {
+struct FairLock {
     state: Mutex<LockState>,
 }
 
 impl FairLock {
-    fn state(&self) -> MutexGuard<'_, LockState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Acquires the lock for a client of this address; `None` if too many wait. Dropping the future ends
     /// the wait.
     pub async fn acquire(self: &Arc<Self>, peer: IpAddr) -> Option<FairGuard> {
         let waiting = {
-            let mut state = self.state();
+            let mut state = locked(&self.state);
             if !state.is_held {
                 state.is_held = true;
                 return Some(FairGuard { lock: Arc::clone(self) });
@@ -349,14 +330,14 @@ impl FairLock {
 
 /// The lock, held until this is dropped.
 #[derive(Debug)]
-pub struct FairGuard {
+struct FairGuard {
     lock: Arc<FairLock>,
 }
 
 impl Drop for FairGuard {
     fn drop(&mut self) {
         let next = {
-            let mut state = self.lock.state();
+            let mut state = locked(&self.lock.state);
             let next = state.dequeue();
             state.is_held = next.is_some();
             next

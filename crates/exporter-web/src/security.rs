@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
@@ -18,13 +18,13 @@ use site_config::ConfigError;
 use tokio::signal::unix::Signal;
 
 use super::error_response::unavailable;
+use super::limits::locked;
 use super::login::{Login, Logins};
 use super::web_config::{self, Rate, Sources, WebConfig};
 
 /// How often the files are checked for changes: a few calls of stat.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The configuration in force.
 #[derive(Debug, Default)]
 struct Active {
     config: WebConfig,
@@ -178,7 +178,6 @@ impl Active {
     }
 }
 
-/// A token bucket.
 #[derive(Debug)]
 struct RateLimiter {
     rate: Rate,
@@ -187,14 +186,13 @@ struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// A full one.
     fn new(rate: Rate, now: Instant) -> Self {
         RateLimiter { rate, bucket: Mutex::new((rate.burst.into(), now)) }
     }
 
     /// Takes a token; whether there was one.
     fn try_acquire(&self, now: Instant) -> bool {
-        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bucket = locked(&self.bucket);
         let (tokens, then) = *bucket;
         let more = now.saturating_duration_since(then).div_duration_f64(self.rate.interval);
         let tokens = (tokens + more).min(self.rate.burst.into());

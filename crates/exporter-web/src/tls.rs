@@ -20,7 +20,6 @@ use x509_cert::ext::pkix::name::GeneralName;
 
 use super::web_config::ClientAuth;
 
-/// The cryptography: all that ring has.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
@@ -86,7 +85,6 @@ pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
     })
 }
 
-/// Verifies the certificates of clients.
 #[derive(Debug)]
 struct Verifier {
     policy: ClientAuth,

@@ -52,7 +52,6 @@ impl<'a> PortItem<'a> {
     }
 }
 
-/// A link and its assessment.
 pub(super) struct LinkItem<'a> {
     pub snapshot: &'a Snapshot,
     pub assessment: &'a LinkAssessment,
@@ -72,7 +71,6 @@ pub(super) struct JudgedPort<'a> {
     pub assessment: &'a PortAssessment,
 }
 
-/// Ports that wait together.
 pub(super) struct RegionItem<'a> {
     pub anchor: &'a Anchor,
     pub region: &'a Region,

@@ -78,7 +78,6 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
     parts.finish()
 }
 
-/// All items of the fabrics, by kind.
 #[derive(Default)]
 struct FabricItems<'a> {
     fabrics: Labelled<&'a Observation>,

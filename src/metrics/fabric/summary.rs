@@ -48,7 +48,6 @@ families! {
         };
 }
 
-/// The families.
 pub fn families() -> impl Iterator<Item = Family> {
     names(SUMMARIES)
 }

@@ -26,7 +26,6 @@ const PORT_LABELS: &[&str] = &["fabric", "guid", "port", "device"];
 const EVENT_LABELS: &[&str] = &["fabric", "guid", "port", "device", "event"];
 const NETDEV_LABELS: &[&str] = &["fabric", "guid", "port", "device", "netdev"];
 
-/// A port of the host.
 struct HostPort<'a> {
     pub port: &'a Port,
     /// The totals of its counters; `None` if they were not read.
@@ -245,7 +244,6 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     parts.finish()
 }
 
-/// All items of the host, by kind.
 #[derive(Default)]
 struct HostItems<'a> {
     devices: Labelled<&'a Device>,
@@ -323,7 +321,6 @@ impl<'a> HostItems<'a> {
         });
     }
 
-    /// The connection manager's counters.
     fn cm(&self, parts: &mut HostParts) {
         for (group, row) in cm::GROUPS.iter().enumerate() {
             parts.add(cm_family(row), |family| {

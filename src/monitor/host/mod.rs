@@ -28,7 +28,6 @@ use rdma_host::reader::{DeviceFilter, HostReader};
 /// The least time between two readings, however many events there are: a flapping cable must not have the
 /// firmware read all counters all the time. Each event is counted nevertheless.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
-
 /// The least time between two warnings that events were dropped.
 const DROPS_LOGGED: Duration = Duration::from_secs(60);
 
@@ -165,7 +164,6 @@ impl HostMonitor {
         }
     }
 
-    /// Logs that events were dropped, now and then.
     fn log_drops(&mut self) {
         let (dropped, now) = (self.observation.dropped, self.clock.now());
         let is_logged =
@@ -311,7 +309,6 @@ const MAX_PORTS: usize = 1024;
 /// the name of the one before.
 type PortKey = (Arc<str>, Guid, PortNumber);
 
-/// The totals of all ports that were ever seen.
 #[derive(Debug, Default)]
 struct HostTotals {
     ports: BTreeMap<PortKey, PortTotals>,

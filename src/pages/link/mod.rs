@@ -14,6 +14,7 @@ use crate::api::links::FabricView;
 use crate::api::model::{LinkDetail, Port};
 use crate::api::ports::{link_by_id, ports_of};
 use crate::api::selected;
+use crate::server::WebApp;
 use fabric_history::link_timeline::LinkTimeline;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Cable, Event, Port as PastPort, Series, Window};
@@ -23,12 +24,10 @@ use fabric_observation::Observation;
 use ib_fabric::topology::{End, LinkId};
 
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{
-    Page, PageContext, Problem, QueryParams, address, check_fabric, components, not_swept,
-};
+use super::{Page, Problem, QueryParams, address, check_fabric, components, not_swept};
 
 pub(super) async fn get(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     Path(id): Path<String>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
@@ -40,7 +39,7 @@ pub(super) async fn get(
         Problem::not_found("No such link", text)
     })?;
     let query = QueryParams::from(query);
-    let exposition = context.exposition();
+    let exposition = app.exposition();
     let fabrics = &exposition.board().fabrics;
     check_fabric(fabrics, query.fabric())?;
     let link = link_by_id(fabrics, query.fabric(), id);
@@ -48,7 +47,7 @@ pub(super) async fn get(
     let window = WindowChoice::parse(&query, DEFAULT_WINDOW)
         .map_err(|text| Problem::bad_request("No such window", text))?;
     let wanted_fabric = fabric.map(str::to_owned);
-    let past = events::run(&context.history, move |reader| {
+    let past = events::run(&app.history, move |reader| {
         LinkPast::read(reader, id, wanted_fabric.as_deref(), window)
     })
     .await;
@@ -70,7 +69,6 @@ pub(super) async fn get(
     Ok(Page::new(&title, address::LINKS, main).respond())
 }
 
-/// The verdict and the state of the link in two lines.
 fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let link = &detail.link;
     let now = detail.swept_at.as_deref();
@@ -97,7 +95,6 @@ fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     }
 }
 
-/// The reasons of the verdict, and the suggested repair.
 fn reasons(detail: &LinkDetail) -> Markup {
     let link = &detail.link;
     html! {
@@ -159,14 +156,11 @@ fn link_now(view: FabricView<'_>, port: &Port) -> Markup {
 }
 
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::HOURS_6;
-
 /// The longest window of the page. Reports have longer ones.
 const LONGEST: WindowChoice = WindowChoice::WEEK;
-
 /// The most events shown. They are marks in the plot, and more would hide it.
 const MAX_EVENTS: usize = 100;
 
-/// A link's data from the history in a window.
 #[derive(Debug)]
 struct LinkPast {
     window: Window,
@@ -204,7 +198,6 @@ impl LinkPast {
     }
 }
 
-/// The plot and the events, or why there are none.
 fn past_section(
     past: &HistoryAnswer<LinkPast>,
     id: LinkId,

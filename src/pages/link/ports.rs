@@ -84,7 +84,6 @@ const ROWS: [EndsRow; 12] = [
     }),
 ];
 
-/// The table, and the outages of the link.
 pub(super) fn ends(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let (ports, fabric) = (&detail.ports, &*detail.link.fabric);
     html! {

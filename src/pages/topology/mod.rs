@@ -10,24 +10,22 @@ use maud::{Markup, html};
 use crate::api;
 use crate::api::history_service::QueryResult;
 use crate::api::model::{Suspect, Switch, SwitchlessPair, Topology, Verdicts, verdict_from};
+use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
-use super::{
-    Page, PageContext, Problem, QueryParams, address, check_fabric, components, not_swept, render,
-};
+use super::{Page, Problem, QueryParams, address, check_fabric, components, not_swept, render};
 
 /// The most suspect links listed. The list of links has all.
 const MAX_SUSPECTS: usize = 40;
-
 /// The most pairs of hosts without a switch.
 const MAX_PAIRS: usize = 100;
 
 pub(super) async fn get(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
     let query = QueryParams::from(query);
-    let exposition = context.exposition();
+    let exposition = app.exposition();
     check_fabric(&exposition.board().fabrics, query.fabric())?;
     let page = move || {
         let fabrics = &exposition.board().fabrics;
@@ -69,7 +67,6 @@ fn section(topology: &Topology) -> Markup {
     }
 }
 
-/// The numbers of switches and links.
 fn gist(topology: &Topology) -> Markup {
     let between = topology.bundles.iter().fold(Verdicts::default(), |sum, it| sum.and(it.verdicts));
     let to_hosts =
@@ -129,7 +126,6 @@ fn pair_of_nodes(fabric: &str, pair: &SwitchlessPair) -> Markup {
     }
 }
 
-/// The links that are watch or bad, the worst first.
 fn suspects(topology: &Topology) -> Markup {
     let between = topology.bundles.iter().flat_map(|bundle| &bundle.suspects);
     let to_hosts = topology.switches.iter().flat_map(|switch| &switch.host_suspects);

@@ -21,27 +21,21 @@ struct Layout<'a> {
     lines: Vec<Line<'a>>,
 }
 
-/// The boxes of a level.
 #[derive(Debug)]
 struct BoxRow {
     level: Option<u8>,
     boxes: Vec<SwitchBox>,
 }
 
-/// One switch or several.
 #[derive(Debug)]
 struct SwitchBox {
     /// Their places in the list of switches.
     members: Range<usize>,
-    /// The number of their hosts.
     hosts: usize,
-    /// The verdicts of the links to these.
     to_hosts: Verdicts,
-    /// The worst verdict of all their links.
     worst: Option<Verdict>,
 }
 
-/// The links between two boxes.
 #[derive(Debug)]
 struct Line<'a> {
     /// The row of each box and its place in the row; the first is in the higher row, or left of the other.
@@ -148,7 +142,6 @@ const ARCS: f64 = 90.0;
 /// The width of a letter in a box.
 const LETTER: f64 = 6.4;
 
-/// Draws the picture.
 pub(super) fn draw(topology: &Topology) -> Markup {
     let layout = &Layout::new(topology);
     let tops = tops(layout);
@@ -171,7 +164,6 @@ pub(super) fn draw(topology: &Topology) -> Markup {
     }
 }
 
-/// The highest level of a fabric.
 pub(super) fn top_level(topology: &Topology) -> Option<u8> {
     topology.switches.iter().filter_map(|switch| switch.level).max()
 }
@@ -188,7 +180,6 @@ pub(super) fn level_name(level: Option<u8>, top: Option<u8>) -> &'static str {
     }
 }
 
-/// The upper edge of each row.
 fn tops(layout: &Layout<'_>) -> Vec<f64> {
     // Space for the congestion counts above the boxes.
     let mut top = 16.0;
@@ -362,7 +353,6 @@ pub(super) fn links(verdicts: &Verdicts) -> String {
     format!("{links} ({})", components::verdict_counts(verdicts))
 }
 
-/// The title of a box.
 fn about(of: &[Switch], it: &SwitchBox, name: &str) -> String {
     let mut about = name.to_owned();
     if of.len() > 1 {

@@ -19,19 +19,17 @@ use site_config::yaml::{self, Diagnostic, Spanned};
 
 use crate::login::{self, Users, UsersSection};
 
-pub use tls::{ClientAuth, TlsSettings};
+pub(crate) use tls::ClientAuth;
+pub use tls::TlsSettings;
 
 /// A web config file without diagnostics.
 #[derive(Debug, Default)]
 pub struct WebConfig {
     /// TLS, if it is enabled.
     pub tls: Option<TlsSettings>,
-    /// Headers of each response.
-    pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The users; if there is none, no login is needed.
-    pub users: Users,
-    /// The rate limit of requests, if there is one.
-    pub rate: Option<Rate>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) users: Users,
+    pub(crate) rate: Option<Rate>,
     /// Warnings: valid settings that may be unintended, a line each.
     pub warnings: Vec<String>,
 }
@@ -57,7 +55,6 @@ impl Problems {
     }
 }
 
-/// The file as parsed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
@@ -106,7 +103,6 @@ pub(crate) fn at<T>(value: &Spanned<T>, key: &str, problem: impl Display) -> Str
     format!("{}: {problem}", place(value, key))
 }
 
-/// The position of a value.
 fn place<T>(value: &Spanned<T>, key: &str) -> String {
     format!("line {}, column {}: {key}", value.line, value.column)
 }
@@ -130,7 +126,6 @@ struct HttpSection {
 }
 
 impl HttpSection {
-    /// The headers, as they are sent.
     fn validate(self, found: &mut Problems) -> Vec<(HeaderName, HeaderValue)> {
         // The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
         if let Some(wanted) = self.http2.filter(|http2| http2.value) {
@@ -167,10 +162,8 @@ fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, 
 
 /// A token bucket: each request takes a token, and there is one more every `interval` up to `burst`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    /// From one token to the next.
+pub(crate) struct Rate {
     pub interval: Duration,
-    /// The most tokens that there are.
     pub burst: u32,
 }
 
@@ -249,7 +242,6 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The files of a configuration at this path, before anything was read.
     pub(super) fn new(path: &Path) -> Self {
         Sources { folder: path.parent().unwrap_or(Path::new("")).to_owned(), seen: Vec::new() }
     }

@@ -37,8 +37,7 @@ const CURVES: &str = "CurveP256 CurveP384 CurveP521 X25519 X25519MLKEM768";
 
 /// The policy for client certificates, with the exporter toolkit's names, which are Go's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum ClientAuth {
+pub(crate) enum ClientAuth {
     NoClientCert,
     RequestClientCert,
     RequireAnyClientCert,
@@ -55,12 +54,10 @@ impl ClientAuth {
         ("RequireAndVerifyClientCert", ClientAuth::RequireAndVerifyClientCert),
     ];
 
-    /// Whether a certificate has to be issued by one of the client CAs.
     pub fn verifies(self) -> bool {
         matches!(self, ClientAuth::VerifyClientCertIfGiven | ClientAuth::RequireAndVerifyClientCert)
     }
 
-    /// Whether there has to be a certificate.
     pub fn requires(self) -> bool {
         matches!(self, ClientAuth::RequireAnyClientCert | ClientAuth::RequireAndVerifyClientCert)
     }
@@ -69,15 +66,12 @@ impl ClientAuth {
 /// TLS, as it is spoken.
 #[derive(Debug)]
 pub struct TlsSettings {
-    /// The configuration of rustls.
-    pub server: Arc<ServerConfig>,
-    /// The policy for client certificates.
-    pub client_auth: ClientAuth,
+    pub(crate) server: Arc<ServerConfig>,
+    pub(crate) client_auth: ClientAuth,
 }
 
 type Text = Option<Spanned<String>>;
 
-/// The section.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TlsSection {
