@@ -147,6 +147,17 @@ pub fn status_of(error: &SourceError) -> StatusCode {
     }
 }
 
+/// A response, or that to a request that cannot be answered.
+type Answer = Result<Response, Response>;
+
+fn failed(error: &SourceError) -> Response {
+    error_response(status_of(error), &error.to_string())
+}
+
+fn panicked() -> Response {
+    error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told")
+}
+
 /// The routes. The dump has its own below the path of the queries.
 pub(super) fn router(history: HistoryService) -> Router {
     Router::new()
@@ -159,61 +170,44 @@ async fn query(
     State(history): State<HistoryService>,
     UrlPath(name): UrlPath<String>,
     pairs: QueryResult,
-) -> Response {
-    let (file, pairs) = match history.open_request(pairs) {
-        Ok(request) => request,
-        Err(response) => return response,
-    };
-    let query = match HistoryQuery::read(&name, &pairs) {
-        Ok(query) => query,
-        Err(InvalidQuery::Name(problem)) => return error_response(StatusCode::NOT_FOUND, &problem),
-        Err(InvalidQuery::Parameters(problem)) => return bad_request(&problem),
-    };
+) -> Answer {
+    let (file, pairs) = history.open_request(pairs)?;
+    let query = HistoryQuery::read(&name, &pairs).map_err(|invalid| match invalid {
+        InvalidQuery::Name(problem) => error_response(StatusCode::NOT_FOUND, &problem),
+        InvalidQuery::Parameters(problem) => bad_request(&problem),
+    })?;
     let permit = tokio::time::timeout(PERMIT_TIMEOUT, history.query_permits.acquire_owned()).await;
     let Ok(Ok(permit)) = permit else {
-        return unavailable("too many ask the history at once: try again");
+        return Err(unavailable("too many ask the history at once: try again"));
     };
     let result = run_query(file, move |reader| {
         let _permit = permit;
         query.answer(reader)
     });
-    match result.await {
-        Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
-        Ok(Err(error)) => error_response(status_of(&error), &error.to_string()),
-        _ => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
-    }
+    let json = result.await.map_err(|_| panicked())?.map_err(|error| failed(&error))?;
+    let json = json.map_err(|_| panicked())?;
+    Ok(([(header::CONTENT_TYPE, JSON)], json).into_response())
 }
 
 /// The bytes of one read. They come from the page cache mostly, since they were just written.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-async fn dump(State(history): State<HistoryService>, pairs: QueryResult) -> Response {
-    let (file, pairs) = match history.open_request(pairs) {
-        Ok(request) => request,
-        Err(response) => return response,
-    };
-    let window = match read_window(&pairs) {
-        Ok(window) => window,
-        Err(problem) => return bad_request(&problem),
-    };
-    let Ok(permit) = history.dump_permits.try_acquire_owned() else {
-        return unavailable("a copy is being made or fetched already: try again");
-    };
+async fn dump(State(history): State<HistoryService>, pairs: QueryResult) -> Answer {
+    let (file, pairs) = history.open_request(pairs)?;
+    let window = read_window(&pairs).map_err(|problem| bad_request(&problem))?;
+    let permit = history.dump_permits.try_acquire_owned();
+    let permit =
+        permit.map_err(|_| unavailable("a copy is being made or fetched already: try again"))?;
     let result = run_query(file, move |reader| {
         let (dumped, file) = reader.dump_unnamed(window, LEAST_FREE)?;
         Ok(DumpBody::new(file, dumped.bytes, permit))
     });
-    match result.await {
-        Ok(Ok(body)) => {
-            let head = [
-                (header::CONTENT_TYPE, "application/vnd.sqlite3"),
-                (header::CONTENT_DISPOSITION, "attachment; filename=\"history.db\""),
-            ];
-            (head, axum::body::Body::new(body)).into_response()
-        }
-        Ok(Err(error)) => error_response(status_of(&error), &error.to_string()),
-        Err(_) => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
-    }
+    let body = result.await.map_err(|_| panicked())?.map_err(|error| failed(&error))?;
+    let head = [
+        (header::CONTENT_TYPE, "application/vnd.sqlite3"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"history.db\""),
+    ];
+    Ok((head, axum::body::Body::new(body)).into_response())
 }
 
 /// The copy while it is sent.

@@ -154,12 +154,6 @@ struct EventsQuery {
     page: usize,
 }
 
-#[derive(Debug)]
-struct EventsPage {
-    events: Vec<Event>,
-    more: bool,
-}
-
 impl EventsQuery {
     fn parse(query: &QueryParams) -> Result<Self, String> {
         let kind = query.parse("kind", |kind| {
@@ -227,8 +221,7 @@ pub(super) async fn get(
             in_fabric && (!by_text || has(&event.place) || has(&event.text))
         };
         let skip = (of.page - 1) * PAGE_LENGTH;
-        let (events, more) = reader.latest(&filter, &matches, skip, PAGE_LENGTH)?;
-        Ok(EventsPage { events, more })
+        Ok(reader.latest(&filter, &matches, skip, PAGE_LENGTH)?)
     })
     .await;
     let clock = LocalClock::now();
@@ -239,7 +232,7 @@ pub(super) async fn get(
     let main = html! {
         @match answer.ready() {
             Err(why) => (why),
-            Ok(page) => { (form(&query, &fabrics)) (list(&query, page, &clock, several_fabrics)) },
+            Ok((events, more)) => { (form(&query, &fabrics)) (list(&query, events, *more, &clock, several_fabrics)) },
         }
     };
     let page = Page::new(TITLE, address::EVENTS, main);
@@ -282,21 +275,22 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
 
 fn list(
     query: &EventsQuery,
-    page: &EventsPage,
+    events: &[Event],
+    more: bool,
     clock: &LocalClock,
     several_fabrics: bool,
 ) -> Markup {
     let number = query.page;
     let previous = (number > 1).then(|| ("Later", query.address(number - 1)));
-    let next = (page.more && number < MAX_PAGE).then(|| ("Earlier", query.address(number + 1)));
+    let next = (more && number < MAX_PAGE).then(|| ("Earlier", query.address(number + 1)));
     html! {
-        @if page.events.is_empty() {
+        @if events.is_empty() {
             p { @if number > 1 { "That is all: there is no page " (number) "." } @else { "Nothing of that kind happened, as far as is recorded." } }
         } @else {
             p .quiet { "The latest first. Times are of " (clock.zone()) "." }
-            (components::event_table(clock, &page.events, several_fabrics))
+            (components::event_table(clock, events, several_fabrics))
         }
-        @if page.more || number > 1 {
+        @if more || number > 1 {
             (components::pager("Pages of events", previous, &format!("Page {number}"), next))
         }
     }
