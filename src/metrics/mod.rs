@@ -1,8 +1,8 @@
 //! The exposition: all metrics.
 //!
-//! The large part, the [`fabric`]s, is rendered once a sweep and kept compressed; this host's own ports
-//! ([`host`]) are put between them, family by family. The small part that must be current, the exporter's own
-//! metrics (`self_metrics`) and the counts of each fabric ([`fabric::summary`]), is rendered at each scrape
+//! The large part, the `fabric`s, is rendered once a sweep and kept compressed; this host's own ports
+//! (`host`) are put between them, family by family. The small part that must be current, the exporter's own
+//! metrics (`self_metrics`) and the counts of each fabric (`fabric::summary`), is rendered at each scrape
 //! and put first. Plain text is not kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
 //! do not accept gzip it is unpacked while it is sent.
 

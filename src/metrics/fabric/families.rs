@@ -78,7 +78,8 @@ pub(super) struct RegionItem<'a> {
 
 families! {
     pub(super) NODES: NodeItem<'_>;
-    "infiniband_node_info" Gauge ["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"]
+    "infiniband_node_info" Gauge
+        ["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"]
         "What a node is and is called, as a series that is always 1."
         => |item, samples| {
             let (fabric, node) = (&item.snapshot.fabric, item.snapshot.fabric.node(item.node));

@@ -44,7 +44,9 @@ struct PortEvents<'a> {
 
 families! {
     DEVICES: &Device;
-    "infiniband_device_info" Gauge ["fabric", "guid", "device", "node", "node_type", "system_guid", "firmware", "hardware", "board", "hca_type", "driver"]
+    "infiniband_device_info" Gauge
+        ["fabric", "guid", "device", "node", "node_type", "system_guid", "firmware", "hardware",
+         "board", "hca_type", "driver"]
         "What an RDMA device of this host is, as a series that is always 1."
         => |device, samples| {
             let about = &device.info;
@@ -80,7 +82,8 @@ const PORT_VALUES: [fn(&Port) -> Option<u64>; PORT_STATES.len()] = [
 
 families! {
     PORTS: HostPort<'_>;
-    "infiniband_device_port_info" Gauge ["fabric", "guid", "port", "device", "link_layer", "lid", "sm_lid", "speed", "width"]
+    "infiniband_device_port_info" Gauge
+        ["fabric", "guid", "port", "device", "link_layer", "lid", "sm_lid", "speed", "width"]
         "What a port of this host is at present, as a series that is always 1."
         => |item, samples| {
             let port = item.port;
@@ -95,7 +98,8 @@ families! {
 
 families! {
     NETDEVS: &Netdev;
-    "infiniband_netdev_info" Gauge ["fabric", "guid", "port", "device", "netdev", "operstate", "ipoib_mode"]
+    "infiniband_netdev_info" Gauge
+        ["fabric", "guid", "port", "device", "netdev", "operstate", "ipoib_mode"]
         "A network interface of a port, IPoIB or the Ethernet side of RoCE, as a series that is always 1."
         => |netdev, samples| {
             samples.label("operstate", &netdev.operstate);
