@@ -16,25 +16,15 @@ use serde::de::DeserializeOwned;
 
 use crate::remote::{Access, Remote};
 
-/// Timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Timeout of a response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(150);
-
 /// Timeout until a copy is made: one of 1 GB takes some ten seconds.
 const COPY_TIMEOUT: Duration = Duration::from_secs(1_800);
-
-/// The largest response that is read.
 const MAX_RESPONSE: u64 = 256 << 20;
-
 /// How many ports a request may have: proxies take addresses of 8 KiB.
 const MAX_PORTS: usize = 200;
-
-/// The default advice on what to check.
 const ADVICE: &str = "is it an exporter that records (--history.file)?";
 
-/// The key and value pairs of a request's query.
 type Pairs<'a> = [(&'a str, String)];
 
 /// An exporter at an address.
@@ -94,7 +84,6 @@ impl HistoryClient {
         pairs.iter().fold(request, |request, (key, value)| request.query(*key, value))
     }
 
-    /// The status and the body of a response.
     fn get(&self, path: &str, pairs: &Pairs<'_>) -> Result<(u16, Vec<u8>), SourceError> {
         self.read(self.request(path, pairs).call())
     }

@@ -11,11 +11,10 @@ use axum::routing::get;
 use axum::{Router, middleware};
 
 use super::api;
-use super::pages::page::Problem;
-use super::pages::{self, PageContext};
+use super::pages::{self, Problem};
 use crate::api::history_service::{HistoryService, QueryResult};
-use crate::metrics::Latest;
 use crate::metrics::process::Process;
+use crate::metrics::{Exposition, Latest};
 use exporter_web::RequestClass;
 use exporter_web::error_response::{bad_request, error_response, require_host};
 use exposition::{Packed, Unpacked};
@@ -29,8 +28,8 @@ const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];
 pub struct WebApp {
     latest: Latest,
     process: Process,
-    telemetry_path: Arc<str>,
-    history: HistoryService,
+    pub(crate) telemetry_path: Arc<str>,
+    pub(crate) history: HistoryService,
 }
 
 impl WebApp {
@@ -50,21 +49,21 @@ impl WebApp {
         WebApp { history: HistoryService::new(file.map(Arc::from)), ..self }
     }
 
+    /// The latest exposition with its snapshots.
+    pub(crate) fn exposition(&self) -> Arc<Exposition> {
+        Arc::clone(&self.latest.borrow())
+    }
+
     /// Its routes.
     pub fn router(self) -> Router {
         let api = api::router(self.latest.clone(), self.history.clone());
-        let context = PageContext {
-            latest: self.latest.clone(),
-            history: self.history.clone(),
-            telemetry_path: Arc::clone(&self.telemetry_path),
-        };
         Router::new()
             .route(&Arc::clone(&self.telemetry_path), get(metrics))
             .route("/-/healthy", get(|| async { "healthy\n" }))
             .route("/-/ready", get(ready))
+            .merge(pages::router())
             .with_state(self)
             .merge(api)
-            .merge(pages::router(context))
             .fallback(not_found)
             // Of all routes above.
             .method_not_allowed_fallback(method_not_allowed)
@@ -118,7 +117,7 @@ async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderM
     }
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let format = exposition::format(text(header::ACCEPT));
-    let exposition = Arc::clone(&app.latest.borrow());
+    let exposition = app.exposition();
     let document = exposition.document(format, &app.process);
     let mut response = if exposition::accepts_gzip(text(header::ACCEPT_ENCODING)) {
         let gzip = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];

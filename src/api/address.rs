@@ -24,7 +24,6 @@ pub const HOST: &str = "/host";
 pub const SEARCH: &str = "/search";
 /// The style sheet of all pages.
 pub const STYLE: &str = "/-/style.css";
-
 /// The characters to escape in a device's name in a fragment; the kernel's own names need no escape.
 const IN_FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 

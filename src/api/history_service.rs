@@ -1,11 +1,20 @@
-//! `/api/v1/history/…`: queries of the history file, and the limits under which they and the pages run.
+//! `/api/v1/history/…`: queries of the history file, a copy of a window of it, and the limits under which these and
+//! the pages run.
 //!
 //! A query never delays a scrape: it runs on a thread of its own with a reader of its own, few run at a time,
 //! and answers are bounded: events are paged, and a series has a maximum number of readings. The query of a
 //! client that disconnects is interrupted.
+//!
+//! One copy at a time is written next to the history file and sent, since it is as large as the window; the last
+//! free bytes of the disk are not used. It is a file without a name, so nothing is left of it. It is read on blocking
+//! threads: a slow disk does not delay other requests.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
@@ -14,30 +23,29 @@ use axum::extract::{Path as UrlPath, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
 use rusqlite::InterruptHandle;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
-use tokio::task::{AbortHandle, JoinError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{AbortHandle, JoinError, JoinHandle};
 
-use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH};
+use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH, read_window};
 use fabric_history::query::Pairs;
+use fabric_history::settings::LEAST_FREE;
 use fabric_history::source::SourceError;
 use fabric_history::{HistoryError, Reader};
 
 use exporter_web::error_response::{bad_request, error_response, unavailable};
 
-use super::{JSON, dump};
+use super::JSON;
 
 /// Queries that run at the same time. Each may hold its answer in memory.
 const MAX_CONCURRENT_QUERIES: usize = 4;
-
 /// The most readings of one answer: 40 bytes each in memory, and about 30 as JSON. That is 256 ports with
 /// all counters for 45 minutes, sweep by sweep. Four such answers take 140 MB.
 const MAX_READINGS: usize = 500_000;
-
-/// How long a query waits for a permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(20);
-
 /// An abandoned query is interrupted this often until it ends, since SQLite forgets an interrupt that arrives
 /// between two statements.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(10);
@@ -139,11 +147,22 @@ pub fn status_of(error: &SourceError) -> StatusCode {
     }
 }
 
+/// A response, or that to a request that cannot be answered.
+type Answer = Result<Response, Response>;
+
+fn failed(error: &SourceError) -> Response {
+    error_response(status_of(error), &error.to_string())
+}
+
+fn panicked() -> Response {
+    error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told")
+}
+
 /// The routes. The dump has its own below the path of the queries.
 pub(super) fn router(history: HistoryService) -> Router {
     Router::new()
         .route(&format!("{PATH}/{{question}}"), get(query))
-        .route(DUMP, get(dump::dump))
+        .route(DUMP, get(dump))
         .with_state(history)
 }
 
@@ -151,27 +170,158 @@ async fn query(
     State(history): State<HistoryService>,
     UrlPath(name): UrlPath<String>,
     pairs: QueryResult,
-) -> Response {
-    let (file, pairs) = match history.open_request(pairs) {
-        Ok(request) => request,
-        Err(response) => return response,
-    };
-    let query = match HistoryQuery::read(&name, &pairs) {
-        Ok(query) => query,
-        Err(InvalidQuery::Name(problem)) => return error_response(StatusCode::NOT_FOUND, &problem),
-        Err(InvalidQuery::Parameters(problem)) => return bad_request(&problem),
-    };
+) -> Answer {
+    let (file, pairs) = history.open_request(pairs)?;
+    let query = HistoryQuery::read(&name, &pairs).map_err(|invalid| match invalid {
+        InvalidQuery::Name(problem) => error_response(StatusCode::NOT_FOUND, &problem),
+        InvalidQuery::Parameters(problem) => bad_request(&problem),
+    })?;
     let permit = tokio::time::timeout(PERMIT_TIMEOUT, history.query_permits.acquire_owned()).await;
     let Ok(Ok(permit)) = permit else {
-        return unavailable("too many ask the history at once: try again");
+        return Err(unavailable("too many ask the history at once: try again"));
     };
     let result = run_query(file, move |reader| {
         let _permit = permit;
         query.answer(reader)
     });
-    match result.await {
-        Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
-        Ok(Err(error)) => error_response(status_of(&error), &error.to_string()),
-        _ => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+    let json = result.await.map_err(|_| panicked())?.map_err(|error| failed(&error))?;
+    let json = json.map_err(|_| panicked())?;
+    Ok(([(header::CONTENT_TYPE, JSON)], json).into_response())
+}
+
+/// The bytes of one read. They come from the page cache mostly, since they were just written.
+const CHUNK_BYTES: usize = 128 * 1024;
+
+async fn dump(State(history): State<HistoryService>, pairs: QueryResult) -> Answer {
+    let (file, pairs) = history.open_request(pairs)?;
+    let window = read_window(&pairs).map_err(|problem| bad_request(&problem))?;
+    let permit = history.dump_permits.try_acquire_owned();
+    let permit =
+        permit.map_err(|_| unavailable("a copy is being made or fetched already: try again"))?;
+    let result = run_query(file, move |reader| {
+        let (dumped, file) = reader.dump_unnamed(window, LEAST_FREE)?;
+        Ok(DumpBody::new(file, dumped.bytes, permit))
+    });
+    let body = result.await.map_err(|_| panicked())?.map_err(|error| failed(&error))?;
+    let head = [
+        (header::CONTENT_TYPE, "application/vnd.sqlite3"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"history.db\""),
+    ];
+    Ok((head, axum::body::Body::new(body)).into_response())
+}
+
+/// The copy while it is sent.
+struct DumpFile {
+    file: File,
+    /// No other copy is made until this is dropped. It moves with the file, also to a thread that waits for
+    /// the disk: there is at most one such thread.
+    _permit: OwnedSemaphorePermit,
+}
+
+enum DumpState {
+    Idle(DumpFile),
+    /// A blocking thread that reads a chunk.
+    Reading(JoinHandle<(DumpFile, std::io::Result<Vec<u8>>)>),
+    /// `None`: all is read, or a read failed.
+    Done,
+}
+
+struct DumpBody {
+    state: DumpState,
+    left: u64,
+}
+
+impl DumpBody {
+    fn new(file: File, bytes: u64, permit: OwnedSemaphorePermit) -> Self {
+        // SQLite wrote through its own descriptor: the offset of this one is still 0.
+        DumpBody { state: DumpState::Idle(DumpFile { file, _permit: permit }), left: bytes }
+    }
+}
+
+impl Body for DumpBody {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        let mut thread = match std::mem::replace(&mut self.state, DumpState::Done) {
+            DumpState::Done => return Poll::Ready(None),
+            DumpState::Reading(thread) => thread,
+            DumpState::Idle(mut dump) => {
+                let bytes = CHUNK_BYTES.min(usize::try_from(self.left).unwrap_or(CHUNK_BYTES));
+                tokio::task::spawn_blocking(move || {
+                    let mut chunk = vec![0; bytes];
+                    let read = dump.file.read_exact(&mut chunk);
+                    (dump, read.map(|()| chunk))
+                })
+            }
+        };
+        let Poll::Ready(read) = Pin::new(&mut thread).poll(cx) else {
+            self.state = DumpState::Reading(thread);
+            return Poll::Pending;
+        };
+        let (dump, read) = read.map_err(std::io::Error::other)?;
+        let chunk = read?;
+        self.left -= chunk.len() as u64;
+        self.state = DumpState::Idle(dump);
+        Poll::Ready(Some(Ok(Frame::data(chunk.into()))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// An empty pipe simulates a disk that hangs.
+    #[test]
+    fn hanging_disk_does_not_block_other_tasks() {
+        let (disk, mut writes) = std::io::pipe().unwrap();
+        let permits = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
+        let body = DumpBody::new(std::os::fd::OwnedFd::from(disk).into(), 5, permit);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        // If a read blocked the only thread, the test would never end.
+        let (mut also_writes, was_blocked) = (writes.try_clone().unwrap(), Arc::default());
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let blocked: Arc<AtomicBool> = Arc::clone(&was_blocked);
+        let rescue = std::thread::spawn(move || {
+            if receiver.recv_timeout(Duration::from_secs(10)).is_err() {
+                blocked.store(true, Ordering::SeqCst);
+                also_writes.write_all(b"12345").unwrap();
+            }
+        });
+        let read = runtime.block_on(async {
+            let body = tokio::spawn(axum::body::to_bytes(axum::body::Body::new(body), 100));
+            // The first chunk is requested before the other task runs.
+            tokio::task::yield_now().await;
+            let other = tokio::spawn(async move {
+                // After a rescue the receiver is gone, and all is read.
+                if sender.send(()).is_ok() {
+                    writes.write_all(b"abcde").unwrap();
+                }
+            });
+            other.await.unwrap();
+            body.await.unwrap().unwrap()
+        });
+        rescue.join().unwrap();
+        assert!(!was_blocked.load(Ordering::SeqCst), "a read of the disk blocked the others");
+        assert_eq!(read, "abcde");
+        assert_eq!(permits.available_permits(), 1);
     }
 }

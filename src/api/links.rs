@@ -1,16 +1,154 @@
-//! `/api/v1/links`: each link with its verdict and the evidence, built from the latest snapshots.
+//! The latest sweep of a fabric as models; and `/api/v1/links`: each link with its verdict and the evidence, or the
+//! worst of them, found without building all models: of 30,000 links a page shows a hundred.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
 
 use fabric_observation::Observation;
 use ib_fabric::topology::Link as Cable;
-use ib_health::{LinkAssessment, Verdict};
+use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
+use ib_health::bit_errors::BerWindow;
+use ib_health::{
+    Assessment, LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, evidence,
+};
+use ib_mad::counter::{CounterKind, TABLE};
+use ib_mad::moment::Anchor;
+use ib_mad::port_state::PortStatus;
+use ib_mad::{Moment, Reading};
 
-use super::model::{FabricLinks, Link, Links, Verdicts};
-use super::view::FabricView;
+use super::model::{
+    BitErrors, End, FabricLinks, Label, Link, LinkReason, Links, Rank, SuggestedRepair, Verdicts,
+    WindowErrors,
+};
 use super::{Filter, selected};
+
+/// A fabric after its first sweep: what the models are built from.
+#[derive(Clone, Copy, Debug)]
+pub struct FabricView<'a> {
+    /// The fabric's name.
+    pub name: &'a str,
+    /// The latest sweep.
+    pub snapshot: &'a Snapshot,
+    /// The evaluation of that sweep.
+    pub assessment: &'a Assessment,
+}
+
+impl<'a> FabricView<'a> {
+    /// The view of an observation; `None` before the first sweep.
+    pub fn new(observation: &'a Observation) -> Option<Self> {
+        let (name, assessment) = (&*observation.fabric, &observation.assessment);
+        Some(FabricView { name, snapshot: observation.snapshot.as_ref()?, assessment })
+    }
+
+    /// When the latest sweep ended.
+    pub fn swept_at(self) -> Option<String> {
+        self.time(self.snapshot.ended)
+    }
+
+    /// A link with its assessment.
+    pub fn link(&self, cable: Cable, assessment: Option<&LinkAssessment>) -> Link {
+        let Cable(near, far) = cable;
+        let status = self.snapshot.status(near).or_else(|| self.snapshot.status(far));
+        let id = self.snapshot.fabric.link_id(near).map(|id| id.to_string());
+        let outages = assessment.map(|link| link.outages).unwrap_or_default();
+        Link {
+            link: id.unwrap_or_default(),
+            fabric: self.name.to_owned(),
+            verdict: assessment.map_or(Verdict::Unknown, |link| link.verdict).label().into(),
+            since: assessment.and_then(|link| self.time(link.since)),
+            reasons: assessment.map(|link| self.reasons(link)).unwrap_or_default(),
+            repair: assessment.and_then(|link| link.repair).map(|repair| SuggestedRepair {
+                repair: repair.label().into(),
+                what: repair.help().into(),
+            }),
+            up: assessment.and_then(|link| link.up),
+            ends: [self.end(near), self.end(far)],
+            rate: status.and_then(PortStatus::rate),
+            speed: status.and_then(|status| status.speed).map(|speed| speed.label().into()),
+            width: status.and_then(|status| status.width).map(|width| width.label().into()),
+            flaps: outages.flaps,
+            down_seconds: outages.down.least.as_secs_f64(),
+            down_max_seconds: outages.down.most.as_secs_f64(),
+            last_change: outages.last_change.and_then(|last| self.time(last)),
+            upstream: assessment
+                .and_then(|link| link.upstream)
+                .map(|port| evidence::port_label(self.snapshot, port)),
+        }
+    }
+
+    fn reasons(&self, link: &LinkAssessment) -> Vec<LinkReason> {
+        let reasons = worst_first(link).map(|(reason, weight)| LinkReason {
+            reason: reason.label().into(),
+            weight: weight.label().into(),
+            evidence: evidence::describe(reason, link, self.assessment, self.snapshot),
+        });
+        reasons.collect()
+    }
+
+    fn end(&self, port: PortIndex) -> End {
+        let fabric = &self.snapshot.fabric;
+        let (node, reading) = (fabric.node_of(port), self.snapshot.reading(port));
+        let default = PortAssessment::default();
+        let assessment = self.assessment.ports.get(port.0 as usize).unwrap_or(&default);
+        let errors = TABLE.iter().filter(|row| {
+            matches!(row.kind, CounterKind::Error | CounterKind::Link) || row.counter.is_discard()
+        });
+        let nonzero = errors.filter_map(|row| {
+            let count = reading?.get(row.counter).filter(|count| *count > 0)?;
+            Some((Label::Borrowed(row.metric), count))
+        });
+        let saturated = TABLE.iter().filter(|row| assessment.counters.was_saturated(row.counter));
+        End {
+            guid: node.identity.guid.to_string(),
+            node: node.name.clone(),
+            port: fabric.port(port).number,
+            node_type: node.identity.kind.label().into(),
+            bit_errors: bit_errors(&assessment.bit_errors),
+            counters: nonzero.collect(),
+            saturated: saturated.map(|row| row.metric.into()).collect(),
+            wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+        }
+    }
+
+    /// A moment of the latest sweep as RFC 3339.
+    pub fn time(&self, moment: Moment) -> Option<String> {
+        rfc3339(&self.snapshot.anchor, moment)
+    }
+}
+
+/// The reasons of a link with their weights, the heaviest first. The sort is stable: among equals the order of
+/// the table decides, which lists first what to check first.
+pub(super) fn worst_first(link: &LinkAssessment) -> impl Iterator<Item = (Reason, Verdict)> {
+    let mut reasons: Vec<_> = link.reasons.iter().collect();
+    reasons.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
+    reasons.into_iter()
+}
+
+/// A moment as RFC 3339; `None` if no calendar has it, by a clock that was never set.
+pub(super) fn rfc3339(anchor: &Anchor, moment: Moment) -> Option<String> {
+    const MAX: Duration = Duration::from_secs(250_000_000_000);
+    let wall = anchor.wall_of(moment);
+    let is_known = wall.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since < MAX);
+    is_known.then(|| humantime::format_rfc3339_seconds(wall).to_string())
+}
+
+pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
+    let windows = BerWindow::ALL.into_iter().zip(errors.windows);
+    let watched = windows.filter(|(_, measured)| !measured.span().is_zero());
+    let windows = watched.map(|(window, measured)| WindowErrors {
+        window: window.label().into(),
+        errors: measured.errors,
+        seconds: measured.seconds,
+        ratio: errors.ratio(window).filter(|ratio| ratio.is_finite()),
+    });
+    BitErrors {
+        judgement: errors.level.label().into(),
+        limit: Some(errors.limit).filter(|limit| *limit > 0.0 && limit.is_finite()),
+        windows: windows.collect(),
+    }
+}
 
 /// The links that a filter selects. A fabric name that no fabric has selects nothing.
 pub fn links(fabrics: &[Arc<Observation>], filter: &Filter) -> Links {
@@ -52,7 +190,6 @@ pub(super) fn with_findings(
     cables.zip(assessment.chain(std::iter::repeat(None)))
 }
 
-/// The links of a fabric, or the suspect ones among them.
 struct LinkList<'a> {
     observation: &'a Observation,
     suspect: bool,
@@ -71,6 +208,91 @@ impl<'a> LinkList<'a> {
 impl Serialize for LinkList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
+    }
+}
+
+/// Which links to list. An empty field selects all.
+#[derive(Clone, Debug, Default)]
+pub struct ListFilter<'a> {
+    /// Only the fabric of this name.
+    pub fabric: &'a str,
+    /// Only links with one of these verdicts.
+    pub verdicts: &'a [Verdict],
+    /// Only links with this text in the name of a node at an end, in any case.
+    pub text: &'a str,
+}
+
+/// A page of a list of links.
+#[derive(Clone, Debug, Default)]
+pub struct RankedLinks {
+    /// The length of the whole list.
+    pub found: usize,
+    /// The links of the page, the worst first.
+    pub links: Vec<Link>,
+}
+
+/// Up to `count` of the selected links, the worst first, without the first `skip` of them.
+pub fn ranked(
+    fabrics: &[Arc<Observation>],
+    filter: &ListFilter<'_>,
+    skip: usize,
+    count: usize,
+) -> RankedLinks {
+    let mut ranked = Vec::new();
+    for observation in selected(fabrics, Some(filter.fabric).filter(|name| !name.is_empty())) {
+        let Some(view) = FabricView::new(observation) else { continue };
+        let named = nodes_named(view.snapshot, filter.text);
+        for (cable, assessment) in with_findings(observation) {
+            let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
+            let is_named = |port: PortIndex| {
+                let NodeIndex(node) = view.snapshot.fabric.port(port).node;
+                named.as_ref().is_none_or(|named| named[node as usize])
+            };
+            let is_selected = filter.verdicts.is_empty() || filter.verdicts.contains(&verdict);
+            if is_selected && (is_named(cable.0) || is_named(cable.1)) {
+                ranked.push((rank(view, cable, assessment), view, cable, assessment));
+            }
+        }
+    }
+    let found = ranked.len();
+    let end = skip.saturating_add(count).min(found);
+    // The order of the rest does not matter.
+    if end < found {
+        ranked.select_nth_unstable_by(end, |a, b| a.0.cmp(&b.0));
+    }
+    ranked.truncate(end);
+    ranked.sort_by(|a, b| a.0.cmp(&b.0));
+    let page = ranked.into_iter().skip(skip);
+    let links = page.map(|(_, view, cable, assessment)| view.link(cable, assessment)).collect();
+    RankedLinks { found, links }
+}
+
+/// For each node whether a text is in its name; `None` without a text.
+fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
+    let text = text.trim().to_lowercase();
+    let has = |node: &Node| node.name.to_lowercase().contains(&text);
+    (!text.is_empty()).then(|| snapshot.fabric.nodes.iter().map(has).collect())
+}
+
+/// The rank of the model that would be built from this link.
+fn rank<'a>(view: FabricView<'a>, cable: Cable, assessment: Option<&LinkAssessment>) -> Rank<'a> {
+    let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
+    let ends = [cable.0, cable.1];
+    let ratios = ends.iter().flat_map(|port| {
+        let errors = view.assessment.ports.get(port.0 as usize).map(|port| &port.bit_errors);
+        errors.into_iter().flat_map(|errors| {
+            let watched = |window: &BerWindow| !errors.windows[*window as usize].span().is_zero();
+            let watched = BerWindow::ALL.into_iter().filter(watched);
+            watched.filter_map(|window| errors.ratio(window))
+        })
+    });
+    let errors = ends.map(|port| snapshot.reading(port).map_or(0, Reading::link_errors));
+    Rank {
+        verdict: assessment.map_or(Verdict::Unknown, |link| link.verdict),
+        ratio: ratios.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max),
+        errors: errors[0].saturating_add(errors[1]),
+        fabric: view.name,
+        ends: ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number)),
     }
 }
 
@@ -184,5 +406,55 @@ mod tests {
         let link = &listed.fabrics[0].links[0];
         assert_eq!((link.ends[0].wait_ratio, link.ends[0].bit_errors.limit), (None, None));
         assert_eq!(listed.fabrics[0].swept_at, None);
+    }
+
+    fn board() -> [Arc<Observation>; 1] {
+        let mut snapshot = snapshot();
+        let leaf = port(&snapshot, 1, 1);
+        count(&mut snapshot, leaf, Counter::SymbolErrors, 12);
+        count(&mut snapshot, leaf, Counter::RcvErrors, 9);
+        count(&mut snapshot, leaf, Counter::RcvRemotePhysicalErrors, 4);
+        let mut assessment = fine(&snapshot);
+        assessment.ports[leaf.0 as usize].bit_errors = over(432);
+        assessment.links[0].verdict = Verdict::Watch;
+        let fabric = "f".into();
+        let snapshot = Some(snapshot.into());
+        [Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })]
+    }
+
+    /// Pages rank the snapshot, clients rank the models.
+    #[test]
+    fn rank_from_snapshot_equals_rank_of_model() {
+        let board = board();
+        let view = FabricView::new(&board[0]).unwrap();
+        let models = &links(&board, &Filter::default()).fabrics[0].links;
+        let mut ranks = Vec::new();
+        for ((cable, assessment), model) in with_findings(&board[0]).zip(models) {
+            let rank = rank(view, cable, assessment);
+            assert_eq!(rank, model.rank());
+            ranks.push(rank);
+        }
+        assert_eq!((ranks[0].verdict, ranks[0].errors), (Verdict::Watch, 17));
+        assert!(ranks[0].ratio > 0.0 && ranks[0] < ranks[1]);
+    }
+
+    #[test]
+    fn selected_links_are_counted_and_paged() {
+        let board = board();
+        let page = |filter: &ListFilter<'_>, skip, count| {
+            let ranked = ranked(&board, filter, skip, count);
+            let names = ranked.links.iter().map(|link| link.ends[1].node.clone());
+            (ranked.found, names.collect::<Vec<_>>())
+        };
+        let all = ListFilter::default();
+        let names = page(&all, 0, 9).1;
+        assert_eq!(page(&all, 0, 9).0, names.len());
+        assert_eq!(page(&all, 0, 1), (2, names[..1].to_vec()));
+        assert_eq!(page(&all, 1, 1), (2, names[1..].to_vec()));
+        assert_eq!(page(&all, 7, 1), (2, vec![]));
+        assert_eq!(page(&ListFilter { verdicts: &[Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(page(&ListFilter { text: "HOST-A", ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(page(&ListFilter { text: "nobody", ..all.clone() }, 0, 9).0, 0);
+        assert_eq!(page(&ListFilter { fabric: "g", ..all }, 0, 9).0, 0);
     }
 }

@@ -1,19 +1,15 @@
 //! The JSON API below `/api/v1`: its routes and their query parameters.
 
 pub mod address;
-mod dump;
 pub mod history_service;
 pub mod links;
 pub mod model;
-pub mod nodes;
 #[cfg(test)]
 mod openapi_tests;
 pub mod overview;
 pub mod ports;
-pub mod ranking;
 pub mod search;
 pub mod topology;
-pub mod view;
 
 use std::sync::Arc;
 
@@ -22,6 +18,7 @@ use axum::extract::{Path, Query as UrlQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use serde::Serialize;
 
 use fabric_history::query::Query;
 use fabric_observation::{Observation, SharedState};
@@ -31,23 +28,14 @@ use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
 use exporter_web::error_response::{bad_request, error_response};
 
-/// The links.
-pub const LINKS: &str = "/api/v1/links";
-/// One link.
-pub const LINK: &str = "/api/v1/links/{id}";
-/// The nodes.
-pub const NODES: &str = "/api/v1/nodes";
-/// One node.
-pub const NODE: &str = "/api/v1/nodes/{guid}";
-/// The topology of each fabric.
-pub const TOPOLOGY: &str = "/api/v1/topology";
-/// The overview.
-pub const OVERVIEW: &str = "/api/v1/overview";
-/// The search.
-pub const SEARCH: &str = "/api/v1/search";
-/// The OpenAPI description.
-pub const OPENAPI: &str = "/api/v1/openapi.json";
-
+pub(crate) const LINKS: &str = "/api/v1/links";
+const LINK: &str = "/api/v1/links/{id}";
+const NODES: &str = "/api/v1/nodes";
+const NODE: &str = "/api/v1/nodes/{guid}";
+const TOPOLOGY: &str = "/api/v1/topology";
+const OVERVIEW: &str = "/api/v1/overview";
+const SEARCH: &str = "/api/v1/search";
+pub(crate) const OPENAPI: &str = "/api/v1/openapi.json";
 const JSON: &str = "application/json";
 
 /// The query parameters of a request. A route accepts some of them.
@@ -68,7 +56,7 @@ impl Filter {
     /// ignored, the response would have more than was requested.
     fn parse(pairs: &[(String, String)], accepted: &[&str]) -> Result<Self, String> {
         let query = Query::new(pairs, accepted)?;
-        let kinds = nodes::KINDS.map(NodeKind::label);
+        let kinds = ports::KINDS.map(NodeKind::label);
         let kind = query.read("kind", |label| {
             let known = kinds.into_iter().find(|kind| *kind == label);
             known.ok_or_else(|| format!("must be one of: {}", kinds.join(", ")))
@@ -83,18 +71,15 @@ impl Filter {
     }
 }
 
-/// Why a route returns no JSON.
-enum BuildError {
-    /// Nothing has the id in the path: 404.
-    NotFound(String),
-    /// The model cannot be written as JSON: 500.
-    Unwritable,
+/// The JSON of a route, or the status and the problem.
+type Built = Result<Vec<u8>, (StatusCode, String)>;
+
+fn json(model: &impl Serialize) -> Built {
+    serde_json::to_vec(model).map_err(unwritable)
 }
 
-impl From<serde_json::Error> for BuildError {
-    fn from(_: serde_json::Error) -> Self {
-        BuildError::Unwritable
-    }
+fn unwritable(_: serde_json::Error) -> (StatusCode, String) {
+    (StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told".to_owned())
 }
 
 /// A route whose JSON is built from the latest snapshot.
@@ -103,40 +88,31 @@ struct Route {
     /// The query parameters that it accepts.
     accepts: &'static [&'static str],
     /// Builds the JSON from the query parameters and the id in the path, which is empty if there is none.
-    build: fn(&SharedState, &Filter, &str) -> Result<Vec<u8>, BuildError>,
+    build: fn(&SharedState, &Filter, &str) -> Built,
+}
+
+const fn route(
+    path: &'static str,
+    accepts: &'static [&'static str],
+    build: fn(&SharedState, &Filter, &str) -> Built,
+) -> Route {
+    Route { path, accepts, build }
 }
 
 static ROUTES: [Route; 7] = [
-    Route {
-        path: OVERVIEW,
-        accepts: &[],
-        build: |board, _, _| Ok(serde_json::to_vec(&overview::overview(board))?),
-    },
-    Route {
-        path: SEARCH,
-        accepts: &["q"],
-        build: |board, filter, _| Ok(serde_json::to_vec(&search::search(board, &filter.q))?),
-    },
-    Route {
-        path: LINKS,
-        accepts: &["fabric", "suspect"],
-        build: |board, filter, _| Ok(links::json(&board.fabrics, filter)?),
-    },
-    Route { path: LINK, accepts: &["fabric"], build: link },
-    Route {
-        path: NODES,
-        accepts: &["fabric", "kind"],
-        build: |board, filter, _| Ok(serde_json::to_vec(&nodes::nodes(&board.fabrics, filter))?),
-    },
-    Route { path: NODE, accepts: &["fabric"], build: node },
-    Route {
-        path: TOPOLOGY,
-        accepts: &["fabric"],
-        build: |board, filter, _| {
-            let topologies = topology::topologies(&board.fabrics, filter.fabric.as_deref());
-            Ok(serde_json::to_vec(&topologies)?)
-        },
-    },
+    route(OVERVIEW, &[], |board, _, _| json(&overview::overview(board))),
+    route(SEARCH, &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
+    route(LINKS, &["fabric", "suspect"], |board, filter, _| {
+        links::json(&board.fabrics, filter).map_err(unwritable)
+    }),
+    route(LINK, &["fabric"], link),
+    route(NODES, &["fabric", "kind"], |board, filter, _| {
+        json(&ports::nodes(&board.fabrics, filter))
+    }),
+    route(NODE, &["fabric"], node),
+    route(TOPOLOGY, &["fabric"], |board, filter, _| {
+        json(&topology::topologies(&board.fabrics, filter.fabric.as_deref()))
+    }),
 ];
 
 /// The router of the whole API.
@@ -171,27 +147,27 @@ async fn respond(
     let build = move || (route.build)(exposition.board(), &filter, &id);
     match tokio::task::spawn_blocking(build).await {
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
-        Ok(Err(BuildError::NotFound(problem))) => error_response(StatusCode::NOT_FOUND, &problem),
-        Ok(Err(BuildError::Unwritable)) | Err(_) => {
-            error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told")
-        }
+        Ok(Err((status, problem))) => error_response(status, &problem),
+        Err(_) => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }
 
-fn link(board: &SharedState, filter: &Filter, id: &str) -> Result<Vec<u8>, BuildError> {
-    let parsed = id.parse().map_err(|error| BuildError::NotFound(format!("{id:?}: {error}")))?;
+fn link(board: &SharedState, filter: &Filter, id: &str) -> Built {
+    let parsed = id.parse().map_err(|error| not_found(format!("{id:?}: {error}")))?;
     let link = ports::link_by_id(&board.fabrics, filter.fabric.as_deref(), parsed);
-    let missing = || BuildError::NotFound(format!("no cable has the id {parsed}"));
-    Ok(serde_json::to_vec(&link.ok_or_else(missing)?)?)
+    json(&link.ok_or_else(|| not_found(format!("no cable has the id {parsed}")))?)
 }
 
-fn node(board: &SharedState, filter: &Filter, id: &str) -> Result<Vec<u8>, BuildError> {
-    let guid = id
-        .parse()
-        .map_err(|_| BuildError::NotFound(format!("{id:?}: no GUID such as 0x00aa000000000001")))?;
-    let node = nodes::node_by_guid(&board.fabrics, filter.fabric.as_deref(), guid);
-    let missing = || BuildError::NotFound(format!("no node has the GUID {guid}"));
-    Ok(serde_json::to_vec(&node.ok_or_else(missing)?)?)
+fn node(board: &SharedState, filter: &Filter, id: &str) -> Built {
+    let guid = id.parse();
+    let guid =
+        guid.map_err(|_| not_found(format!("{id:?}: no GUID such as 0x00aa000000000001")))?;
+    let node = ports::node_by_guid(&board.fabrics, filter.fabric.as_deref(), guid);
+    json(&node.ok_or_else(|| not_found(format!("no node has the GUID {guid}")))?)
+}
+
+fn not_found(problem: String) -> (StatusCode, String) {
+    (StatusCode::NOT_FOUND, problem)
 }
 
 /// The fabric of this name, or all fabrics without a name.

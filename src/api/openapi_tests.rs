@@ -18,12 +18,7 @@ use fabric_history::page::{self, Events};
 use fabric_observation::SharedState;
 use ib_mad::node::NodeKind;
 
-use super::model::Links;
-use super::model::Search;
-use super::model::node::{NodeDetail, Nodes};
-use super::model::overview::Overview;
-use super::model::port::LinkDetail;
-use super::model::topology::Topologies;
+use super::model::{LinkDetail, Links, NodeDetail, Nodes, Overview, Search, Topologies};
 use super::{LINK, LINKS, NODE, NODES, OPENAPI, OVERVIEW, ROUTES, SEARCH, TOPOLOGY};
 
 const FABRIC: &str = "fabric";
@@ -47,7 +42,7 @@ fn parameter(key: &str, place: &str) -> Value {
         // Nodes and events both have a parameter of this name.
         "kind" if place == NODES => (
             "Those of this kind alone.",
-            json!({"enum": super::nodes::KINDS.map(NodeKind::label)}),
+            json!({"enum": super::ports::KINDS.map(NodeKind::label)}),
             false,
         ),
         "kind" => ("Events of these kinds alone.", many(json!({"enum": kinds})), false),

@@ -15,15 +15,12 @@ use ib_mad::port_state;
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort};
 
-use super::links::with_findings;
-use super::model::Verdicts;
-use super::model::overview::{
+use super::links::{FabricView, ListFilter, ranked, rfc3339, with_findings};
+use super::model::{
     Device, DevicePort, Fabric, Host, NodeCount, NodeName, Overview, ReasonCount, Region, Sweep,
+    Verdicts,
 };
-use super::nodes::KINDS;
-use super::ports::name;
-use super::ranking::{ListFilter, ranked};
-use super::view::{FabricView, rfc3339};
+use super::ports::{KINDS, name};
 
 /// The most entries of each list: the worst links, the largest regions, the nodes that are not up.
 const MAX_LISTED: usize = 10;

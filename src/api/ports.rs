@@ -1,19 +1,109 @@
-//! `/api/v1/links/{id}`: a link with both of its ports in full, built from the latest snapshot.
+//! `/api/v1/nodes`, `/api/v1/nodes/{guid}` and `/api/v1/links/{id}`: nodes, and links with both of their ports in
+//! full, built from the latest snapshots.
 
 use std::sync::Arc;
 
 use fabric_observation::Observation;
-use ib_fabric::topology::{Link as Cable, LinkId};
+use ib_fabric::topology::{Link as Cable, LinkId, Presence};
 use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::congestion::{Role, RootCause};
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
+use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortStatus, physical, state};
-use ib_mad::{Counter, Reading};
+use ib_mad::{Counter, Guid, Reading, device};
 
-use super::model::port::{Congestion, LinkDetail, Peer, Port, PortName, PreFecBer};
-use super::selected;
-use super::view::{FabricView, bit_errors, worst_first};
+use super::links::{FabricView, bit_errors, with_findings, worst_first};
+use super::model::{
+    Congestion, FabricNodes, LinkDetail, Node, NodeDetail, Nodes, Peer, Port, PortName, PreFecBer,
+    Verdicts, verdict_from,
+};
+use super::{Filter, selected};
+
+/// The kinds of nodes, in the order in which they are listed.
+pub(super) const KINDS: [NodeKind; 4] =
+    [NodeKind::Switch, NodeKind::Ca, NodeKind::Router, NodeKind::AggregationNode];
+
+/// The nodes that a filter selects. A fabric name that no fabric has selects nothing.
+pub fn nodes(fabrics: &[Arc<Observation>], filter: &Filter) -> Nodes {
+    let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
+        let view = FabricView::new(observation);
+        FabricNodes {
+            fabric: observation.fabric.clone(),
+            swept_at: view.and_then(FabricView::swept_at),
+            nodes: view.map(|view| of_kind(observation, view, filter.kind)).unwrap_or_default(),
+        }
+    });
+    Nodes { fabrics: fabrics.collect() }
+}
+
+/// The node with this GUID and its ports, from the first of the selected fabrics that has it.
+pub fn node_by_guid(
+    fabrics: &[Arc<Observation>],
+    fabric: Option<&str>,
+    guid: Guid,
+) -> Option<NodeDetail> {
+    let mut views = selected(fabrics, fabric).filter_map(|it| FabricView::new(it));
+    views.find_map(|view| {
+        let index = view.snapshot.fabric.node_by_guid(guid)?;
+        let ports = ports_of(view, index);
+        let mut verdicts = Verdicts::default();
+        for verdict in ports.iter().filter_map(|port| port.verdict.as_deref()) {
+            verdicts.add(verdict_from(verdict).unwrap_or(Verdict::Unknown));
+        }
+        Some(NodeDetail {
+            fabric: view.name.to_owned(),
+            swept_at: view.swept_at(),
+            node: node(view, index, verdicts),
+            ports,
+        })
+    })
+}
+
+fn of_kind(observation: &Observation, view: FabricView<'_>, kind: Option<&str>) -> Vec<Node> {
+    let fabric = &view.snapshot.fabric;
+    let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
+    for (cable, assessment) in with_findings(observation) {
+        let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
+        let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
+        for node in [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten() {
+            verdicts[node.0 as usize].add(verdict);
+        }
+    }
+    let is_of_kind = |index: &NodeIndex| {
+        kind.is_none_or(|kind| fabric.node(*index).identity.kind.label() == kind)
+    };
+    let nodes = fabric.node_indexes().filter(is_of_kind);
+    nodes.map(|index| node(view, index, verdicts[index.0 as usize])).collect()
+}
+
+fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
+    let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
+    let node = fabric.node(index);
+    let identity = &node.identity;
+    let presence = match node.presence {
+        Presence::Found => "found",
+        Presence::Hidden => "hidden",
+        Presence::Absent => "absent",
+    };
+    Node {
+        guid: identity.guid.to_string(),
+        system_guid: identity.system_guid.to_string(),
+        node: node.name.clone(),
+        description: identity.description.clone(),
+        node_type: identity.kind.label().into(),
+        vendor_id: format!("{:#08x}", identity.vendor_id),
+        device_id: identity.device_id,
+        device: device::name(identity.vendor_id, identity.device_id).map(Into::into),
+        port_count: identity.port_count,
+        lid: fabric.ports_of(index).find_map(|port| fabric.lid_of(port)).map(|lid| lid.0),
+        up: snapshot.is_up(index),
+        presence: presence.into(),
+        last_found: view.time(node.last_found),
+        tick: snapshot.ticks.get(index.0 as usize).copied().flatten(),
+        verdicts,
+    }
+}
 
 /// The link with this id and all current data of its ends, from the first of the selected fabrics that
 /// has it.
@@ -126,7 +216,6 @@ pub fn ports_of(view: FabricView<'_>, node: NodeIndex) -> Vec<Port> {
     ports.collect()
 }
 
-/// The name of a port.
 pub(super) fn name(view: FabricView<'_>, index: PortIndex) -> PortName {
     let node = view.snapshot.fabric.node_of(index);
     PortName {

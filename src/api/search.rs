@@ -8,9 +8,9 @@ use ib_health::evidence;
 use ib_mad::label::natural_key;
 use ib_mad::{Guid, Lid, PortNumber};
 
+use super::links::FabricView;
 use super::model::{Hit, Search};
 use super::overview;
-use super::view::FabricView;
 
 /// The most hits of a response.
 const MAX_HITS: usize = 100;

@@ -13,13 +13,11 @@ use ib_health::{Verdict, evidence};
 use ib_mad::label::{NaturalPart, natural_key};
 use ib_mad::node::NodeKind;
 
-use super::links::with_findings;
-use super::model::Verdicts;
-use super::model::topology::{
-    Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topologies, Topology,
+use super::links::{FabricView, with_findings};
+use super::model::{
+    Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topologies, Topology, Verdicts,
 };
 use super::selected;
-use super::view::FabricView;
 
 /// The most links that a bundle or a switch lists one by one.
 const MAX_SUSPECTS: usize = 8;

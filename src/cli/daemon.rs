@@ -279,7 +279,7 @@ impl<'a> Daemon<'a> {
 }
 
 /// Binds sockets, or takes those of systemd.
-fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenError> {
+fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, String> {
     if settings.systemd_socket {
         listen::systemd_sockets()
     } else {

@@ -11,18 +11,14 @@ pub struct Process {
     procfs: PathBuf,
     /// When the host was booted, once that was read: `stat` has a line of some 10 kB on large hosts.
     booted: Arc<OnceLock<u64>>,
-    web_config: Option<Arc<ReloadStatus>>,
+    /// How the web config file was read last, if there is one.
+    pub(super) web_config: Option<Arc<ReloadStatus>>,
 }
 
 impl Process {
     /// Reads from where procfs is mounted.
     pub fn new(procfs: &Path) -> Self {
         Process { procfs: procfs.to_owned(), booted: Arc::default(), web_config: None }
-    }
-
-    /// How the web config file was read last, if there is one.
-    pub fn web_config(&self) -> Option<&Arc<ReloadStatus>> {
-        self.web_config.as_ref()
     }
 
     /// When the host was booted, in seconds since 1970, as `stat` has it below where procfs is mounted.
@@ -45,18 +41,13 @@ impl Process {
 
 /// Values of the process that are read at each scrape.
 #[derive(Clone, Copy, Debug)]
-pub struct Numbers {
-    /// CPU time in user and kernel mode.
+pub(super) struct Numbers {
     pub cpu_seconds: f64,
-    /// Resident memory.
     pub resident_bytes: u64,
-    /// Address space.
     pub virtual_bytes: u64,
-    /// Threads.
     pub threads: u64,
     /// When it began, in seconds since 1970.
     pub start_seconds: Option<f64>,
-    /// Open descriptors.
     pub open_files: Option<u64>,
     /// The limit of open descriptors; `None` without one.
     pub most_files: Option<u64>,
@@ -64,7 +55,7 @@ pub struct Numbers {
 
 impl Numbers {
     /// Reads procfs; `None` if it cannot be read: no number is better than a wrong one.
-    pub(super) fn read(process: &Process) -> Option<Self> {
+    pub fn read(process: &Process) -> Option<Self> {
         let own = procfs::process::Process::new_with_root(process.procfs.join("self")).ok()?;
         let stat = own.stat().ok()?;
         let per_second = procfs::ticks_per_second() as f64;

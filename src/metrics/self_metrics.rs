@@ -12,9 +12,10 @@ use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
 
+use super::fabric::names;
 use super::process::{Numbers, Process};
+use super::{families, family};
 
-/// The input of the families.
 #[derive(Debug)]
 struct SelfState {
     board: SharedState,
@@ -41,18 +42,8 @@ fn histogram(
     }
 }
 
-type WriteSelf = fn(&SelfState, &mut Samples<'_>);
-
-macro_rules! families {
-    ($($name:literal $kind:ident [$($label:literal),*] $help:literal => $write:expr;)+) => {
-        const FAMILIES: &[(Family, WriteSelf)] = &[$((
-            Family { name: $name, kind: MetricType::$kind, labels: &[$($label),*], help: $help },
-            $write,
-        )),+];
-    };
-}
-
 families! {
+    FAMILIES: SelfState;
     "infiniband_collector_success" Gauge ["fabric", "collector"]
         "Whether the collector's latest run ended and read something. The host's is 1, too, where there has never been a device to read."
         => |state, out| {
@@ -248,9 +239,8 @@ families! {
         => |state, out| state.process(|it| if let Some(most) = it.most_files { out.sample(&[], most) });
 }
 
-/// The families.
 pub fn families() -> impl Iterator<Item = Family> {
-    FAMILIES.iter().map(|(family, _)| *family)
+    names(FAMILIES)
 }
 
 impl SelfState {
@@ -283,13 +273,12 @@ impl SelfState {
     }
 }
 
-/// Renders the families.
 pub fn render(board: &SharedState, render: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
     let state = SelfState {
         board: board.clone(),
         render,
         process: Numbers::read(process),
-        web_config: process.web_config().cloned(),
+        web_config: process.web_config.clone(),
     };
     let mut parts = Parts::<Vec<u8>>::default();
     for (family, write) in FAMILIES {

@@ -19,11 +19,9 @@ use ib_mad::{Guid, Moment};
 
 /// The longest cooldown, in sweep intervals.
 const MAX_COOLDOWN: u32 = 8;
-
 /// The pause after a discovery before another one for returned links, in multiples of its duration.
 const RETURN_PAUSE: u32 = 20;
 
-/// Decides when to discover; see the module.
 #[derive(Debug)]
 pub(super) struct DiscoveryScheduler {
     fabric: String,
@@ -196,7 +194,6 @@ impl DiscoveryScheduler {
     }
 }
 
-/// Whether any node can be queried.
 fn is_addressed(fabric: &Fabric) -> bool {
     fabric
         .port_indexes()

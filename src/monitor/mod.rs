@@ -9,17 +9,11 @@
 
 mod discovery_scheduler;
 pub mod host;
-mod log_limiter;
-mod m_keys;
-mod maintenance;
 mod report;
-mod site_file;
+mod site_files;
 
-pub use m_keys::{MKeyFile, m_keys_in};
-pub use maintenance::maintenance_in;
-pub use site_file::names_in;
+pub use site_files::{MKeyFile, m_keys_in, maintenance_in, names_in};
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -29,7 +23,7 @@ use tokio::sync::watch;
 
 use crate::config::FabricSettings;
 use discovery_scheduler::{DiscoveryScheduler, has_unaddressed};
-use fabric_observation::{Collector, MonitorStats, Observation, SharedState, SiteFileKind};
+use fabric_observation::{Collector, MonitorStats, Observation, SharedState};
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::clear::CounterClearing;
 use ib_fabric::collect::discovery::Discovery;
@@ -37,7 +31,6 @@ use ib_fabric::collect::sweep::{Sweep, SweepResult};
 use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::{Fabric, Snapshot};
-use ib_health::settings::MaintenanceWindow;
 use ib_health::totals::TotalsSeed;
 use ib_health::{Assessment, LinkEvaluator};
 use ib_mad::Moment;
@@ -50,9 +43,9 @@ use ib_umad::client::{Heartbeat, MadClient};
 use ib_umad::query;
 use ib_umad::query::RunError;
 use ib_umad::{MadTransport, RequestError, TransportError};
-use log_limiter::LogLimiter;
+use report::LogLimiter;
 use site_config::ConfigError;
-use site_file::SiteFile;
+use site_files::SiteFiles;
 
 /// How often a device that disappeared is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
@@ -62,50 +55,11 @@ const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 /// reads the state and LinkDownedCounter of each port anyway, so the loss is evaluated, only without the time
 /// that the port reported.
 const MAX_EVENTS: usize = 1024;
-
 /// How often the wait between two sweeps checks for port events.
 const EVENT_CHECK: Duration = Duration::from_millis(100);
-
 /// The least time between two publications for port events, so that a flapping link does not have the
 /// exposition rendered all the time. The first event after a quiet second is published at once.
 const EVENT_PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The site files of a fabric.
-#[derive(Debug, Default)]
-struct SiteFiles {
-    names: Option<SiteFile<NodeNameMap>>,
-    keys: Option<SiteFile<MKeyFile>>,
-    maintenance: Option<SiteFile<Vec<MaintenanceWindow>>>,
-}
-
-/// Opens a site file, if there is one; without one, the content is the default.
-fn open<T: Default + Send + 'static>(
-    kind: SiteFileKind,
-    path: Option<&PathBuf>,
-    read: fn(&Path) -> Result<T, ConfigError>,
-) -> Result<(Option<SiteFile<T>>, T), ConfigError> {
-    let Some(path) = path else { return Ok((None, T::default())) };
-    SiteFile::open(kind, path, read).map(|(file, content)| (Some(file), content))
-}
-
-/// The new content of a file, if it changed; an error is logged.
-fn refresh<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
-    let content = file.as_mut()?.refresh()?;
-    content
-        .map_err(|error| {
-            for line in error.lines() {
-                tracing::warn!(fabric, "{line}; what was read before stays in use");
-            }
-        })
-        .ok()
-}
-
-/// Starts the thread that reads a file.
-fn watch_file<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) {
-    if let Some(Err(error)) = file.as_mut().map(SiteFile::watch) {
-        tracing::warn!(fabric, %error, "no thread to read a site file on: its changes are not seen");
-    }
-}
 
 /// The monitor of one fabric; see the module.
 #[derive(Debug)]
@@ -148,12 +102,7 @@ impl Monitor {
         fabric_index: usize,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ConfigError> {
-        let (kind, path) = (SiteFileKind::NodeNameMap, settings.node_name_map.as_ref());
-        let (names_file, names) = open(kind, path, names_in)?;
-        let (kind, path) = (SiteFileKind::MKey, settings.m_key_file.as_ref());
-        let (keys_file, MKeyFile { keys, warnings }) = open(kind, path, m_keys_in)?;
-        let (kind, path) = (SiteFileKind::Maintenance, settings.maintenance_file.as_ref());
-        let (maintenance_file, maintenance) = open(kind, path, maintenance_in)?;
+        let (files, names, MKeyFile { keys, warnings }, maintenance) = SiteFiles::open(&settings)?;
         let mut log_limiter = LogLimiter::default();
         for warning in log_limiter.filter(warnings, Moment::default()).each {
             tracing::warn!(fabric = settings.name, "{warning}");
@@ -163,7 +112,7 @@ impl Monitor {
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         Ok(Monitor {
             client: MadClient::new(settings.pace),
-            files: SiteFiles { names: names_file, keys: keys_file, maintenance: maintenance_file },
+            files,
             names,
             keys: Arc::new(keys),
             log_limiter,
@@ -212,9 +161,7 @@ impl Monitor {
         mut open: impl FnMut() -> Result<W, E>,
     ) {
         // Not earlier: a thread has the rights of the one that starts it, and this one is sandboxed.
-        watch_file(&self.settings.name, &mut self.files.names);
-        watch_file(&self.settings.name, &mut self.files.keys);
-        watch_file(&self.settings.name, &mut self.files.maintenance);
+        self.files.watch(&self.settings.name);
         let mut wire = Some(first);
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
@@ -367,8 +314,7 @@ impl Monitor {
             }
         };
         self.log_unresponsive(&new, suspicion, now);
-        let gaps = self.log_limiter.filter(found.gaps.iter().cloned(), now);
-        self.warn(&gaps, "more questions of the discovery were not answered");
+        self.warn(found.gaps.clone(), now, "more questions of the discovery were not answered");
         let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
@@ -442,47 +388,13 @@ impl Monitor {
         };
         let refusals = clearing.refusals();
         let cleared = clearing.finish();
-        let new = self.log_limiter.filter(refusals, now);
-        self.warn(&new, "the counters of more ports cannot be cleared");
+        self.warn(refusals, now, "the counters of more ports cannot be cleared");
         if !cleared.is_empty() {
             let (fabric, counters) = (&self.settings.name, cleared.len());
             tracing::debug!(fabric, counters, "cleared what was nearly full");
         }
         swept.snapshot.cleared = cleared;
         result
-    }
-
-    fn refresh_names(&mut self) {
-        if let Some(names) = refresh(&self.settings.name, &mut self.files.names) {
-            self.names = names;
-        }
-    }
-
-    fn refresh_m_keys(&mut self, now: Moment) {
-        let new = refresh(&self.settings.name, &mut self.files.keys);
-        if let Some(MKeyFile { keys, warnings }) = new {
-            // A node that refused the old key may accept the new one: all are queried at once. OpenSM rewrites
-            // its file `neighbors` at each change of the topology, which is no reason to.
-            if !keys.has_same_keys(&self.keys) {
-                self.unanswered = UnresponsiveNeighbors::default();
-            }
-            self.keys = Arc::new(keys);
-            let new = self.log_limiter.filter(warnings, now);
-            self.warn(&new, "more is wrong with the M_Key file");
-        }
-        self.agents.set_keys(Arc::clone(&self.keys));
-    }
-
-    fn refresh_maintenance(&mut self) {
-        if let Some(windows) = refresh(&self.settings.name, &mut self.files.maintenance) {
-            self.evaluator.set_maintenance(windows);
-        }
-        let SiteFiles { names, keys, maintenance } = &self.files;
-        self.stats.site_files = [
-            names.as_ref().map(SiteFile::read_at),
-            keys.as_ref().map(SiteFile::read_at),
-            maintenance.as_ref().map(SiteFile::read_at),
-        ];
     }
 
     /// The device is gone: no node can be queried, so none is up.

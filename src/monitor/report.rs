@@ -1,5 +1,6 @@
-//! Logs the discoveries and sweeps of a fabric's monitor.
+//! Logs the discoveries and sweeps of a fabric's monitor. A problem that each of them finds is logged once a day.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use fabric_observation::MonitorStats;
@@ -9,12 +10,64 @@ use ib_fabric::{Fabric, change};
 use ib_mad::Moment;
 
 use super::Monitor;
-use super::log_limiter::NewWarnings;
+
+/// The time in which a warning is not logged again.
+const PERIOD: Duration = Duration::from_secs(24 * 3600);
+/// How many warnings are logged one by one at a time.
+const MAX_AT_ONCE: usize = 8;
+/// How many different warnings are kept: 1 MB. Further ones are not logged.
+const MAX_KNOWN: usize = 8192;
+
+/// The warnings of the last day, and when each was logged.
+#[derive(Debug, Default)]
+pub(super) struct LogLimiter {
+    logged: HashMap<String, Moment>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct NewWarnings {
+    pub(super) each: Vec<String>,
+    pub(super) more: usize,
+}
+
+impl LogLimiter {
+    /// The warnings that were not logged within the last day.
+    pub(super) fn filter(
+        &mut self,
+        warnings: impl IntoIterator<Item = String>,
+        now: Moment,
+    ) -> NewWarnings {
+        self.logged.retain(|_, at| now.since(*at) < PERIOD);
+        let mut new = NewWarnings::default();
+        for warning in warnings {
+            if self.logged.len() >= MAX_KNOWN || self.logged.contains_key(&warning) {
+                continue;
+            }
+            self.logged.insert(warning.clone(), now);
+            if new.each.len() < MAX_AT_ONCE {
+                new.each.push(warning);
+            } else {
+                new.more += 1;
+            }
+        }
+        new
+    }
+
+    /// Whether this warning was not logged within the last day.
+    pub(super) fn is_new(&mut self, warning: &str, now: Moment) -> bool {
+        !self.filter([warning.to_owned()], now).each.is_empty()
+    }
+}
 
 impl Monitor {
-    /// Logs new warnings, and how many more there are.
-    pub(super) fn warn(&self, new: &NewWarnings, what_more: &str) {
-        let fabric = &self.settings.name;
+    /// Logs those of some warnings that are new, and how many more there are.
+    pub(super) fn warn(
+        &mut self,
+        warnings: impl IntoIterator<Item = String>,
+        now: Moment,
+        what_more: &str,
+    ) {
+        let (new, fabric) = (self.log_limiter.filter(warnings, now), &self.settings.name);
         for warning in &new.each {
             tracing::warn!(fabric, "{warning}");
         }
@@ -38,8 +91,7 @@ impl Monitor {
                  hangs, or an M_Key protects it"
             )
         });
-        let new = self.log_limiter.filter(warnings, now);
-        self.warn(&new, "more neighbors answer no subnet management");
+        self.warn(warnings, now, "more neighbors answer no subnet management");
         let fabric = &self.settings.name;
         if suspicion == self.suspicion {
             return;
@@ -120,5 +172,26 @@ pub(super) fn log_changes(
     for change in change::diff(before, after) {
         tracing::info!(fabric = name, kind = change::CHANGE_KINDS[change.kind()], "{change}");
         stats.changes[change.kind()] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hours: u64) -> Moment {
+        Moment::default() + Duration::from_secs(hours * 3600)
+    }
+
+    #[test]
+    fn warning_is_new_once_a_day_and_few_at_a_time() {
+        let mut limiter = LogLimiter::default();
+        let warnings = |count: usize| (0..count).map(|n| format!("node {n}")).collect::<Vec<_>>();
+        let first = limiter.filter(warnings(100), at(0));
+        assert_eq!((first.each.len(), first.more), (8, 92));
+        assert_eq!(limiter.filter(warnings(100), at(1)), NewWarnings::default());
+        assert_eq!(limiter.filter(warnings(101), at(23)).each, ["node 100"]);
+        assert_eq!(limiter.filter(warnings(101), at(24)).each.len(), 8);
+        assert!(limiter.is_new("another", at(24)) && !limiter.is_new("another", at(24)));
     }
 }

@@ -1,14 +1,17 @@
 //! The monitor over scripted wires: devices that go and come, files that change, and port events.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc;
 use std::time::Instant;
 
+use super::site_files::SiteFile;
 use super::*;
 use crate::config::Settings;
 use crate::config::options::Options;
+use fabric_observation::SiteFileKind;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::port_event::PortEventKind;

@@ -4,8 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-use crate::api::model::port::{Congestion, Port, PortName};
-use crate::api::model::{Link, Verdicts};
+use crate::api::model::{Congestion, Link, Port, PortName, Verdicts};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;
@@ -16,7 +15,6 @@ use ib_mad::Counter;
 
 use super::address;
 
-/// A verdict in its colour.
 pub fn verdict(label: &str) -> Markup {
     html! { span class={ "verdict " (label) } { (label) } }
 }
@@ -33,7 +31,6 @@ pub fn sentence(message: &str) -> String {
     format!("{}{}.", first.collect::<String>(), chars.as_str())
 }
 
-/// The name of a node kind.
 pub fn node_kind(label: &str) -> &str {
     match label {
         "ca" => "host adapter",
@@ -57,7 +54,6 @@ pub fn bit_rate(bytes: u64) -> String {
     }
 }
 
-/// A share of time as a percentage.
 pub fn percent(share: f32) -> String {
     match share * 100.0 {
         0.0 => "0 %".into(),
@@ -224,7 +220,6 @@ pub fn event_table(clock: &LocalClock, events: &[Event], several_fabrics: bool) 
     }
 }
 
-/// The place of an event, leading to its page.
 fn event_place(event: &Event) -> Markup {
     let to = match (event.link, event.node) {
         // A device of this host may be a node of a fabric, but its events are not that node's.

@@ -1,62 +1,45 @@
 //! HTML pages: the latest state of the fabrics, from the snapshots, and their past, from the history. They are
 //! rendered here, need no scripts, and each has an address that an alert can name.
+//!
+//! This file has the routes and what all pages share: the frame with navigation and search, error pages, query
+//! parameters, and rendering on a blocking thread.
 
 mod components;
 mod events;
-mod history_query;
-mod host;
 mod link;
-mod links;
+mod lists;
 mod node;
 mod overview;
-pub mod page;
-mod query_params;
-mod search;
 mod topology;
 
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
-use axum::http::header;
-use axum::response::IntoResponse;
+use axum::extract::Query;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use fabric_history::query::Pairs;
+use fabric_observation::Observation;
+use maud::{DOCTYPE, Markup, html};
 
+use crate::api;
 pub use crate::api::address;
-
-use crate::api::history_service::HistoryService;
-use crate::metrics::{Exposition, Latest};
-
-/// The state that the handlers of the pages read.
-#[derive(Clone, Debug)]
-pub struct PageContext {
-    /// The latest exposition with its snapshots.
-    pub latest: Latest,
-    /// The history.
-    pub history: HistoryService,
-    /// The path of the metrics.
-    pub telemetry_path: Arc<str>,
-}
-
-impl PageContext {
-    /// The latest exposition with its snapshots.
-    pub fn exposition(&self) -> Arc<Exposition> {
-        Arc::clone(&self.latest.borrow())
-    }
-}
+use crate::api::history_service::QueryResult;
+use crate::server::WebApp;
 
 /// The routes of all pages.
-pub fn router(context: PageContext) -> Router {
+pub(crate) fn router() -> Router<WebApp> {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
-        .route(address::LINKS, get(links::get))
-        .route(address::SEARCH, get(search::get))
-        .route(address::HOST, get(host::get))
+        .route(address::LINKS, get(lists::links))
+        .route(address::SEARCH, get(lists::search))
+        .route(address::HOST, get(node::host))
         .route(address::LINK, get(link::get))
         .route(address::NODE, get(node::get))
         .route(address::PORT, get(node::port))
         .route(address::TOPOLOGY, get(topology::get))
         .route(address::EVENTS, get(events::get))
-        .with_state(context)
         .route(address::STYLE, get(style))
 }
 
@@ -71,4 +54,188 @@ async fn style() -> impl IntoResponse {
 fn style_address() -> &'static str {
     static ADDRESS: OnceLock<String> = OnceLock::new();
     ADDRESS.get_or_init(|| format!("{}?{:08x}", address::STYLE, crc32fast::hash(CSS.as_bytes())))
+}
+
+/// The Content-Security-Policy of all pages. Names from the fabric are escaped; if one got through, it could
+/// still do nothing.
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+const NAVIGATION: [(&str, &str); 5] = [
+    (address::OVERVIEW, "Fabric"),
+    (address::LINKS, "Links"),
+    (address::TOPOLOGY, "Topology"),
+    (address::EVENTS, "Events"),
+    (address::HOST, "This host"),
+];
+
+#[derive(Debug)]
+pub(crate) struct Page<'a> {
+    /// The heading, and the title of the window.
+    pub title: &'a str,
+    /// The path of the navigation entry that it belongs to.
+    pub section: &'a str,
+    /// The text of the search, which is shown in its field again.
+    pub search_text: &'a str,
+    pub main: Markup,
+}
+
+impl<'a> Page<'a> {
+    /// A page with this title and content, below an entry of the navigation.
+    pub fn new(title: &'a str, section: &'a str, main: Markup) -> Self {
+        Page { title, section, search_text: "", main }
+    }
+
+    pub fn respond(&self) -> Response {
+        self.respond_with(StatusCode::OK)
+    }
+
+    pub fn respond_with(&self, status: StatusCode) -> Response {
+        let head = [
+            (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+            (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+            (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+            // Each load shows the latest state.
+            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+        ];
+        (status, head, self.render().into_string()).into_response()
+    }
+
+    fn render(&self) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (self.title) " · fabric-exporter" }
+                    link rel="stylesheet" href=(style_address());
+                    // Without it browsers request /favicon.ico.
+                    link rel="icon" href="data:,";
+                }
+                body {
+                    a .skip href="#main" { "To the content" }
+                    header {
+                        nav aria-label="Pages" { ul {
+                            @for (path, name) in NAVIGATION { li {
+                                a href=(path) aria-current=[(path == self.section).then_some("page")] { (name) }
+                            } }
+                        } }
+                        form action=(address::SEARCH) role="search" {
+                            label .unseen for="q" { "Search by name, GUID or LID" }
+                            input #q type="search" name="q" value=(self.search_text) placeholder="Name, GUID or LID" autocomplete="off" spellcheck="false";
+                            button { "Search" }
+                        }
+                    }
+                    main #main tabindex="-1" {
+                        h1 { (self.title) }
+                        (self.main)
+                    }
+                    footer { p { "fabric-exporter " (env!("CARGO_PKG_VERSION")) } }
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    title: &'static str,
+    text: String,
+}
+
+impl Problem {
+    pub fn not_found(title: &'static str, text: String) -> Self {
+        Problem { status: StatusCode::NOT_FOUND, title, text }
+    }
+
+    pub fn bad_request(title: &'static str, text: String) -> Self {
+        Problem { status: StatusCode::BAD_REQUEST, title, text }
+    }
+
+    pub fn internal(title: &'static str, text: String) -> Self {
+        Problem { status: StatusCode::INTERNAL_SERVER_ERROR, title, text }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let main = html! {
+            p { (self.text) }
+            p { a href=(address::OVERVIEW) { "To the fabric at a glance" } }
+        };
+        Page::new(self.title, "", main).respond_with(self.status)
+    }
+}
+
+/// The query parameters of a page. An empty value counts as missing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QueryParams(Pairs);
+
+impl From<QueryResult> for QueryParams {
+    /// A query that cannot be decoded has no parameters: the page is shown nevertheless.
+    fn from(query: QueryResult) -> Self {
+        QueryParams(query.map(|Query(pairs)| pairs).unwrap_or_default())
+    }
+}
+
+impl QueryParams {
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let values = self.0.iter().filter(|(has, _)| has == key).map(|(_, value)| value.trim());
+        values.into_iter().find(|value| !value.is_empty())
+    }
+
+    /// The value of a parameter, or an empty text.
+    pub fn text(&self, key: &str) -> String {
+        self.get(key).unwrap_or_default().to_owned()
+    }
+
+    /// The value of a parameter, parsed. The error names the parameter and the value.
+    pub fn parse<T>(
+        &self,
+        key: &str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, String> {
+        let problem = |value: &str, error: String| format!("{key}: {value:?}: {error}.");
+        self.get(key).map(|value| parse(value).map_err(|error| problem(value, error))).transpose()
+    }
+
+    pub fn fabric(&self) -> Option<&str> {
+        self.get("fabric")
+    }
+}
+
+/// Fails where no fabric has the requested name.
+pub(crate) fn check_fabric(
+    fabrics: &[Arc<Observation>],
+    name: Option<&str>,
+) -> Result<(), Problem> {
+    match api::unknown_fabric(fabrics, name) {
+        None => Ok(()),
+        Some(problem) => Err(Problem::not_found("No such fabric", components::sentence(&problem))),
+    }
+}
+
+const NO_FABRIC: &str = "No fabric is swept here: this exporter watches its host’s own devices.";
+
+pub(crate) const NOT_YET: &str =
+    "Not swept yet: nodes and cables are told when the first sweep is at its end.";
+
+/// Why there is nothing to show of the selected fabrics; `None` if there is.
+pub(crate) fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<&'static str> {
+    if fabrics.is_empty() {
+        return Some(NO_FABRIC);
+    }
+    let mut selected = api::selected(fabrics, name);
+    selected.all(|observation| observation.snapshot.is_none()).then_some(NOT_YET)
+}
+
+/// Renders a page on a blocking thread: that of a large fabric takes a while.
+pub(crate) async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
+    tokio::task::spawn_blocking(page).await.unwrap_or_else(|_| {
+        let text = "This page cannot be written. The exporter's log may say why.";
+        Problem::internal("No page", text.into()).into_response()
+    })
 }

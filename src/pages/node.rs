@@ -1,38 +1,38 @@
-//! `/node/{guid}`: a node and its ports; and `/port/{guid}/{port}`, which redirects to a link or a port.
+//! `/node/{guid}`: a node and its ports; `/port/{guid}/{port}`, which redirects to a link or a port; and `/host`: the
+//! devices of this host.
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
-use crate::api::model::node::NodeDetail;
-use crate::api::model::port::Port;
-use crate::api::nodes::node_by_guid;
+use crate::api::model::{Device, DevicePort, Host, NodeDetail, Port};
+use crate::api::overview::overview;
+use crate::api::ports::node_by_guid;
+use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
 use ib_mad::counter::LINK_ERRORS;
 use ib_mad::{Counter, Guid, PortNumber};
 
-use super::history_query::{self, WindowChoice};
-use super::page::{Page, Problem};
-use super::query_params::{QueryParams, check_fabric, not_swept};
-use super::{PageContext, address, components};
+use super::components::{self, bit_rate, counted};
+use super::events::{self, WindowChoice};
+use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
 
 /// The most events shown.
 const MAX_EVENTS: usize = 50;
-
 /// The window of the events.
 const EVENT_WINDOW: WindowChoice = WindowChoice::WEEK;
 
 pub(super) async fn get(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     Path(guid): Path<String>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
-    let (guid, detail) = find(&context, &guid, query)?;
+    let (guid, detail) = find(&app, &guid, query)?;
     let fabric = detail.fabric.clone();
-    let events = history_query::run(&context.history, move |reader| {
+    let events = events::run(&app.history, move |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         let filter = EventFilter { nodes: vec![guid], ..EventFilter::all(window) };
         let in_fabric = |event: &Event| event.fabric == fabric;
@@ -62,11 +62,11 @@ pub(super) async fn get(
 
 /// `/port/{guid}/{port}`: redirects to the link of a port, or else to the port on the page of its node.
 pub(super) async fn port(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     Path((guid, number)): Path<(String, String)>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
-    let (guid, detail) = find(&context, &guid, query)?;
+    let (guid, detail) = find(&app, &guid, query)?;
     let number = number.parse::<PortNumber>().ok();
     let port = detail.ports.iter().find(|port| Some(port.name.port) == number);
     let port = port.ok_or_else(|| {
@@ -82,12 +82,7 @@ pub(super) async fn port(
     Ok(Redirect::to(&to).into_response())
 }
 
-/// The node that an address names.
-fn find(
-    context: &PageContext,
-    guid: &str,
-    query: QueryResult,
-) -> Result<(Guid, NodeDetail), Problem> {
+fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetail), Problem> {
     let not_found = |text| Problem::not_found("No such node", text);
     let parsed = guid.parse::<Guid>().map_err(|_| {
         not_found(format!(
@@ -96,7 +91,7 @@ fn find(
         ))
     })?;
     let query = QueryParams::from(query);
-    let exposition = context.exposition();
+    let exposition = app.exposition();
     let fabrics = &exposition.board().fabrics;
     check_fabric(fabrics, query.fabric())?;
     let detail = node_by_guid(fabrics, query.fabric(), parsed).ok_or_else(|| {
@@ -108,7 +103,6 @@ fn find(
     Ok((parsed, detail))
 }
 
-/// The kind, the state and the links of a node in two lines.
 fn gist(detail: &NodeDetail) -> Markup {
     let node = &detail.node;
     html! {
@@ -154,7 +148,6 @@ fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
     }
 }
 
-/// The table of ports.
 fn ports(detail: &NodeDetail) -> Markup {
     html! {
         h2 { "Ports" }
@@ -207,6 +200,84 @@ fn port_verdict(detail: &NodeDetail, port: &Port) -> Markup {
         @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
             a href=(address::link(&detail.fabric, link)) { (components::verdict(verdict)) }
             @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
+        }
+    }
+}
+
+pub(super) async fn host(State(app): State<WebApp>) -> Response {
+    render(move || {
+        let overview = overview(app.exposition().board());
+        let main = overview.host.as_ref().map_or_else(not_watched, host_page);
+        Page::new("This host’s devices", address::HOST, main).respond()
+    })
+    .await
+}
+
+fn not_watched() -> Markup {
+    html! { p { "This host’s own devices are not watched: the exporter runs with " code { "--no-collector.host" } ", or as a demo." } }
+}
+
+fn host_page(host: &Host) -> Markup {
+    html! {
+        @match &host.read_at {
+            None => p { "They were not read yet." },
+            Some(at) => p .quiet { (counted(host.devices.len(), "device", "devices")) ", read " (components::ago(&LocalClock::now(), at)) },
+        }
+        @if host.read_at.is_some() && host.devices.is_empty() {
+            p { "There is no RDMA device on this host, or its driver is not loaded." }
+        }
+        @for device in &host.devices { section .card #(device.device) {
+            h2 { (device.device) }
+            p { @if device.hca_type.is_empty() { "Device " } @else { (device.hca_type) " " }
+                code { (device.guid) }
+                @if !device.firmware.is_empty() { ", firmware " (device.firmware) }
+                @if let Some(fabric) = &device.node_in {
+                    ": " a href=(address::node(fabric, &device.guid)) { "a node" } " of the fabric " bdi { (fabric) }
+                }
+            }
+            @if !device.answers { p { strong { "It cannot be read: " } "it did not answer in time, or the kernel shows no ports of it." } }
+            @if !device.ports.is_empty() { (device_ports(device)) }
+        } }
+    }
+}
+
+fn device_ports(device: &Device) -> Markup {
+    html! { table .stack {
+        thead { tr {
+            th .n scope="col" { "Port" } th scope="col" { "Layer" } th scope="col" { "State" } th .n scope="col" { "Rate" }
+            th .n scope="col" { "LID" } th scope="col" { "Interfaces" } th scope="col" { "Cable" }
+        } }
+        tbody { @for port in &device.ports { tr {
+            th .n scope="row" data-label="Port" { (port.port) }
+            td data-label="Layer" { (port.link_layer) }
+            td data-label="State" { (state(port)) }
+            td .n data-label="Rate" { @if let Some(bytes) = port.rate { (bit_rate(bytes)) } }
+            td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
+            td data-label="Interfaces" { (port.interfaces.join(", ")) }
+            td data-label="Cable" { @match port.link.as_ref().zip(port.link_in.as_deref()) {
+                Some((link, fabric)) => a href=(address::link(fabric, link)) { "its cable" },
+                None => "",
+            } }
+        } } }
+    } }
+}
+
+/// The state of a port, in bold if it is not active.
+fn state(port: &DevicePort) -> Markup {
+    html! { @if port.state.starts_with("Active") { (port.state) } @else { strong { (port.state) } } }
+}
+
+/// A list of the devices, one line each.
+pub(super) fn devices(host: &Host) -> Markup {
+    html! {
+        @if host.devices.is_empty() { p { "No RDMA device on this host was read yet." } } @else {
+            ul .devices { @for device in &host.devices { li {
+                a href=(address::device(&device.device)) { (device.device) }
+                @if !device.answers { ": " strong { "cannot be read" } }
+                @for port in &device.ports {
+                    span .whole { " port " (port.port) " " (state(port)) @if let Some(bytes) = port.rate { " " (bit_rate(bytes)) } }
+                }
+            } } }
         }
     }
 }

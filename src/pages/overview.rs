@@ -7,44 +7,38 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api;
-use crate::api::model::Verdicts;
-use crate::api::model::overview::{Fabric, Region, Sweep};
+use crate::api::model::{Fabric, Region, Sweep, Verdicts};
 use crate::api::overview::overview;
+use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
 use fabric_observation::{MonitorStats, SharedState};
 
 use super::components::{self, count, counted, verdict};
-use super::history_query::{self, HistoryAnswer, WindowChoice};
-use super::page::Page;
-use super::query_params::{self, render};
-use super::{PageContext, address, host};
+use super::events::{self, HistoryAnswer, WindowChoice};
+use super::{NOT_YET, Page, address, node, not_swept, render};
 
 /// The most events shown.
 const MAX_EVENTS: usize = 10;
-
 /// The window of the events.
 const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
-
 /// The most reasons shown.
 const MAX_REASONS: usize = 4;
-
 /// How long the page waits for the events. It is opened during incidents, and the rest matters more.
 const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
-
 /// The documentation of the alerts.
 const ALERTS: &str =
     concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/verdicts-and-alerts.md");
 
-pub(super) async fn get(State(context): State<PageContext>) -> Response {
-    let events = history_query::run_within(EVENTS_TIMEOUT, &context.history, |reader| {
+pub(super) async fn get(State(app): State<WebApp>) -> Response {
+    let events = events::run_within(EVENTS_TIMEOUT, &app.history, |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         Ok(reader.latest(&EventFilter::all(window), &|_| true, 0, MAX_EVENTS)?.0)
     })
     .await;
     render(move || {
-        let main = page(context.exposition().board(), &events, &context.telemetry_path);
+        let main = page(app.exposition().board(), &events, &app.telemetry_path);
         Page::new("The fabric at a glance", address::OVERVIEW, main).respond()
     })
     .await
@@ -55,7 +49,7 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
     let clock = &clock;
     let are_several = overview.fabrics.len() > 1;
     html! {
-        @if overview.fabrics.is_empty() { @if let Some(why) = query_params::not_swept(&board.fabrics, None) { p { (why) } } }
+        @if overview.fabrics.is_empty() { @if let Some(why) = not_swept(&board.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&overview.fabrics, clock)) }
         @for (place, (fabric, seen)) in overview.fabrics.iter().zip(&board.fabrics).enumerate() {
             (section(place, fabric, &seen.stats, are_several, clock))
@@ -67,7 +61,7 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
         @if let Some(seen) = &overview.host {
             section aria-labelledby="host" {
                 h2 #host { "This host" }
-                (host::summary(seen))
+                (node::devices(seen))
             }
         }
         p .more {
@@ -79,7 +73,6 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
     }
 }
 
-/// A table of all fabrics.
 fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
     html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table {
         thead { tr {
@@ -126,7 +119,7 @@ fn section(
     html! { section .fabric aria-labelledby=(id) {
         h2 #(id) .unseen[!is_one_of_several] { bdi { (it.fabric) } }
         @match &it.sweep {
-            None => p .card { (query_params::NOT_YET) },
+            None => p .card { (NOT_YET) },
             Some(sweep) => {
                 (access_problems(stats))
                 div .glance {
@@ -141,7 +134,6 @@ fn section(
     } }
 }
 
-/// The number of links with each verdict.
 fn health(it: &Fabric) -> Markup {
     let Verdicts { bad, watch, unknown, .. } = it.verdicts;
     let all = it.verdicts.count();

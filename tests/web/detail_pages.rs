@@ -6,9 +6,9 @@ use test_rig as rig;
 use std::path::Path;
 use std::time::Duration;
 
-use fabric_exporter::api::model::node::{Node, NodeDetail, Nodes};
-use fabric_exporter::api::model::port::{Congestion, LinkDetail};
-use fabric_exporter::api::model::topology::{Topologies, Topology};
+use fabric_exporter::api::model::{
+    Congestion, LinkDetail, Node, NodeDetail, Nodes, Topologies, Topology,
+};
 use fabric_exporter::api::topology::topology;
 use rig::{Exporter, Simulated, wait_until};
 use serde::de::DeserializeOwned;

@@ -3,9 +3,12 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::io;
+use std::io::{
+    self,
+    ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset},
+};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -20,24 +23,22 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::error_response::unavailable;
-use super::io_deadline::{DeadlineBody, DeadlineStream, Deadlines, Permits};
-use super::limits::{Connections, Full, Limits, Slot};
+use super::limits::{
+    Connections, DeadlineBody, DeadlineStream, Deadlines, Full, Limits, Permits, Slot, locked,
+};
 use super::security::Security;
 use super::tls;
 
 /// How long nothing is accepted when there are no descriptors left: some are closed meanwhile.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(200);
-
 /// How often it is logged at most that there are too many connections, or no descriptors.
 const LOG_FULL_EVERY: Duration = Duration::from_secs(60);
-
 /// How often it is logged at most, for each reason, that a handshake failed.
 const LOG_REFUSED_EVERY: Duration = Duration::from_secs(10);
-
 /// The first byte of a TLS handshake (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
 
@@ -68,7 +69,6 @@ struct Shared {
     connections: Arc<Connections>,
     requests: Arc<Semaphore>,
     api: Arc<Semaphore>,
-    /// Log lines that clients can cause.
     log: LogThrottle,
     classify: Classify,
     limits: Limits,
@@ -105,7 +105,6 @@ impl Server {
     }
 }
 
-/// Waits until the server stops.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     // An error says that the server was dropped.
     let _ = stop.wait_for(|stopped| *stopped).await;
@@ -131,7 +130,11 @@ async fn accept(
                 Err(full) => shared.log_full(peer, full),
             },
             // The client has gone before it was accepted.
-            Err(error) if is_of_one_connection(&error) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ConnectionAborted | ConnectionRefused | ConnectionReset
+                ) => {}
             Err(error) => {
                 if shared.log.due("accept", LOG_FULL_EVERY, Instant::now()).is_some() {
                     tracing::warn!(%error, "nobody can be taken in for the moment");
@@ -140,11 +143,6 @@ async fn accept(
             }
         }
     }
-}
-
-fn is_of_one_connection(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
 /// Handles a connection until one side closes it or a deadline is over.
@@ -184,7 +182,6 @@ async fn handle(
     }
 }
 
-/// Whether a client speaks HTTP where TLS is spoken.
 async fn speaks_plain_http(stream: &TcpStream) -> bool {
     let mut first = [0];
     let peeked = stream.peek(&mut first).await;
@@ -270,7 +267,8 @@ async fn respond(
         // Requests that wait for one of few permits must not keep others out.
         let api = match class {
             RequestClass::Ready => None,
-            RequestClass::Api | RequestClass::Download => shared.api_permit().await,
+            // The semaphore is never closed.
+            _ => Arc::clone(&shared.api).acquire_owned().await.ok(),
         };
         let Ok(permit) = Arc::clone(&shared.requests).try_acquire_owned() else {
             return unavailable("too many requests are being answered: try again");
@@ -292,13 +290,6 @@ async fn respond(
 }
 
 impl Shared {
-    /// Waits for one of the permits for answers that are made for clients.
-    async fn api_permit(&self) -> Option<OwnedSemaphorePermit> {
-        // The semaphore is never closed.
-        Arc::clone(&self.api).acquire_owned().await.ok()
-    }
-
-    /// Logs now and then that a connection is refused.
     fn log_full(&self, peer: SocketAddr, full: Full) {
         let (kind, most, of) = match full {
             Full::Server => ("server full", self.limits.connections, ""),
@@ -329,7 +320,7 @@ impl LogThrottle {
     /// Whether a line of this kind is due: `Some` with the number suppressed since the last one if that was
     /// at least `every` ago; otherwise this one is suppressed.
     fn due(&self, kind: &'static str, every: Duration, now: Instant) -> Option<u64> {
-        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kinds = locked(&self.kinds);
         match kinds.get_mut(kind) {
             Some((last, suppressed)) if now.saturating_duration_since(*last) < every => {
                 *suppressed = suppressed.saturating_add(1);

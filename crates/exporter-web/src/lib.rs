@@ -30,21 +30,16 @@
 //! ```
 
 pub mod error_response;
-mod fair_lock;
 mod http_server;
-mod io_deadline;
 mod limits;
 pub mod listen;
 mod login;
-mod rate_limit;
 mod security;
 mod tls;
 mod web_config;
 
 pub use http_server::{Classify, RequestClass, Server};
 pub use limits::Limits;
-pub use login::NoRandomness;
-pub use rate_limit::Rate;
 pub use security::{Inspection, ReloadStatus, Security, inspect};
-pub use tls::{CertificateInfo, TlsError};
-pub use web_config::{ClientAuth, Sources, TlsSettings, Users, WebConfig, WebConfigError};
+pub use tls::CertificateInfo;
+pub use web_config::{Sources, TlsSettings, WebConfig};

@@ -6,39 +6,12 @@ use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 
 use listenfd::ListenFd;
-use thiserror::Error;
 
-/// Why a socket cannot be listened on.
-#[derive(Debug, Error)]
-pub enum ListenError {
-    /// An address that cannot be bound.
-    #[error("cannot listen on {address}: {error}: {}", remedy(*address, error))]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        error: Error,
-    },
-    /// systemd passed no socket.
-    #[error(
-        "--web.systemd-socket: systemd has handed no socket over: enable the unit's .socket and start \
-         that, or leave the flag away"
-    )]
-    NoSocket,
-    /// systemd passed a socket of another kind.
-    #[error(
-        "--web.systemd-socket: socket {number} is not a listening TCP socket ({error}): the .socket \
-         unit is to have ListenStream= with a port or an address and port, and Accept=no"
-    )]
-    NotTcp {
-        /// Its number among those passed, from 1.
-        number: usize,
-        /// Why not.
-        error: Error,
-    },
+/// Why an address cannot be bound, and what to do about it.
+fn problem(address: SocketAddr, error: &Error) -> String {
+    format!("cannot listen on {address}: {error}: {}", remedy(address, error))
 }
 
-/// What to do about an address that cannot be bound.
 fn remedy(address: SocketAddr, error: &Error) -> String {
     let port = address.port();
     match error.kind() {
@@ -57,8 +30,8 @@ fn remedy(address: SocketAddr, error: &Error) -> String {
                 .into()
         }
         _ if is_missing_address(error) => {
-            "this host does not have that address (`ip addr` shows those that it \
-                                    has): name one of them with --web.listen-address"
+            "this host does not have that address (`ip addr` shows those that it has): name one of \
+             them with --web.listen-address"
                 .into()
         }
         _ => "name another address with --web.listen-address".into(),
@@ -73,7 +46,7 @@ pub fn is_missing_address(error: &Error) -> bool {
 /// Binds all addresses of a name. Those that this host does not have are skipped if there is another:
 /// `localhost` is `::1`, too, on a host without IPv6. A port that is in use on one of them is still an
 /// error, because clients would reach the other program there.
-pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ListenError> {
+pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, String> {
     let (mut bound, mut missing) = (Vec::new(), Vec::new());
     for &address in addresses {
         let listener = try_bind(address)
@@ -81,13 +54,13 @@ pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ListenError> {
         match listener {
             Ok(listener) => bound.push(listener),
             Err(error) if is_missing_address(&error) => missing.push((address, error)),
-            Err(error) => return Err(ListenError::Address { address, error }),
+            Err(error) => return Err(problem(address, &error)),
         }
     }
     if bound.is_empty()
         && let Some((address, error)) = missing.pop()
     {
-        return Err(ListenError::Address { address, error });
+        return Err(problem(address, &error));
     }
     for (address, error) in missing {
         tracing::warn!(%address, %error, "this address of the name is not listened on");
@@ -109,24 +82,34 @@ pub fn try_bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 /// The sockets that systemd passes: one at least, and all TCP.
-pub fn systemd_sockets() -> Result<Vec<TcpListener>, ListenError> {
+pub fn systemd_sockets() -> Result<Vec<TcpListener>, String> {
     let mut sockets = ListenFd::from_env();
     let count = sockets.len();
-    let take = |index| {
-        let number = index + 1;
-        let gone = || Error::other("it is taken already");
-        sockets
-            .take_tcp_listener(index)
-            .and_then(|listener| listener.ok_or_else(gone))
-            .and_then(|listener| {
-                // A socket of another family has no such address.
-                listener.local_addr()?;
-                listener.set_nonblocking(true).map(|()| listener)
-            })
-            .map_err(|error| ListenError::NotTcp { number, error })
+    let mut take = |index| {
+        let listener = sockets.take_tcp_listener(index)?;
+        let listener = listener.ok_or_else(|| Error::other("it is taken already"))?;
+        // A socket of another family has no such address.
+        listener.local_addr()?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
     };
-    let listeners = (0..count).map(take).collect::<Result<Vec<_>, _>>()?;
-    if listeners.is_empty() { Err(ListenError::NoSocket) } else { Ok(listeners) }
+    let mut listeners = Vec::new();
+    for index in 0..count {
+        let number = index + 1;
+        let listener = take(index).map_err(|error: Error| {
+            format!(
+                "--web.systemd-socket: socket {number} is not a listening TCP socket ({error}): the .socket \
+                 unit is to have ListenStream= with a port or an address and port, and Accept=no"
+            )
+        });
+        listeners.push(listener?);
+    }
+    if listeners.is_empty() {
+        return Err("--web.systemd-socket: systemd has handed no socket over: enable the unit's .socket and \
+                    start that, or leave the flag away"
+            .into());
+    }
+    Ok(listeners)
 }
 
 #[cfg(test)]
@@ -145,12 +128,12 @@ mod tests {
         let bound: Vec<_> = bound.iter().map(|it| it.local_addr().unwrap().ip()).collect();
         assert_eq!(bound, [named[0].ip(), named[2].ip()]);
 
-        let error = bind(&addresses(&["192.0.2.1:0", "198.51.100.1:0"])).unwrap_err().to_string();
+        let error = bind(&addresses(&["192.0.2.1:0", "198.51.100.1:0"])).unwrap_err();
         assert!(error.starts_with("cannot listen on 198.51.100.1:0: "), "{error}");
         let taken = TcpListener::bind("127.0.0.2:0").unwrap();
         let port = taken.local_addr().unwrap().port();
         let named = [format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}")];
-        let error = bind(&addresses(&[&named[0], &named[1]])).unwrap_err().to_string();
+        let error = bind(&addresses(&[&named[0], &named[1]])).unwrap_err();
         assert!(error.contains(" on 127.0.0.") && error.contains("has the port"), "{error}");
     }
 
@@ -165,7 +148,7 @@ mod tests {
             ("127.0.0.1:80", libc::EMFILE, "--web.listen-address"),
         ] {
             let (address, error) = (address.parse().unwrap(), Error::from_raw_os_error(errno));
-            let text = ListenError::Address { address, error }.to_string();
+            let text = problem(address, &error);
             assert!(text.contains(says) && text.contains("--web.listen-address"), "{text}");
             assert_eq!(text.contains("has the port"), errno == libc::EADDRINUSE, "{text}");
             assert!(!text.contains('\n') && !text.contains("  "), "{text}");

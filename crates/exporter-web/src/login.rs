@@ -2,31 +2,131 @@
 //!
 //! A password is checked against its bcrypt hash, which takes a twentieth of a second and more on
 //! purpose; so that a scrape does not, the result is cached under a keyed digest of name, hash and
-//! password. Passwords that are not cached are checked one at a time, and client networks take turns.
+//! password. Passwords that are not cached are checked one at a time, and client networks take turns,
+//! regardless of how often each one requests. So one that guesses passwords continuously delays the first
+//! login of another by two checks at most: the running one and its next one.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use axum::http::HeaderValue;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bcrypt::HashParts;
+use ring::error::Unspecified;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
+use site_config::yaml::Spanned;
+use tokio::sync::oneshot;
 
-use super::fair_lock::FairLock;
-use super::web_config::{Expected, Users};
+use super::limits::{client_network, locked};
+use super::web_config::{Problems, at};
+
+/// The cost that is recommended: what `htpasswd -nBC 10` makes, and what the exporter toolkit checks the
+/// password of an unknown user with.
+const USUAL_COST: u32 = 10;
+/// The highest cost that is checked beside usual ones: about a second. One more doubles that.
+const HIGHEST_QUICK: u32 = 14;
+/// How long a check with [`USUAL_COST`] takes, in seconds: 50 to 70 ms on processors of 2015 to 2024.
+const USUAL_SECONDS: f64 = 0.06;
+
+/// `basic_auth_users`: names, and bcrypt hashes of passwords.
+pub(super) type UsersSection = BTreeMap<String, Spanned<String>>;
+
+#[derive(Clone, Debug, Default)]
+struct Hash {
+    text: String,
+    cost: u32,
+}
+
+/// The users that may log in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Users {
+    hashes: BTreeMap<String, Hash>,
+    /// What an unknown user's password is checked against.
+    decoy: Hash,
+}
+
+/// What the password of a login is checked against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected<'a> {
+    pub hash: &'a str,
+    pub exists: bool,
+    /// Whether the check takes so long that others must not wait for it.
+    pub is_slow: bool,
+}
+
+impl Users {
+    /// How many there are; with none, no login is needed.
+    pub fn count(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// What a user's password is checked against. For an unknown user it is a hash that no password
+    /// fits, with the highest cost of the file but at most `USUAL_COST`: the time does not reveal whether a
+    /// name exists as long as all costs are the same and at most that. A higher one would let any client
+    /// keep the processor busy without knowing a name.
+    pub fn expected(&self, user: &str) -> Expected<'_> {
+        let found = self.hashes.get(user);
+        let Hash { text, cost } = found.unwrap_or(&self.decoy);
+        Expected { hash: text, exists: found.is_some(), is_slow: *cost > HIGHEST_QUICK }
+    }
+}
+
+pub(super) fn validate(section: UsersSection, found: &mut Problems) -> Users {
+    let mut hashes = BTreeMap::new();
+    for (user, hash) in section {
+        let key = format!("basic_auth_users.{user}");
+        // The hash is a secret, too: it is in no message.
+        let cost = match hash.value.parse::<HashParts>() {
+            Ok(parts) if (4..=31).contains(&parts.get_cost()) => Ok(parts.get_cost()),
+            Ok(_) => Err("the cost of the bcrypt hash is not between 4 and 31"),
+            Err(_) => Err("is not a bcrypt hash"),
+        };
+        let cost = cost.map_err(|problem| {
+            at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one"))
+        });
+        let Some(cost) = found.keep(cost) else { continue };
+        if cost > HIGHEST_QUICK {
+            let problem = format!(
+                "a bcrypt cost of {cost} keeps a processor busy for about {} at each new login and each \
+                 wrong password: make a hash with a lower cost, such as `htpasswd -nBC 10 NAME` does",
+                check_time(cost)
+            );
+            found.warnings.push(at(&hash, &key, problem));
+        }
+        if user.contains(':') {
+            // In a login the name ends at the first colon (RFC 7617, 2).
+            let problem = "a user with a colon in its name cannot log in";
+            found.warnings.push(at(&hash, &key, problem));
+        }
+        hashes.insert(user, Hash { text: hash.value, cost });
+    }
+    let cost = hashes.values().map(|hash| hash.cost).max().unwrap_or(USUAL_COST).min(USUAL_COST);
+    let decoy = Hash { text: format!("$2b${cost:02}${}", ".".repeat(53)), cost };
+    Users { hashes, decoy }
+}
+
+/// Roughly how long a check takes: each step of the cost doubles it.
+fn check_time(cost: u32) -> String {
+    let seconds = USUAL_SECONDS * f64::from(cost.saturating_sub(USUAL_COST)).exp2();
+    if seconds < 90.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 5_400.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.0} h", seconds / 3_600.0)
+    }
+}
 
 /// How many wrong passwords are cached, and how many right ones. Each takes some 100 bytes, and a user has
 /// one password. They are apart, so that guesses do not displace right ones.
 const CACHED: usize = 1_000;
 
-/// The outcome of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Login {
-    /// The password is right, or none is needed.
+pub(crate) enum Login {
     Accepted,
-    /// It is missing or wrong.
     Rejected,
     /// Too many logins wait: of the same client, or of all.
     Busy,
@@ -57,9 +157,8 @@ impl Cache {
     }
 }
 
-/// Checks logins, and caches the results.
 #[derive(Debug)]
-pub struct Logins {
+pub(crate) struct Logins {
     key: hmac::Key,
     cache: Mutex<Cache>,
     /// One password is checked at a time: all that guessers can have is a part of one processor.
@@ -68,16 +167,11 @@ pub struct Logins {
     slow_check: Arc<FairLock>,
 }
 
-/// The system gave no random numbers to make a key of.
-#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("the system gives no random numbers")]
-pub struct NoRandomness;
-
 impl Logins {
-    /// With an empty cache, and a random key.
-    pub fn new() -> Result<Self, NoRandomness> {
+    /// With an empty cache and a random key; fails if the system gives no random numbers.
+    pub fn new() -> Result<Self, Unspecified> {
         let mut key = [0; digest::SHA256_OUTPUT_LEN];
-        SystemRandom::new().fill(&mut key).map_err(|_| NoRandomness)?;
+        SystemRandom::new().fill(&mut key)?;
         Ok(Logins {
             key: hmac::Key::new(hmac::HMAC_SHA256, &key),
             cache: Mutex::default(),
@@ -93,7 +187,7 @@ impl Logins {
         authorization: Option<&HeaderValue>,
         peer: IpAddr,
     ) -> Login {
-        if users.is_empty() {
+        if users.count() == 0 {
             return Login::Accepted;
         }
         let Some((user, password)) = authorization.and_then(credentials) else {
@@ -116,7 +210,7 @@ impl Logins {
             // meanwhile does not free its slot for another.
             let _guard = guard;
             let is_right = bcrypt::verify(&password, &hash).unwrap_or(false) && exists;
-            logins.cache().insert(tag, is_right);
+            locked(&logins.cache).insert(tag, is_right);
             is_right
         });
         match checked.await {
@@ -126,12 +220,8 @@ impl Logins {
         }
     }
 
-    fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn cached(&self, tag: &Tag) -> Option<Login> {
-        let is_right = *self.cache().results.get(tag)?;
+        let is_right = *locked(&self.cache).results.get(tag)?;
         Some(if is_right { Login::Accepted } else { Login::Rejected })
     }
 
@@ -160,8 +250,110 @@ fn credentials(header: &HeaderValue) -> Option<(String, Vec<u8>)> {
     Some((String::from_utf8(bytes).ok()?, password))
 }
 
+/// How many requests of one client network wait: a browser opens some six connections.
+const WAITING_PER_CLIENT: usize = 8;
+/// How many requests wait in all. With the usual cost of bcrypt, 60 ms, that is four seconds.
+const WAITING: usize = 64;
+
+type Waiter = oneshot::Sender<FairGuard>;
+
+#[derive(Debug, Default)]
+struct LockState {
+    is_held: bool,
+    /// Waiters by client network; the first queue is next. No queue is empty.
+    queues: VecDeque<(IpAddr, VecDeque<Waiter>)>,
+}
+
+impl LockState {
+    /// Adds a waiter. `None` if its network has as many as one may have, or if there are as many as there
+    /// may be and no other network has more of them than this one would have.
+    fn enqueue(&mut self, network: IpAddr) -> Option<oneshot::Receiver<FairGuard>> {
+        // Clients that disconnected wait no longer.
+        for (_, queue) in &mut self.queues {
+            queue.retain(|waiter| !waiter.is_closed());
+        }
+        self.queues.retain(|(_, queue)| !queue.is_empty());
+        let of_this = self.queues.iter().position(|(other, _)| *other == network);
+        let own =
+            of_this.and_then(|index| self.queues.get(index)).map_or(0, |(_, queue)| queue.len());
+        if own >= WAITING_PER_CLIENT {
+            return None;
+        }
+        if self.queues.iter().map(|(_, queue)| queue.len()).sum::<usize>() >= WAITING {
+            let (_, longest) = self.queues.iter_mut().max_by_key(|(_, queue)| queue.len())?;
+            if longest.len() <= own + 1 {
+                return None;
+            }
+            // The latest of that network is refused.
+            longest.pop_back();
+        }
+        let (sender, receiver) = oneshot::channel();
+        match of_this.and_then(|index| self.queues.get_mut(index)) {
+            Some((_, queue)) => queue.push_back(sender),
+            None => self.queues.push_back((network, [sender].into())),
+        }
+        Some(receiver)
+    }
+
+    /// Removes the next waiter; its network is the last one after that.
+    fn dequeue(&mut self) -> Option<Waiter> {
+        let (network, mut queue) = self.queues.pop_front()?;
+        let waiter = queue.pop_front();
+        if !queue.is_empty() {
+            self.queues.push_back((network, queue));
+        }
+        waiter
+    }
+}
+
+/// A lock that client networks acquire in turn.
+#[derive(Debug, Default)]
+struct FairLock {
+    state: Mutex<LockState>,
+}
+
+impl FairLock {
+    /// Acquires the lock for a client of this address; `None` if too many wait. Dropping the future ends
+    /// the wait.
+    pub async fn acquire(self: &Arc<Self>, peer: IpAddr) -> Option<FairGuard> {
+        let waiting = {
+            let mut state = locked(&self.state);
+            if !state.is_held {
+                state.is_held = true;
+                return Some(FairGuard { lock: Arc::clone(self) });
+            }
+            state.enqueue(client_network(peer))?
+        };
+        waiting.await.ok()
+    }
+}
+
+/// The lock, held until this is dropped.
+#[derive(Debug)]
+struct FairGuard {
+    lock: Arc<FairLock>,
+}
+
+impl Drop for FairGuard {
+    fn drop(&mut self) {
+        let next = {
+            let mut state = locked(&self.lock.state);
+            let next = state.dequeue();
+            state.is_held = next.is_some();
+            next
+        };
+        if let Some(next) = next {
+            // If that client has disconnected meanwhile, this guard is dropped here, and so handed on.
+            let _ = next.send(FairGuard { lock: Arc::clone(&self.lock) });
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
 
     fn tag(number: u64) -> Tag {
@@ -262,5 +454,163 @@ mod tests {
         assert_eq!(check("a:b", 1).await, Login::Accepted);
         assert_eq!(check("a:x", 2).await, Login::Rejected);
         assert_eq!(check("nobody:x", 2).await, Login::Rejected);
+    }
+
+    fn users_of_costs(costs: &[u32]) -> (Users, Vec<String>) {
+        let hash = |cost| format!("$2b${cost:02}${}", ".".repeat(53));
+        let lines: Vec<_> =
+            costs.iter().map(|cost| format!("user-{cost}: {}\n", hash(cost))).collect();
+        let mut found = Problems::default();
+        let section = site_config::yaml::parse::<UsersSection>(&lines.concat()).value;
+        let users = validate(section, &mut found);
+        assert!(found.mistakes.is_empty(), "{found:?}");
+        (users, found.warnings)
+    }
+
+    #[test]
+    fn unknown_user_is_checked_at_no_more_than_the_usual_cost() {
+        for (costs, cost) in
+            [(&[4][..], 4), (&[4, 10], 10), (&[10, 18], 10), (&[12], 10), (&[31], 10)]
+        {
+            let (users, _) = users_of_costs(costs);
+            let unknown = users.expected("nobody");
+            let parts = unknown.hash.parse::<HashParts>().unwrap();
+            assert_eq!((parts.get_cost(), unknown.exists, unknown.is_slow), (cost, false, false));
+        }
+    }
+
+    #[test]
+    fn high_cost_is_a_warning_with_the_check_time() {
+        let (users, warnings) = users_of_costs(&[10, 14, 15, 18, 21, 31]);
+        let slow = [10, 14, 15, 18].map(|cost| users.expected(&format!("user-{cost}")).is_slow);
+        assert_eq!(slow, [false, false, true, true]);
+        let expected = [
+            "15 keeps a processor busy for about 2 s",
+            "18 keeps a processor busy for about 15 s",
+            "21 keeps a processor busy for about 2 min",
+            "31 keeps a processor busy for about 35 h",
+        ];
+        assert_eq!(warnings.len(), expected.len(), "{warnings:#?}");
+        for (warning, expected) in warnings.iter().zip(expected) {
+            assert!(warning.contains(&format!("a bcrypt cost of {expected}")), "{warning}");
+        }
+        assert!(
+            warnings[0].starts_with("line 3, column 10: basic_auth_users.user-15: "),
+            "{}",
+            warnings[0]
+        );
+    }
+
+    type Acquiring = Pin<Box<dyn Future<Output = Option<FairGuard>>>>;
+
+    fn poll(acquiring: &mut Acquiring) -> Poll<Option<FairGuard>> {
+        acquiring.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// A client that waits.
+    fn waits(lock: &Arc<FairLock>, peer: &str) -> Acquiring {
+        let (lock, peer) = (Arc::clone(lock), peer.parse().unwrap());
+        let mut acquiring: Acquiring = Box::pin(async move { lock.acquire(peer).await });
+        assert!(poll(&mut acquiring).is_pending(), "{peer} has to wait");
+        acquiring
+    }
+
+    fn is_refused(lock: &Arc<FairLock>, peer: &str) -> bool {
+        let (lock, peer) = (Arc::clone(lock), peer.parse().unwrap());
+        let mut acquiring: Acquiring = Box::pin(async move { lock.acquire(peer).await });
+        matches!(poll(&mut acquiring), Poll::Ready(None))
+    }
+
+    fn first(lock: &Arc<FairLock>) -> FairGuard {
+        let taken = Arc::clone(lock);
+        let mut acquiring: Acquiring =
+            Box::pin(async move { taken.acquire([192, 0, 2, 9].into()).await });
+        let Poll::Ready(Some(guard)) = poll(&mut acquiring) else { panic!("the lock is held") };
+        guard
+    }
+
+    /// The order in which these acquire the lock, as indexes.
+    fn served(guard: FairGuard, mut all: Vec<Acquiring>) -> Vec<usize> {
+        let mut order = Vec::new();
+        drop(guard);
+        // A guard that was handed over is dropped here, and so handed on.
+        while let Some((index, guard)) =
+            all.iter_mut().enumerate().find_map(|(index, acquiring)| {
+                if order.contains(&index) {
+                    return None;
+                }
+                match poll(acquiring) {
+                    Poll::Ready(Some(guard)) => Some((index, guard)),
+                    _ => None,
+                }
+            })
+        {
+            order.push(index);
+            drop(guard);
+        }
+        order
+    }
+
+    #[test]
+    fn client_networks_acquire_in_turn() {
+        let lock = Arc::new(FairLock::default());
+        let guard = first(&lock);
+        let mut all: Vec<_> = (0..4).map(|_| waits(&lock, "192.0.2.1")).collect();
+        all.push(waits(&lock, "192.0.2.2"));
+        all.push(waits(&lock, "192.0.2.2"));
+        all.push(waits(&lock, "192.0.2.3"));
+        assert_eq!(served(guard, all), [0, 4, 6, 1, 5, 2, 3]);
+        drop(first(&lock));
+    }
+
+    #[test]
+    fn waiters_of_one_client_network_are_limited() {
+        let lock = Arc::new(FairLock::default());
+        let _guard = first(&lock);
+        for (one, same, another) in [
+            ("192.0.2.1", "::ffff:192.0.2.1", "::ffff:192.0.2.2"),
+            ("2001:db8::1", "2001:db8:0:0:ffff::9", "2001:db8:0:1::1"),
+        ] {
+            let all: Vec<_> = (0..WAITING_PER_CLIENT).map(|_| waits(&lock, one)).collect();
+            assert!(is_refused(&lock, one) && is_refused(&lock, same), "{one}");
+            drop(waits(&lock, another));
+            drop(all);
+            drop(waits(&lock, one));
+        }
+    }
+
+    #[test]
+    fn waiter_that_disconnects_frees_its_place() {
+        let lock = Arc::new(FairLock::default());
+        let guard = first(&lock);
+        let mut all: Vec<_> = (0..WAITING_PER_CLIENT).map(|_| waits(&lock, "192.0.2.1")).collect();
+        assert!(is_refused(&lock, "192.0.2.1"));
+        drop(all.drain(..WAITING_PER_CLIENT - 1));
+        all.push(waits(&lock, "192.0.2.1"));
+        assert_eq!(served(guard, all), [0, 1]);
+        // A guard handed to a client that did not wait for it is not lost.
+        let guard = first(&lock);
+        let all = [waits(&lock, "192.0.2.1"), waits(&lock, "192.0.2.2")];
+        drop(guard);
+        drop(all);
+        drop(first(&lock));
+    }
+
+    #[test]
+    fn full_queue_drops_a_waiter_of_the_longest() {
+        let lock = Arc::new(FairLock::default());
+        let guard = first(&lock);
+        let mut all = Vec::new();
+        for address in 0..WAITING / WAITING_PER_CLIENT {
+            let peer = format!("192.0.2.{address}");
+            all.extend((0..WAITING_PER_CLIENT).map(|_| waits(&lock, &peer)));
+        }
+        all.push(waits(&lock, "198.51.100.1"));
+        let before = all.len();
+        all.retain_mut(|acquiring| poll(acquiring).is_pending());
+        assert_eq!(before - all.len(), 1, "one is refused in favor of the newcomer");
+        let (newcomer, order) = (all.len() - 1, served(guard, all));
+        let place = order.iter().position(|index| *index == newcomer);
+        assert_eq!(place, Some(WAITING / WAITING_PER_CLIENT), "after one of each address");
     }
 }

@@ -6,33 +6,29 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use axum::http::{HeaderName, HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rustls::ServerConfig;
+use site_config::ConfigError;
 use tokio::signal::unix::Signal;
 
 use super::error_response::unavailable;
+use super::limits::locked;
 use super::login::{Login, Logins};
-use super::rate_limit::RateLimiter;
-use super::tls;
-use super::web_config::{Sources, Users, WebConfig, WebConfigError};
+use super::web_config::{self, Rate, Sources, WebConfig};
 
 /// How often the files are checked for changes: a few calls of stat.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The configuration in force.
 #[derive(Debug, Default)]
 struct Active {
-    tls: Option<Arc<ServerConfig>>,
-    headers: Vec<(HeaderName, HeaderValue)>,
-    users: Users,
+    config: WebConfig,
     limiter: Option<Arc<RateLimiter>>,
-    warnings: Vec<String>,
 }
 
 /// Access to the server, as the web config file currently sets it.
@@ -46,19 +42,19 @@ pub struct Security {
 
 impl Security {
     /// Reads a web config file, with what to watch for changes; without one, plain HTTP without logins.
-    pub fn load(file: Option<&Path>) -> Result<(Self, Option<Sources>), WebConfigError> {
-        let logins = |path: &Path| {
-            Logins::new().map_err(|error| WebConfigError::new(path, error.to_string()))
-        };
+    pub fn load(file: Option<&Path>) -> Result<(Self, Option<Sources>), ConfigError> {
+        let logins = Logins::new().map(Arc::new).map_err(|_| {
+            let path = file.unwrap_or(Path::new("none"));
+            web_config::error(path, ["the system gives no random numbers"])
+        })?;
         let Some(path) = file else {
-            let (active, logins) = (ArcSwap::default(), Arc::new(logins(Path::new("none"))?));
+            let active = ArcSwap::default();
             return Ok((Security { file: None, active, logins, tls: false }, None));
         };
         let (sources, config) = WebConfig::load(path);
-        let active = Active::new(path, config?, None)?;
-        active.log_warnings(path);
-        let (tls, logins) = (active.tls.is_some(), Arc::new(logins(path)?));
-        tracing::info!(file = %path.display(), tls, users = active.users.len(), "web config");
+        let active = Active::new(path, config?, None);
+        let (tls, users) = (active.config.tls.is_some(), active.config.users.count());
+        tracing::info!(file = %path.display(), tls, users, "web config");
         let status = ReloadStatus::default();
         status.record(true);
         let file = Some((path.to_owned(), Arc::new(status)));
@@ -68,7 +64,7 @@ impl Security {
 
     /// TLS for the next connection.
     pub fn tls(&self) -> Option<Arc<ServerConfig>> {
-        self.active.load().tls.clone()
+        Some(Arc::clone(&self.active.load().config.tls.as_ref()?.server))
     }
 
     /// Checks for changes as long as it is polled, and reads the file at each SIGHUP. Without a file a
@@ -108,17 +104,17 @@ impl Security {
     fn reload(&self, before: Sources) -> Sources {
         let Some((path, status)) = &self.file else { return before };
         let (sources, config) = WebConfig::load(path);
-        let loaded = config.and_then(|config| Active::new(path, config, Some(&self.active.load())));
-        let success = match loaded {
-            Ok(active) if active.tls.is_some() != self.tls => {
+        let success = match config {
+            Ok(config) if config.tls.is_some() != self.tls => {
                 let what = if self.tls { "off" } else { "on" };
                 let problem = format!("TLS is switched {what} by a restart only: as before");
                 tracing::error!(file = %path.display(), "{problem}");
                 false
             }
-            Ok(active) => {
-                active.log_warnings(path);
-                tracing::info!(file = %path.display(), users = active.users.len(), "web config read anew");
+            Ok(config) => {
+                let active = Active::new(path, config, Some(&self.active.load()));
+                let users = active.config.users.count();
+                tracing::info!(file = %path.display(), users, "web config read anew");
                 self.active.store(Arc::new(active));
                 true
             }
@@ -150,7 +146,8 @@ impl Security {
             return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n").into_response();
         }
         let authorization = request.headers().get(header::AUTHORIZATION);
-        let mut response = match self.logins.check(&active.users, authorization, peer).await {
+        let mut response = match self.logins.check(&active.config.users, authorization, peer).await
+        {
             Login::Accepted => handler(request).await,
             Login::Rejected => {
                 let ask = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
@@ -158,7 +155,7 @@ impl Security {
             }
             Login::Busy => unavailable("too many logins are waiting to be checked: try again"),
         };
-        for (name, value) in &active.headers {
+        for (name, value) in &active.config.headers {
             response.headers_mut().insert(name, value.clone());
         }
         response
@@ -166,32 +163,42 @@ impl Security {
 }
 
 impl Active {
-    fn new(
-        path: &Path,
-        config: WebConfig,
-        before: Option<&Active>,
-    ) -> Result<Self, WebConfigError> {
-        let tls = config.tls.map(|tls| tls::server_config(&tls).map(Arc::new));
-        let tls = tls.transpose().map_err(|error| WebConfigError::new(path, error.to_string()))?;
+    /// A configuration in force from now on; its warnings are logged.
+    fn new(path: &Path, config: WebConfig, before: Option<&Active>) -> Self {
+        for warning in &config.warnings {
+            tracing::warn!(file = %path.display(), "{warning}");
+        }
         // An empty bucket does not become full because a certificate was renewed.
         let kept = before.and_then(|before| before.limiter.clone());
         let limiter = config.rate.map(|rate| match kept {
-            Some(kept) if kept.rate() == rate => kept,
+            Some(kept) if kept.rate == rate => kept,
             _ => Arc::new(RateLimiter::new(rate, Instant::now())),
         });
-        Ok(Active {
-            tls,
-            headers: config.headers,
-            users: config.users,
-            limiter,
-            warnings: config.warnings,
-        })
+        Active { config, limiter }
+    }
+}
+
+#[derive(Debug)]
+struct RateLimiter {
+    rate: Rate,
+    /// The tokens that there were, and when.
+    bucket: Mutex<(f64, Instant)>,
+}
+
+impl RateLimiter {
+    fn new(rate: Rate, now: Instant) -> Self {
+        RateLimiter { rate, bucket: Mutex::new((rate.burst.into(), now)) }
     }
 
-    fn log_warnings(&self, path: &Path) {
-        for warning in &self.warnings {
-            tracing::warn!(file = %path.display(), "{warning}");
-        }
+    /// Takes a token; whether there was one.
+    fn try_acquire(&self, now: Instant) -> bool {
+        let mut bucket = locked(&self.bucket);
+        let (tokens, then) = *bucket;
+        let more = now.saturating_duration_since(then).div_duration_f64(self.rate.interval);
+        let tokens = (tokens + more).min(self.rate.burst.into());
+        let acquired = tokens >= 1.0;
+        *bucket = (if acquired { tokens - 1.0 } else { tokens }, now.max(then));
+        acquired
     }
 }
 
@@ -235,12 +242,8 @@ pub struct Inspection {
 }
 
 /// Checks a file and those that it names.
-pub fn inspect(path: &Path) -> Result<Inspection, WebConfigError> {
+pub fn inspect(path: &Path) -> Result<Inspection, ConfigError> {
     let config = WebConfig::load(path).1?;
-    if let Some(settings) = &config.tls {
-        tls::server_config(settings)
-            .map_err(|error| WebConfigError::new(path, error.to_string()))?;
-    }
     Ok(Inspection { about: about(&config), warnings: config.warnings })
 }
 
@@ -253,7 +256,7 @@ fn about(config: &WebConfig) -> String {
         None => "no TLS".to_owned(),
         Some(tls) => format!("TLS, {:?}", tls.client_auth),
     };
-    let logins = match config.users.len() {
+    let logins = match config.users.count() {
         0 => "no login".to_owned(),
         users => count(users, "user"),
     };
@@ -265,4 +268,24 @@ fn about(config: &WebConfig) -> String {
         parts.push(format!("a request each {:?}, {} at once", rate.interval, rate.burst));
     }
     parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bucket_allows_a_burst_and_then_one_per_interval() {
+        let began = Instant::now();
+        let limiter = RateLimiter::new(Rate { interval: Duration::from_secs(1), burst: 3 }, began);
+        let at = |millis| limiter.try_acquire(began + Duration::from_millis(millis));
+        assert_eq!(
+            [0, 0, 0, 0, 999, 1_001, 1_002].map(at),
+            [true, true, true, false, false, true, false]
+        );
+        // The bucket holds no more than the burst.
+        assert_eq!([60_000, 60_000, 60_000, 60_000].map(at), [true, true, true, false]);
+        // A moment that another thread took earlier.
+        assert!(!at(59_000));
+    }
 }

@@ -7,50 +7,52 @@ use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
-use rustls::sign::SingleCertAndKey;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
-    SignatureScheme,
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, ServerConfig,
+    SignatureScheme, SupportedProtocolVersion,
 };
-use thiserror::Error as ThisError;
 use x509_cert::Certificate;
 use x509_cert::der::{self, DateTime, Decode};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-use super::web_config::{ClientAuth, TlsSettings};
+use super::web_config::ClientAuth;
 
-/// Why settings without a mistake cannot be used all the same.
-#[derive(Debug, ThisError)]
-pub enum TlsError {
-    /// The CAs of clients.
-    #[error("client_ca_file: {0}")]
-    ClientCas(#[from] VerifierBuilderError),
-    /// Anything else.
-    #[error("tls_server_config: {0}")]
-    Other(#[from] Error),
-}
-
-/// The cryptography: all that ring has.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// A server's TLS configuration, for HTTP/1.1 alone.
-pub fn server_config(tls: &TlsSettings) -> Result<ServerConfig, TlsError> {
-    let builder =
-        ServerConfig::builder_with_provider(provider()).with_protocol_versions(&tls.versions)?;
-    let builder = if tls.client_auth == ClientAuth::NoClientCert {
+/// A server's TLS configuration, for HTTP/1.1 alone. A client's certificate must have one of the allowed names, if
+/// there are any.
+pub(super) fn server_config(
+    certified: CertifiedKey,
+    versions: &[&'static SupportedProtocolVersion],
+    client_auth: ClientAuth,
+    client_cas: RootCertStore,
+    allowed_sans: Vec<String>,
+) -> Result<ServerConfig, String> {
+    let provider = provider();
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .map_err(|error| format!("tls_server_config: {error}"))?;
+    let builder = if client_auth == ClientAuth::NoClientCert {
         builder.with_no_client_auth()
     } else {
-        builder.with_client_cert_verifier(Arc::new(Verifier::new(tls)?))
+        let algorithms = provider.signature_verification_algorithms;
+        let authority = (client_auth.verifies() && !client_cas.is_empty()).then(|| {
+            WebPkiClientVerifier::builder_with_provider(client_cas.into(), provider).build()
+        });
+        let authority =
+            authority.transpose().map_err(|error| format!("client_ca_file: {error}"))?;
+        let policy = client_auth;
+        let verifier = Verifier { policy, authority, allowed_sans, algorithms };
+        builder.with_client_cert_verifier(Arc::new(verifier))
     };
-    let key = SingleCertAndKey::from(tls.certified.clone());
-    let mut config = builder.with_cert_resolver(Arc::new(key));
-    config.ignore_client_order = tls.prefer_server_order;
+    let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    if tls.client_auth != ClientAuth::NoClientCert {
+    if client_auth != ClientAuth::NoClientCert {
         // No session is resumed: the client's certificate may have expired meanwhile.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -83,7 +85,6 @@ pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
     })
 }
 
-/// Verifies the certificates of clients.
 #[derive(Debug)]
 struct Verifier {
     policy: ClientAuth,
@@ -91,21 +92,6 @@ struct Verifier {
     authority: Option<Arc<dyn ClientCertVerifier>>,
     allowed_sans: Vec<String>,
     algorithms: rustls::crypto::WebPkiSupportedAlgorithms,
-}
-
-impl Verifier {
-    fn new(tls: &TlsSettings) -> Result<Self, VerifierBuilderError> {
-        let (roots, provider) = (Arc::clone(&tls.client_cas), provider());
-        let algorithms = provider.signature_verification_algorithms;
-        let verifies = tls.client_auth.verifies() && !roots.is_empty();
-        let authority = || WebPkiClientVerifier::builder_with_provider(roots, provider).build();
-        Ok(Verifier {
-            policy: tls.client_auth,
-            authority: verifies.then(authority).transpose()?,
-            allowed_sans: tls.allowed_sans.clone(),
-            algorithms,
-        })
-    }
 }
 
 impl ClientCertVerifier for Verifier {

@@ -6,10 +6,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use exposition::{Family, Labelled, Part, Parts, Samples, gauge};
+use exposition::{Family, Labelled, MetricType, Part, Parts, Samples};
 use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
+
+use super::names;
+use crate::metrics::{families, family};
 
 /// A sweep is recent for this number of its intervals and [`GRACE`] more, as in the alert
 /// `FabricExporterStale`.
@@ -22,25 +25,19 @@ const KINDS: [NodeKind; 4] =
 /// The states of nodes: responding, and not; the order is that of the counts.
 const STATES: [&str; 2] = ["up", "down"];
 
-type WriteSummary = fn(&&Summary, &mut Samples<'_>);
-
-const FAMILIES: &[(Family, WriteSummary)] = &[
-    gauge(
-        "infiniband_fabric_links",
-        &["fabric", "verdict"],
-        "Links by verdict: ok, unknown, watch or bad; all four are always there. Absent before the first judgement, after a sweep that brought nothing, and while the latest sweep is older than 4 intervals and a minute: 0 means that links were judged and none is so.",
-        |summary, samples| {
+families! {
+    SUMMARIES: &Summary;
+    "infiniband_fabric_links" Gauge ["fabric", "verdict"]
+        "Links by verdict: ok, unknown, watch or bad; all four are always there. Absent before the first judgement, after a sweep that brought nothing, and while the latest sweep is older than 4 intervals and a minute: 0 means that links were judged and none is so."
+        => |summary, samples| {
             for (verdict, count) in Verdict::ALL.iter().zip(summary.links) {
                 samples.label("verdict", verdict.label());
                 samples.value(count);
             }
-        },
-    ),
-    gauge(
-        "infiniband_fabric_nodes",
-        &["fabric", "node_type", "state"],
-        "Nodes by type (ca, switch, router, aggregation_node) and state (up, down), as infiniband_node_up says; all of them are always there. Absent when infiniband_fabric_links is.",
-        |summary, samples| {
+        };
+    "infiniband_fabric_nodes" Gauge ["fabric", "node_type", "state"]
+        "Nodes by type (ca, switch, router, aggregation_node) and state (up, down), as infiniband_node_up says; all of them are always there. Absent when infiniband_fabric_links is."
+        => |summary, samples| {
             for (kind, counts) in KINDS.iter().zip(summary.nodes) {
                 for (state, count) in STATES.iter().zip(counts) {
                     samples.label("node_type", kind.label());
@@ -48,13 +45,11 @@ const FAMILIES: &[(Family, WriteSummary)] = &[
                     samples.value(count);
                 }
             }
-        },
-    ),
-];
+        };
+}
 
-/// The families.
 pub fn families() -> impl Iterator<Item = Family> {
-    FAMILIES.iter().map(|(family, _)| *family)
+    names(SUMMARIES)
 }
 
 /// The counts of one fabric.
@@ -115,7 +110,7 @@ pub(in crate::metrics) fn render(summaries: &[Summary], now: SystemTime) -> Vec<
         });
     }
     let mut parts = Parts::<Vec<u8>>::default();
-    parts.each(FAMILIES, &recent);
+    parts.each(SUMMARIES, &recent);
     parts.finish()
 }
 

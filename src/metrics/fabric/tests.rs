@@ -6,6 +6,9 @@ use super::*;
 use crate::metrics::position;
 use crate::metrics::tests::text_of;
 use fabric_observation::SharedState;
+use ib_fabric::Snapshot;
+use ib_fabric::snapshot::SubnetManager;
+use ib_fabric::testing::end;
 use ib_health::bit_errors::BerWindow;
 use ib_health::congestion::Wait;
 use ib_health::congestion::{Level, Region, Role};
@@ -13,6 +16,7 @@ use ib_health::outage::{Downtime, Outages};
 use ib_health::testing::{fine, over, port, saturated, snapshot};
 use ib_health::verdict::{Reason, Repair};
 use ib_health::{Assessment, Verdict};
+use ib_mad::smp::SmState;
 use ib_mad::{Counter, Moment};
 
 fn after(seconds: u64) -> Moment {
@@ -243,4 +247,50 @@ fn families_are_rendered_once_and_in_order() {
     assert!(
         parts.len() > 5 && parts.is_sorted_by(|a, b| position(&a.header) < position(&b.header))
     );
+}
+
+/// The samples when these subnet managers responded: GUID, port, state and priority.
+fn manager_samples(answered: Option<&[(u64, u8, SmState, u8)]>) -> Vec<String> {
+    let mut snapshot = crate::metrics::tests::snapshot();
+    let manager = |&(guid, port, state, priority): &(u64, u8, SmState, u8)| {
+        let port = snapshot.fabric.find(end(guid, port)).unwrap();
+        SubnetManager { port, state, priority, act_count: u32::MAX }
+    };
+    snapshot.managers = answered.map(|answered| answered.iter().map(manager).collect());
+    let snapshot = Some(snapshot.into());
+    let observation = Observation { fabric: "f".into(), snapshot, ..Observation::default() };
+    let text = text_of(vec![Arc::new(observation)].into());
+    let ours = text.lines().filter(|line| line.starts_with("infiniband_subnet_manager"));
+    ours.map(|line| line.trim_start_matches("infiniband_subnet_manager").to_owned()).collect()
+}
+
+#[test]
+fn each_manager_and_the_number_in_each_state() {
+    let answered = [(1, 0, SmState::Master, 14), (2, 1, SmState::Standby, 0)];
+    let (one, two) = (
+        r#"{fabric="f",guid="0x0000000000000001",port="0"}"#,
+        r#"{fabric="f",guid="0x0000000000000002",port="1"}"#,
+    );
+    let expected = [
+        "s{fabric=\"f\",state=\"master\"} 1".to_owned(),
+        "s{fabric=\"f\",state=\"standby\"} 1".to_owned(),
+        "s{fabric=\"f\",state=\"discovering\"} 0".to_owned(),
+        "s{fabric=\"f\",state=\"not_active\"} 0".to_owned(),
+        format!("_state{one} 3"),
+        format!("_state{two} 2"),
+        format!("_priority{one} 14"),
+        format!("_priority{two} 0"),
+        format!("_activity_total{one} 4294967295"),
+        format!("_activity_total{two} 4294967295"),
+        "_changes_total{fabric=\"f\"} 0".to_owned(),
+    ];
+    assert_eq!(manager_samples(Some(&answered)), expected);
+}
+
+#[test]
+fn no_manager_is_zero_and_unknown_is_absent() {
+    let none = manager_samples(Some(&[]));
+    assert_eq!(none.len(), 4 + 1);
+    assert!(none[..4].iter().all(|line| line.ends_with("} 0")), "{none:?}");
+    assert_eq!(manager_samples(None), ["_changes_total{fabric=\"f\"} 0"]);
 }

@@ -12,7 +12,6 @@ use rdma_host::reader::events::HostEvent;
 
 /// The maximum number of waiting port events.
 pub(super) const MAX_EVENTS: usize = 2048;
-
 /// Beyond this number only events of links are accepted, so that changes of GID tables, of which there may be
 /// many per second, do not displace them.
 const MAX_OTHERS: usize = MAX_EVENTS / 2;
@@ -20,15 +19,12 @@ const MAX_OTHERS: usize = MAX_EVENTS / 2;
 /// The events that were not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct PendingEvents {
-    /// Port events, in order.
     pub events: VecDeque<PortEvent>,
     /// RDMA devices came or went, or an event was dropped: read the devices now.
     pub devices_changed: bool,
-    /// Network interfaces came or went.
     pub netdevs_changed: bool,
     /// The devices whose events are received, if they changed.
     pub monitored: Option<BTreeSet<String>>,
-    /// The monitor must end.
     pub ended: bool,
 }
 
@@ -48,7 +44,6 @@ struct Queue {
     dropped: u64,
 }
 
-/// The receiving end of the queue.
 #[derive(Debug, Default)]
 pub(super) struct HostEventQueue(Arc<(Mutex<Queue>, Condvar)>);
 
@@ -80,7 +75,6 @@ impl HostEventQueue {
         std::mem::replace(&mut queue.pending, PendingEvents { ended, ..PendingEvents::default() })
     }
 
-    /// How many events were dropped.
     pub(super) fn dropped(&self) -> u64 {
         locked(&self.0.0).dropped
     }

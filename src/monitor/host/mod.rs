@@ -1,11 +1,10 @@
 //! The monitor of the host's own devices: read, publish, wait; and read again at once after an event.
 
 mod event_queue;
-mod ids;
-mod totals;
 
 pub use event_queue::HostEventSender;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -16,21 +15,19 @@ use tokio::sync::watch;
 use crate::config::HostSettings;
 use event_queue::{HostEventQueue, PendingEvents};
 use fabric_observation::SharedState;
-use fabric_observation::host::{DroppedEvents, HostObservation, MissingDevices};
-use ib_health::totals::TotalsSeed;
-use ib_mad::Moment;
+use fabric_observation::host::{DroppedEvents, HostObservation, HostPortTotals, MissingDevices};
+use ib_health::plausible::UNBOUNDED;
+use ib_health::totals::{PortTotals, TotalsSeed};
 use ib_mad::clock::Clock;
 use ib_mad::port_event::{PortEvent, PortEventKind};
-use ids::DeviceIds;
+use ib_mad::{Guid, Moment, PortNumber};
 use rdma_host::model::HostSnapshot;
 use rdma_host::reader::events::Listener;
 use rdma_host::reader::{DeviceFilter, HostReader};
-use totals::HostTotals;
 
 /// The least time between two readings, however many events there are: a flapping cable must not have the
 /// firmware read all counters all the time. Each event is counted nevertheless.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
-
 /// The least time between two warnings that events were dropped.
 const DROPS_LOGGED: Duration = Duration::from_secs(60);
 
@@ -167,7 +164,6 @@ impl HostMonitor {
         }
     }
 
-    /// Logs that events were dropped, now and then.
     fn log_drops(&mut self) {
         let (dropped, now) = (self.observation.dropped, self.clock.now());
         let is_logged =
@@ -251,6 +247,108 @@ fn log(event: &PortEvent) {
     }
 }
 
+/// How many devices are kept while not all of them are present.
+const MAX_DEVICES: usize = 1024;
+
+/// The ids that were assigned, so that a device keeps its own.
+#[derive(Debug, Default)]
+struct DeviceIds {
+    assigned: BTreeMap<(Arc<str>, Guid), Guid>,
+}
+
+impl DeviceIds {
+    /// A unique id for each device of a snapshot, in its order.
+    ///
+    /// Most devices have a node GUID. A virtual function has none before it is used, and those of Soft RoCE are
+    /// made from an interface's address, which its VLANs share: such devices are distinguished by their names. A
+    /// device that is renamed keeps its GUID.
+    fn assign(&mut self, snapshot: &HostSnapshot) -> Vec<Guid> {
+        let keys = || {
+            let devices = snapshot.devices.iter();
+            devices.map(|device| (Arc::clone(&device.name), device.info.guid.unwrap_or_default()))
+        };
+        if self.assigned.len() > MAX_DEVICES {
+            let present: Vec<_> = keys().collect();
+            self.assigned.retain(|key, _| present.contains(key));
+        }
+        let known: Vec<Option<Guid>> = keys().map(|key| self.assigned.get(&key).copied()).collect();
+        let mut ids: Vec<Guid> = Vec::with_capacity(known.len());
+        for ((name, guid), assigned) in keys().zip(&known) {
+            let id = assigned.unwrap_or_else(|| {
+                let is_taken = known.contains(&Some(guid)) || ids.contains(&guid);
+                if guid == Guid(0) || is_taken {
+                    return generated(&name, guid);
+                }
+                // The device that had it is gone, and gets another one when it comes back.
+                self.assigned.retain(|_, id| *id != guid);
+                guid
+            });
+            self.assigned.insert((name, guid), id);
+            ids.push(id);
+        }
+        ids
+    }
+}
+
+/// An id made from the name, always the same for the same name, so that what is recorded continues. No device has
+/// such a GUID: its first byte marks a group address (IEEE 802, EUI-64).
+fn generated(name: &str, guid: Guid) -> Guid {
+    // FNV-1a.
+    let bytes = name.bytes().chain(guid.0.to_be_bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Guid(0xffff << 48 | hash >> 16)
+}
+
+/// How many ports are kept while not all of them are present: virtual functions of containers may get new names
+/// each time, for years.
+const MAX_PORTS: usize = 1024;
+
+/// A port by device name, GUID and number: virtual functions may have no GUID, and a card that is replaced gets
+/// the name of the one before.
+type PortKey = (Arc<str>, Guid, PortNumber);
+
+#[derive(Debug, Default)]
+struct HostTotals {
+    ports: BTreeMap<PortKey, PortTotals>,
+    /// Totals of an earlier run. They are kept, for a device may get its name after it was first seen.
+    seed: TotalsSeed,
+}
+
+impl HostTotals {
+    /// Sets the totals of an earlier run, from which ports continue.
+    fn restore(&mut self, seed: TotalsSeed) {
+        self.seed = seed;
+    }
+
+    /// Adds a reading, and returns the totals of its ports, by device and port. Each device has the id at its
+    /// place in `ids`.
+    fn update(&mut self, snapshot: &HostSnapshot, ids: &[Guid]) -> Vec<Vec<HostPortTotals>> {
+        if self.ports.len() > MAX_PORTS {
+            let present = |name: &str| snapshot.devices.iter().any(|device| *device.name == *name);
+            self.ports.retain(|(name, ..), _| present(name));
+        }
+        let devices = snapshot.devices.iter().zip(ids).map(|(device, &id)| {
+            let (name, guid) = (&device.name, device.info.guid.unwrap_or_default());
+            let ports = device.ports.iter().map(|port| {
+                let resume = || {
+                    let known = self.seed.get(&(id, port.number));
+                    known.map(PortTotals::resume).unwrap_or_default()
+                };
+                let key = (Arc::clone(name), guid, port.number);
+                let totals = self.ports.entry(key).or_insert_with(resume);
+                // It may carry Ethernet, and counts what it sends to itself: no link rate bounds it.
+                let (reading, _) = totals.update(port.reading.clone(), UNBOUNDED);
+                let (counters, reset_offsets) = (totals.status(), totals.reset_offsets().cloned());
+                HostPortTotals { reading, counters, reset_offsets }
+            });
+            ports.collect()
+        });
+        devices.collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
@@ -259,8 +357,10 @@ mod tests {
     use super::*;
     use crate::config::Settings;
     use crate::config::options::Options;
-    use ib_mad::Guid;
+    use ib_health::totals::PersistedTotals;
+    use ib_mad::Counter;
     use ib_mad::moment::Anchor;
+    use rdma_host::model::{Device, DeviceInfo};
     use rdma_host::reader::events::HostEvent;
     use rdma_host::testing::{port, snapshot};
 
@@ -321,5 +421,90 @@ mod tests {
         assert_eq!(monitor.drops_logged.map(|(logged, _)| logged), Some(dropped));
         sender.end();
         assert!(!monitor.wait(Moment::NEVER, Moment::NEVER));
+    }
+
+    fn look(devices: &[(&str, u64)]) -> HostSnapshot {
+        let mut all = snapshot("", Vec::new());
+        let one = all.devices.remove(0);
+        all.devices.extend(devices.iter().map(|&(name, guid)| {
+            let info = Arc::new(DeviceInfo { guid: Some(Guid(guid)), ..DeviceInfo::default() });
+            Device { name: name.into(), info, ..one.clone() }
+        }));
+        all
+    }
+
+    #[test]
+    fn each_device_keeps_its_own_id() {
+        let mut ids = DeviceIds::default();
+        let first =
+            ids.assign(&look(&[("mlx5_0", 7), ("rxe0", 9), ("rxe1", 9), ("vf0", 0), ("vf1", 0)]));
+        assert_eq!(first[..2], [Guid(7), Guid(9)]);
+        let made = &first[2..];
+        assert!(made.iter().all(|id| id.0 >> 48 == 0xffff), "{made:?}");
+        assert!(made[0] != made[1] && made[1] != made[2] && made[0] != made[2]);
+        // Regardless of which other devices exist.
+        assert_eq!(ids.assign(&look(&[("rxe1", 9), ("vf1", 0)])), [first[2], first[4]]);
+        let again = look(&[("aaa", 9), ("mlx5_0", 7), ("rxe0", 9), ("vf0", 0)]);
+        let ids_again = ids.assign(&again);
+        assert_eq!(ids_again[1..], [first[0], first[1], first[3]]);
+        // Another run makes the same ones.
+        assert_eq!(DeviceIds::default().assign(&look(&[("vf1", 0)])), [first[4]]);
+    }
+
+    #[test]
+    fn renamed_device_keeps_its_guid() {
+        let mut ids = DeviceIds::default();
+        assert_eq!(ids.assign(&look(&[("mlx5_0", 7)])), [Guid(7)]);
+        assert_eq!(ids.assign(&look(&[("rocep1s0", 7)])), [Guid(7)]);
+        let both = ids.assign(&look(&[("mlx5_0", 7), ("rocep1s0", 7)]));
+        assert_eq!((both[0] == Guid(7), both[1]), (false, Guid(7)));
+    }
+
+    #[test]
+    fn number_of_ids_is_bounded() {
+        let mut ids = DeviceIds::default();
+        for device in 0..2 * MAX_DEVICES {
+            ids.assign(&look(&[(&format!("vf{device}"), 0)]));
+        }
+        assert!(ids.assigned.len() <= MAX_DEVICES + 1);
+    }
+
+    #[test]
+    fn totals_are_per_port_and_survive_a_clear() {
+        let mut totals = HostTotals::default();
+        let mut read = |device: &str, raw| {
+            let mut ports = vec![port(1)];
+            ports[0].reading.set(Counter::SymbolErrors, raw);
+            let read = &totals.update(&snapshot(device, ports), &[Guid(0xabc)])[0][0];
+            (read.reading.get(Counter::SymbolErrors), read.counters.resets)
+        };
+        assert_eq!(read("mlx5_0", 10), (Some(10), 0));
+        assert_eq!(read("mlx5_1", 3), (Some(3), 0));
+        assert_eq!(read("mlx5_0", 2), (Some(12), 1));
+        for other in 0..2 * MAX_PORTS {
+            read(&format!("vf{other}"), 1);
+        }
+        assert!(totals.ports.len() <= MAX_PORTS + 1);
+    }
+
+    #[test]
+    fn totals_resume_from_an_earlier_run() {
+        let mut persisted = PersistedTotals::default();
+        persisted.set(Counter::SymbolErrors, 140);
+        persisted.set_offset(Counter::SymbolErrors, 100);
+        let mut totals = HostTotals::default();
+        totals.restore([((Guid(0xabc), 1), persisted)].into());
+        let mut read = |device: &str, id, raw| {
+            let mut ports = vec![port(1)];
+            ports[0].reading.set(Counter::SymbolErrors, raw);
+            let read = &totals.update(&snapshot(device, ports), &[Guid(id)])[0][0];
+            let offsets = read.reset_offsets.as_ref();
+            let offset = offsets.map(|offsets| offsets[Counter::SymbolErrors as usize]);
+            (read.reading.get(Counter::SymbolErrors), offset)
+        };
+        assert_eq!(read("vf0", 1, 50), (Some(50), None), "another device");
+        assert_eq!(read("mlx5_0", 0xabc, 50), (Some(150), Some(100)));
+        assert_eq!(read("mlx5_0", 0xabc, 2), (Some(152), Some(150)));
+        assert_eq!(read("ibp1s0", 0xabc, 60), (Some(160), Some(100)), "it was renamed");
     }
 }

@@ -1,8 +1,6 @@
 //! `/link/{id}`: a link, its evidence, both of its ends, and its past.
 
-mod counters;
-mod ends;
-mod history;
+mod ports;
 
 use std::sync::Arc;
 
@@ -12,21 +10,24 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
-use crate::api::model::port::{LinkDetail, Port};
+use crate::api::links::FabricView;
+use crate::api::model::{LinkDetail, Port};
 use crate::api::ports::{link_by_id, ports_of};
 use crate::api::selected;
-use crate::api::view::FabricView;
+use crate::server::WebApp;
+use fabric_history::link_timeline::LinkTimeline;
 use fabric_history::local_clock::LocalClock;
+use fabric_history::model::{Cable, Event, Port as PastPort, Series, Window};
+use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
+use fabric_history::{Reader, Source, plot};
 use fabric_observation::Observation;
 use ib_fabric::topology::{End, LinkId};
 
-use super::history_query::{self, WindowChoice};
-use super::page::{Page, Problem};
-use super::query_params::{QueryParams, check_fabric, not_swept};
-use super::{PageContext, address, components};
+use super::events::{self, HistoryAnswer, WindowChoice};
+use super::{Page, Problem, QueryParams, address, check_fabric, components, not_swept};
 
 pub(super) async fn get(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     Path(id): Path<String>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
@@ -38,20 +39,20 @@ pub(super) async fn get(
         Problem::not_found("No such link", text)
     })?;
     let query = QueryParams::from(query);
-    let exposition = context.exposition();
+    let exposition = app.exposition();
     let fabrics = &exposition.board().fabrics;
     check_fabric(fabrics, query.fabric())?;
     let link = link_by_id(fabrics, query.fabric(), id);
     let fabric = link.as_ref().map(|link| &*link.link.fabric).or(query.fabric());
-    let window = WindowChoice::parse(&query, history::DEFAULT_WINDOW)
+    let window = WindowChoice::parse(&query, DEFAULT_WINDOW)
         .map_err(|text| Problem::bad_request("No such window", text))?;
     let wanted_fabric = fabric.map(str::to_owned);
-    let past = history_query::run(&context.history, move |reader| {
-        history::LinkPast::read(reader, id, wanted_fabric.as_deref(), window)
+    let past = events::run(&app.history, move |reader| {
+        LinkPast::read(reader, id, wanted_fabric.as_deref(), window)
     })
     .await;
     let clock = LocalClock::now();
-    let past = history::section(&past, id, fabric, window, &clock);
+    let past = past_section(&past, id, fabric, window, &clock);
     let Some(link) = link else {
         let main = html! { (missing_link(fabrics, query.fabric(), id)) (past) };
         let page = Page::new("No such link now", address::LINKS, main);
@@ -62,13 +63,12 @@ pub(super) async fn get(
         (gist(&link, &clock))
         (reasons(&link))
         (past)
-        (ends::section(&link, &clock))
-        (counters::section(&link, &clock))
+        (ports::ends(&link, &clock))
+        (ports::counters(&link, &clock))
     };
     Ok(Page::new(&title, address::LINKS, main).respond())
 }
 
-/// The verdict and the state of the link in two lines.
 fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let link = &detail.link;
     let now = detail.swept_at.as_deref();
@@ -95,7 +95,6 @@ fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     }
 }
 
-/// The reasons of the verdict, and the suggested repair.
 fn reasons(detail: &LinkDetail) -> Markup {
     let link = &detail.link;
     html! {
@@ -152,6 +151,96 @@ fn link_now(view: FabricView<'_>, port: &Port) -> Markup {
                 "."
             }
             _ => "has no cable now.",
+        }
+    }
+}
+
+const DEFAULT_WINDOW: WindowChoice = WindowChoice::HOURS_6;
+/// The longest window of the page. Reports have longer ones.
+const LONGEST: WindowChoice = WindowChoice::WEEK;
+/// The most events shown. They are marks in the plot, and more would hide it.
+const MAX_EVENTS: usize = 100;
+
+#[derive(Debug)]
+struct LinkPast {
+    window: Window,
+    series: Vec<Series>,
+    /// The latest first.
+    events: Vec<Event>,
+    more: bool,
+    /// The link as it was last seen in the window.
+    last: Option<Cable>,
+}
+
+impl LinkPast {
+    /// Reads it from the history; of one fabric, if that is known.
+    fn read(
+        reader: &Reader,
+        id: LinkId,
+        fabric: Option<&str>,
+        window: WindowChoice,
+    ) -> Result<Self, SourceError> {
+        let window = window.until_now(reader)?;
+        let cables = reader.cables(&id.ends(), window)?;
+        let in_fabric = |end: &PastPort| fabric.is_none_or(|fabric| fabric == end.fabric);
+        let last =
+            cables.into_iter().find(|cable| cable.link() == id && cable.ends.iter().all(in_fabric));
+        // Several fabrics may have had a link with this id: show one of them.
+        let fabric = fabric.or(last.as_ref().map(|cable| &*cable.ends[0].fabric));
+        let is_its = |other: &str| fabric.is_none_or(|fabric| fabric == other);
+        let filter = EventFilter { ports: id.ends().to_vec(), ..EventFilter::all(window) };
+        // Events of another link at one of these ports are not this link's.
+        let matches = |it: &Event| is_its(&it.fabric) && it.link.is_none_or(|link| link == id);
+        let (events, more) = reader.latest(&filter, &matches, 0, MAX_EVENTS)?;
+        let mut series = reader.series(&id.ends(), SeriesDetail::All, window)?;
+        series.retain(|series| is_its(&series.port.fabric));
+        Ok(LinkPast { window, series, events, more, last })
+    }
+}
+
+fn past_section(
+    past: &HistoryAnswer<LinkPast>,
+    id: LinkId,
+    fabric: Option<&str>,
+    window: WindowChoice,
+    clock: &LocalClock,
+) -> Markup {
+    let path = format!("/link/{id}");
+    let fabric = fabric.unwrap_or_default();
+    html! {
+        h2 #course { "Over time" }
+        @match past.ready() {
+            Err(why) => (why),
+            Ok(past) => {
+                (events::window_links(window, LONGEST, &path, &[("fabric", fabric)]))
+                (plot_section(past, id, clock))
+                h2 { "Events" }
+                @if past.events.is_empty() {
+                    p .quiet { "Nothing happened to it in this window, as far as is recorded." }
+                } @else {
+                    (components::event_table(clock, &past.events, false))
+                }
+                @if past.more {
+                    @let id = id.to_string();
+                    p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", window.name)])) { "All of its events" } }
+                }
+            }
+        }
+    }
+}
+
+fn plot_section(past: &LinkPast, id: LinkId, clock: &LocalClock) -> Markup {
+    let earliest_first: Vec<Event> = past.events.iter().rev().cloned().collect();
+    let place = past.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
+    let course =
+        LinkTimeline { link: id, place: &place, series: &past.series, events: &earliest_first };
+    html! {
+        @match plot::draw(course, past.window, clock) {
+            Some(picture) => {
+                div .wide tabindex="0" role="group" aria-label="Course" { (picture) }
+                p .quiet { "Times are of " (clock.zone()) "." @if course.end_errors(past.window, 1).is_empty() { " Neither end counted link errors or discards in this window." } }
+            }
+            None => p .quiet { "Nothing is recorded of it in this window." },
         }
     }
 }

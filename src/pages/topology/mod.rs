@@ -1,7 +1,6 @@
 //! `/topology`: the switches of a fabric and the links between them, as a picture and as a table. The table has
 //! each switch, also where the picture puts several into one box, and screen readers can read it.
 
-mod layout;
 mod picture;
 
 use axum::extract::State;
@@ -10,27 +9,23 @@ use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::model::topology::{Suspect, Switch, SwitchlessPair, Topology};
-use crate::api::model::{Verdicts, verdict_from};
+use crate::api::model::{Suspect, Switch, SwitchlessPair, Topology, Verdicts, verdict_from};
+use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
-use super::page::{Page, Problem};
-use super::query_params::{QueryParams, check_fabric, not_swept, render};
-use super::{PageContext, address, components};
-use layout::Layout;
+use super::{Page, Problem, QueryParams, address, check_fabric, components, not_swept, render};
 
 /// The most suspect links listed. The list of links has all.
 const MAX_SUSPECTS: usize = 40;
-
 /// The most pairs of hosts without a switch.
 const MAX_PAIRS: usize = 100;
 
 pub(super) async fn get(
-    State(context): State<PageContext>,
+    State(app): State<WebApp>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
     let query = QueryParams::from(query);
-    let exposition = context.exposition();
+    let exposition = app.exposition();
     check_fabric(&exposition.board().fabrics, query.fabric())?;
     let page = move || {
         let fabrics = &exposition.board().fabrics;
@@ -63,7 +58,7 @@ fn section(topology: &Topology) -> Markup {
     html! {
         (gist(topology))
         @if !topology.switches.is_empty() {
-            div .wide tabindex="0" role="group" aria-label="Picture" { (picture::draw(topology, &Layout::new(topology))) }
+            div .wide tabindex="0" role="group" aria-label="Picture" { (picture::draw(topology)) }
             (legend(topology.switches.iter().any(|switch| switch.congestion.is_any())))
         }
         (switchless_pairs(topology))
@@ -72,7 +67,6 @@ fn section(topology: &Topology) -> Markup {
     }
 }
 
-/// The numbers of switches and links.
 fn gist(topology: &Topology) -> Markup {
     let between = topology.bundles.iter().fold(Verdicts::default(), |sum, it| sum.and(it.verdicts));
     let to_hosts =
@@ -132,7 +126,6 @@ fn pair_of_nodes(fabric: &str, pair: &SwitchlessPair) -> Markup {
     }
 }
 
-/// The links that are watch or bad, the worst first.
 fn suspects(topology: &Topology) -> Markup {
     let between = topology.bundles.iter().flat_map(|bundle| &bundle.suspects);
     let to_hosts = topology.switches.iter().flat_map(|switch| &switch.host_suspects);

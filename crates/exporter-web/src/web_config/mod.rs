@@ -5,76 +5,72 @@
 //! are read and checked, too: certificates and their keys fit, hashes are bcrypt hashes.
 
 mod tls;
-mod users;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use site_config::ConfigError;
 use site_config::file::{self, Stamp, stamp};
 use site_config::yaml::{self, Diagnostic, Spanned};
-use thiserror::Error;
 
-use crate::rate_limit::{self, Rate};
+use crate::login::{self, Users, UsersSection};
 
-pub use tls::{ClientAuth, TlsSettings};
-pub use users::{Expected, Users};
+pub(crate) use tls::ClientAuth;
+pub use tls::TlsSettings;
 
 /// A web config file without diagnostics.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct WebConfig {
     /// TLS, if it is enabled.
     pub tls: Option<TlsSettings>,
-    /// Headers of each response.
-    pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The users; if there is none, no login is needed.
-    pub users: Users,
-    /// The rate limit of requests, if there is one.
-    pub rate: Option<Rate>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) users: Users,
+    pub(crate) rate: Option<Rate>,
     /// Warnings: valid settings that may be unintended, a line each.
     pub warnings: Vec<String>,
 }
 
-/// The problems of a web config file: a line each, with its position.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(transparent)]
-pub struct WebConfigError(ConfigError);
+/// The error for problems of a web config file: a line each.
+pub(crate) fn error<P: Display>(path: &Path, problems: impl IntoIterator<Item = P>) -> ConfigError {
+    ConfigError::in_file("web config file", path, problems)
+}
 
-impl WebConfigError {
-    /// A problem of the file at this path.
-    pub fn new(path: &Path, problem: impl AsRef<str>) -> Self {
-        WebConfigError::all(path, [problem.as_ref()])
-    }
+/// What is found about the settings while they are checked.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    /// Valid settings that may be unintended.
+    pub warnings: Vec<String>,
+    /// Why the file cannot be used.
+    pub mistakes: Vec<String>,
+}
 
-    fn all<P: std::fmt::Display>(path: &Path, problems: impl IntoIterator<Item = P>) -> Self {
-        WebConfigError(ConfigError::in_file("web config file", path, problems))
-    }
-
-    /// The lines.
-    pub fn lines(&self) -> &[String] {
-        self.0.lines()
+impl Problems {
+    /// The value, or `None` with its mistake added to the others.
+    pub fn keep<T>(&mut self, result: Result<T, String>) -> Option<T> {
+        result.map_err(|mistake| self.mistakes.push(mistake)).ok()
     }
 }
 
-/// The file as parsed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
     tls_server_config: Option<Spanned<tls::TlsSection>>,
     http_server_config: Option<HttpSection>,
-    basic_auth_users: Option<users::UsersSection>,
-    rate_limit: Option<rate_limit::RateLimitSection>,
+    basic_auth_users: Option<UsersSection>,
+    rate_limit: Option<RateLimitSection>,
 }
 
 impl WebConfig {
     /// Reads a file and those that it names. The files are returned also where they have diagnostics: they
     /// may be corrected.
-    pub fn load(path: &Path) -> (Sources, Result<WebConfig, WebConfigError>) {
+    pub fn load(path: &Path) -> (Sources, Result<WebConfig, ConfigError>) {
         let mut sources = Sources::new(path);
         let config = parse(path, &mut sources);
-        (sources, config.map_err(|problems| WebConfigError::all(path, problems)))
+        (sources, config.map_err(|problems| error(path, problems)))
     }
 }
 
@@ -82,44 +78,31 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let bytes = sources.read(path).map_err(|problem| vec![problem])?;
     let text = String::from_utf8(bytes).map_err(|error| vec![yaml::not_utf8(&error)])?;
     let yaml::Parsed { value: file, diagnostics, .. } = yaml::parse::<File>(&text);
-    let (mut warnings, mut wrong) = (Vec::new(), Vec::new());
-    let tls = file.tls_server_config.map(|section| tls::validate(section, sources, &mut warnings));
-    let tls = tls.transpose().map_err(|problems| wrong.extend(problems));
-    let http = file.http_server_config.unwrap_or_default();
-    warnings.extend(http.http2_warning());
-    let headers = http.headers().map_err(|problems| wrong.extend(problems));
-    let users = file.basic_auth_users.map(|section| users::validate(section, &mut warnings));
-    let users = users.transpose().map_err(|problems| wrong.extend(problems));
-    let rate = file.rate_limit.map_or(Ok(None), rate_limit::RateLimitSection::validate);
-    let rate = rate.map_err(|problem| wrong.push(problem));
-    let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
-    match (tls, headers, users, rate) {
-        (Ok(tls), Ok(headers), Ok(users), Ok(rate)) if diagnostics.is_empty() => Ok(WebConfig {
-            tls: tls.flatten(),
-            headers,
-            users: users.unwrap_or_default(),
-            rate,
-            warnings,
-        }),
-        _ => {
-            // A key that is misspelt or has no usable value is not missing, too.
-            let section = |mistake: &Diagnostic| mistake.key.split('.').next().map(str::to_owned);
-            let sections: Vec<String> = diagnostics.iter().filter_map(section).collect();
-            wrong.retain(|problem| {
-                !problem.contains(" is missing")
-                    || !sections.iter().any(|section| problem.contains(section.as_str()))
-            });
-            Err(diagnostics.iter().map(ToString::to_string).chain(wrong).collect())
-        }
+    let mut found = Problems::default();
+    let tls = file.tls_server_config.and_then(|it| tls::validate(it, sources, &mut found));
+    let headers = file.http_server_config.unwrap_or_default().validate(&mut found);
+    let users = login::validate(file.basic_auth_users.unwrap_or_default(), &mut found);
+    let rate = file.rate_limit.and_then(|section| found.keep(section.validate()).flatten());
+    let Problems { warnings, mut mistakes } = found;
+    if diagnostics.is_empty() && mistakes.is_empty() {
+        let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
+        return Ok(WebConfig { tls, headers, users, rate, warnings });
     }
+    // A key that is misspelt or has no usable value is not missing, too.
+    let section = |mistake: &Diagnostic| mistake.key.split('.').next().map(str::to_owned);
+    let sections: Vec<String> = diagnostics.iter().filter_map(section).collect();
+    mistakes.retain(|problem| {
+        !problem.contains(" is missing")
+            || !sections.iter().any(|section| problem.contains(section.as_str()))
+    });
+    Err(diagnostics.iter().map(ToString::to_string).chain(mistakes).collect())
 }
 
 /// A problem at a value: its line, its column and its key.
-pub(crate) fn at<T>(value: &Spanned<T>, key: &str, problem: impl std::fmt::Display) -> String {
+pub(crate) fn at<T>(value: &Spanned<T>, key: &str, problem: impl Display) -> String {
     format!("{}: {problem}", place(value, key))
 }
 
-/// The position of a value.
 fn place<T>(value: &Spanned<T>, key: &str) -> String {
     format!("line {}, column {}: {key}", value.line, value.column)
 }
@@ -143,24 +126,18 @@ struct HttpSection {
 }
 
 impl HttpSection {
-    /// The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
-    fn http2_warning(&self) -> Option<String> {
-        let wanted = self.http2.filter(|http2| http2.value)?;
-        Some(at(&wanted, "http_server_config.http2", "HTTP/2 is not spoken: HTTP/1.1 is"))
-    }
-
-    /// The headers, as they are sent.
-    fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Vec<String>> {
-        let (mut headers, mut wrong) = (Vec::new(), Vec::new());
-        for (name, value) in self.headers.iter().flatten() {
-            match header(name, &value.value) {
-                Ok(header) => headers.extend(header),
-                Err(problem) => {
-                    wrong.push(at(value, &format!("http_server_config.headers.{name}"), problem));
-                }
-            }
+    fn validate(self, found: &mut Problems) -> Vec<(HeaderName, HeaderValue)> {
+        // The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
+        if let Some(wanted) = self.http2.filter(|http2| http2.value) {
+            let problem = "HTTP/2 is not spoken: HTTP/1.1 is";
+            found.warnings.push(at(&wanted, "http_server_config.http2", problem));
         }
-        if wrong.is_empty() { Ok(headers) } else { Err(wrong) }
+        let headers = self.headers.iter().flatten().filter_map(|(name, value)| {
+            let key = format!("http_server_config.headers.{name}");
+            let sent = header(name, &value.value).map_err(|problem| at(value, &key, problem));
+            found.keep(sent).flatten()
+        });
+        headers.collect()
     }
 }
 
@@ -183,6 +160,77 @@ fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, 
     Ok(Some((name, value)))
 }
 
+/// A token bucket: each request takes a token, and there is one more every `interval` up to `burst`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub interval: Duration,
+    pub burst: u32,
+}
+
+/// `rate_limit`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RateLimitSection {
+    interval: Option<Spanned<String>>,
+    burst: Option<Spanned<u32>>,
+}
+
+impl RateLimitSection {
+    /// The limit, if there is one: an interval of 0 is none.
+    fn validate(self) -> Result<Option<Rate>, String> {
+        let Some(written) = &self.interval else {
+            return match &self.burst {
+                Some(burst) if burst.value > 0 => {
+                    Err(at(burst, "rate_limit.burst", "rate_limit.interval is missing with it"))
+                }
+                _ => Ok(None),
+            };
+        };
+        let Some(interval) = duration(&written.value) else {
+            let problem =
+                format!("{:?} is not a length of time such as 1s or 500ms", written.value);
+            return Err(at(written, "rate_limit.interval", problem));
+        };
+        if interval.is_zero() {
+            return Ok(None);
+        }
+        match &self.burst {
+            Some(burst) if burst.value > 0 => Ok(Some(Rate { interval, burst: burst.value })),
+            // The exporter toolkit would answer no request.
+            Some(burst) => Err(at(burst, "rate_limit.burst", "with 0 nothing would be answered")),
+            None => Err(at(written, "rate_limit", "burst is missing, such as 20")),
+        }
+    }
+}
+
+/// A duration as Go writes it: `1m30s`, `1.5h`; a number alone is nanoseconds, as for the exporter toolkit.
+fn duration(text: &str) -> Option<Duration> {
+    const UNITS: [(&str, f64); 8] = [
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("μs", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+    ];
+    if let Ok(nanos) = text.parse() {
+        return Some(Duration::from_nanos(nanos));
+    }
+    let (mut rest, mut seconds) = (text, 0.0);
+    while !rest.is_empty() {
+        let is_number = |char: char| char.is_ascii_digit() || char == '.';
+        let (number, behind) = rest.split_at(rest.find(|char| !is_number(char))?);
+        let end = behind.find(is_number).unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(end);
+        let (_, worth) = UNITS.iter().find(|(known, _)| *known == unit)?;
+        seconds += number.parse::<f64>().ok()? * worth;
+        rest = behind;
+    }
+    (!text.is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
+}
+
 /// The most bytes of a file: a chain of certificates is some 10 kB.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -194,7 +242,6 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The files of a configuration at this path, before anything was read.
     pub(super) fn new(path: &Path) -> Self {
         Sources { folder: path.parent().unwrap_or(Path::new("")).to_owned(), seen: Vec::new() }
     }
@@ -219,5 +266,34 @@ impl Sources {
     /// Whether any of them has changed since it was read.
     pub fn have_changed(&self) -> bool {
         self.seen.iter().any(|(path, seen)| stamp(path) != *seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_in_go_syntax() {
+        for (text, millis) in [
+            ("1s", Some(1_000)),
+            ("1m30s", Some(90_000)),
+            ("1.5h", Some(5_400_000)),
+            ("500ms", Some(500)),
+            ("0", Some(0)),
+            ("0s", Some(0)),
+            ("2000000", Some(2)),
+            ("", None),
+            ("1", Some(0)),
+            ("1.5", None),
+            ("s", None),
+            ("1d", None),
+            ("-1s", None),
+            ("1s ", None),
+            ("99999999999999999999999h", None),
+        ] {
+            let parsed = duration(text).map(|duration| duration.as_millis());
+            assert_eq!(parsed, millis, "{text:?}");
+        }
     }
 }

@@ -10,44 +10,34 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
-use rustls::{RootCertStore, SupportedProtocolVersion};
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use serde::Deserialize;
 use site_config::yaml::Spanned;
 use x509_cert::der::DateTime;
 
 use crate::tls::{self, CertificateInfo};
 
-use super::{Sources, at, place};
+use super::{Problems, Sources, at, place};
 
 /// A certificate that expires sooner is a warning: ACME clients renew a month before.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// The names that `cipher_suites` may have (Go's `tls.CipherSuites`).
-const CIPHER_SUITES: [&str; 15] = [
-    "TLS_AES_128_GCM_SHA256",
-    "TLS_AES_256_GCM_SHA384",
-    "TLS_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
-    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
-];
+const CIPHER_SUITES: &str = "\
+    TLS_AES_128_GCM_SHA256 TLS_AES_256_GCM_SHA384 TLS_CHACHA20_POLY1305_SHA256 \
+    TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 \
+    TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 \
+    TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 \
+    TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA \
+    TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA \
+    TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256 TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256";
 
 /// The names that `curve_preferences` may have (Go's `tls.CurveID`).
-const CURVES: [&str; 5] = ["CurveP256", "CurveP384", "CurveP521", "X25519", "X25519MLKEM768"];
+const CURVES: &str = "CurveP256 CurveP384 CurveP521 X25519 X25519MLKEM768";
 
 /// The policy for client certificates, with the exporter toolkit's names, which are Go's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum ClientAuth {
+pub(crate) enum ClientAuth {
     NoClientCert,
     RequestClientCert,
     RequireAnyClientCert,
@@ -64,37 +54,24 @@ impl ClientAuth {
         ("RequireAndVerifyClientCert", ClientAuth::RequireAndVerifyClientCert),
     ];
 
-    /// Whether a certificate has to be issued by one of the client CAs.
     pub fn verifies(self) -> bool {
         matches!(self, ClientAuth::VerifyClientCertIfGiven | ClientAuth::RequireAndVerifyClientCert)
     }
 
-    /// Whether there has to be a certificate.
     pub fn requires(self) -> bool {
         matches!(self, ClientAuth::RequireAnyClientCert | ClientAuth::RequireAndVerifyClientCert)
     }
 }
 
-/// The settings of TLS.
+/// TLS, as it is spoken.
 #[derive(Debug)]
 pub struct TlsSettings {
-    /// The certificate, its chain and its key.
-    pub certified: CertifiedKey,
-    /// The policy for client certificates.
-    pub client_auth: ClientAuth,
-    /// The CAs of clients.
-    pub client_cas: Arc<RootCertStore>,
-    /// A client's certificate must have one of these names; empty if any name is accepted.
-    pub allowed_sans: Vec<String>,
-    /// The enabled versions.
-    pub versions: Vec<&'static SupportedProtocolVersion>,
-    /// Whether the server's order of cipher suites decides, and not the client's.
-    pub prefer_server_order: bool,
+    pub(crate) server: Arc<ServerConfig>,
+    pub(crate) client_auth: ClientAuth,
 }
 
 type Text = Option<Spanned<String>>;
 
-/// The section.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TlsSection {
@@ -176,19 +153,14 @@ impl Pem {
     }
 }
 
-/// The value, or `None` with its mistake added to the others.
-fn keep<T>(result: Result<T, String>, diagnostics: &mut Vec<String>) -> Option<T> {
-    result.map_err(|mistake| diagnostics.push(mistake)).ok()
-}
-
-/// Reads the certificates, and checks whether all fits together; `None` if the section is empty.
+/// Reads the certificates, and checks whether all fits together; `None` if the section is empty or has a mistake.
 pub(super) fn validate(
     section: Spanned<TlsSection>,
     sources: &mut Sources,
-    warnings: &mut Vec<String>,
-) -> Result<Option<TlsSettings>, Vec<String>> {
+    found: &mut Problems,
+) -> Option<TlsSettings> {
     if section.value == TlsSection::default() {
-        return Ok(None);
+        return None;
     }
     let missing = |key| {
         let problem = format!("{key}_file is missing (or {key}, with the PEM itself)");
@@ -196,72 +168,55 @@ pub(super) fn validate(
     };
     let (no_cert, no_key) = (missing("cert"), missing("key"));
     let section = section.value;
-    let mut diagnostics = Vec::new();
-    let versions = keep(versions(&section, warnings), &mut diagnostics);
-    for (key, names, known) in [
-        ("cipher_suites", &section.cipher_suites, &CIPHER_SUITES[..]),
-        ("curve_preferences", &section.curve_preferences, &CURVES),
-    ] {
-        keep(ignore_names(key, names.as_deref(), known, warnings), &mut diagnostics);
-    }
+    let versions = versions(&section, found);
+    ignore_names("cipher_suites", section.cipher_suites, CIPHER_SUITES, found);
+    ignore_names("curve_preferences", section.curve_preferences, CURVES, found);
     let mut pem = |inline, file, key| {
         let pem = Pem::read(inline, file, key, sources);
         let is_readable = pem.is_ok();
-        (keep(pem, &mut diagnostics).flatten(), is_readable)
+        (found.keep(pem).flatten(), is_readable)
     };
     let (cert, cert_is_readable) = pem(section.cert, section.cert_file, "cert");
     let (key, key_is_readable) = pem(section.key, section.key_file, "key");
     let (ca, ca_is_readable) = pem(section.client_ca, section.client_ca_file, "client_ca");
-    diagnostics.extend((cert.is_none() && cert_is_readable).then_some(no_cert));
-    diagnostics.extend((key.is_none() && key_is_readable).then_some(no_key));
+    found.mistakes.extend((cert.is_none() && cert_is_readable).then_some(no_cert));
+    found.mistakes.extend((key.is_none() && key_is_readable).then_some(no_key));
     let pair = cert.as_ref().zip(key.as_ref());
-    let certified = pair.and_then(|(cert, key)| keep(certified(cert, key), &mut diagnostics));
+    let certified = pair.and_then(|(cert, key)| found.keep(certified(cert, key)));
     if let (Some(leaf), Some(cert)) = (certified.as_ref().and_then(|it| it.cert.first()), &cert) {
-        warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
+        found.warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
     }
-    let auth = client_auth(section.client_auth_type.as_ref(), ca.as_ref(), warnings);
+    let auth = client_auth(section.client_auth_type.as_ref(), ca.as_ref(), &mut found.warnings);
     // A CA that cannot be read is not reported as missing, too.
-    let auth = if ca_is_readable { keep(auth, &mut diagnostics) } else { auth.ok() };
-    let client_cas = ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas);
-    let client_cas = keep(client_cas, &mut diagnostics);
-    let sans = section.client_allowed_sans;
-    diagnostics.extend(sans.as_ref().zip(auth).and_then(|(sans, auth)| wrong_sans(sans, auth)));
-    match (versions, certified, auth, client_cas) {
-        (Some(versions), Some(certified), Some(client_auth), Some(client_cas))
-            if diagnostics.is_empty() =>
-        {
-            Ok(Some(TlsSettings {
-                certified,
-                client_auth,
-                client_cas: Arc::new(client_cas),
-                allowed_sans: sans.map(|sans| sans.value).unwrap_or_default(),
-                versions,
-                prefer_server_order: section.prefer_server_cipher_suites.unwrap_or(true),
-            }))
-        }
-        _ => Err(diagnostics),
+    let auth = if ca_is_readable { found.keep(auth) } else { auth.ok() };
+    let client_cas = found.keep(ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas));
+    if let Some((sans, auth)) = section.client_allowed_sans.as_ref().zip(auth) {
+        found.mistakes.extend(wrong_sans(sans, auth));
     }
+    let (versions, certified, client_auth, cas) = (versions?, certified?, auth?, client_cas?);
+    if !found.mistakes.is_empty() {
+        return None;
+    }
+    let sans = section.client_allowed_sans.map(|sans| sans.value).unwrap_or_default();
+    let server = tls::server_config(certified, &versions, client_auth, cas, sans);
+    let mut server = found.keep(server)?;
+    server.ignore_client_order = section.prefer_server_cipher_suites.unwrap_or(true);
+    Some(TlsSettings { server: Arc::new(server), client_auth })
 }
 
 /// Warns that a key is ignored; a name that is not known is a mistake.
-fn ignore_names(
-    key: &str,
-    names: Option<&[Spanned<String>]>,
-    known: &[&str],
-    warnings: &mut Vec<String>,
-) -> Result<(), String> {
+fn ignore_names(key: &str, names: Option<Vec<Spanned<String>>>, known: &str, found: &mut Problems) {
     let key = format!("tls_server_config.{key}");
-    let Some(names) = names.filter(|names| !names.is_empty()) else { return Ok(()) };
-    if let Some(wrong) = names.iter().find(|name| !known.contains(&name.value.as_str())) {
-        let problem = format!("{:?} is none of: {}", wrong.value, known.join(", "));
-        return Err(at(wrong, &key, problem));
+    let names = names.unwrap_or_default();
+    let is_known = |name: &&Spanned<String>| known.split(' ').any(|known| known == name.value);
+    if let Some(wrong) = names.iter().find(|name| !is_known(name)) {
+        let problem = format!("{:?} is none of: {}", wrong.value, known.replace(' ', ", "));
+        found.mistakes.push(at(wrong, &key, problem));
+    } else if let Some(first) = names.first() {
+        let problem = "is ignored: all that are spoken are strong, and the client may choose";
+        found.warnings.push(at(first, &key, problem));
     }
-    warnings.extend(names.first().map(|first| {
-        at(first, &key, "is ignored: all that are spoken are strong, and the client may choose")
-    }));
-    Ok(())
 }
-
 fn client_cas(ca: &Pem) -> Result<RootCertStore, String> {
     let mut cas = RootCertStore::empty();
     for certificate in ca.certificates()? {
@@ -356,33 +311,32 @@ fn client_auth(
 /// The enabled versions, from `min_version` to `max_version`.
 fn versions(
     section: &TlsSection,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
+    found: &mut Problems,
+) -> Option<Vec<&'static SupportedProtocolVersion>> {
     const KNOWN: [&str; 4] = ["TLS10", "TLS11", "TLS12", "TLS13"];
-    let index = |written: &Text, key: &str, default: usize| -> Result<usize, String> {
-        let Some(written) = written else { return Ok(default) };
-        KNOWN.iter().position(|known| *known == written.value).ok_or_else(|| {
+    let mut index = |written: &Text, key: &str, default: usize| {
+        let Some(written) = written else { return Some(default) };
+        found.keep(KNOWN.iter().position(|known| *known == written.value).ok_or_else(|| {
             let problem = format!("{:?} is none of: TLS12, TLS13", written.value);
             at(written, &format!("tls_server_config.{key}"), problem)
-        })
+        }))
     };
-    let (min, max) = (
-        index(&section.min_version, "min_version", 2)?,
-        index(&section.max_version, "max_version", 3)?,
-    );
+    let min = index(&section.min_version, "min_version", 2)?;
+    let max = index(&section.max_version, "max_version", 3)?;
     if let (Some(written), true) = (&section.min_version, min < 2) {
         let problem = format!("{} is not spoken: TLS12 is the least", written.value);
-        warnings.push(at(written, "tls_server_config.min_version", problem));
+        found.warnings.push(at(written, "tls_server_config.min_version", problem));
     }
     let spoken = [(2, &TLS12), (3, &TLS13)].into_iter();
     let spoken: Vec<_> =
         spoken.filter(|(index, _)| (min..=max).contains(index)).map(|it| it.1).collect();
     // With the defaults there are two: one of both keys is set.
-    match section.max_version.as_ref().or(section.min_version.as_ref()) {
-        Some(written) if spoken.is_empty() => {
-            let problem = "no version is left that is spoken: TLS12 and TLS13 are";
-            Err(at(written, "tls_server_config.max_version", problem))
-        }
-        _ => Ok(spoken),
+    if let (Some(written), true) =
+        (section.max_version.as_ref().or(section.min_version.as_ref()), spoken.is_empty())
+    {
+        let problem = "no version is left that is spoken: TLS12 and TLS13 are";
+        found.mistakes.push(at(written, "tls_server_config.max_version", problem));
+        return None;
     }
+    Some(spoken)
 }

@@ -1,27 +1,27 @@
-//! `/links`: the links, the worst first, filtered by verdict, fabric and node name.
+//! `/links`: the links, the worst first, filtered by verdict, fabric and node name; and `/search`: nodes, ports, links
+//! and devices by name, GUID or LID. A single hit redirects to its page.
 
 use std::num::NonZeroUsize;
 
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
+use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::model::{Link, verdict_from};
-use crate::api::ranking::{ListFilter, RankedLinks, ranked};
+use crate::api::links::{ListFilter, RankedLinks, ranked};
+use crate::api::model::{Hit, Link, Search, verdict_from};
+use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_observation::SharedState;
 use ib_health::Verdict;
 
-use super::components::{self, count, counted, verdict};
-use super::page::{Page, Problem};
-use super::query_params::{QueryParams, check_fabric, not_swept, render};
-use super::{PageContext, address};
+use super::components::{self, count, counted, label_text, verdict};
+use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
 
 /// The links on a page.
 const PAGE_LENGTH: usize = 100;
 
-/// The query of the page.
 #[derive(Clone, Debug, Default)]
 struct LinksQuery {
     fabric: String,
@@ -59,7 +59,6 @@ impl LinksQuery {
         (self.page() - 1).saturating_mul(PAGE_LENGTH)
     }
 
-    /// The address of another page of the same list.
     fn address(&self, page: usize) -> String {
         let number = if page == 1 { String::new() } else { page.to_string() };
         let pairs = [
@@ -72,14 +71,14 @@ impl LinksQuery {
     }
 }
 
-pub(super) async fn get(
-    State(context): State<PageContext>,
+pub(super) async fn links(
+    State(app): State<WebApp>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
     let title = "Links";
     let query = LinksQuery::parse(&QueryParams::from(query));
     let query = query.map_err(|text| Problem::bad_request(title, text))?;
-    let exposition = context.exposition();
+    let exposition = app.exposition();
     check_fabric(&exposition.board().fabrics, query.fabric())?;
     let page = move || {
         let board = exposition.board();
@@ -167,4 +166,60 @@ fn pager(query: &LinksQuery, found: usize) -> Markup {
     let next = (page < last).then(|| ("Better", query.address(page + 1)));
     let current = format!("Page {} of {}", count(page as u64), count(last as u64));
     html! { @if last > 1 { (components::pager("Pages of the list", previous, &current, next)) } }
+}
+
+pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Response {
+    let text = QueryParams::from(query).text("q");
+    render(move || {
+        let exposition = app.exposition();
+        let result = api::search::search(exposition.board(), &text);
+        if let (1, [hit]) = (result.found, &result.hits[..]) {
+            return Redirect::to(&hit.page).into_response();
+        }
+        let main = search_page(&result, not_swept(&exposition.board().fabrics, None));
+        let page = Page::new("Search", address::SEARCH, main);
+        Page { search_text: &result.sought, ..page }.respond()
+    })
+    .await
+}
+
+fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
+    html! {
+        @if let Some(why) = not_swept { p { (why) } }
+        @if result.sought.is_empty() {
+            p { "Nodes, ports, cables and this host’s devices are found by what they are called." }
+            dl .hints {
+                div { dt { code { "leaf-3" } } dd { "a part of a node’s name" } }
+                div { dt { code { "leaf-3[12]" } } dd { "a port of a node" } }
+                div { dt { code { "0x0002c90300a1b2c3" } } dd { "the GUID of a node or a port, or how it begins" } }
+                div { dt { code { "17" } " or " code { "0x11" } } dd { "a LID" } }
+                div { dt { code { "0x…:5-0x…:1" } } dd { "a cable’s id, as metrics have it" } }
+                div { dt { code { "mlx5_0" } } dd { "a device or an interface of this host" } }
+            }
+        } @else if result.found == 0 {
+            p { "Nothing is called " q { bdi { (result.sought) } } "." }
+            p { "Part of a name will do, a GUID with or without " code { "0x" } ", a LID, a cable’s id, or " code { "node[port]" } "." }
+        } @else {
+            p .quiet {
+                (counted(result.found, "is", "are")) " called " q { bdi { (result.sought) } }
+                @if result.found > result.hits.len() { ": the best " (result.hits.len()) }
+            }
+            (hits(&result.hits))
+        }
+    }
+}
+
+fn hits(hits: &[Hit]) -> Markup {
+    html! { table .stack {
+        thead { tr {
+            th scope="col" { "What" } th scope="col" { "Name" } th scope="col" { "GUID or id" } th scope="col" { "Fabric" } th scope="col" { "Found by" }
+        } }
+        tbody { @for hit in hits { tr {
+            td data-label="What" { (hit.kind) }
+            th scope="row" data-label="Name" { a href=(hit.page) { bdi { (hit.name) } } }
+            td data-label="GUID or id" { code { (hit.id) } }
+            td data-label="Fabric" { bdi { (hit.fabric) } }
+            td .quiet data-label="Found by" { (label_text(&hit.by)) ", " (hit.fits) }
+        } } }
+    } }
 }

@@ -1,0 +1,434 @@
+//! The families of nodes, ports, links and subnet managers, and what writes the samples of each.
+
+use exposition::{Family, MetricType, Samples};
+use fabric_observation::Observation;
+use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP, NODE_UP, PORT_INFO};
+use ib_fabric::snapshot::SubnetManager;
+use ib_fabric::{Fabric, NodeIndex, PortIndex, Snapshot};
+use ib_health::assessment::CounterStatus;
+use ib_health::bit_errors::BerWindow;
+use ib_health::congestion::{Region, Role};
+use ib_health::outage::{BOUNDS, ExpectedCause};
+use ib_health::{LinkAssessment, PortAssessment, Verdict};
+use ib_mad::counter::TABLE as COUNTERS;
+use ib_mad::moment::Anchor;
+use ib_mad::rate::{Speed, Width};
+use ib_mad::smp::SmState;
+
+use crate::metrics::{families, family};
+
+const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
+const WINDOW_LABELS: &[&str] = &["fabric", "link", "guid", "port", "window"];
+const REGION_LABELS: &[&str] = &["fabric", "root_guid", "root_port"];
+
+/// The labels of the two ends of a link: node GUID, port, name and type of the node.
+const ENDS: [[&str; 4]; 2] = [
+    ["guid", "port", "node", "node_type"],
+    ["peer_guid", "peer_port", "peer_node", "peer_node_type"],
+];
+
+pub(super) struct NodeItem<'a> {
+    pub snapshot: &'a Snapshot,
+    pub node: NodeIndex,
+}
+
+pub(super) struct PortItem<'a> {
+    pub snapshot: &'a Snapshot,
+    pub port: PortIndex,
+    /// `None` if the fabric was not evaluated.
+    pub assessment: Option<&'a PortAssessment>,
+}
+
+impl<'a> PortItem<'a> {
+    pub fn judged(&self) -> Option<JudgedPort<'a>> {
+        let (fabric, port, assessment) = (&self.snapshot.fabric, self.port, self.assessment?);
+        Some(JudgedPort { fabric, port, assessment })
+    }
+
+    /// `None` if no counters were read.
+    pub fn counted(&self) -> Option<Counted<'a>> {
+        let (assessment, _) = self.assessment.zip(self.snapshot.reading(self.port))?;
+        Some(Counted { anchor: &self.snapshot.anchor, counting: &assessment.counters })
+    }
+}
+
+pub(super) struct LinkItem<'a> {
+    pub snapshot: &'a Snapshot,
+    pub assessment: &'a LinkAssessment,
+}
+
+/// Status of a port's counters, which the fabric or the host collector read.
+#[derive(Clone, Copy)]
+pub(in crate::metrics) struct Counted<'a> {
+    pub anchor: &'a Anchor,
+    pub counting: &'a CounterStatus,
+}
+
+/// A port of a fabric with its assessment.
+pub(super) struct JudgedPort<'a> {
+    pub fabric: &'a Fabric,
+    pub port: PortIndex,
+    pub assessment: &'a PortAssessment,
+}
+
+pub(super) struct RegionItem<'a> {
+    pub anchor: &'a Anchor,
+    pub region: &'a Region,
+}
+
+families! {
+    pub(super) NODES: NodeItem<'_>;
+    "infiniband_node_info" Gauge
+        ["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"]
+        "What a node is and is called, as a series that is always 1."
+        => |item, samples| {
+            let (fabric, node) = (&item.snapshot.fabric, item.snapshot.fabric.node(item.node));
+            samples.label("node", &node.name);
+            samples.label("node_type", node.identity.kind.label());
+            samples.label("vendor_id", &format!("{:#08x}", node.identity.vendor_id));
+            samples.label("device_id", &node.identity.device_id.to_string());
+            let lid = fabric.ports_of(item.node).find_map(|port| fabric.lid_of(port));
+            samples.label_if_known("lid", lid.map(|lid| lid.to_string()));
+            samples.value(1);
+        };
+    NODE_UP => |item, samples| samples.value(item.snapshot.is_up(item.node).into());
+}
+
+families! {
+    pub(super) PORT_INFOS: PortItem<'_>;
+    PORT_INFO => |item, samples| {
+        let (fabric, port) = (&item.snapshot.fabric, item.port);
+        let node = fabric.node_of(port);
+        samples.label("node", &node.name);
+        samples.label("node_type", node.identity.kind.label());
+        if let (Some(peer), Some(link)) = (fabric.port(port).peer, fabric.link_id(port)) {
+            let (guid, number) = fabric.end(peer.port);
+            samples.label("peer_guid", &guid.to_string());
+            samples.label("peer_port", itoa::Buffer::new().format(number));
+            samples.label("peer_node", &fabric.node_of(peer.port).name);
+            samples.label("link", &link.to_string());
+        }
+        let status = item.snapshot.status(port);
+        samples.label_if_known("speed", status.and_then(|it| it.speed).map(Speed::label));
+        samples.label_if_known("width", status.and_then(|it| it.width).map(Width::label));
+        samples.value(1);
+    };
+}
+
+/// The families of a port's state, which the host has, too.
+pub const PORT_STATES: [Family; 5] = [
+    Family::gauge(
+        "infiniband_port_state",
+        PORT_LABELS,
+        "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; with a host's kernel 5 ActiveDefer, too.",
+    ),
+    Family::gauge(
+        "infiniband_port_physical_state",
+        PORT_LABELS,
+        "PortPhysicalState: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.",
+    ),
+    Family::gauge(
+        "infiniband_port_rate_bytes_per_second",
+        PORT_LABELS,
+        "Nominal rate of the link at its present width and speed.",
+    ),
+    Family::gauge("infiniband_port_width_lanes", PORT_LABELS, "Lanes that the link runs on."),
+    Family::gauge(
+        "infiniband_port_supported_rate_bytes_per_second",
+        PORT_LABELS,
+        "The best nominal rate that both ends of the cable can do.",
+    ),
+];
+
+/// The value of each of them in a snapshot, if it is known.
+pub(super) type PortValue = fn(&Snapshot, PortIndex) -> Option<u64>;
+
+pub(super) const PORT_VALUES: [PortValue; PORT_STATES.len()] = [
+    |snapshot, port| Some(snapshot.status(port)?.state.into()),
+    |snapshot, port| Some(snapshot.status(port)?.physical_state.into()),
+    |snapshot, port| snapshot.status(port)?.rate(),
+    |snapshot, port| Some(snapshot.status(port)?.width?.lanes().into()),
+    |snapshot, port| {
+        let peer = snapshot.fabric.port(port).peer?;
+        snapshot.status(port)?.best_rate_with(snapshot.status(peer.port)?)
+    },
+];
+
+families! {
+    pub(super) LINKS: LinkItem<'_>;
+    LINK_INFO => |link, samples| {
+        let fabric = &link.snapshot.fabric;
+        for (labels, port) in ENDS.into_iter().zip([link.assessment.link.0, link.assessment.link.1])
+        {
+            let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
+            samples.label(labels[0], &guid.to_string());
+            samples.label(labels[1], itoa::Buffer::new().format(number));
+            samples.label(labels[2], &node.name);
+            samples.label(labels[3], node.identity.kind.label());
+        }
+        let status = link.snapshot.status(link.assessment.link.0);
+        samples.label_if_known("speed", status.and_then(|it| it.speed).map(Speed::label));
+        samples.label_if_known("width", status.and_then(|it| it.width).map(Width::label));
+        samples.value(1);
+    };
+    "infiniband_link_verdict" Gauge ["fabric", "link", "reason"]
+        "What a cable comes to, a series for each reason with what it weighs: 0 ok, 1 unknown, 2 watch, 3 bad. The greatest is the verdict: max by (fabric, link). Without a reason it is none; recent is what is over, and not for long enough."
+        => |link, samples| {
+            let (verdict, reasons) = (link.assessment.verdict, &link.assessment.reasons);
+            for (reason, weight) in reasons.iter() {
+                samples.label("reason", reason.label());
+                // A reason that is too new to count in full must not outweigh the verdict.
+                samples.value(weight.min(verdict) as u64);
+            }
+            if verdict > reasons.verdict() {
+                samples.label("reason", "recent");
+                samples.value(verdict as u64);
+            } else if reasons.worst().is_none() {
+                samples.label("reason", "none");
+                samples.value(verdict as u64);
+            }
+        };
+    "infiniband_link_verdict_timestamp_seconds" Gauge LINK_LABELS
+        "Since when the verdict has been what it is, in seconds since 1970."
+        => |link, samples| {
+            samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
+        };
+    "infiniband_link_repair" Gauge ["fabric", "link", "repair"]
+        "What to try first, as a series that is always 1: reseat, swap_cable, swap_transceiver, look_upstream, look_at_host or nothing."
+        => |link, samples| {
+            if let Some(repair) = link.assessment.repair {
+                samples.label("repair", repair.label()).value(1);
+            }
+        };
+    LINK_UP => |link, samples| samples.value_if_known(link.assessment.up.map(u64::from));
+    "infiniband_link_flaps" Counter LINK_LABELS
+        "Losses of the link that nobody expected; one that both ends tell is one."
+        => |link, samples| samples.value(link.assessment.outages.flaps.into());
+    "infiniband_link_expected_outages" Counter ["fabric", "link", "cause"]
+        "Losses of the link with which nothing is wrong: a node at its end was rebooted, or somebody works on it (reboot, maintenance)."
+        => |link, samples| {
+            for cause in ExpectedCause::ALL {
+                samples.label("cause", cause.label());
+                samples.value(link.assessment.outages.expected[cause as usize].into());
+            }
+        };
+    "infiniband_link_down_seconds" Counter LINK_LABELS
+        "How long flaps kept the link down at least: from the first to the last time each was seen down. An outage is added once the link is up and both ends have been read."
+        => |link, samples| samples.seconds(link.assessment.outages.down.least.as_secs_f64());
+    "infiniband_link_down_max_seconds" Counter LINK_LABELS
+        "How long flaps kept the link down at most: from the last time it was seen up before each to the first time after. A flap between two sweeps counts one interval."
+        => |link, samples| samples.seconds(link.assessment.outages.down.most.as_secs_f64());
+    "infiniband_link_expected_down_seconds" Counter LINK_LABELS
+        "How long expected losses kept the link down at least: from the first to the last time it was seen down."
+        => |link, samples| samples.seconds(link.assessment.outages.expected_down.least.as_secs_f64());
+    "infiniband_link_expected_down_max_seconds" Counter LINK_LABELS
+        "How long expected losses kept the link down at most: from the last time it was seen up before each to the first time after."
+        => |link, samples| samples.seconds(link.assessment.outages.expected_down.most.as_secs_f64());
+    "infiniband_link_recoveries" Counter LINK_LABELS
+        "Times that the link retrained by itself."
+        => |link, samples| samples.value(link.assessment.outages.recoveries.into());
+    "infiniband_link_last_change_timestamp_seconds" Gauge LINK_LABELS
+        "When the link went down or came up last, in seconds since 1970; absent if it never did."
+        => |link, samples| {
+            if let Some(last) = link.assessment.outages.last_change {
+                samples.seconds(link.snapshot.anchor.unix_seconds_of(last));
+            }
+        };
+    "infiniband_link_outage_seconds" Histogram LINK_LABELS
+        "How long flaps were, for links that were seen down: the middle between the least and the most that is possible. A flap between two sweeps, which only LinkDowned shows, is not in it."
+        => |link, samples| {
+            let outages = &link.assessment.outages;
+            let all: u64 = outages.lengths.iter().copied().map(u64::from).sum();
+            if all == 0 {
+                return;
+            }
+            let mut up_to = 0;
+            for (bound, length) in BOUNDS.iter().zip(outages.lengths) {
+                up_to += u64::from(length);
+                samples.suffix("_bucket");
+                // OpenMetrics wants a float to look like one.
+                samples.label("le", &format!("{bound:?}"));
+                samples.value(up_to);
+            }
+            samples.suffix("_bucket");
+            samples.label("le", "+Inf");
+            samples.value(all);
+            samples.suffix("_sum");
+            samples.seconds(outages.lengths_sum.as_secs_f64());
+            samples.suffix("_count");
+            samples.value(all);
+        };
+}
+
+families! {
+    /// Status of counters, of fabrics and of the host.
+    pub(in crate::metrics) COUNTING: Counted<'_>;
+    "infiniband_port_counter_saturated" Gauge ["fabric", "guid", "port", "counter"]
+        "1 while a counter's field is full and counts no further, 0 if it was so before; from then on its total is a lower bound. Absent for counters that never were."
+        => |counted, samples| {
+            let counting = counted.counting;
+            if !counting.was_any_saturated() {
+                return;
+            }
+            for row in COUNTERS.iter().filter(|row| counting.was_saturated(row.counter)) {
+                samples.label("counter", row.metric);
+                samples.value(counting.is_stuck(row.counter).into());
+            }
+        };
+    "infiniband_port_impossible_readings" Counter PORT_LABELS
+        "Values of a port's counters that were dropped because they are impossible: 2^63 or more, or more than the link can have carried since the reading before. Absent for ports that never had one."
+        => |counted, samples| {
+            let times = u64::from(counted.counting.impossible_readings);
+            samples.value_if_known(Some(times).filter(|times| *times > 0));
+        };
+    "infiniband_port_counter_resets" Counter PORT_LABELS
+        "Times that a port's counters fell: somebody cleared them, or the device was reset."
+        => |counted, samples| samples.value(counted.counting.resets.into());
+    "infiniband_port_counter_reset_timestamp_seconds" Gauge PORT_LABELS
+        "When that was seen last, in seconds since 1970; absent if it never was."
+        => |counted, samples| {
+            if let Some(last) = counted.counting.last_reset {
+                samples.seconds(counted.anchor.unix_seconds_of(last));
+            }
+        };
+}
+
+/// The windows that are exposed; that of seconds is for the verdict alone.
+const WINDOWS: [BerWindow; 2] = [BerWindow::Short, BerWindow::Long];
+
+families! {
+    pub(super) DIRECTIONS: JudgedPort<'_>;
+    "infiniband_link_bit_error_ratio" Gauge WINDOW_LABELS
+        "How many of the bits that came in at this port of a link were wrong, over a window; absent while it is too short to tell."
+        => |port, samples| {
+            for window in WINDOWS {
+                if let Some(ratio) = port.assessment.bit_errors.ratio(window) {
+                    samples.label("window", window.label());
+                    samples.ratio(ratio);
+                }
+            }
+        };
+    "infiniband_link_bit_error_window_seconds" Gauge WINDOW_LABELS
+        "How much of the window was watched so far."
+        => |port, samples| {
+            for window in WINDOWS {
+                let measured = port.assessment.bit_errors.windows[window as usize];
+                if !measured.span().is_zero() {
+                    samples.label("window", window.label());
+                    samples.seconds(measured.span().as_secs_f64());
+                }
+            }
+        };
+    "infiniband_link_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
+        "The bit error ratio that is too much for this link."
+        => |port, samples| {
+            let limit = port.assessment.bit_errors.limit;
+            if limit > 0.0 {
+                samples.ratio(limit);
+            }
+        };
+    "infiniband_link_pre_fec_bit_error_ratio" Gauge ["fabric", "link", "guid", "port"]
+        "How many of the bits that came in at this port of a link error correction had to correct, in the latest 2 to 4 minutes. Absent while its counter is full: then the verdict has the reason counter_saturated, and pages and API have the last ratio that is known, and when it was measured."
+        => |port, samples| {
+            if let Some(mended) = port.assessment.bit_errors.pre_fec.filter(|it| !it.stale) {
+                samples.ratio(mended.ratio);
+            }
+        };
+    "infiniband_link_pre_fec_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
+        "The ratio of bits to be corrected that is too much for this link."
+        => |port, samples| {
+            if let Some(mended) = port.assessment.bit_errors.pre_fec {
+                samples.ratio(mended.limit);
+            }
+        };
+}
+
+families! {
+    pub(super) PORTS: JudgedPort<'_>;
+    "infiniband_port_transmit_wait_ratio" Gauge ["fabric", "guid", "port", "tick"]
+        "Share of the time between the two latest readings in which the port had data and no credit to send it with, 0 to 1. Where the device does not tell how long its tick is, one is assumed (tick: device, assumed)."
+        => |port, samples| {
+            if let Some(wait) = port.assessment.wait {
+                samples.label("tick", if wait.tick_told { "device" } else { "assumed" });
+                samples.ratio(wait.share);
+            }
+        };
+    "infiniband_port_congestion" Gauge ["fabric", "guid", "port", "role", "root_guid", "root_port"]
+        "A port's part in a congestion, as a series that is always 1: root, whose receiver is slow, or victim, which waits because that root does."
+        => |port, samples| {
+            let (role, root) = match port.assessment.role {
+                Some(Role::Root) => ("root", port.port),
+                Some(Role::Victim { of }) => ("victim", of),
+                None => return,
+            };
+            let (guid, number) = port.fabric.end(root);
+            samples.label("role", role);
+            samples.label("root_guid", &guid.to_string());
+            samples.label("root_port", itoa::Buffer::new().format(number));
+            samples.value(1);
+        };
+}
+
+families! {
+    pub(super) REGIONS: RegionItem<'_>;
+    "infiniband_congestion_region_ports" Gauge ["fabric", "root_guid", "root_port", "level"]
+        "How many neighbouring ports wait together, by the root that waits most, and how bad it is: low (up to 15 % of the time), medium (up to 25 %), high."
+        => |item, samples| {
+            samples.label("level", item.region.level.label());
+            samples.value(item.region.ports.into());
+        };
+    "infiniband_congestion_region_wait_ratio" Gauge REGION_LABELS
+        "The greatest share of time that one of them waits."
+        => |item, samples| samples.ratio(item.region.share);
+    "infiniband_congestion_region_start_timestamp_seconds" Gauge REGION_LABELS
+        "Since when they have been waiting, in seconds since 1970."
+        => |item, samples| samples.seconds(item.anchor.unix_seconds_of(item.region.since));
+}
+
+// The metric is the number of the verdict.
+const _: () = assert!(Verdict::Ok as u64 == 0 && Verdict::Bad as u64 == 3);
+
+families! {
+    pub(super) MANAGERS: &Observation;
+    "infiniband_subnet_managers" Gauge ["fabric", "state"]
+        "Subnet managers that answered in the latest sweep, by state: master, standby, discovering or not_active. Absent where it is not known."
+        => |observation, samples| {
+            if let Some(managers) = managers(observation) {
+                for state in SmState::ALL.into_iter().rev() {
+                    samples.label("state", state.label());
+                    samples.value(managers.iter().filter(|it| it.state == state).count() as u64);
+                }
+            }
+        };
+    "infiniband_subnet_manager_state" Gauge PORT_LABELS
+        "SMState of the subnet manager at a port: 0 not active, 1 discovering, 2 standby, 3 master."
+        => |observation, samples| each(observation, samples, |it| it.state as u64);
+    "infiniband_subnet_manager_priority" Gauge PORT_LABELS
+        "Priority of the subnet manager at a port, 0 to 15: the highest is to be the master, and among equals the one with the lowest port GUID."
+        => |observation, samples| each(observation, samples, |it| it.priority.into());
+    "infiniband_subnet_manager_activity" Counter PORT_LABELS
+        "ActCount of the subnet manager at a port, 32 bits: goes up while it works, and stands still when it hangs."
+        => |observation, samples| each(observation, samples, |it| it.act_count.into());
+    "infiniband_subnet_manager_changes" Counter ["fabric"]
+        "Times that another subnet manager became the master."
+        => |observation, samples| samples.value(observation.stats.mastership.changes());
+}
+
+fn managers(observation: &Observation) -> Option<&[SubnetManager]> {
+    observation.snapshot.as_ref()?.managers.as_deref()
+}
+
+/// Writes a number of each subnet manager that responded.
+fn each(
+    observation: &Observation,
+    samples: &mut Samples<'_>,
+    value: impl Fn(&SubnetManager) -> u64,
+) {
+    let Some(snapshot) = &observation.snapshot else { return };
+    for manager in managers(observation).unwrap_or_default() {
+        let (guid, number) = snapshot.fabric.end(manager.port);
+        samples.label("guid", &guid.to_string());
+        samples.label("port", itoa::Buffer::new().format(number));
+        samples.value(value(manager));
+    }
+}

@@ -1,0 +1,385 @@
+//! The host's own devices, family by family: plain text, because it is small.
+//!
+//! Values of a port that fabrics have, too, use the same family with one more label, `device`.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use exposition::{Family, Header, Labelled, Labels, MetricType, Part, Parts, Samples};
+use fabric_observation::families::counter_header;
+use fabric_observation::host::{HostObservation, HostPortTotals, PortEventCounts};
+use ib_mad::counter::{TABLE as COUNTERS, scaled};
+use ib_mad::moment::Anchor;
+use ib_mad::port_event::PortEventKind;
+use ib_mad::rate::{Speed, Width};
+use ib_mad::{Guid, PortNumber, Reading};
+use rdma_host::model::cm::Group;
+use rdma_host::model::{Device, HwReading, IpoibMode, Netdev, Port, cm, ethernet, hw_counter};
+
+use super::fabric::{COUNTING, Counted, PORT_STATES, names};
+use super::{families, family};
+
+const DEVICE_LABELS: &[&str] = &["fabric", "guid", "device"];
+const PORT_LABELS: &[&str] = &["fabric", "guid", "port", "device"];
+const EVENT_LABELS: &[&str] = &["fabric", "guid", "port", "device", "event"];
+const NETDEV_LABELS: &[&str] = &["fabric", "guid", "port", "device", "netdev"];
+
+struct HostPort<'a> {
+    pub port: &'a Port,
+    /// The totals of its counters; `None` if they were not read.
+    pub totals: Option<&'a Reading>,
+    /// `None` if its counters were not read.
+    pub counted: Option<Counted<'a>>,
+}
+
+/// The events of a port, or of a device without a port.
+struct PortEvents<'a> {
+    /// Whether the device is open for its events.
+    pub is_open: bool,
+    pub is_port: bool,
+    pub stats: &'a PortEventCounts,
+}
+
+families! {
+    DEVICES: &Device;
+    "infiniband_device_info" Gauge
+        ["fabric", "guid", "device", "node", "node_type", "system_guid", "firmware", "hardware",
+         "board", "hca_type", "driver"]
+        "What an RDMA device of this host is, as a series that is always 1."
+        => |device, samples| {
+            let about = &device.info;
+            samples.label("node", &about.description);
+            samples.label("node_type", &about.node_type);
+            let system_guid = about.system_guid.map(|guid| guid.to_string());
+            samples.label_if_known("system_guid", system_guid);
+            samples.label("firmware", &about.firmware);
+            samples.label("hardware", &about.hardware);
+            samples.label("board", &about.board);
+            samples.label("hca_type", &about.hca_type);
+            samples.label("driver", &about.driver);
+            samples.value(1);
+        };
+    "infiniband_device_refused_files" Gauge DEVICE_LABELS
+        "Files of the device that gave no value when they were last read, and are left alone for a while."
+        => |device, samples| {
+            if device.is_readable {
+                samples.value(device.unreadable_files as u64);
+            }
+        };
+}
+
+/// The values of the families of [`PORT_STATES`].
+const PORT_VALUES: [fn(&Port) -> Option<u64>; PORT_STATES.len()] = [
+    |port| port.state.map(u64::from),
+    |port| port.physical_state.map(u64::from),
+    |port| port.rate,
+    |port| port.width.map(|width| width.lanes().into()),
+    // The host knows one end of the cable.
+    |_| None,
+];
+
+families! {
+    PORTS: HostPort<'_>;
+    "infiniband_device_port_info" Gauge
+        ["fabric", "guid", "port", "device", "link_layer", "lid", "sm_lid", "speed", "width"]
+        "What a port of this host is at present, as a series that is always 1."
+        => |item, samples| {
+            let port = item.port;
+            samples.label("link_layer", &port.link_layer);
+            samples.label_if_known("lid", port.lid.map(|lid| lid.to_string()));
+            samples.label_if_known("sm_lid", port.sm_lid.map(|lid| lid.to_string()));
+            samples.label_if_known("speed", port.speed.map(Speed::label));
+            samples.label_if_known("width", port.width.map(Width::label));
+            samples.value(1);
+        };
+}
+
+families! {
+    NETDEVS: &Netdev;
+    "infiniband_netdev_info" Gauge
+        ["fabric", "guid", "port", "device", "netdev", "operstate", "ipoib_mode"]
+        "A network interface of a port, IPoIB or the Ethernet side of RoCE, as a series that is always 1."
+        => |netdev, samples| {
+            samples.label("operstate", &netdev.operstate);
+            samples.label("ipoib_mode", netdev.ipoib.map_or("", IpoibMode::label));
+            samples.value(1);
+        };
+    "infiniband_netdev_up" Gauge NETDEV_LABELS
+        "Whether the interface's operational state is up."
+        => |netdev, samples| {
+            if !netdev.operstate.is_empty() {
+                samples.value((netdev.operstate == "up").into());
+            }
+        };
+    "infiniband_netdev_mtu_bytes" Gauge NETDEV_LABELS
+        "The largest packet that the interface takes."
+        => |netdev, samples| samples.value_if_known(netdev.mtu);
+    "infiniband_netdev_ipoib_datagram" Gauge NETDEV_LABELS
+        "1 if IPoIB sends datagrams, 0 if it is in connected mode; datagrams with an MTU of 2044 cost most of the bandwidth."
+        => |netdev, samples| {
+            samples.value_if_known(netdev.ipoib.map(|mode| (mode == IpoibMode::Datagram).into()));
+        };
+    "infiniband_netdev_carrier_changes" Counter NETDEV_LABELS
+        "Times the interface's carrier came or went."
+        => |netdev, samples| samples.value_if_known(netdev.carrier_changes);
+}
+
+const HW_UNKNOWN: Family = Family::counter(
+    "infiniband_hw_counter",
+    &["fabric", "guid", "port", "device", "counter"],
+    "A counter of the driver that is not known here, by the name of its file.",
+);
+
+/// The family of a directory of the connection manager's counters.
+fn cm_family(group: &Group) -> Family {
+    Family::counter(group.metric, &["fabric", "guid", "port", "device", "message"], group.help)
+}
+
+const DEVICE_UP: Family = Family::gauge(
+    "infiniband_device_up",
+    DEVICE_LABELS,
+    "Whether the device and its ports could be read: 0 while it hangs, and for --fabric.forget-after once it is gone.",
+);
+const HEARD: Family = Family::gauge(
+    "infiniband_device_events_heard",
+    DEVICE_LABELS,
+    "Whether the device is held open for its asynchronous events; without them a loss of link between two looks is missed.",
+);
+const LINK_LOSSES: Family = Family::counter(
+    "infiniband_port_link_losses",
+    PORT_LABELS,
+    "Times that the port stopped being Active, heard or seen, its driver going included: one that is shorter than any look counts, too.",
+);
+families! {
+    EVENTS: PortEvents<'_>;
+    "infiniband_port_events" Counter EVENT_LABELS
+        "Asynchronous events of the port, or of the whole device, since the exporter began."
+        => |item, samples| {
+            for kind in PortEventKind::ALL {
+                let (count, _) = item.stats.get(*kind);
+                // Ports and devices have events of their own. None yet is 0 only if they would be seen.
+                let is_possible =
+                    item.is_open && (*kind == PortEventKind::DeviceFatal) != item.is_port;
+                if is_possible || count > 0 {
+                    samples.label("event", kind.label()).value(count);
+                }
+            }
+        };
+    "infiniband_port_event_timestamp_seconds" Gauge EVENT_LABELS
+        "When the latest event of each kind came in, in seconds since 1970."
+        => |item, samples| {
+            for kind in PortEventKind::ALL {
+                if let (_, Some(last)) = item.stats.get(*kind) {
+                    samples.label("event", kind.label()).seconds(last.unix_seconds_of(last.moment));
+                }
+            }
+        };
+}
+
+/// The families, without those of the drivers' tables.
+pub fn families() -> impl Iterator<Item = Family> {
+    names(DEVICES)
+        .chain(names(PORTS))
+        .chain([DEVICE_UP, HEARD, LINK_LOSSES])
+        .chain(names(EVENTS))
+        .chain([HW_UNKNOWN])
+        .chain(cm::GROUPS.iter().map(cm_family))
+        .chain(names(NETDEVS))
+}
+
+/// The header of a row of the drivers' own counters.
+pub fn hw_header(row: &hw_counter::HwRow) -> Header {
+    let kind = match row.kind {
+        hw_counter::Kind::Counter => MetricType::Counter,
+        hw_counter::Kind::Gauge => MetricType::Gauge,
+    };
+    let help = format!("{} hw_counters: {} ({}).", row.help, row.files.join(", "), row.drivers);
+    Header { name: format!("infiniband_hw_{}", row.metric).into(), kind, help: help.into() }
+}
+
+/// The header of a row of Ethernet's statistics.
+pub fn ethernet_header(row: &ethernet::EthernetRow) -> Header {
+    let name = format!("infiniband_netdev_{}", row.metric).into();
+    Header { name, kind: MetricType::Counter, help: row.help.into() }
+}
+
+type HostParts = Parts<Vec<u8>>;
+
+/// Renders the families of the host's devices.
+pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
+    let Some(snapshot) = &observation.snapshot else { return Vec::new() };
+    let mut items = HostItems::default();
+    for (index, device) in snapshot.devices.iter().enumerate() {
+        let totals = observation.totals.get(index).map(Vec::as_slice);
+        items.add(observation, &snapshot.anchor, device, totals.unwrap_or_default());
+    }
+    // There are no other values of a device that is gone.
+    for gone in &observation.missing {
+        items.up.push(false, |to| labels(to, observation, &gone.name, None, gone.guid));
+    }
+    let is_open = |device: &str| observation.monitored.contains(device);
+    for ((device, port), stats) in observation.port_events.iter() {
+        let events = PortEvents { is_open: is_open(device), is_port: port.is_some(), stats };
+        items.events.push(events, |to| labels(to, observation, device, *port, stats.guid));
+    }
+    let mut parts = Parts::default();
+    for (family, value) in PORT_STATES.into_iter().zip(PORT_VALUES) {
+        parts.numbers(family, &items.ports, |item| value(item.port));
+    }
+    for row in COUNTERS {
+        parts.numbers(counter_header(row.counter), &items.ports, |item| {
+            let total = item.totals.and_then(|totals| totals.get(row.counter));
+            total.map(|total| scaled(total, row.scale))
+        });
+    }
+    parts.each_of(COUNTING, &items.ports, |item| item.counted);
+    parts.each(DEVICES, &items.devices);
+    parts.numbers(DEVICE_UP, &items.up, |up| Some((*up).into()));
+    parts.each(PORTS, &items.ports);
+    parts.numbers(HEARD, &items.devices, |device| Some(is_open(&device.name).into()));
+    parts.numbers(LINK_LOSSES, &items.events, |it| it.is_port.then_some(it.stats.losses));
+    parts.each(EVENTS, &items.events);
+    items.hw(&mut parts);
+    items.cm(&mut parts);
+    parts.each(NETDEVS, &items.netdevs);
+    items.ethernet(&mut parts);
+    parts.finish()
+}
+
+#[derive(Default)]
+struct HostItems<'a> {
+    devices: Labelled<&'a Device>,
+    /// Whether each device responds, including those that are gone.
+    up: Labelled<bool>,
+    ports: Labelled<HostPort<'a>>,
+    events: Labelled<PortEvents<'a>>,
+    netdevs: Labelled<&'a Netdev>,
+    /// Of ports and of devices.
+    hw: Labelled<&'a HwReading>,
+}
+
+impl<'a> HostItems<'a> {
+    fn add(
+        &mut self,
+        observation: &HostObservation,
+        anchor: &'a Anchor,
+        device: &'a Device,
+        totals: &'a [HostPortTotals],
+    ) {
+        let labels = |port| {
+            move |to: &mut Labels<'_>| {
+                labels(to, observation, &device.name, port, device.info.guid);
+            }
+        };
+        self.devices.push(device, labels(None));
+        self.up.push(device.is_readable, labels(None));
+        self.hw.push(&device.hw, labels(None));
+        for (index, port) in device.ports.iter().enumerate() {
+            let labels = labels(Some(port.number));
+            // The state of counters that were not read is not known.
+            let read = totals.get(index).filter(|_| !port.reading.is_empty());
+            let counted = read.map(|totals| Counted { anchor, counting: &totals.counters });
+            let totals = read.map(|totals| &totals.reading);
+            self.ports.push(HostPort { port, totals, counted }, labels);
+            self.hw.push(&port.hw, labels);
+            for netdev in &port.netdevs {
+                self.netdevs.push(netdev, |to| {
+                    labels(to);
+                    to.push("netdev", &netdev.name);
+                });
+            }
+        }
+    }
+
+    /// The drivers' own counters: those of the table by their rows, the others by their files.
+    fn hw(&self, parts: &mut HostParts) {
+        let mut known = Vec::new();
+        let mut unknown = Vec::new();
+        for (labels, hw) in self.hw.iter() {
+            for (name, value) in hw.names.iter().zip(&hw.values) {
+                let Some(value) = *value else { continue };
+                match name.row {
+                    Some(row) => known.push((row, labels, value)),
+                    None => unknown.push((&name.file, labels, value)),
+                }
+            }
+        }
+        // A stable sort: devices stay in their order.
+        known.sort_by_key(|&(row, ..)| row);
+        for of_row in known.chunk_by(|a, b| a.0 == b.0) {
+            let Some(row) = of_row.first().and_then(|first| hw_counter::TABLE.get(first.0)) else {
+                continue;
+            };
+            parts.add(hw_header(row), |family| {
+                for (_, labels, value) in of_row {
+                    family.samples(labels).value(scaled(*value, row.scale));
+                }
+            });
+        }
+        parts.add(HW_UNKNOWN, |family| {
+            for (file, labels, value) in unknown {
+                family.samples(labels).label("counter", file).value(value);
+            }
+        });
+    }
+
+    fn cm(&self, parts: &mut HostParts) {
+        for (group, row) in cm::GROUPS.iter().enumerate() {
+            parts.add(cm_family(row), |family| {
+                for (labels, item) in self.ports.iter() {
+                    let of_group = item.port.cm.as_ref().and_then(|cm| cm.get(group));
+                    let mut samples = family.samples(labels);
+                    for (message, value) in cm::MESSAGES.iter().zip(of_group.into_iter().flatten())
+                    {
+                        samples.label("message", message).value_if_known(*value);
+                    }
+                }
+            });
+        }
+    }
+
+    fn ethernet(&self, parts: &mut HostParts) {
+        let mut all: Vec<_> = (self.netdevs.iter())
+            .flat_map(|(labels, netdev)| netdev.ethernet.iter().map(move |value| (labels, value)))
+            .collect();
+        all.sort_by_key(|(_, value)| value.row);
+        for of_row in all.chunk_by(|a, b| a.1.row == b.1.row) {
+            let row = of_row.first().and_then(|(_, first)| ethernet::TABLE.get(first.row));
+            let Some(row) = row else { continue };
+            parts.add(ethernet_header(row), |family| {
+                for (labels, value) in of_row {
+                    let mut samples = family.samples(labels);
+                    if let Some((label, index)) = row.index.label().zip(value.index) {
+                        samples.label(label, itoa::Buffer::new().format(index));
+                    }
+                    if row.micros {
+                        samples.micros(value.value);
+                    } else {
+                        samples.value(value.value);
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Writes `{fabric="…",guid="…",port="…",device="…"`: without a port for a whole device, and without a GUID
+/// that could not be read.
+fn labels(
+    to: &mut Labels<'_>,
+    observation: &HostObservation,
+    device: &Arc<str>,
+    port: Option<PortNumber>,
+    guid: Option<Guid>,
+) {
+    to.push("fabric", observation.rails.fabric_of(device, port));
+    if let Some(guid) = guid {
+        to.push("guid", &guid.to_string());
+    }
+    if let Some(port) = port {
+        to.push("port", itoa::Buffer::new().format(port));
+    }
+    to.push("device", device);
+}

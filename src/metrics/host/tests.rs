@@ -1,0 +1,177 @@
+//! The samples of a host's devices.
+
+use super::*;
+use fabric_observation::host::MissingDevice;
+use ib_health::assessment::CounterStatus;
+use ib_health::testing::saturated;
+use ib_mad::counter::Counter;
+use ib_mad::{Moment, Reading};
+use rdma_host::model::Rails;
+use rdma_host::model::{HwName, Port};
+use rdma_host::testing::{port, snapshot};
+
+fn observation(ports: Vec<Port>) -> HostObservation {
+    let totals = |port: &Port| HostPortTotals {
+        reading: port.reading.clone().into_totals(Reading::get),
+        counters: CounterStatus::default(),
+        reset_offsets: None,
+    };
+    HostObservation {
+        totals: vec![ports.iter().map(totals).collect()],
+        snapshot: Some(snapshot("mlx5_0", ports)),
+        rails: Rails::new(Vec::new(), "ib".into()),
+        ..HostObservation::default()
+    }
+}
+
+fn samples(observation: &HostObservation) -> Vec<String> {
+    let parts = render(observation);
+    let text = parts.iter().map(|part| String::from_utf8_lossy(&part.samples).into_owned());
+    text.collect::<String>().lines().map(str::to_owned).collect()
+}
+
+const LABELS: &str = r#"{fabric="ib",guid="0x0000000000000abc",port="1",device="mlx5_0""#;
+
+#[test]
+fn port_has_the_fabric_families_and_unread_values_no_sample() {
+    let mut port = port(1);
+    port.reading.set(Counter::XmitData, 100);
+    let (mut silent, lines) = (port.clone(), samples(&observation(vec![port])));
+    for (name, value) in [("state", "4"), ("width_lanes", "4"), ("transmit_bytes_total", "400")] {
+        let line = format!("infiniband_port_{name}{LABELS}}} {value}");
+        assert!(lines.contains(&line), "{line} in {lines:#?}");
+    }
+    assert!(!lines.iter().any(|line| line.contains("receive_bytes")));
+    (silent.state, silent.rate, silent.lid) = (None, None, None);
+    let lines = samples(&observation(vec![silent]));
+    assert!(!lines.iter().any(|line| line.starts_with("infiniband_port_state")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("port_info") && !line.contains(",lid=")));
+}
+
+#[test]
+fn counting_families_are_those_of_fabrics() {
+    let (mut read, silent) = (port(1), port(2));
+    read.reading.set(Counter::SymbolErrors, 65_535);
+    let mut observation = observation(vec![read, silent]);
+    let mut full = saturated(Counter::SymbolErrors, true);
+    full.resets = 3;
+    for totals in &mut observation.totals[0] {
+        totals.counters = full;
+    }
+    let lines = samples(&observation);
+    let told: Vec<_> = lines.iter().filter(|line| line.contains("_counter_")).collect();
+    assert_eq!(
+        told,
+        [
+            &format!("infiniband_port_counter_saturated{LABELS},counter=\"symbol_errors\"}} 1"),
+            &format!("infiniband_port_counter_resets_total{LABELS}}} 3"),
+        ]
+    );
+}
+
+#[test]
+fn unknown_driver_counter_name_is_escaped() {
+    let mut port = port(1);
+    let names = ["Rcvd Out of order packets 2", "a\",b=\"", "refused"];
+    port.hw.names = names.map(|file| HwName { file: file.into(), row: None }).into();
+    port.hw.values = vec![Some(5), Some(6), None];
+    let lines = samples(&observation(vec![port]));
+    let of_hw: Vec<_> = lines.iter().filter(|line| line.starts_with("infiniband_hw_")).collect();
+    let name = format!("infiniband_hw_counter_total{LABELS}");
+    assert_eq!(
+        of_hw,
+        [
+            &format!("{name},counter=\"Rcvd Out of order packets 2\"}} 5"),
+            &format!("{name},counter=\"a\\\",b=\\\"\"}} 6"),
+        ]
+    );
+}
+
+#[test]
+fn netdev_with_unread_state_has_no_up_sample() {
+    let mut netdev = Netdev {
+        name: "ib0".into(),
+        ipoib: None,
+        operstate: String::new(),
+        mtu: None,
+        carrier_changes: None,
+        ethernet: Vec::new(),
+    };
+    let told = |netdev: &Netdev| {
+        let mut port = port(1);
+        port.netdevs = vec![netdev.clone()];
+        let lines = samples(&observation(vec![port]));
+        let up = lines.into_iter().find(|line| line.starts_with("infiniband_netdev_up{"));
+        up.and_then(|line| line.rsplit(' ').next().map(str::to_owned))
+    };
+    assert_eq!(told(&netdev), None);
+    for (operstate, up) in [("up", "1"), ("lowerlayerdown", "0")] {
+        netdev.operstate = operstate.into();
+        assert_eq!(told(&netdev).as_deref(), Some(up), "{operstate}");
+    }
+}
+
+#[test]
+fn hanging_device_is_down_without_ports() {
+    let mut observation = observation(Vec::new());
+    observation.snapshot.as_mut().unwrap().devices[0].is_readable = false;
+    let lines = samples(&observation);
+    assert!(
+        lines.iter().any(|line| line.starts_with("infiniband_device_up{") && line.ends_with("} 0"))
+    );
+    assert!(!lines.iter().any(|line| line.contains("port=") || line.contains("refused")));
+}
+
+#[test]
+fn missing_device_is_down_and_has_no_other_sample() {
+    let mut observation = observation(vec![port(1)]);
+    let missing =
+        |name: &str, guid| MissingDevice { name: name.into(), guid, since: Moment::NEVER };
+    observation.missing = vec![missing("mlx5_1", Some(Guid(0xdef))), missing("vf", None)];
+    let lines = samples(&observation);
+    let gone: Vec<_> = lines
+        .iter()
+        .filter(|line| line.contains("\"mlx5_1\"") || line.contains("\"vf\""))
+        .collect();
+    let name = "infiniband_device_up";
+    assert_eq!(
+        gone,
+        [
+            &format!(r#"{name}{{fabric="ib",guid="0x0000000000000def",device="mlx5_1"}} 0"#),
+            &format!(r#"{name}{{fabric="ib",device="vf"}} 0"#),
+        ]
+    );
+}
+
+#[test]
+fn look_that_read_no_expected_device_is_no_success() {
+    let look = |devices: usize, answers: bool, missing: usize, problem: bool| {
+        let mut observation = observation(Vec::new());
+        let snapshot = observation.snapshot.as_mut().unwrap();
+        snapshot.devices[0].is_readable = answers;
+        snapshot.devices.truncate(devices);
+        snapshot.problem = problem.then(|| "Permission denied".to_owned());
+        let gone = MissingDevice { name: "mlx5_1".into(), guid: None, since: Moment::NEVER };
+        observation.missing = vec![gone; missing];
+        (observation.success(), observation.problem().is_some())
+    };
+    assert_eq!(look(0, false, 0, false), (true, false), "a host without devices");
+    assert_eq!(look(1, true, 1, false), (true, false), "one is gone, and another is not");
+    assert_eq!(look(1, true, 0, true), (true, false), "what was open is still read");
+    assert_eq!(look(1, false, 0, false), (false, false), "all hang");
+    assert_eq!(look(0, false, 1, false), (false, false), "all are gone");
+    assert_eq!(look(0, false, 0, true), (false, true), "sysfs is not there");
+    assert!(!HostObservation::default().success(), "nobody looked yet");
+}
+
+#[test]
+fn each_family_is_rendered_once() {
+    let mut observation = observation(vec![port(1), port(2)]);
+    observation.port_events.add_snapshot(observation.snapshot.as_ref().unwrap());
+    let parts = render(&observation);
+    assert!(parts.is_sorted_by_key(|part| crate::metrics::position(&part.header)));
+    let mut names: Vec<_> = parts.iter().map(|part| part.header.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), parts.len());
+}

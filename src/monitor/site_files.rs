@@ -1,0 +1,536 @@
+//! The site files of a fabric: node-name-map, M_Keys, maintenance windows; read again when they change.
+//!
+//! Each is read on a thread of its own: the thread that sweeps must not wait for a file system that hangs, such as NFS
+//! whose server is gone. Each refresh has the reader check the file, and takes its result. While the reader hangs, the
+//! earlier content stays in use.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use fabric_observation::SiteFileKind;
+use ib_fabric::collect::unresponsive::UnresponsiveNeighbors;
+use ib_fabric::names::NodeNameMap;
+use ib_health::settings::{MaintenanceWindow, NodeSelector};
+use ib_mad::m_key::MKeys;
+use ib_mad::{Moment, PortNumber};
+use serde::Deserialize;
+use site_config::ConfigError;
+use site_config::file::{self, READ_TIMEOUT, Stamp};
+use site_config::yaml::{self, Diagnostic};
+
+use super::Monitor;
+use crate::config::FabricSettings;
+
+#[derive(Debug)]
+pub(super) struct SiteFiles {
+    names: Option<SiteFile<NodeNameMap>>,
+    keys: Option<SiteFile<MKeyFile>>,
+    pub(super) maintenance: Option<SiteFile<Vec<MaintenanceWindow>>>,
+}
+
+impl SiteFiles {
+    pub(super) fn open(
+        settings: &FabricSettings,
+    ) -> Result<(Self, NodeNameMap, MKeyFile, Vec<MaintenanceWindow>), ConfigError> {
+        let (kind, path) = (SiteFileKind::NodeNameMap, settings.node_name_map.as_ref());
+        let (names, name_map) = open(kind, path, names_in)?;
+        let (kind, path) = (SiteFileKind::MKey, settings.m_key_file.as_ref());
+        let (keys, key_file) = open(kind, path, m_keys_in)?;
+        let (kind, path) = (SiteFileKind::Maintenance, settings.maintenance_file.as_ref());
+        let (maintenance, windows) = open(kind, path, maintenance_in)?;
+        Ok((SiteFiles { names, keys, maintenance }, name_map, key_file, windows))
+    }
+
+    pub(super) fn watch(&mut self, fabric: &str) {
+        watch_file(fabric, &mut self.names);
+        watch_file(fabric, &mut self.keys);
+        watch_file(fabric, &mut self.maintenance);
+    }
+}
+
+impl Monitor {
+    pub(super) fn refresh_names(&mut self) {
+        if let Some(names) = refresh(&self.settings.name, &mut self.files.names) {
+            self.names = names;
+        }
+    }
+
+    pub(super) fn refresh_m_keys(&mut self, now: Moment) {
+        let new = refresh(&self.settings.name, &mut self.files.keys);
+        if let Some(MKeyFile { keys, warnings }) = new {
+            // A node that refused the old key may accept the new one: all are queried at once. OpenSM rewrites
+            // its file `neighbors` at each change of the topology, which is no reason to.
+            if !keys.has_same_keys(&self.keys) {
+                self.unanswered = UnresponsiveNeighbors::default();
+            }
+            self.keys = Arc::new(keys);
+            self.warn(warnings, now, "more is wrong with the M_Key file");
+        }
+        self.agents.set_keys(Arc::clone(&self.keys));
+    }
+
+    pub(super) fn refresh_maintenance(&mut self) {
+        if let Some(windows) = refresh(&self.settings.name, &mut self.files.maintenance) {
+            self.evaluator.set_maintenance(windows);
+        }
+        let SiteFiles { names, keys, maintenance } = &self.files;
+        self.stats.site_files = [
+            names.as_ref().map(SiteFile::read_at),
+            keys.as_ref().map(SiteFile::read_at),
+            maintenance.as_ref().map(SiteFile::read_at),
+        ];
+    }
+}
+/// Opens a site file, if there is one; without one, the content is the default.
+fn open<T: Default + Send + 'static>(
+    kind: SiteFileKind,
+    path: Option<&PathBuf>,
+    read: fn(&Path) -> Result<T, ConfigError>,
+) -> Result<(Option<SiteFile<T>>, T), ConfigError> {
+    let Some(path) = path else { return Ok((None, T::default())) };
+    SiteFile::open(kind, path, read).map(|(file, content)| (Some(file), content))
+}
+
+/// The new content of a file, if it changed; an error is logged.
+fn refresh<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
+    let content = file.as_mut()?.refresh()?;
+    content
+        .map_err(|error| {
+            for line in error.lines() {
+                tracing::warn!(fabric, "{line}; what was read before stays in use");
+            }
+        })
+        .ok()
+}
+
+fn watch_file<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) {
+    if let Some(Err(error)) = file.as_mut().map(SiteFile::watch) {
+        tracing::warn!(fabric, %error, "no thread to read a site file on: its changes are not seen");
+    }
+}
+
+/// How long a refresh waits for the reader. A file on a local disk is checked within 1 ms, so a sweep uses the
+/// content at its start; a reader that hangs is waited for once.
+const WAIT: Duration = Duration::from_millis(100);
+/// After this time a check that has not ended is logged.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// One file; see the module.
+pub(super) struct SiteFile<T> {
+    kind: SiteFileKind,
+    path: PathBuf,
+    check: Option<Box<dyn FnMut() -> FileCheck<T> + Send>>,
+    reader: Option<Reader<T>>,
+    /// When the check that is in progress began.
+    requested: Option<Instant>,
+    hangs: bool,
+    read_at: f64,
+}
+
+/// Whether the file is valid, and its content if it has changed.
+type FileCheck<T> = (bool, Option<Result<T, ConfigError>>);
+
+/// The thread that reads. It ends when this is dropped, or once a check that hangs has ended.
+struct Reader<T> {
+    requests: SyncSender<()>,
+    results: Receiver<FileCheck<T>>,
+}
+
+impl<T> std::fmt::Debug for SiteFile<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SiteFile").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Reads the file at the first call, and at each further one if it has changed.
+fn checker<T>(
+    kind: SiteFileKind,
+    path: PathBuf,
+    read: impl Fn(&Path) -> Result<T, ConfigError> + Send + 'static,
+) -> impl FnMut() -> FileCheck<T> + Send + 'static {
+    let beside = (kind == SiteFileKind::MKey).then(|| neighbors_of(&path));
+    let (mut stamps, mut is_valid) = (Vec::new(), false);
+    move || {
+        // Before it is read, so that a change meanwhile is noticed the next time.
+        let paths = std::iter::once(&path).chain(&beside);
+        let current: Vec<Option<Stamp>> = paths.map(|path| file::stamp(path)).collect();
+        if current == stamps {
+            return (is_valid, None);
+        }
+        stamps = current;
+        let content = read(&path);
+        is_valid = content.is_ok();
+        (is_valid, Some(content))
+    }
+}
+
+impl<T: Send + 'static> SiteFile<T> {
+    /// Reads a file for the first time. Fails if it is invalid, or is not read in time.
+    pub(super) fn open(
+        kind: SiteFileKind,
+        path: &Path,
+        read: impl Fn(&Path) -> Result<T, ConfigError> + Send + 'static,
+    ) -> Result<(Self, T), ConfigError> {
+        let mut check = checker(kind, path.to_owned(), read);
+        let first = move || {
+            let (_, content) = check();
+            (check, content)
+        };
+        let (check, content) = file::with_timeout(READ_TIMEOUT, first)
+            .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
+        let content = content
+            .unwrap_or_else(|| Err(ConfigError::in_file(kind.name(), path, ["it was not read"])))?;
+        let file = SiteFile {
+            kind,
+            path: path.to_owned(),
+            check: Some(Box::new(check)),
+            reader: None,
+            requested: None,
+            hangs: false,
+            read_at: unix_now(),
+        };
+        Ok((file, content))
+    }
+
+    /// Starts the thread that checks for changes, which has the rights of this one.
+    pub(super) fn watch(&mut self) -> io::Result<()> {
+        let (requests, requested) = sync_channel::<()>(1);
+        let (sender, results) = sync_channel(1);
+        let Some(mut check) = self.check.take() else { return Ok(()) };
+        std::thread::Builder::new().name("site-file".into()).spawn(move || {
+            while requested.recv().is_ok() {
+                if sender.send(check()).is_err() {
+                    break;
+                }
+            }
+        })?;
+        self.reader = Some(Reader { requests, results });
+        Ok(())
+    }
+
+    pub(super) fn refresh(&mut self) -> Option<Result<T, ConfigError>> {
+        let reader = self.reader.as_ref()?;
+        let wait = if self.requested.is_some() {
+            Duration::ZERO
+        } else {
+            reader.requests.try_send(()).ok()?;
+            WAIT
+        };
+        let requested = *self.requested.get_or_insert_with(Instant::now);
+        let (is_valid, new) = match reader.results.recv_timeout(wait) {
+            Ok(check) => check,
+            Err(RecvTimeoutError::Timeout) => {
+                if !self.hangs && requested.elapsed() >= HANGS {
+                    self.hangs = true;
+                    tracing::warn!(
+                        file = %self.path.display(),
+                        "the {} has not been read for {HANGS:?}: its file system does not answer; what was read \
+                         before stays in use",
+                        self.kind.name()
+                    );
+                }
+                return None;
+            }
+            Err(RecvTimeoutError::Disconnected) => return None,
+        };
+        self.requested = None;
+        if std::mem::take(&mut self.hangs) {
+            tracing::info!(file = %self.path.display(), "its file system answers again");
+        }
+        if is_valid {
+            self.read_at = unix_now();
+        }
+        new
+    }
+
+    /// When the file was last checked and valid, in seconds since 1970.
+    pub(super) fn read_at(&self) -> f64 {
+        self.read_at
+    }
+}
+
+/// Reads a node-name-map.
+pub fn names_in(path: &Path) -> Result<NodeNameMap, ConfigError> {
+    let kind = SiteFileKind::NodeNameMap.name();
+    let bytes = file::read(path, file::MAX_BYTES)
+        .map_err(|error| ConfigError::in_file(kind, path, [error]))?;
+    NodeNameMap::parse(&String::from_utf8_lossy(&bytes))
+        .map_err(|errors| ConfigError::in_file(kind, path, errors))
+}
+
+fn unix_now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// The file that OpenSM keeps beside guid2mkey: which port is connected to which.
+const NEIGHBORS: &str = "neighbors";
+
+/// The content of the files, and warnings about them.
+#[derive(Debug, Default)]
+pub struct MKeyFile {
+    /// The keys.
+    pub keys: MKeys,
+    /// Problems that do not keep the keys from being used.
+    pub warnings: Vec<String>,
+}
+
+/// Reads an M_Key file; where its keys differ, the file `neighbors` beside it, too.
+pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
+    let wrong = |path: &Path, problem: &dyn std::fmt::Display| {
+        ConfigError::in_file(SiteFileKind::MKey.name(), path, [problem])
+    };
+    let mut warnings = Vec::new();
+    let text = read_keys(path, &mut warnings).map_err(|error| wrong(path, &error))?;
+    let mut keys = MKeys::parse(&text).map_err(|error| wrong(path, &error))?;
+    if keys.differ() {
+        let neighbors = neighbors_of(path);
+        match file::read(&neighbors, file::MAX_BYTES) {
+            Ok(bytes) => {
+                keys = keys
+                    .with_neighbors(&String::from_utf8_lossy(&bytes))
+                    .map_err(|error| wrong(&neighbors, &error))?;
+            }
+            Err(error) => warnings.push(format!(
+                "the M_Keys in {} differ, and {} cannot be read ({error}): nodes that have not answered yet are asked \
+                 without a key; copy OpenSM's file {NEIGHBORS} there, too",
+                path.display(),
+                neighbors.display()
+            )),
+        }
+    }
+    Ok(MKeyFile { keys, warnings })
+}
+
+/// The file `neighbors` beside an M_Key file.
+fn neighbors_of(path: &Path) -> PathBuf {
+    path.with_file_name(NEIGHBORS)
+}
+
+fn read_keys(path: &Path, warnings: &mut Vec<String>) -> io::Result<String> {
+    let bytes = file::read(path, file::MAX_BYTES)?;
+    let mode = std::fs::metadata(path)?.permissions().mode();
+    if mode & 0o007 != 0 {
+        warnings.push(format!(
+            "M_Key file {} is open to other users (mode {:04o}): chmod 0640, or 0600",
+            path.display(),
+            mode & 0o7777
+        ));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MaintenanceEntry {
+    node: String,
+    port: Option<PortNumber>,
+    from: Option<Time>,
+    until: Option<Time>,
+    /// For people; not used.
+    #[serde(default, rename = "why")]
+    _why: Option<String>,
+}
+
+/// A time of RFC 3339 in UTC; its `T` may be a space, and its `Z` may be omitted.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct Time(SystemTime);
+
+impl TryFrom<String> for Time {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        humantime::parse_rfc3339_weak(&text).map(Time).map_err(|error| {
+            format!("{text:?} is not a time such as 2026-12-01T18:00:00Z, in UTC ({error})")
+        })
+    }
+}
+
+fn parse_maintenance(text: &str) -> Result<Vec<MaintenanceWindow>, Vec<Diagnostic>> {
+    let yaml::Parsed { value: entries, mut diagnostics, document } =
+        yaml::parse::<Vec<MaintenanceEntry>>(text);
+    for (index, entry) in entries.iter().enumerate() {
+        let Some((from, until)) = entry.from.zip(entry.until) else { continue };
+        if until.0 <= from.0 {
+            let day = humantime::format_rfc3339_seconds;
+            let problem = format!("{} is not later than \"from\", {}", day(until.0), day(from.0));
+            diagnostics.extend(document.diagnostic(&format!("[{index}].until"), problem));
+        }
+    }
+    if !diagnostics.is_empty() {
+        diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
+        return Err(diagnostics);
+    }
+    let window = |entry: MaintenanceEntry| MaintenanceWindow {
+        node: NodeSelector::new(&entry.node),
+        port: entry.port,
+        from: entry.from.map(|time| time.0),
+        until: entry.until.map(|time| time.0),
+    };
+    Ok(entries.into_iter().map(window).collect())
+}
+
+/// Reads a maintenance file.
+pub fn maintenance_in(path: &Path) -> Result<Vec<MaintenanceWindow>, ConfigError> {
+    let kind = SiteFileKind::Maintenance.name();
+    let bytes = file::read(path, file::MAX_BYTES)
+        .map_err(|error| ConfigError::in_file(kind, path, [error]))?;
+    parse_maintenance(&String::from_utf8_lossy(&bytes))
+        .map_err(|diagnostics| ConfigError::in_file(kind, path, diagnostics))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc;
+
+    use super::*;
+    use ib_mad::Guid;
+    use ib_mad::m_key::MKey;
+
+    fn text_in(path: &Path) -> Result<String, ConfigError> {
+        let wrong = |error: &dyn std::fmt::Display| ConfigError::in_file("file", path, [error]);
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        if text.contains("wrong") { Err(wrong(&text)) } else { Ok(text) }
+    }
+
+    /// Refreshes until the file has changed. The reader has its own thread, so it may take a moment.
+    fn changed<T: Send + 'static>(file: &mut SiteFile<T>) -> Result<T, ConfigError> {
+        let limit = Instant::now() + Duration::from_secs(30);
+        loop {
+            match file.refresh() {
+                Some(content) => return content,
+                None => assert!(Instant::now() < limit, "the file has not changed"),
+            }
+        }
+    }
+
+    #[test]
+    fn file_is_reread_on_change_and_errors_are_returned_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("work.yml");
+        let open = || SiteFile::open(SiteFileKind::Maintenance, &path, text_in);
+        assert!(open().unwrap_err().to_string().contains("work.yml"), "it is not there");
+        std::fs::write(&path, "a").unwrap();
+        let (mut file, first) = open().unwrap();
+        assert_eq!(first, "a");
+        assert!(file.refresh().is_none(), "the reader is not started yet");
+        file.watch().unwrap();
+        std::fs::write(&path, "bc").unwrap();
+        assert_eq!(changed(&mut file).unwrap(), "bc");
+        let read_at = file.read_at();
+        std::fs::write(&path, "wrong").unwrap();
+        assert!(changed(&mut file).is_err());
+        for _ in 0..3 {
+            assert!(file.refresh().is_none(), "told once");
+        }
+        assert!(file.read_at() <= unix_now() && file.read_at() >= read_at);
+        let before = file.read_at();
+        std::fs::remove_file(&path).unwrap();
+        assert!(changed(&mut file).is_err());
+        assert!((file.read_at() - before).abs() < f64::EPSILON, "it could not be used");
+        std::fs::write(&path, "d").unwrap();
+        assert_eq!(changed(&mut file).unwrap(), "d");
+    }
+
+    #[test]
+    fn hanging_reader_does_not_block_and_finishes_later() {
+        let source = tempfile::NamedTempFile::new().unwrap();
+        let (release, held) = mpsc::channel::<&str>();
+        let held = Mutex::new(held);
+        release.send("first").unwrap();
+        let hangs = move |_: &Path| Ok(held.lock().unwrap().recv().unwrap());
+        let (mut file, first) =
+            SiteFile::open(SiteFileKind::Maintenance, source.path(), hangs).unwrap();
+        assert_eq!(first, "first");
+        file.watch().unwrap();
+        let read_at = file.read_at();
+        std::fs::write(source.path(), "changed").unwrap();
+        let began = Instant::now();
+        for _ in 0..1000 {
+            assert!(file.refresh().is_none());
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        assert!((file.read_at() - read_at).abs() < f64::EPSILON, "nothing was read");
+        release.send("second").unwrap();
+        assert_eq!(changed(&mut file).unwrap(), "second");
+    }
+
+    fn write(path: &Path, text: &str, mode: u32) {
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn different_keys_require_opensm_neighbors_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("guid2mkey");
+        write(&path, "0xa 0x0000000000000001\n0xb 0x0000000000000002\n", 0o600);
+        let file = m_keys_in(&path).unwrap();
+        assert!(file.warnings[0].contains("neighbors cannot be read"), "{:?}", file.warnings);
+        assert_eq!(file.keys.get_neighbor(Guid(0xa), 1), MKey::NONE);
+        write(&folder.path().join("neighbors"), "0xa:1 0xb:5\n", 0o600);
+        let file = m_keys_in(&path).unwrap();
+        assert!(file.warnings.is_empty(), "{:?}", file.warnings);
+        assert_eq!(file.keys.get_neighbor(Guid(0xa), 1), MKey(2));
+        write(&folder.path().join("neighbors"), "\nnonsense\n", 0o600);
+        let error = m_keys_in(&path).unwrap_err().to_string();
+        assert!(error.contains("neighbors: line 2: it must be two ports"), "{error}");
+    }
+
+    #[test]
+    fn world_readable_key_file_warns_without_the_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        for (mode, warns) in [(0o600, false), (0o640, false), (0o644, true), (0o602, true)] {
+            write(&path, "0x5ec2e7\n", mode);
+            let warnings = m_keys_in(&path).unwrap().warnings;
+            assert_eq!(!warnings.is_empty(), warns, "{mode:o}");
+            assert!(warnings.iter().all(|text| text.contains("chmod") && !text.contains("5ec2e7")));
+        }
+        let error = m_keys_in(&folder.path().join("none")).unwrap_err().to_string();
+        assert!(error.starts_with("M_Key file ") && error.contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn entries_name_nodes_ports_and_times() {
+        let windows = parse_maintenance(
+            "# rack 7\n- {node: leaf-0-1, until: 2026-12-01T18:00:00Z, why: new firmware}\n\
+             - {node: 0x0002c90300000001, port: 9, from: 2026-12-01 18:00:00}\n",
+        )
+        .unwrap();
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_796_148_000);
+        assert_eq!(windows.len(), 2);
+        assert_eq!(
+            (&windows[0].node, windows[0].until),
+            (&NodeSelector::Name("leaf-0-1".into()), Some(at))
+        );
+        assert!(matches!(windows[1].node, NodeSelector::Guid(_)));
+        assert_eq!((windows[1].port, windows[1].from, windows[1].until), (Some(9), Some(at), None));
+        assert_eq!(parse_maintenance(" \n# nothing\n").unwrap(), []);
+    }
+
+    #[test]
+    fn each_mistake_has_line_column_and_key() {
+        let text = "- {nod: x}\n- {node: x, until: soon}\n- node: x\n  port: 300\n- {node: y, \
+                    from: 2026-12-02T00:00:00Z, until: 2026-12-01T00:00:00Z}\n";
+        let mistakes: Vec<String> =
+            parse_maintenance(text).unwrap_err().iter().map(ToString::to_string).collect();
+        let says = [
+            "line 1, column 4: [0].nod: unknown key (did you mean \"node\"?)",
+            "line 2, column 20: [1].until: \"soon\" is not a time such as 2026-12-01T18:00:00Z, in UTC",
+            "line 4, column 9: [2].port: \"300\" is not a whole number between 0 and 255",
+            "line 5, column 48: [3].until: 2026-12-01T00:00:00Z is not later than \"from\", 2026-12-02T00:00:00Z",
+        ];
+        assert_eq!(mistakes.len(), says.len(), "{mistakes:#?}");
+        for (mistake, says) in mistakes.iter().zip(says) {
+            assert!(mistake.starts_with(says) && !mistake.contains('\n'), "{mistake}");
+        }
+        let [one] = &parse_maintenance("node: x").unwrap_err()[..] else { panic!("one mistake") };
+        assert!(one.problem.starts_with("has to be a list"), "{one}");
+    }
+}
