@@ -62,7 +62,7 @@ pub(super) fn fill(simulation: &Simulation, at: PortId, request: &Mad, response:
                 None => return status::INVALID_FIELD,
             }
         }
-        MellanoxExtendedPortInfo::ID if node.model.mellanox_ext_port_info => {
+        MellanoxExtendedPortInfo::ID => {
             match port_of_modifier(simulation, at, request.modifier()) {
                 Some(port) => mellanox_port_info(simulation, port).encode(response),
                 None => return status::INVALID_FIELD,
@@ -144,7 +144,7 @@ fn supported_by_any(simulation: &Simulation, switch: PortId) -> SpeedSet {
     let (net, node) = (simulation.net(), simulation.net().port(switch).node);
     let is_enabled = |speed: Speed| {
         let mut ports = std::iter::once(switch).chain(net.cable_ports(node));
-        ports.any(|port| net.port(port).speeds.contains(speed))
+        ports.any(|port| net.port(port).rates.speeds.contains(speed))
     };
     let enabled = Speed::ALL.into_iter().filter(|&speed| is_enabled(speed)).collect();
     supported(net.node(node).model, enabled)
@@ -163,8 +163,8 @@ fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
         lid: now.lid,
         sm_lid: if is_endpoint { simulation.sm_lid(port) } else { Lid(0) },
         local_port: net.port(at).number,
-        width_enabled: built.widths,
-        width_supported: model.widths | built.widths,
+        width_enabled: built.rates.widths,
+        width_supported: model.widths | built.rates.widths,
         width_active: now.trained.map_or(0, |(width, _)| width.code()),
         state: now.state,
         physical_state: now.physical_state(),
@@ -181,7 +181,7 @@ fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
         overrun_errors: DEFAULT_THRESHOLD,
         ..PortInfo::default()
     }
-    .with_speeds(supported(model, built.speeds), built.speeds, speed);
+    .with_speeds(supported(model, built.rates.speeds), built.rates.speeds, speed);
     if !is_endpoint {
         // A switch's masks are in port 0, for all of its ports.
         return PortInfo { capabilities: 0, capabilities2: 0, ..info };
@@ -235,7 +235,7 @@ fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended
 
 fn mellanox_port_info(simulation: &Simulation, port: PortId) -> MellanoxExtendedPortInfo {
     let fdr10 = |is: bool| if is { MellanoxExtendedPortInfo::FDR10 } else { 0 };
-    let enabled = fdr10(simulation.net().port(port).speeds.contains(Speed::Fdr10));
+    let enabled = fdr10(simulation.net().port(port).rates.speeds.contains(Speed::Fdr10));
     let active = simulation.port(port).trained.is_some_and(|(_, speed)| speed == Speed::Fdr10);
     let role = role(simulation, port);
     MellanoxExtendedPortInfo {

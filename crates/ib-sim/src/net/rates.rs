@@ -1,6 +1,6 @@
 //! The widths and speeds that are enabled at a port, and their masks in net files.
 
-use ib_mad::rate::{Speed, SpeedSet};
+use ib_mad::rate::{Speed, SpeedSet, Width};
 
 /// The widths and speeds that are enabled at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,26 @@ impl Rates {
             widths: self.widths | other.widths,
             speeds: Speed::ALL.into_iter().filter(either).collect(),
         }
+    }
+
+    /// What is enabled in both.
+    #[must_use]
+    pub fn common(self, other: Rates) -> Rates {
+        Rates { widths: self.widths & other.widths, speeds: self.speeds.intersection(other.speeds) }
+    }
+
+    /// What is no wider and no faster; `None` is no limit.
+    #[must_use]
+    pub fn up_to(self, width: Option<Width>, speed: Option<Speed>) -> Rates {
+        Rates {
+            widths: width.map_or(self.widths, |width| self.widths & width.up_to()),
+            speeds: speed.map_or(self.speeds, |speed| self.speeds.up_to(speed)),
+        }
+    }
+
+    /// The width and speed that a link trains at.
+    pub fn best(self) -> Option<(Width, Speed)> {
+        Width::widest(self.widths).zip(self.speeds.fastest())
     }
 }
 

@@ -14,7 +14,6 @@ mod resolve;
 mod source;
 #[cfg(test)]
 mod tests;
-mod text;
 mod timeline;
 mod traffic;
 mod value;

@@ -185,7 +185,8 @@ fn apply_entries(timeline: &mut Timeline<'_>, file: &File, lines: &Lines) -> Res
     move_cables(timeline, lines, numbered()).map_err(|problem| problem.within("move-cable"))?;
     for (at, entry) in numbered() {
         let mut context = Context::new(timeline, at, lines, entry.name());
-        entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
+        let sentence = entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
+        timeline.descriptions.push((at, sentence));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::index::{EventTime, FabricIndex};
 use super::source::{Lines, Problem};
 use super::value::{LONGEST, Time};
-use super::{Action, MadDelivery, text};
+use super::{Action, MadDelivery, value};
 use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
 
@@ -212,6 +212,16 @@ impl<'t, 'a> Context<'t, 'a> {
         Problem::new(line, problem)
     }
 
+    /// The mistake in a key, unless a condition holds.
+    pub(super) fn require(
+        &self,
+        holds: bool,
+        key: &str,
+        problem: impl Into<String>,
+    ) -> Result<(), Problem> {
+        if holds { Ok(()) } else { Err(self.error(key, problem)) }
+    }
+
     /// What a key names.
     pub(super) fn lookup<T>(
         &self,
@@ -260,7 +270,7 @@ impl<'t, 'a> Context<'t, 'a> {
 
     /// A time of the file in words, with the speed-up.
     pub(super) fn time(&self, time: Duration) -> String {
-        text::time(self.timeline.scaled(time))
+        value::words(self.timeline.scaled(time))
     }
 
     /// How often, by the keys `times` and `every`, each of which needs the other. `times` comes
@@ -341,11 +351,6 @@ impl<'t, 'a> Context<'t, 'a> {
         let until = lasts.map(|lasts| (self.at.0 + lasts, self.at.1));
         self.timeline.effects.push(ActiveEffect { target, from: self.at, until, start, end });
         Ok(())
-    }
-
-    /// Describes the entry in a sentence.
-    pub(super) fn describe(&mut self, sentence: String) {
-        self.timeline.descriptions.push((self.at, sentence));
     }
 }
 

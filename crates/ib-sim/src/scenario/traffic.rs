@@ -5,7 +5,7 @@ use super::index::FabricIndex;
 use crate::load::Flow;
 use crate::net::{Net, PortId};
 use crate::rng::Rng;
-use ib_mad::rate::{Width, bytes_per_second};
+use ib_mad::rate::bytes_per_second;
 
 /// Key of the random numbers of the pattern: no other use draws the same.
 const TRAFFIC: u64 = 1;
@@ -16,9 +16,8 @@ pub(super) fn link_rate(net: &Net, port: PortId) -> f64 {
     let Some(there) = here.cable.map(|peer| net.port(peer)) else {
         return 0.0;
     };
-    let width = Width::widest(here.widths & there.widths);
-    let speed = here.speeds.intersection(there.speeds).fastest();
-    width.zip(speed).map_or(0.0, |(width, speed)| bytes_per_second(width, speed) as f64)
+    let best = here.rates.common(there.rates).best();
+    best.map_or(0.0, |(width, speed)| bytes_per_second(width, speed) as f64)
 }
 
 /// A flow that offers this fraction of what the sender's link carries.
@@ -116,7 +115,7 @@ mod tests {
         let host = FabricIndex::new(&net).host_ports()[0];
         // NDR on four lanes.
         assert!((link_rate(&net, host) - 50e9).abs() < 1.0);
-        net.ports[host.0 as usize].widths = 1;
+        net.ports[host.0 as usize].rates.widths = 1;
         assert!((link_rate(&net, host) - 12.5e9).abs() < 1.0);
         net.ports[host.0 as usize].cable = None;
         assert!(link_rate(&net, host) == 0.0);

@@ -136,7 +136,7 @@ impl Simulation {
                     let now = self.now;
                     // Links from the start have had their routes before.
                     let counts_benign =
-                        self.net.node_of(end).model.counts_benign && now > Moment::default();
+                        self.net.node_of(end).model.benign && now > Moment::default();
                     let port = self.port_mut(end);
                     (port.state, port.trained_at) = (state::INIT, Some(now));
                     if counts_benign {
@@ -160,7 +160,7 @@ impl Simulation {
     /// A port loses its link: packets in transit are discarded.
     fn take_link_down(&mut self, end: PortId) {
         let now = self.now;
-        let counts_benign = self.net.node_of(end).model.counts_benign;
+        let counts_benign = self.net.node_of(end).model.benign;
         let port = self.port_mut(end);
         port.state = state::DOWN;
         // All actions of one moment are one change: a link that has just come up cannot go down.

@@ -3,7 +3,7 @@
 use crate::net::{Port, PortId};
 use ib_mad::port_state::{physical, state};
 use ib_mad::rate;
-use ib_mad::rate::{Speed, SpeedSet, Width};
+use ib_mad::rate::{Speed, Width};
 use ib_mad::{Lid, Moment};
 
 use super::counts::PortCounts;
@@ -73,11 +73,7 @@ pub fn train(
     (b, b_now): (&Port, &PortState),
 ) -> Option<(Width, Speed)> {
     let limits = [a_now.limit, b_now.limit];
-    let max_width = limits.iter().filter_map(|limit| limit.0).min();
-    let max_speed = limits.iter().filter_map(|limit| limit.1).min();
-    let within_width = |mask: u8| max_width.map_or(mask, |max| max.up_to() & mask);
-    let within_speed = |speeds: SpeedSet| max_speed.map_or(speeds, |max| speeds.up_to(max));
-    let width = Width::widest(within_width(a.widths & b.widths))?;
-    let speed = within_speed(a.speeds.intersection(b.speeds)).fastest()?;
-    Some((width, speed))
+    let width = limits.iter().filter_map(|limit| limit.0).min();
+    let speed = limits.iter().filter_map(|limit| limit.1).min();
+    a.rates.common(b.rates).up_to(width, speed).best()
 }

@@ -6,6 +6,7 @@ mod properties;
 mod waits;
 
 use crate::device::DeviceModel;
+use crate::net::rates::Rates;
 use crate::net::{Net, Node, NodeId, Port, PortId};
 use ib_mad::Guid;
 use ib_mad::node::NodeKind;
@@ -55,8 +56,7 @@ impl Bench {
                 number,
                 guid,
                 cable: None,
-                widths: 2,
-                speeds: SpeedSet::default(),
+                rates: Rates { widths: 2, speeds: SpeedSet::default() },
                 lid: None,
                 lmc: 0,
             }));

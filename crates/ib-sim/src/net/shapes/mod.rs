@@ -12,14 +12,15 @@ use serde::Deserialize;
 
 use site_config::suggestion::{quoted, suggestion};
 
+use ib_mad::device::AGGREGATION_NODE;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::{Speed, SpeedSet};
 use ib_mad::{Guid, PortNumber};
 
-use super::build::{BuildError, MOST_PORTS, NetBuilder, NewNode};
+use super::build::{MOST_PORTS, NetBuilder};
 use super::rates::Rates;
-use super::{DeviceModel, Net, NodeId, PortId};
-use crate::device::MODELS;
+use super::{DeviceModel, Net, Node, NodeId, PortId};
+use crate::device::{MODELS, VENDOR_ID};
 
 /// Why a net of this shape cannot be built. `name` is a parameter's name in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,8 +51,8 @@ pub enum ShapeError {
     #[error("model {name} is no {}", kind.label())]
     Model { name: &'static str, kind: NodeKind },
     /// Any other reason.
-    #[error(transparent)]
-    Build(#[from] BuildError),
+    #[error("{0}")]
+    Build(String),
 }
 
 impl ShapeError {
@@ -65,6 +66,12 @@ impl ShapeError {
             ShapeError::Model { .. } => "hca",
             ShapeError::Radix { .. } | ShapeError::Uneven { .. } | ShapeError::Build(_) => "",
         }
+    }
+}
+
+impl From<String> for ShapeError {
+    fn from(problem: String) -> ShapeError {
+        ShapeError::Build(problem)
     }
 }
 
@@ -141,7 +148,6 @@ const RADIX: (u64, u64) = (2, MOST_PORTS as u64);
 
 /// The NodeDescription of aggregation nodes of Quantum and Quantum-2 (714 of 714 in public data).
 const AGGREGATION_NODE_NAME: &str = "Mellanox Technologies Aggregation Node";
-const AGGREGATION_NODE_ID: u16 = 53001;
 
 /// A net under construction, with nodes of two models.
 struct ShapeBuilder {
@@ -175,7 +181,7 @@ impl ShapeBuilder {
     fn switch_with_aggregation_node(&mut self, id: &str, radix: u8) -> Result<NodeId, ShapeError> {
         let last = radix.saturating_add(1);
         let switch = self.switch(id.to_owned(), last)?;
-        let model = DeviceModel::for_device(NodeKind::AggregationNode, AGGREGATION_NODE_ID);
+        let model = DeviceModel::for_device(NodeKind::AggregationNode, AGGREGATION_NODE);
         let node = self.add(model, format!("{id}-an"), AGGREGATION_NODE_NAME.to_owned(), 1)?;
         self.start_at(switch, last);
         self.connect(switch, node)?;
@@ -205,20 +211,20 @@ impl ShapeBuilder {
         let guid = Guid(*next);
         *next += step;
         self.next_free.push(1);
-        Ok(self.net.add(NewNode {
+        let node = Node {
             id,
             description,
             kind: model.kind,
             guid,
-            port_guid: None,
             system_guid: guid,
-            vendor_id: model.vendor_id,
+            vendor_id: VENDOR_ID,
             device_id: model.device_id,
             model,
             port_count,
             enhanced_port0: false,
-            rates: rates_of(model),
-        })?)
+            first_port: 0,
+        };
+        Ok(self.net.add(node, rates_of(model), None)?)
     }
 
     /// A cable from the first free port of one node to the first free port of the other.
@@ -229,7 +235,7 @@ impl ShapeBuilder {
 
     fn take_port(&mut self, node: NodeId) -> Result<PortId, ShapeError> {
         let free = &mut self.next_free[node.0 as usize];
-        let port = self.net.cable_port(node, *free)?;
+        let port = self.net.cable_port(node, (*free).into())?;
         *free += 1;
         Ok(port)
     }

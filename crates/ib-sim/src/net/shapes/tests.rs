@@ -120,7 +120,7 @@ fn small_fat_tree_has_these_cables() {
     assert_eq!((host.guid.0, host.device_id), (0x0002_c903_0000_0010, 4123));
     assert_eq!((net.nodes[9].guid.0, net.nodes[9].device_id), (0x0002_c902_0000_0001, 54000));
     let port = net.port(PortId(host.first_port + 1));
-    assert_eq!((port.widths, port.speeds.fastest()), (3, Some(Speed::Hdr)));
+    assert_eq!((port.rates.widths, port.rates.speeds.fastest()), (3, Some(Speed::Hdr)));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn planes_share_hosts_only() {
 fn back_to_back_is_one_cable() {
     let net = assert_valid(BackToBack { hca: "connectx-8".into() }.build(), 2, 1);
     assert_eq!((net.nodes.len(), connected(&net)), (2, 2));
-    assert_eq!(net.ports[1].speeds.fastest(), Some(Speed::Xdr));
+    assert_eq!(net.ports[1].rates.speeds.fastest(), Some(Speed::Xdr));
 }
 
 #[test]
