@@ -41,22 +41,17 @@ pub struct Family {
     pub help: &'static str,
 }
 
+/// The names of a family's labels.
+type LabelNames = &'static [&'static str];
+
 impl Family {
     /// A gauge.
-    pub const fn gauge(
-        name: &'static str,
-        labels: &'static [&'static str],
-        help: &'static str,
-    ) -> Self {
+    pub const fn gauge(name: &'static str, labels: LabelNames, help: &'static str) -> Self {
         Family { name, kind: MetricType::Gauge, labels, help }
     }
 
     /// A counter; its name lacks `_total`.
-    pub const fn counter(
-        name: &'static str,
-        labels: &'static [&'static str],
-        help: &'static str,
-    ) -> Self {
+    pub const fn counter(name: &'static str, labels: LabelNames, help: &'static str) -> Self {
         Family { name, kind: MetricType::Counter, labels, help }
     }
 
@@ -69,7 +64,7 @@ impl Family {
 /// A gauge with what writes its samples: an entry of a table.
 pub const fn gauge<W>(
     name: &'static str,
-    labels: &'static [&'static str],
+    labels: LabelNames,
     help: &'static str,
     write: W,
 ) -> (Family, W) {
@@ -79,7 +74,7 @@ pub const fn gauge<W>(
 /// A counter with what writes its samples: an entry of a table. Its name lacks `_total`.
 pub const fn counter<W>(
     name: &'static str,
-    labels: &'static [&'static str],
+    labels: LabelNames,
     help: &'static str,
     write: W,
 ) -> (Family, W) {

@@ -200,29 +200,23 @@ impl Display for Value {
     }
 }
 
-impl From<u64> for Value {
-    fn from(value: u64) -> Self {
-        Value::Integer(value)
-    }
-}
-
-impl From<usize> for Value {
-    fn from(value: usize) -> Self {
-        Value::Integer(value as u64)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Value::Integer(value.into())
-    }
-}
-
 impl From<f64> for Value {
     fn from(value: f64) -> Self {
         Value::Float(value)
     }
 }
+
+macro_rules! integers {
+    ($($integer:ty),+) => {$(
+        impl From<$integer> for Value {
+            fn from(value: $integer) -> Self {
+                Value::Integer(value as u64)
+            }
+        }
+    )+};
+}
+
+integers!(u64, usize, bool);
 
 #[cfg(test)]
 mod tests {

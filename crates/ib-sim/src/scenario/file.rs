@@ -5,8 +5,7 @@
 
 use serde::Deserialize;
 
-use super::fabric::FabricSource;
-use super::source::{Lines, Problem};
+use super::source::{FabricSource, Lines, Problem};
 use super::timeline::Context;
 use super::value::{
     Fraction, Key, LinkSpeed, LinkWidth, Numbers, OneOrMore, PacketSize, Ratio, Time,

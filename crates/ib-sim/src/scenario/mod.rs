@@ -5,7 +5,6 @@
 //! overlap are put in order. The result, a [`ResolvedScenario`], names nothing that does not exist.
 //! `docs/scenarios.md` is the reference of the file.
 
-mod fabric;
 mod file;
 mod index;
 mod link_entries;
@@ -15,7 +14,6 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod timeline;
-mod traffic;
 mod value;
 
 use std::time::Duration;
@@ -27,7 +25,6 @@ use ib_mad::rate::{Speed, Width};
 use super::load::Flow;
 use super::net::{Net, NodeId, PortId};
 
-pub use fabric::FabricSource;
 pub use file::ENTRIES;
 pub use source::{Overrides, Scenario, ScenarioError};
 

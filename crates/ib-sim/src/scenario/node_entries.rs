@@ -5,9 +5,9 @@ use super::file::{
     Slow, SlowReceiver,
 };
 use super::index::FabricIndex;
+use super::resolve::flow;
 use super::source::Problem;
 use super::timeline::{Context, FLOW, Target};
-use super::traffic::flow;
 use super::value::{OneOrMore, Time};
 use super::{Action, AgentBehavior, MadDelivery, value};
 use crate::load::Flow;

@@ -7,8 +7,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::{Lid, Moment};
 
-use super::counts::PortCounts;
-use super::link::train;
+use super::port::{PortCounts, train};
 use super::{HopCounts, Outdated, SM_REACTION_TIME, Simulation};
 
 /// Packets that a reliable connection has outstanding when its path breaks, times the retries
@@ -54,17 +53,17 @@ impl Simulation {
                 self.port_mut(port).counts.set(now, counter, value);
             }
             Action::SetAgents { node, behavior } => {
-                self.nodes[node.0 as usize].behavior = behavior;
+                self.node_mut(node).behavior = behavior;
             }
             Action::SetMKey { nodes, m_key, level } => {
                 for node in nodes {
-                    let protection = &mut self.nodes[node.0 as usize].protection;
+                    let protection = &mut self.node_mut(node).protection;
                     (protection.m_key, protection.level) = (m_key, level);
                 }
             }
             Action::SetMembership { nodes, full } => {
                 for node in nodes {
-                    self.nodes[node.0 as usize].limited = !full;
+                    self.node_mut(node).limited = !full;
                 }
             }
             Action::SetDelivery(delivery) => self.delivery = delivery,
@@ -121,7 +120,7 @@ impl Simulation {
             let ends = [end, far];
             let alive = ends
                 .iter()
-                .all(|&end| self.port(end).signal && self.is_on(self.net.port(end).node));
+                .all(|&end| self.port(end).signal && self.node(self.net.port(end).node).on);
             let of = |end: PortId| (self.net.port(end), self.port(end));
             if alive { train(of(end), of(far)) } else { None }
         });
@@ -149,7 +148,7 @@ impl Simulation {
             self.port_mut(end).trained = agreed;
             let node = self.net.port(end).node;
             if was.is_some() != agreed.is_some() {
-                self.nodes[node.0 as usize].port_state_change = true;
+                self.node_mut(node).port_state_change = true;
                 self.schedule_sm_sweep(end);
             }
         }
@@ -176,10 +175,10 @@ impl Simulation {
 
     fn set_power(&mut self, node: NodeId, on: bool) {
         // A node that is on is not restarted: its counters and its traffic continue.
-        if self.is_on(node) == on {
+        if self.node(node).on == on {
             return;
         }
-        self.nodes[node.0 as usize].on = on;
+        self.node_mut(node).on = on;
         // This concerns a node without a link, too: its own host cannot reach it any more.
         self.generation += 1;
         if on {
@@ -260,7 +259,7 @@ impl Simulation {
     pub(super) fn run_sm_sweep(&mut self, subnet: usize) {
         let master = self.subnets[subnet].master;
         let node = self.net.port(master).node;
-        let is_running = self.is_on(node)
+        let is_running = self.node(node).on
             && (self.port(master).trained.is_some() || self.net.port(master).number == 0);
         if !is_running {
             return;
@@ -278,7 +277,7 @@ impl Simulation {
                 self.invalidate(Outdated::Routes);
             }
             let node = self.net.port(port).node;
-            self.nodes[node.0 as usize].port_state_change = false;
+            self.node_mut(node).port_state_change = false;
         }
         self.assign_lids(subnet, |port| hop_counts.to(port).is_some());
         // LIDs may have changed.

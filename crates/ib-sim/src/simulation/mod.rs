@@ -5,25 +5,21 @@
 //! each moment, however often and however late it is called.
 
 mod apply;
-mod counts;
-mod link;
-mod reach;
+mod port;
 mod subnet;
 mod update;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-pub use link::PortState;
-pub use reach::{HopCounts, follow_route};
-pub use subnet::Subnet;
-pub use update::has_fec;
+pub use port::PortState;
+pub use subnet::{HopCounts, Subnet, follow_route};
 
-use counts::PortCounts;
 use ib_mad::counter::Counter;
 use ib_mad::m_key::MKey;
 use ib_mad::port_state::state;
 use ib_mad::{Lid, Moment};
+use port::PortCounts;
 
 use super::load::{Flow, RoutedFlows};
 use super::net::{Net, NodeId, PortId};
@@ -36,14 +32,14 @@ const SM_REACTION_TIME: Duration = Duration::from_secs(1);
 
 /// The present state of a node.
 #[derive(Clone, Copy, Debug)]
-struct NodeState {
-    on: bool,
-    behavior: AgentBehavior,
+pub(crate) struct NodeState {
+    pub(crate) on: bool,
+    pub(crate) behavior: AgentBehavior,
     /// SwitchInfo:PortStateChange.
-    port_state_change: bool,
-    protection: Protection,
+    pub(crate) port_state_change: bool,
+    pub(crate) protection: Protection,
     /// Its ports are limited members of the default partition.
-    limited: bool,
+    pub(crate) limited: bool,
 }
 
 /// The M_Key protection of a node's ports.
@@ -90,8 +86,10 @@ pub struct Simulation {
     subnets: Vec<Subnet>,
     /// The index of each port's subnet.
     subnet_of: Vec<u8>,
-    delivery: MadDelivery,
-    seed: u64,
+    /// How MADs are delivered now.
+    pub(crate) delivery: MadDelivery,
+    /// The seed of all random numbers.
+    pub(crate) seed: u64,
     now: Moment,
     pending: VecDeque<TimedAction>,
     /// When each subnet's manager sweeps next.
@@ -103,7 +101,7 @@ pub struct Simulation {
     error_ports: Vec<PortId>,
     drawn_until: Moment,
     /// Incremented by each change of links or LIDs: hop counts found before are invalid.
-    generation: u64,
+    pub(crate) generation: u64,
 }
 
 impl Simulation {
@@ -213,21 +211,6 @@ impl Simulation {
         self.now
     }
 
-    /// The seed of all random numbers.
-    pub fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    /// How MADs are delivered now.
-    pub fn delivery(&self) -> MadDelivery {
-        self.delivery
-    }
-
-    /// The number of changes of links and LIDs: hop counts are valid while it stays the same.
-    pub fn generation(&self) -> u64 {
-        self.generation
-    }
-
     /// The present state of a port.
     pub fn port(&self, port: PortId) -> &PortState {
         &self.ports[port.0 as usize]
@@ -244,38 +227,27 @@ impl Simulation {
 
     /// The number of symbols that forward error correction has corrected at a port.
     pub fn fec_corrected(&self, port: PortId) -> u64 {
-        self.port(port).counts.fec_corrected(self.now)
+        self.count(port, Counter::FecCorrectedSymbols)
     }
 
-    /// Whether a node runs.
-    pub fn is_on(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].on
+    /// The present state of a node.
+    pub(crate) fn node(&self, node: NodeId) -> &NodeState {
+        &self.nodes[node.0 as usize]
     }
 
-    /// How a node's agents respond.
-    pub fn agent_behavior(&self, node: NodeId) -> AgentBehavior {
-        self.nodes[node.0 as usize].behavior
+    fn node_mut(&mut self, node: NodeId) -> &mut NodeState {
+        &mut self.nodes[node.0 as usize]
     }
 
     /// The M_Key protection of a node.
     pub fn protection(&self, node: NodeId) -> Protection {
-        self.nodes[node.0 as usize].protection
+        self.node(node).protection
     }
 
     /// Counts a Get that a node has dropped for its M_Key.
     pub fn count_m_key_violation(&mut self, node: NodeId) {
-        let violations = &mut self.nodes[node.0 as usize].protection.violations;
+        let violations = &mut self.node_mut(node).protection.violations;
         *violations = violations.saturating_add(1);
-    }
-
-    /// Whether a node's ports are limited members of the default partition.
-    pub fn is_limited(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].limited
-    }
-
-    /// SwitchInfo:PortStateChange of a switch.
-    pub fn port_state_change(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].port_state_change
     }
 
     /// The subnet of a port; `None` for a port that was never in one.

@@ -7,9 +7,7 @@ use crate::net::PortId;
 use crate::rng::Rng;
 use ib_mad::Moment;
 use ib_mad::counter::Counter;
-use ib_mad::rate::Speed;
 
-use super::counts::ticks_per_second;
 use super::{Outdated, PortState, Simulation};
 
 /// The interval at which errors are drawn. They are also drawn at each change.
@@ -29,11 +27,6 @@ const FEC_POWER: f64 = 16.0;
 
 /// The tick of PortXmitWait of a device without PortSamplesControl.
 const DEFAULT_TICK: u8 = 7;
-
-/// Whether a link of this speed runs with Reed-Solomon forward error correction.
-pub fn has_fec(state: &PortState) -> bool {
-    state.trained.is_some_and(|(_, speed)| speed >= Speed::Hdr)
-}
 
 impl Simulation {
     /// Computes the load of all ports, if something has changed that it depends on.
@@ -75,10 +68,8 @@ impl Simulation {
             let now = self.now;
             let state = &mut self.ports[port.0 as usize];
             let bits = bits_per_second(state);
-            state.counts.set_load(now, load, ticks_per_second(state.trained, tick));
-            state
-                .counts
-                .set_fec_rate(now, if has_fec(state) { bits * raw(state.bit_errors) } else { 0.0 });
+            let corrected = if state.has_fec() { bits * raw(state.bit_errors) } else { 0.0 };
+            state.counts.set_load(now, load, state.ticks_per_second(tick), corrected);
             let error_rates = [
                 state.bit_errors * bits,
                 load.rcv_errors,
@@ -103,7 +94,7 @@ impl Simulation {
             let port = self.error_ports[index];
             let state = &mut self.ports[port.0 as usize];
             let load = *state.counts.load();
-            let fec = has_fec(state);
+            let fec = state.has_fec();
             let symbols = state.bit_errors * bits_per_second(state);
             let draw = |counter: Counter, mean: f64| {
                 let key = [u64::from(port.0), self.now.0, counter as u64];

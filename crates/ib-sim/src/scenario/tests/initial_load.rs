@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::traffic::link_rate;
+use super::super::resolve::link_rate;
 use super::super::{Action, Overrides, ResolvedScenario, Scenario};
 use crate::load::{Conditions, PortLoad, RoutedFlows};
 use crate::net::PortId;
