@@ -85,10 +85,6 @@ pub(super) const MASKS: [Mask; 5] = [
 ];
 
 impl Mask {
-    fn by_letter(letter: char) -> Option<&'static Mask> {
-        MASKS.iter().find(|mask| mask.letter == letter)
-    }
-
     /// The value of this mask. At least its least value: files cannot have less.
     pub(super) fn get(&self, rates: Rates) -> u8 {
         if self.speeds.is_empty() {
@@ -120,11 +116,8 @@ impl Mask {
 /// Applies an option after a cable, such as `w=3`. Like ibsim it ignores unknown letters, and takes
 /// `s=0` for QDR. False if the value is out of the letter's range.
 pub(super) fn set_option(rates: &mut Rates, letter: char, value: u64) -> bool {
-    match (Mask::by_letter(letter), value) {
-        (None, _) => true,
-        (Some(mask), 0) if mask.letter == 's' => mask.set(rates, 4),
-        (Some(mask), value) => mask.set(rates, value),
-    }
+    let value = if (letter, value) == ('s', 0) { 4 } else { value };
+    MASKS.iter().find(|mask| mask.letter == letter).is_none_or(|mask| mask.set(rates, value))
 }
 
 /// What ibsim enables for a link with an observed speed. Masks that a row does not name do not

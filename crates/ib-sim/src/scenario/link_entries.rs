@@ -147,7 +147,7 @@ pub(super) fn move_cables<'e>(
     // Adapters' ports that had no cable, and the plane that their first cable brought.
     let mut joined: HashMap<PortId, PortId> = HashMap::new();
     for (at, entry) in moves {
-        let context = Context::new(timeline, at, lines, "move-cable");
+        let context = Context { timeline: &mut *timeline, at, lines, name: "move-cable" };
         let (from, far) = context.link("from", &entry.from)?;
         let to = context.lookup("to", &entry.to, FabricIndex::port)?;
         let index = &context.timeline.index;

@@ -70,9 +70,10 @@ pub enum Action {
 }
 
 /// How a node's agents respond.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum AgentBehavior {
     /// Normally.
+    #[default]
     Normal,
     /// Not at all; packets are still forwarded.
     Silent,

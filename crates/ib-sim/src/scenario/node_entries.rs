@@ -294,7 +294,7 @@ pub(super) fn new_master(entry: &NewMaster, context: &mut Context) -> Result<Str
     let (node, port) = context.lookup("host", host, FabricIndex::sm_place)?;
     let reassign_lids = entry.readdress.unwrap_or(false);
     let index = &context.timeline.index;
-    let ports: Vec<PortId> = match (port, index.host_ports().first()) {
+    let ports: Vec<PortId> = match (port, index.host_ports.first()) {
         (Some(port), _) => vec![port],
         // A host becomes the master of all planes that it has a port in.
         (None, Some(first)) => {

@@ -62,7 +62,7 @@ pub(super) fn resolve(
 
 /// Checks that every port can have a LID, and every plane be monitored.
 fn check_size(index: &FabricIndex) -> Result<(), String> {
-    let (count, lids) = (index.plane_count(), index.most_lids());
+    let (count, lids) = (index.host_planes.len(), index.most_lids());
     if count > MOST_PLANES {
         return Err(format!(
             "it is {count} fabrics side by side, and at most {MOST_PLANES} can be watched"
@@ -115,7 +115,7 @@ fn named_port<'a>(
 
 fn local_ports(index: &FabricIndex, file: &File, lines: &Lines) -> Result<Vec<PortId>, Problem> {
     let seat = named_port(index, lines, "seat", file.seat.as_deref(), FabricIndex::host)?;
-    let first = seat.or(index.host_ports().first().copied()).ok_or_else(|| {
+    let first = seat.or(index.host_ports.first().copied()).ok_or_else(|| {
         let problem = "seat: the fabric has no host with a cable to sit at";
         Problem::new(lines.of("fabric"), problem)
     })?;
@@ -176,7 +176,7 @@ fn apply_entries(timeline: &mut Timeline, file: &File, lines: &Lines) -> Result<
     let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
     move_cables(timeline, lines, numbered()).map_err(|problem| problem.within("move-cable"))?;
     for (at, entry) in numbered() {
-        let mut context = Context::new(timeline, at, lines, entry.name());
+        let mut context = Context { timeline: &mut *timeline, at, lines, name: entry.name() };
         let sentence = entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
         timeline.descriptions.push((at, sentence));
     }
@@ -206,7 +206,7 @@ fn pairs(
     seed: u64,
     to: Option<PortId>,
 ) -> Vec<(PortId, PortId)> {
-    let Some(first) = index.host_ports().first() else {
+    let Some(first) = index.host_ports.first() else {
         return Vec::new();
     };
     let mut pairs = Vec::new();
@@ -246,8 +246,8 @@ mod tests {
     fn numbers(pattern: Pattern, hosts: u32, seed: u64) -> Vec<(usize, usize)> {
         let net = net(hosts);
         let index = FabricIndex::new(&net);
-        let place = |port| index.host_ports().iter().position(|host| *host == port).unwrap();
-        pairs(pattern, &index, seed, Some(index.host_ports()[1]))
+        let place = |port| index.host_ports.iter().position(|host| *host == port).unwrap();
+        pairs(pattern, &index, seed, Some(index.host_ports[1]))
             .into_iter()
             .map(|(from, to)| (place(from), place(to)))
             .collect()
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn link_rate_is_the_best_that_both_ends_have() {
         let mut net = net(2);
-        let host = FabricIndex::new(&net).host_ports()[0];
+        let host = FabricIndex::new(&net).host_ports[0];
         // NDR on four lanes.
         assert!((link_rate(&net, host) - 50e9).abs() < 1.0);
         net.ports[host.0 as usize].rates.widths = 1;

@@ -185,20 +185,12 @@ pub(super) struct Repeats {
 pub(super) struct Context<'t, 'a> {
     pub(super) timeline: &'t mut Timeline<'a>,
     pub(super) at: EventTime,
-    lines: &'t Lines,
-    name: &'static str,
+    pub(super) lines: &'t Lines,
+    /// The name of the entry.
+    pub(super) name: &'static str,
 }
 
-impl<'t, 'a> Context<'t, 'a> {
-    pub(super) fn new(
-        timeline: &'t mut Timeline<'a>,
-        at: EventTime,
-        lines: &'t Lines,
-        name: &'static str,
-    ) -> Context<'t, 'a> {
-        Context { timeline, at, lines, name }
-    }
-
+impl<'a> Context<'_, 'a> {
     pub(super) fn net(&self) -> &'a Net {
         self.timeline.index.net
     }
@@ -422,7 +414,8 @@ mod tests {
         let net = net("{back-to-back: {}}");
         let (_, lines) = file::parse("\n\n\n\n\n\ntimeline: [clear: {}]").unwrap();
         let mut timeline = Timeline::new(&net, 1, DELIVERY, 4096, 1.0);
-        let mut context = Context::new(&mut timeline, (Duration::ZERO, 1), &lines, "clear");
+        let (timeline, at) = (&mut timeline, (Duration::ZERO, 1));
+        let mut context = Context { timeline, at, lines: &lines, name: "clear" };
         let most = MOST_PORTS as usize / FLOW;
         context.charge(1, most * FLOW).unwrap();
         let problem = context.charge(1, FLOW).unwrap_err();

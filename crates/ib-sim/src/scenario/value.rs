@@ -2,10 +2,12 @@
 //!
 //! Each is read from its text, so that an error can show what the file has.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use ib_mad::counter::{Counter, TABLE};
 use ib_mad::rate::{Speed, Width};
@@ -148,17 +150,11 @@ impl<T> OneOrMore<T> {
     }
 }
 
-impl<'de, T> Deserialize<'de> for OneOrMore<T>
-where
-    T: Deserialize<'de> + TryFrom<String, Error: std::fmt::Display>,
-{
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List<T>(std::marker::PhantomData<T>);
+        struct List<T>(PhantomData<T>);
 
-        impl<'de, T> Visitor<'de> for List<T>
-        where
-            T: Deserialize<'de> + TryFrom<String, Error: std::fmt::Display>,
-        {
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
             type Value = OneOrMore<T>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -166,7 +162,7 @@ where
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                T::try_from(text.to_owned()).map(OneOrMore::One).map_err(E::custom)
+                T::deserialize(text.into_deserializer()).map(OneOrMore::One)
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
@@ -181,15 +177,11 @@ where
                 self.visit_str(&number.to_string())
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = items.next_element()? {
-                    values.push(value);
-                }
-                Ok(OneOrMore::More(values))
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(OneOrMore::More)
             }
         }
-        deserializer.deserialize_any(List(std::marker::PhantomData))
+        deserializer.deserialize_any(List(PhantomData))
     }
 }
 

@@ -52,9 +52,7 @@ impl Simulation {
                 let now = self.now;
                 self.port_mut(port).counts.set(now, counter, value);
             }
-            Action::SetAgents { node, behavior } => {
-                self.node_mut(node).behavior = behavior;
-            }
+            Action::SetAgents { node, behavior } => self.node_mut(node).behavior = behavior,
             Action::SetMKey { nodes, m_key, level } => {
                 for node in nodes {
                     let protection = &mut self.node_mut(node).protection;

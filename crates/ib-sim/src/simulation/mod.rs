@@ -31,7 +31,7 @@ use super::scenario::{Action, AgentBehavior, MadDelivery, ResolvedScenario, Time
 const SM_REACTION_TIME: Duration = Duration::from_secs(1);
 
 /// The present state of a node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeState {
     pub(crate) on: bool,
     pub(crate) behavior: AgentBehavior,
@@ -109,23 +109,14 @@ impl Simulation {
     pub fn new(scenario: ResolvedScenario) -> Simulation {
         let ResolvedScenario { net, sm_ports, seed, delivery, actions, .. } = scenario;
         let subnet_of = subnet::subnet_indices(&net, &sm_ports);
-        let subnets: Vec<Subnet> = sm_ports
-            .iter()
-            .enumerate()
-            .map(|(number, &master)| {
-                let is_member = |port: &PortId| usize::from(subnet_of[port.0 as usize]) == number;
-                Subnet::new(&net, net.port_ids().filter(is_member), master)
-            })
-            .collect();
+        let subnet = |(number, &master): (usize, &PortId)| {
+            let is_member = |port: &PortId| usize::from(subnet_of[port.0 as usize]) == number;
+            Subnet::new(&net, net.port_ids().filter(is_member), master)
+        };
+        let subnets: Vec<Subnet> = sm_ports.iter().enumerate().map(subnet).collect();
         let start = Moment::default();
         let ports = net.ports.iter().map(|port| PortState::new(port, PortCounts::new(start)));
-        let initial = NodeState {
-            on: true,
-            behavior: AgentBehavior::Normal,
-            port_state_change: false,
-            protection: Protection::default(),
-            limited: false,
-        };
+        let initial = NodeState { on: true, ..NodeState::default() };
         let mut simulation = Simulation {
             ports: ports.collect(),
             nodes: vec![initial; net.nodes.len()],

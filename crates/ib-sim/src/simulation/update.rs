@@ -53,13 +53,8 @@ impl Simulation {
             .map(|(port, most)| if port.intake < 1.0 { port.intake * most } else { f64::INFINITY })
             .collect();
         let bit_errors: Vec<f64> = self.ports.iter().map(|port| port.bit_errors).collect();
-        let conditions = Conditions {
-            net: &self.net,
-            links: &links,
-            capacity: &capacity,
-            intake: &intake,
-            bit_errors: &bit_errors,
-        };
+        let conditions =
+            Conditions { capacity: &capacity, intake: &intake, bit_errors: &bit_errors };
         let loads = self.routed.as_ref().map(|routed| routed.load(&conditions));
         self.error_ports.clear();
         for port in self.net.port_ids() {
@@ -70,14 +65,7 @@ impl Simulation {
             let bits = bits_per_second(state);
             let corrected = if state.has_fec() { bits * raw(state.bit_errors) } else { 0.0 };
             state.counts.set_load(now, load, state.ticks_per_second(tick), corrected);
-            let error_rates = [
-                state.bit_errors * bits,
-                load.rcv_errors,
-                load.rcv_remote_physical_errors,
-                load.hoq_discards,
-                load.inactive_discards,
-            ];
-            if error_rates.iter().any(|&rate| rate > 0.0) {
+            if error_rates(state).iter().any(|(_, rate)| *rate > 0.0) {
                 self.error_ports.push(port);
             }
         }
@@ -93,19 +81,13 @@ impl Simulation {
         for index in 0..self.error_ports.len() {
             let port = self.error_ports[index];
             let state = &mut self.ports[port.0 as usize];
-            let load = *state.counts.load();
             let fec = state.has_fec();
-            let symbols = state.bit_errors * bits_per_second(state);
-            let draw = |counter: Counter, mean: f64| {
+            let draw = |(counter, rate): (Counter, f64)| {
                 let key = [u64::from(port.0), self.now.0, counter as u64];
-                let mean = mean * seconds;
+                let mean = rate * seconds;
                 if mean > 0.0 { Rng::keyed(self.seed, &key).poisson(mean) } else { 0 }
             };
-            let symbols = draw(Counter::SymbolErrors, symbols);
-            let errors = draw(Counter::RcvErrors, load.rcv_errors);
-            let remote = draw(Counter::RcvRemotePhysicalErrors, load.rcv_remote_physical_errors);
-            let late = draw(Counter::XmitHoqLimitDiscards, load.hoq_discards);
-            let inactive = draw(Counter::XmitInactiveDiscards, load.inactive_discards);
+            let [symbols, errors, remote, late, inactive] = error_rates(state).map(draw);
             for (counter, count) in [
                 (Counter::SymbolErrors, symbols),
                 // Errors after the correction are those that it could not correct.
@@ -128,6 +110,18 @@ impl Simulation {
 pub fn next_draw(drawn: Moment) -> Moment {
     let interval = DRAW_INTERVAL.as_nanos() as u64;
     Moment((drawn.0 / interval + 1).saturating_mul(interval))
+}
+
+/// The counters of a port that errors add to at random, with their rates per second.
+fn error_rates(state: &PortState) -> [(Counter, f64); 5] {
+    let load = state.counts.load();
+    [
+        (Counter::SymbolErrors, state.bit_errors * bits_per_second(state)),
+        (Counter::RcvErrors, load.rcv_errors),
+        (Counter::RcvRemotePhysicalErrors, load.rcv_remote_physical_errors),
+        (Counter::XmitHoqLimitDiscards, load.hoq_discards),
+        (Counter::XmitInactiveDiscards, load.inactive_discards),
+    ]
 }
 
 fn bits_per_second(state: &PortState) -> f64 {

@@ -58,21 +58,21 @@ impl DragonflyPlus {
     pub fn build(&self) -> Result<Net, ShapeError> {
         let per_pair = self.check()?;
         let mut builder = ShapeBuilder::new(self.models()?)?;
-        let hosts: Vec<_> =
-            (0..self.hosts()).map(|h| builder.host(h, 0, 1, 1)).collect::<Result<_, _>>()?;
-        let mut spines = Vec::new();
-        let mut hosts = hosts.into_iter();
+        let hosts = (0..self.hosts()).map(|host| builder.host(host, 0, 1, 1));
+        let mut hosts = hosts.collect::<Result<Vec<_>, _>>()?.into_iter();
+        let mut spines: Vec<Vec<NodeId>> = Vec::new();
         for group in 0..self.groups {
             let leaves = self.switches(&mut builder, group, "leaf", self.leaves)?;
-            spines.push(self.switches(&mut builder, group, "spine", self.spines)?);
+            let group_spines = self.switches(&mut builder, group, "spine", self.spines)?;
             for leaf in leaves {
                 for host in hosts.by_ref().take(self.hosts_per_leaf.into()) {
                     builder.connect(host, leaf)?;
                 }
-                for spine in spines.iter().next_back().into_iter().flatten() {
-                    builder.connect(leaf, *spine)?;
+                for &spine in &group_spines {
+                    builder.connect(leaf, spine)?;
                 }
             }
+            spines.push(group_spines);
         }
         // The order of a group's global cables: first those to the next group, last those to the
         // one before. They go to its spines in turn.

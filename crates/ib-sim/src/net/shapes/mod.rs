@@ -121,11 +121,6 @@ impl BackToBack {
     }
 }
 
-/// The id of a host's adapter. Where a host has only one, it is the host's name.
-fn host_id(host: u32, plane: u8, planes: u8) -> String {
-    if planes == 1 { format!("host-{host}") } else { format!("host-{host}-mlx5_{plane}") }
-}
-
 fn in_range(
     name: &'static str,
     value: impl Into<u64>,
@@ -136,10 +131,6 @@ fn in_range(
         return Ok(());
     }
     Err(ShapeError::Range { name, value, least, most })
-}
-
-fn check_kind(model: &'static DeviceModel, kind: NodeKind) -> Result<(), ShapeError> {
-    if model.kind == kind { Ok(()) } else { Err(ShapeError::Model { name: model.name, kind }) }
 }
 
 /// The most hosts of a net: the number of unicast LIDs of a subnet.
@@ -161,8 +152,11 @@ struct ShapeBuilder {
 
 impl ShapeBuilder {
     fn new((switch, hca): Models) -> Result<ShapeBuilder, ShapeError> {
-        check_kind(switch, NodeKind::Switch)?;
-        check_kind(hca, NodeKind::Ca)?;
+        for (model, kind) in [(switch, NodeKind::Switch), (hca, NodeKind::Ca)] {
+            if model.kind != kind {
+                return Err(ShapeError::Model { name: model.name, kind });
+            }
+        }
         Ok(ShapeBuilder {
             net: NetBuilder::default(),
             switch,
@@ -191,9 +185,12 @@ impl ShapeBuilder {
 
     /// A host's adapter in a plane.
     fn host(&mut self, host: u32, plane: u8, planes: u8, ports: u8) -> Result<NodeId, ShapeError> {
-        let id = host_id(host, plane, planes);
-        let description =
-            if planes == 1 { id.clone() } else { format!("host-{host} mlx5_{plane}") };
+        // Where a host has only one, it has the host's name.
+        let name = format!("host-{host}");
+        let (id, description) = match planes {
+            1 => (name.clone(), name),
+            _ => (format!("{name}-mlx5_{plane}"), format!("{name} mlx5_{plane}")),
+        };
         self.add(self.hca, id, description, ports)
     }
 

@@ -4,6 +4,11 @@ use crate::net::file::parse;
 use crate::net::write::write;
 use proptest::prelude::*;
 
+/// The id of a host's adapter.
+fn host_id(host: u32, plane: u8, planes: u8) -> String {
+    if planes == 1 { format!("host-{host}") } else { format!("host-{host}-mlx5_{plane}") }
+}
+
 fn fat_tree(levels: u8, radix: u8, hosts: u32, down: u8, up: u8) -> FatTree {
     FatTree {
         levels,

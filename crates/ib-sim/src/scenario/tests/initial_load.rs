@@ -33,13 +33,8 @@ impl<'a> Loads<'a> {
             Action::SetTraffic { name, flows } if name == "traffic" => Some(&flows[..]),
             _ => None,
         });
-        let conditions = Conditions {
-            net,
-            links: &links,
-            capacity: &capacity,
-            intake: &intake,
-            bit_errors: &bit_errors,
-        };
+        let conditions =
+            Conditions { capacity: &capacity, intake: &intake, bit_errors: &bit_errors };
         let loads = RoutedFlows::new(net, &links, flows.unwrap_or_default()).load(&conditions);
         Loads { story, loads }
     }
