@@ -135,8 +135,8 @@ impl Header {
 /// Writes labels, up to where the brace is closed: `{a="1",b="2"`.
 #[derive(Debug)]
 pub struct Labels<'a> {
-    text: &'a mut Vec<u8>,
-    has_any: bool,
+    pub(super) text: &'a mut Vec<u8>,
+    pub(super) has_any: bool,
 }
 
 impl<'a> Labels<'a> {
@@ -152,7 +152,19 @@ impl<'a> Labels<'a> {
 
     /// Adds a label.
     pub fn push(&mut self, name: &str, value: &str) -> &mut Self {
-        push_label(self.text, if self.has_any { b',' } else { b'{' }, name, value);
+        self.text.push(if self.has_any { b',' } else { b'{' });
+        self.text.extend_from_slice(name.as_bytes());
+        self.text.extend_from_slice(b"=\"");
+        for byte in value.bytes() {
+            // Both formats escape these three.
+            match byte {
+                b'\\' => self.text.extend_from_slice(b"\\\\"),
+                b'"' => self.text.extend_from_slice(b"\\\""),
+                b'\n' => self.text.extend_from_slice(b"\\n"),
+                byte => self.text.push(byte),
+            }
+        }
+        self.text.push(b'"');
         self.has_any = true;
         self
     }
@@ -161,21 +173,4 @@ impl<'a> Labels<'a> {
     pub fn push_if_any(&mut self, name: &str, value: &str) -> &mut Self {
         if value.is_empty() { self } else { self.push(name, value) }
     }
-}
-
-/// Writes a label; `before` is the brace or comma that it follows.
-pub(crate) fn push_label(out: &mut Vec<u8>, before: u8, name: &str, value: &str) {
-    out.push(before);
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"=\"");
-    for byte in value.bytes() {
-        // Both formats escape these three.
-        match byte {
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            byte => out.push(byte),
-        }
-    }
-    out.push(b'"');
 }

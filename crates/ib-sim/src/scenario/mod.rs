@@ -26,7 +26,7 @@ use super::load::Flow;
 use super::net::{Net, NodeId, PortId};
 
 pub use file::ENTRIES;
-pub use source::{Overrides, Scenario, ScenarioError};
+pub use source::{FabricSource, Overrides, Scenario, ScenarioError};
 
 /// A change of the fabric, in terms of its [`Net`].
 #[derive(Clone, Debug, PartialEq)]

@@ -47,7 +47,7 @@ impl Problem {
 /// Where a fabric comes from.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum FabricSource {
+pub enum FabricSource {
     /// Leaves, spines, and perhaps cores.
     FatTree(FatTree),
     /// Two hosts and a cable.
@@ -92,7 +92,7 @@ impl FabricSource {
 
     /// Why the shape cannot be built, with the line of the key that is wrong, if it is one.
     fn problem(&self, lines: &Lines, error: &ShapeError) -> Problem {
-        let key = Some(error.key()).filter(|key| !key.is_empty());
+        let key = Some(error.key).filter(|key| !key.is_empty());
         let line = key.and_then(|key| lines.of(&format!("fabric.{}.{key}", self.key())));
         Problem::new(line.or_else(|| lines.of("fabric")).or(Some(1)), error.to_string())
             .within("fabric")
@@ -188,7 +188,7 @@ impl Scenario {
     }
 
     /// Where the fabric comes from.
-    pub(super) fn source(&self, overrides: &Overrides) -> Result<FabricSource, ScenarioError> {
+    pub fn source(&self, overrides: &Overrides) -> Result<FabricSource, ScenarioError> {
         overrides.check()?;
         if let Some(path) = &overrides.fabric {
             return Ok(FabricSource::File(path.clone()));
@@ -206,7 +206,7 @@ impl Scenario {
     }
 
     /// The fabric, built.
-    pub(super) fn net(&self, overrides: &Overrides) -> Result<Net, ScenarioError> {
+    pub fn net(&self, overrides: &Overrides) -> Result<Net, ScenarioError> {
         let source = self.source(overrides)?;
         let built = match &source {
             FabricSource::FatTree(shape) => shape.build(),
@@ -220,15 +220,9 @@ impl Scenario {
         };
         built.map_err(|error| {
             // What depends on the number of hosts is about the override.
-            let about_hosts = match &error {
-                ShapeError::Range { name: "hosts", value, least, most } => {
-                    Some(format!("{value} is not between {least} and {most}"))
-                }
-                ShapeError::Disjoint { .. } | ShapeError::Build(_) => Some(error.to_string()),
-                _ => None,
-            };
-            match about_hosts.filter(|_| overrides.hosts.is_some()) {
-                Some(problem) => bad_override("hosts", &problem),
+            let about_hosts = error.about_hosts.as_ref().filter(|_| overrides.hosts.is_some());
+            match about_hosts {
+                Some(problem) => bad_override("hosts", problem),
                 None => source.problem(&self.lines, &error).in_file(&self.name),
             }
         })
@@ -240,7 +234,7 @@ impl Scenario {
     }
 
     /// The scenario on this fabric.
-    pub(super) fn resolve_on(
+    pub fn resolve_on(
         &self,
         net: Net,
         overrides: &Overrides,

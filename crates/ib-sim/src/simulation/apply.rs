@@ -220,10 +220,7 @@ impl Simulation {
     }
 
     fn set_master(&mut self, port: PortId, reassign_lids: bool) {
-        let Some(subnet) = self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]))
-        else {
-            return;
-        };
+        let Some(subnet) = self.subnet_mut(port) else { return };
         if subnet.master != port {
             subnet.standbys.retain(|&standby| standby != port);
             let before = std::mem::replace(&mut subnet.master, port);
@@ -246,9 +243,9 @@ impl Simulation {
 
     /// A change at a port: its subnet's manager will sweep.
     fn schedule_sm_sweep(&mut self, port: PortId) {
-        let now = self.now;
-        if let Some(sweep) = self.sm_sweeps.get_mut(usize::from(self.subnet_of[port.0 as usize])) {
-            sweep.get_or_insert(now + SM_REACTION_TIME);
+        let due = self.now + SM_REACTION_TIME;
+        if let Some(subnet) = self.subnet_mut(port) {
+            subnet.next_sweep.get_or_insert(due);
         }
     }
 

@@ -92,8 +92,6 @@ pub struct Simulation {
     pub(crate) seed: u64,
     now: Moment,
     pending: VecDeque<TimedAction>,
-    /// When each subnet's manager sweeps next.
-    sm_sweeps: Vec<Option<Moment>>,
     traffic: BTreeMap<String, Vec<Flow>>,
     routed: Option<RoutedFlows>,
     outdated: Outdated,
@@ -120,7 +118,6 @@ impl Simulation {
         let mut simulation = Simulation {
             ports: ports.collect(),
             nodes: vec![initial; net.nodes.len()],
-            sm_sweeps: vec![None; subnets.len()],
             net,
             subnets,
             subnet_of,
@@ -145,9 +142,9 @@ impl Simulation {
         // The subnet managers have handled all this before the start.
         for subnet in 0..simulation.subnets.len() {
             simulation.assign_lids(subnet, |_| true);
+            simulation.subnets[subnet].next_sweep = None;
         }
         simulation.nodes.fill(initial);
-        simulation.sm_sweeps.fill(None);
         simulation.advance(start);
         simulation.update_load();
         simulation
@@ -165,9 +162,8 @@ impl Simulation {
                     self.apply_action(due.action);
                 }
             }
-            for subnet in 0..self.sm_sweeps.len() {
-                if self.sm_sweeps[subnet].is_some_and(|sweep| sweep <= self.now) {
-                    self.sm_sweeps[subnet] = None;
+            for subnet in 0..self.subnets.len() {
+                if self.subnets[subnet].next_sweep.take_if(|sweep| *sweep <= self.now).is_some() {
                     self.run_sm_sweep(subnet);
                 }
             }
@@ -186,7 +182,7 @@ impl Simulation {
 
     fn next_change(&self) -> Option<Moment> {
         let action = self.pending.front().map(due_at);
-        let sweep = self.sm_sweeps.iter().flatten().min().copied();
+        let sweep = self.subnets.iter().filter_map(|subnet| subnet.next_sweep).min();
         // Without errors there is nothing to do each second.
         let draw = (!self.error_ports.is_empty()).then(|| update::next_draw(self.drawn_until));
         action.into_iter().chain(sweep).chain(draw).min()
@@ -244,6 +240,10 @@ impl Simulation {
     /// The subnet of a port; `None` for a port that was never in one.
     pub fn subnet(&self, port: PortId) -> Option<&Subnet> {
         self.subnets.get(usize::from(self.subnet_of[port.0 as usize]))
+    }
+
+    fn subnet_mut(&mut self, port: PortId) -> Option<&mut Subnet> {
+        self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]))
     }
 
     /// The port with this LID in the subnet of a port, if the subnet manager has configured it

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use crate::net::{Net, PortId};
 use ib_mad::node::NodeKind;
-use ib_mad::{Lid, PortNumber};
+use ib_mad::{Lid, Moment, PortNumber};
 
 use super::Simulation;
 
@@ -15,6 +15,8 @@ pub struct Subnet {
     pub master: PortId,
     /// Its LID, as configured at all ports.
     pub sm_lid: Lid,
+    /// When its manager sweeps next.
+    pub next_sweep: Option<Moment>,
     /// Ports of subnet managers that have been the master, and are standby now.
     pub standbys: Vec<PortId>,
     /// The port of each LID.
@@ -45,6 +47,7 @@ impl Subnet {
         let mut subnet = Subnet {
             master,
             sm_lid: Lid(0),
+            next_sweep: None,
             standbys: Vec::new(),
             lids: Vec::new(),
             members: members.collect(),

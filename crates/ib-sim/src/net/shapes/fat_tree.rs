@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{MOST_HOSTS, Models, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_range, models};
+use super::{
+    MOST_HOSTS, Models, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, in_range, models,
+};
 
 /// A fat tree.
 ///
@@ -95,10 +97,7 @@ impl FatTree {
         in_range("up", up, (1, RADIX.1))?;
         in_range("ports", ports, (1, 8))?;
         in_range("planes", planes, (1, 16))?;
-        let needed = u64::from(down) + u64::from(up);
-        if needed > u64::from(radix) {
-            return Err(ShapeError::Radix { what: "a leaf with its down and up", needed, radix });
-        }
+        in_radix("a leaf with its down and up", u64::from(down) + u64::from(up), radix)?;
         let mut builder = ShapeBuilder::new(self.models()?)?;
         let mut adapters = vec![Vec::new(); usize::from(planes)];
         for host in 0..hosts {
@@ -219,18 +218,17 @@ impl Plane<'_> {
         Ok(())
     }
 
-    /// Checks that any two switches have a switch above in common. Uplinks go to neighbors in the
-    /// ring of the switches above, so each has to reach more than half of them.
-    fn check_paths(
-        &self,
-        what: &'static str,
-        uplinks: usize,
-        above: usize,
-    ) -> Result<(), ShapeError> {
+    /// Checks that any two switches have a switch above in common, and so a path up and then down. Uplinks
+    /// go to neighbors in the ring of the switches above, so each has to reach more than half of them.
+    fn check_paths(&self, what: &str, uplinks: usize, above: usize) -> Result<(), ShapeError> {
         if 2 * uplinks > above {
             return Ok(());
         }
-        let hosts = self.adapters.len() as u32;
-        Err(ShapeError::Disjoint { hosts, what, uplinks: uplinks as u64, above: above as u64 })
+        let problem = format!(
+            "{} hosts are too many: with {uplinks} uplinks into {above} switches, some two {what} \
+             have none of these in common",
+            self.adapters.len()
+        );
+        Err(ShapeError { key: "hosts", ..problem.into() })
     }
 }

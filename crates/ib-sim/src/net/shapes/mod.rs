@@ -22,64 +22,27 @@ use super::rates::Rates;
 use super::{DeviceModel, Net, Node, NodeId, PortId};
 use crate::device::{MODELS, VENDOR_ID};
 
-/// Why a net of this shape cannot be built. `name` is a parameter's name in a scenario.
+/// Why a net of this shape cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts name the fields")]
-pub enum ShapeError {
-    /// A parameter is out of its range.
-    #[error("{name} is {value}, not {least} to {most}")]
-    Range { name: &'static str, value: u64, least: u64, most: u64 },
-    /// A switch has too few ports.
-    #[error("{what} needs {needed} ports, and a switch has {radix}")]
-    Radix { what: &'static str, needed: u64, radix: u8 },
-    /// Two switches would have no switch above them in common, and so no path up and then down.
-    #[error(
-        "{hosts} hosts are too many: with {uplinks} uplinks into {above} switches, some two {what} \
-         have none of these in common"
-    )]
-    Disjoint { hosts: u32, what: &'static str, uplinks: u64, above: u64 },
-    /// The groups cannot have equally many cables between each two of them.
-    #[error(
-        "{ends} global cables of a group cannot be spread evenly over {others} other groups: their \
-         number must be a multiple of that"
-    )]
-    Uneven { ends: u64, others: u64 },
-    /// An unknown model.
-    #[error("{key}: {}", unknown_model(.name, *.kind))]
-    UnknownModel { key: &'static str, name: String, kind: NodeKind },
-    /// A model of another kind of node.
-    #[error("model {name} is no {}", kind.label())]
-    Model { name: &'static str, kind: NodeKind },
-    /// Any other reason.
-    #[error("{0}")]
-    Build(String),
+#[error("{problem}")]
+pub struct ShapeError {
+    /// The parameter in a scenario that is wrong, if it is one; else empty.
+    pub(crate) key: &'static str,
+    problem: String,
+    /// The problem for who has set the number of hosts, if that may be the reason.
+    pub(crate) about_hosts: Option<String>,
 }
 
 impl ShapeError {
-    /// The parameter that is wrong, if it is one; else empty.
-    pub(crate) fn key(&self) -> &'static str {
-        match self {
-            ShapeError::Range { name, .. } => name,
-            ShapeError::Disjoint { .. } => "hosts",
-            ShapeError::UnknownModel { key, .. } => key,
-            ShapeError::Model { kind: NodeKind::Switch, .. } => "switch",
-            ShapeError::Model { .. } => "hca",
-            ShapeError::Radix { .. } | ShapeError::Uneven { .. } | ShapeError::Build(_) => "",
-        }
+    fn new(key: &'static str, problem: String) -> ShapeError {
+        ShapeError { key, problem, about_hosts: None }
     }
 }
 
 impl From<String> for ShapeError {
     fn from(problem: String) -> ShapeError {
-        ShapeError::Build(problem)
+        ShapeError { key: "", about_hosts: Some(problem.clone()), problem }
     }
-}
-
-fn unknown_model(name: &str, kind: NodeKind) -> String {
-    let of_kind = MODELS.iter().filter(|model| model.kind == kind);
-    let known: Vec<&str> = of_kind.map(|model| model.name).collect();
-    let near = suggestion(name, known.iter().copied());
-    format!("no model {}{near}; known: {}", quoted(name), known.join(", "))
 }
 
 /// The models of a shape's switches and adapters, by their names.
@@ -87,8 +50,13 @@ pub(crate) type Models = (&'static DeviceModel, &'static DeviceModel);
 
 fn models(switch: &str, hca: &str) -> Result<Models, ShapeError> {
     let known = |key, name: &str, kind| {
-        let unknown = || ShapeError::UnknownModel { key, name: name.to_owned(), kind };
-        DeviceModel::by_name(name).ok_or_else(unknown)
+        DeviceModel::by_name(name).ok_or_else(|| {
+            let of_kind = MODELS.iter().filter(|model| model.kind == kind);
+            let known: Vec<&str> = of_kind.map(|model| model.name).collect();
+            let (near, known) = (suggestion(name, known.iter().copied()), known.join(", "));
+            let problem = format!("{key}: no model {}{near}; known: {known}", quoted(name));
+            ShapeError::new(key, problem)
+        })
     };
     Ok((known("switch", switch, NodeKind::Switch)?, known("hca", hca, NodeKind::Ca)?))
 }
@@ -130,7 +98,20 @@ fn in_range(
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(ShapeError::Range { name, value, least, most })
+    let about_hosts = format!("{value} is not between {least} and {most}");
+    Err(ShapeError {
+        about_hosts: Some(about_hosts).filter(|_| name == "hosts"),
+        ..ShapeError::new(name, format!("{name} is {value}, not {least} to {most}"))
+    })
+}
+
+/// Checks that a switch has as many ports as needed.
+fn in_radix(what: &str, needed: u64, radix: u8) -> Result<(), ShapeError> {
+    if needed <= u64::from(radix) {
+        return Ok(());
+    }
+    let problem = format!("{what} needs {needed} ports, and a switch has {radix}");
+    Err(ShapeError::new("", problem))
 }
 
 /// The most hosts of a net: the number of unicast LIDs of a subnet.
@@ -152,9 +133,11 @@ struct ShapeBuilder {
 
 impl ShapeBuilder {
     fn new((switch, hca): Models) -> Result<ShapeBuilder, ShapeError> {
-        for (model, kind) in [(switch, NodeKind::Switch), (hca, NodeKind::Ca)] {
+        for (key, model, kind) in [("switch", switch, NodeKind::Switch), ("hca", hca, NodeKind::Ca)]
+        {
             if model.kind != kind {
-                return Err(ShapeError::Model { name: model.name, kind });
+                let problem = format!("model {} is no {}", model.name, kind.label());
+                return Err(ShapeError::new(key, problem));
             }
         }
         Ok(ShapeBuilder {
