@@ -136,8 +136,9 @@ fn gist(net: &Net) -> Gist {
     let end = |id: PortId| (net.node_of(id).guid, net.port(id).number, net.port(id).guid);
     let cables = net.port_ids().filter_map(|id| {
         let (port, peer) = (net.port(id), net.port(id).cable?);
-        let speed = port.speeds.intersection(net.port(peer).speeds).fastest();
-        Some((end(id), (end(peer), port.widths & net.port(peer).widths, format!("{speed:?}"))))
+        let (here, there) = (port.rates, net.port(peer).rates);
+        let speed = here.speeds.intersection(there.speeds).fastest();
+        Some((end(id), (end(peer), here.widths & there.widths, format!("{speed:?}"))))
     });
     (nodes.collect(), cables.collect())
 }

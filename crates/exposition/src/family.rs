@@ -41,22 +41,17 @@ pub struct Family {
     pub help: &'static str,
 }
 
+/// The names of a family's labels.
+type LabelNames = &'static [&'static str];
+
 impl Family {
     /// A gauge.
-    pub const fn gauge(
-        name: &'static str,
-        labels: &'static [&'static str],
-        help: &'static str,
-    ) -> Self {
+    pub const fn gauge(name: &'static str, labels: LabelNames, help: &'static str) -> Self {
         Family { name, kind: MetricType::Gauge, labels, help }
     }
 
     /// A counter; its name lacks `_total`.
-    pub const fn counter(
-        name: &'static str,
-        labels: &'static [&'static str],
-        help: &'static str,
-    ) -> Self {
+    pub const fn counter(name: &'static str, labels: LabelNames, help: &'static str) -> Self {
         Family { name, kind: MetricType::Counter, labels, help }
     }
 
@@ -69,7 +64,7 @@ impl Family {
 /// A gauge with what writes its samples: an entry of a table.
 pub const fn gauge<W>(
     name: &'static str,
-    labels: &'static [&'static str],
+    labels: LabelNames,
     help: &'static str,
     write: W,
 ) -> (Family, W) {
@@ -79,7 +74,7 @@ pub const fn gauge<W>(
 /// A counter with what writes its samples: an entry of a table. Its name lacks `_total`.
 pub const fn counter<W>(
     name: &'static str,
-    labels: &'static [&'static str],
+    labels: LabelNames,
     help: &'static str,
     write: W,
 ) -> (Family, W) {
@@ -140,8 +135,8 @@ impl Header {
 /// Writes labels, up to where the brace is closed: `{a="1",b="2"`.
 #[derive(Debug)]
 pub struct Labels<'a> {
-    text: &'a mut Vec<u8>,
-    has_any: bool,
+    pub(super) text: &'a mut Vec<u8>,
+    pub(super) has_any: bool,
 }
 
 impl<'a> Labels<'a> {
@@ -157,7 +152,19 @@ impl<'a> Labels<'a> {
 
     /// Adds a label.
     pub fn push(&mut self, name: &str, value: &str) -> &mut Self {
-        push_label(self.text, if self.has_any { b',' } else { b'{' }, name, value);
+        self.text.push(if self.has_any { b',' } else { b'{' });
+        self.text.extend_from_slice(name.as_bytes());
+        self.text.extend_from_slice(b"=\"");
+        for byte in value.bytes() {
+            // Both formats escape these three.
+            match byte {
+                b'\\' => self.text.extend_from_slice(b"\\\\"),
+                b'"' => self.text.extend_from_slice(b"\\\""),
+                b'\n' => self.text.extend_from_slice(b"\\n"),
+                byte => self.text.push(byte),
+            }
+        }
+        self.text.push(b'"');
         self.has_any = true;
         self
     }
@@ -166,21 +173,4 @@ impl<'a> Labels<'a> {
     pub fn push_if_any(&mut self, name: &str, value: &str) -> &mut Self {
         if value.is_empty() { self } else { self.push(name, value) }
     }
-}
-
-/// Writes a label; `before` is the brace or comma that it follows.
-pub(crate) fn push_label(out: &mut Vec<u8>, before: u8, name: &str, value: &str) {
-    out.push(before);
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"=\"");
-    for byte in value.bytes() {
-        // Both formats escape these three.
-        match byte {
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            byte => out.push(byte),
-        }
-    }
-    out.push(b'"');
 }

@@ -1,76 +1,12 @@
-//! The text formats of Prometheus and OpenMetrics, for expositions of millions of samples.
-//!
-//! A [`Family`] is a constant of a table; [`Parts`] renders families with the [`Samples`] of
-//! [`Labelled`] things, whose labels are escaped once and copied for each family. The lines of samples are
-//! the same in both formats, so they are rendered once, and may be kept compressed: [`Block`]s are put
-//! together to a [`Document`], which is served as gzip without compressing anything again.
-//!
-//! ```
-//! use exposition::{Block, Document, Family, Format, Labelled, Parts, Samples, counter, gauge};
-//!
-//! struct Disk {
-//!     name: &'static str,
-//!     used: u64,
-//!     reads: Option<u64>,
-//! }
-//!
-//! const FAMILIES: &[(Family, fn(&Disk, &mut Samples<'_>))] = &[
-//!     gauge("disk_used_bytes", &["disk"], "Bytes in use.", |disk, samples| {
-//!         samples.value(disk.used);
-//!     }),
-//!     counter("disk_reads", &["disk"], "Reads.", |disk, samples| {
-//!         samples.value_if_known(disk.reads);
-//!     }),
-//! ];
-//!
-//! let mut disks = Labelled::default();
-//! for disk in [
-//!     Disk { name: "sda", used: 5, reads: Some(7) },
-//!     Disk { name: "s\"b", used: 6, reads: None },
-//! ] {
-//!     let name = disk.name;
-//!     disks.push(disk, |labels| {
-//!         labels.push("disk", name);
-//!     });
-//! }
-//! let mut parts = Parts::<Vec<u8>>::default();
-//! parts.each(FAMILIES, &disks);
-//!
-//! let mut text = Vec::new();
-//! for part in parts.finish() {
-//!     part.write(&mut text, Format::OpenMetrics);
-//! }
-//! text.extend_from_slice(b"# EOF\n");
-//! assert_eq!(
-//!     String::from_utf8_lossy(&text),
-//!     r##"# HELP disk_used_bytes Bytes in use.
-//! ## TYPE disk_used_bytes gauge
-//! ## UNIT disk_used_bytes bytes
-//! disk_used_bytes{disk="sda"} 5
-//! disk_used_bytes{disk="s\"b"} 6
-//! ## HELP disk_reads Reads.
-//! ## TYPE disk_reads counter
-//! disk_reads_total{disk="sda"} 7
-//! ## EOF
-//! "##
-//! );
-//!
-//! let mut document = Document::default();
-//! document.push(&Block::deflate(&text));
-//! assert_eq!(document.plain_len(), text.len() as u64);
-//! ```
+#![doc = include_str!("../README.md")]
 
-mod deflated;
 mod document;
 mod family;
-mod negotiate;
 mod parts;
 mod samples;
 
-pub use deflated::{Block, BlockWriter};
-pub use document::{Document, Packed, Unpacked};
+pub use document::{Block, BlockWriter, Document, Packed, Unpacked};
 pub use family::{Family, Header, Labels, MetricType, counter, gauge};
-pub use negotiate::{accepts_gzip, format};
 pub use parts::{FamilyWriter, Output, Part, Parts, join};
 pub use samples::{Labelled, Samples, Value, WriteSamples};
 
@@ -89,6 +25,91 @@ impl Format {
         match self {
             Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
             Format::Text => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+/// The entries of an Accept header or the like in lower case, with their weights; malformed ones are left
+/// out.
+fn weighted(header: &str) -> impl Iterator<Item = (String, f32)> {
+    header.split(',').filter_map(|entry| {
+        let entry = entry.split_whitespace().collect::<String>().to_ascii_lowercase();
+        let (what, weight) = entry.split_once(";q=").unwrap_or((&entry, "1"));
+        let weight = weight.split(';').next()?.parse().ok()?;
+        (!what.is_empty()).then(|| (what.to_owned(), weight))
+    })
+}
+
+/// The format with the highest weight in the header Accept; text where none is known.
+pub fn format(accept: Option<&str>) -> Format {
+    let mut best = (Format::Text, 0.0);
+    for (what, weight) in weighted(accept.unwrap_or_default()) {
+        let mut parts = what.split(';');
+        let media = parts.next().unwrap_or_default();
+        let version = parts.find_map(|part| part.strip_prefix("version="));
+        let format = match (media, version.map(|version| version.trim_matches('"'))) {
+            ("application/openmetrics-text", None | Some("1.0.0" | "0.0.1")) => Format::OpenMetrics,
+            ("text/plain" | "text/*", None | Some("0.0.4")) | ("*/*", _) => Format::Text,
+            _ => continue,
+        };
+        if weight > best.1 {
+            best = (format, weight);
+        }
+    }
+    best.0
+}
+
+/// Whether the header Accept-Encoding allows gzip.
+pub fn accepts_gzip(accept_encoding: Option<&str>) -> bool {
+    let weight_of = |name: &str| {
+        weighted(accept_encoding.unwrap_or_default())
+            .find(|(what, _)| what == name)
+            .map(|(_, weight)| weight)
+    };
+    weight_of("gzip").or_else(|| weight_of("*")).is_some_and(|weight| weight > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn highest_weight_wins_and_unknown_formats_are_ignored() {
+        let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+        let newer = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=1.0.0;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+        let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+        for (accept, format_) in [
+            (None, Format::Text),
+            (Some(""), Format::Text),
+            (Some(prometheus), Format::OpenMetrics),
+            (Some(newer), Format::OpenMetrics),
+            (Some(browser), Format::Text),
+            (Some("application/json"), Format::Text),
+            (Some("text/plain;q=0.9, application/openmetrics-text;q=0.5"), Format::Text),
+            (Some("text/plain; q=0.2, application/openmetrics-text; q=0.5"), Format::OpenMetrics),
+            (Some("application/openmetrics-text;version=9.0.0"), Format::Text),
+            (Some("application/openmetrics-text;q=0"), Format::Text),
+            (Some("application/openmetrics-text;q=much"), Format::Text),
+            (Some(";;;,\u{1f980},/"), Format::Text),
+        ] {
+            assert_eq!(format(accept), format_, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn gzip_is_accepted_by_its_weight() {
+        for (header, accepts) in [
+            (None, false),
+            (Some("gzip"), true),
+            (Some("deflate, GZIP;q=0.5"), true),
+            (Some("gzip;q=0"), false),
+            (Some("*"), true),
+            (Some("*;q=1, gzip;q=0"), false),
+            (Some("identity"), false),
+            (Some("gzip; q=1.0"), true),
+            (Some("gzip ;q=0, *;q=1"), false),
+        ] {
+            assert_eq!(accepts_gzip(header), accepts, "{header:?}");
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Families with their samples, as they are rendered.
 
+use std::borrow::Borrow;
+
 use super::Format;
-use super::deflated::{Block, BlockWriter};
+use super::document::Block;
 use super::family::{Family, Header};
 use super::samples::{Labelled, Samples, WriteSamples};
 
@@ -50,23 +52,6 @@ impl Output for Vec<u8> {
     }
 }
 
-/// Compressed text, which is never held as a whole.
-impl Output for BlockWriter {
-    type Samples = Block;
-
-    fn buffer(&mut self) -> &mut Vec<u8> {
-        BlockWriter::buffer(self)
-    }
-
-    fn settle(&mut self) {
-        BlockWriter::settle(self);
-    }
-
-    fn finish(&mut self) -> Option<Block> {
-        Some(BlockWriter::finish(self)).filter(|samples| !samples.is_empty())
-    }
-}
-
 /// Renders families one after the other; those without samples are left out.
 #[derive(Debug)]
 pub struct Parts<O: Output> {
@@ -92,27 +77,21 @@ impl<O: Output> Parts<O> {
 
     /// Adds families of things of one kind.
     pub fn each<T>(&mut self, families: &[(Family, WriteSamples<T>)], things: &Labelled<T>) {
-        for (family, write) in families {
-            self.add(*family, |writer| {
-                for (labels, thing) in things.iter() {
-                    write(thing, &mut writer.samples(labels));
-                }
-            });
-        }
+        self.each_of(families, things, Some);
     }
 
     /// Adds families of what there may be of each thing.
-    pub fn each_of<T, I>(
+    pub fn each_of<'t, T, I: 't, B: Borrow<T>>(
         &mut self,
         families: &[(Family, WriteSamples<T>)],
-        things: &Labelled<I>,
-        of: impl Fn(&I) -> Option<T>,
+        things: &'t Labelled<I>,
+        of: impl Fn(&'t I) -> Option<B>,
     ) {
         for (family, write) in families {
             self.add(*family, |writer| {
                 for (labels, thing) in things.iter() {
                     if let Some(thing) = of(thing) {
-                        write(&thing, &mut writer.samples(labels));
+                        write(thing.borrow(), &mut writer.samples(labels));
                     }
                 }
             });

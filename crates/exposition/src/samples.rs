@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::family::{Labels, push_label};
+use super::family::Labels;
 
 /// Things with their labels, which are written once and copied for each family.
 #[derive(Debug)]
@@ -136,8 +136,8 @@ impl<'a> Samples<'a> {
     }
 
     fn push_label(&mut self, name: &str, value: &str) {
-        let before = if self.begin() { b',' } else { b'{' };
-        push_label(self.text, before, name, value);
+        let has_any = self.begin();
+        Labels { text: self.text, has_any }.push(name, value);
         self.present = self.present.map(|(start, _)| (start, true));
     }
 
@@ -200,29 +200,23 @@ impl Display for Value {
     }
 }
 
-impl From<u64> for Value {
-    fn from(value: u64) -> Self {
-        Value::Integer(value)
-    }
-}
-
-impl From<usize> for Value {
-    fn from(value: usize) -> Self {
-        Value::Integer(value as u64)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Value::Integer(value.into())
-    }
-}
-
 impl From<f64> for Value {
     fn from(value: f64) -> Self {
         Value::Float(value)
     }
 }
+
+macro_rules! integers {
+    ($($integer:ty),+) => {$(
+        impl From<$integer> for Value {
+            fn from(value: $integer) -> Self {
+                Value::Integer(value as u64)
+            }
+        }
+    )+};
+}
+
+integers!(u64, usize, bool);
 
 #[cfg(test)]
 mod tests {

@@ -55,7 +55,7 @@ fn story(text: &str) -> ResolvedScenario {
     let devices: Vec<u8> =
         net.port_ids().map(|port| net.node_of(port).model.widths & Width::X2.code()).collect();
     for (port, two_lanes) in story.net.ports.iter_mut().zip(devices) {
-        port.widths |= two_lanes;
+        port.rates.widths |= two_lanes;
     }
     story
 }

@@ -47,22 +47,19 @@ fn respond(simulation: &Simulation, at: PortId, request: &Mad, is_executed: bool
         return None;
     }
     let mut response = request.response();
-    let status = if request.versions() != [1, 1] {
-        status::UNSUPPORTED_VERSION
+    let filled = if request.versions() != [1, 1] {
+        Err(status::UNSUPPORTED_VERSION)
     } else if request.method() != method::GET && !is_executed {
         // Only counters can be set: the rest changes by the scenario.
-        status::UNSUPPORTED_METHOD
+        Err(status::UNSUPPORTED_METHOD)
     } else if request.is_smp() {
         sma::fill(simulation, at, request, &mut response)
     } else {
         pma::fill(simulation, at, request, &mut response)
     };
-    response.set_status(status);
+    response.set_status(filled.err().unwrap_or_default());
     Some(response)
 }
-
-/// The status of a successful request.
-const SUCCESS: u16 = 0;
 
 #[cfg(test)]
 mod tests;

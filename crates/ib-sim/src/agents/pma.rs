@@ -8,16 +8,13 @@ use crate::net::PortId;
 use crate::scenario::Action;
 use crate::simulation::Simulation;
 use ib_mad::PortNumber;
-use ib_mad::class_port_info;
-use ib_mad::class_port_info::ClassPortInfo;
+use ib_mad::class_port_info::{self, ClassPortInfo};
 use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter, CounterField, TABLE};
 use ib_mad::fec::PortExtendedSpeedsCounters;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{OptionMask, PortSamplesControl};
 use ib_mad::{Mad, status};
-
-use super::SUCCESS;
 
 /// PortSelect for all ports together.
 const ALL_PORTS: PortNumber = 255;
@@ -62,89 +59,76 @@ fn has(model: &DeviceModel, attribute: Attribute) -> bool {
     }
 }
 
-/// Fills in a response, and returns its status.
-pub(super) fn fill(simulation: &Simulation, at: PortId, request: &Mad, response: &mut Mad) -> u16 {
-    let net = simulation.net();
-    let model = net.node_of(at).model;
-    let attribute_id = request.attribute();
-    if attribute_id == class_port_info::ID {
+/// Fills in a response; the error is its status.
+pub(super) fn fill(
+    simulation: &Simulation,
+    at: PortId,
+    request: &Mad,
+    response: &mut Mad,
+) -> Result<(), u16> {
+    let model = simulation.net().node_of(at).model;
+    let id = request.attribute();
+    if id == class_port_info::ID {
         ClassPortInfo::new(model.performance, RESPONSE_TIME).encode(response);
-        return SUCCESS;
+        return Ok(());
     }
-    let counters = ATTRIBUTES.iter().position(|attribute| *attribute as u16 == attribute_id);
-    let known = counters.is_some_and(|index| has(model, ATTRIBUTES[index]))
-        || (attribute_id == PortExtendedSpeedsCounters::ID
-            && has(model, Attribute::PortExtendedSpeedsCounters))
-        || (attribute_id == PortSamplesControl::ID && model.tick.is_some());
-    if !known {
-        return status::UNSUPPORTED_ATTRIBUTE;
-    }
-    let Some(ports) = selected(simulation, at, request.port_select()) else {
-        return status::INVALID_FIELD;
+    let counters = ATTRIBUTES.iter().position(|attribute| *attribute as u16 == id);
+    let is_known = match (counters, model.tick) {
+        (Some(index), _) => has(model, ATTRIBUTES[index]),
+        (None, Some(_)) if id == PortSamplesControl::ID => true,
+        _ => id == PortExtendedSpeedsCounters::ID && model.fec,
     };
-    match counters {
-        Some(index) => {
-            for (counter, place) in &LAYOUTS[model.index()][index] {
-                let count = ports
-                    .clone()
-                    .map(|port| simulation.count(port, *counter))
-                    .fold(0, u64::saturating_add);
-                place.write(response.data_mut(), count);
-            }
-        }
-        None if attribute_id == PortSamplesControl::ID => {
-            let tick = model.tick.unwrap_or_default();
-            let option_mask = model.options;
-            PortSamplesControl { tick, option_mask, ..PortSamplesControl::default() }
-                .encode(response);
-        }
-        None => {
-            let Some(port) = ports.clone().next() else { return status::INVALID_FIELD };
-            extended_speeds_counters(simulation, port).encode(response);
-        }
+    if !is_known {
+        return Err(status::UNSUPPORTED_ATTRIBUTE);
     }
-    SUCCESS
+    let mut ports = selected(simulation, at, request.port_select()).ok_or(status::INVALID_FIELD)?;
+    if let Some(index) = counters {
+        for (counter, place) in &LAYOUTS[model.index()][index] {
+            let counts = ports.clone().map(|port| simulation.count(port, *counter));
+            place.write(response.data_mut(), counts.fold(0, u64::saturating_add));
+        }
+    } else if id == PortSamplesControl::ID {
+        let (tick, option_mask) = (model.tick.unwrap_or_default(), model.options);
+        PortSamplesControl { tick, option_mask, ..PortSamplesControl::default() }.encode(response);
+    } else {
+        let port = ports.next().ok_or(status::INVALID_FIELD)?;
+        extended_speeds_counters(simulation, port).encode(response);
+    }
+    Ok(())
 }
 
 /// Sets the counters that a request selects; false if the attribute cannot be set.
 pub(super) fn set(simulation: &mut Simulation, at: PortId, request: &Mad) -> bool {
-    if request.attribute() == PortExtendedSpeedsCounters::ID {
-        return set_fec_counters(simulation, at, request);
-    }
-    if request.attribute() != CounterSelect::ID {
-        return false;
-    }
-    let layout = &LAYOUTS[simulation.net().node_of(at).model.index()][0];
+    let model = simulation.net().node_of(at).model;
+    let values: Vec<(Counter, u64)> = match request.attribute() {
+        CounterSelect::ID => {
+            // Counters that the model does not have do not change.
+            let layout = &LAYOUTS[model.index()][0];
+            let selected = CounterSelect::decode(request).counters();
+            let place = |counter| layout.iter().find(|(of, _)| *of == counter);
+            selected
+                .filter_map(place)
+                .map(|(counter, place)| (*counter, place.read(request.data())))
+                .collect()
+        }
+        PortExtendedSpeedsCounters::ID if model.fec => {
+            let requested = PortExtendedSpeedsCounters::decode(request);
+            // Only all of them together.
+            if requested.counter_select != u64::MAX {
+                return false;
+            }
+            vec![
+                (Counter::FecCorrectedSymbols, requested.port_corrected_symbols.into()),
+                (Counter::FecUncorrectableBlocks, requested.port_uncorrectable_blocks.into()),
+            ]
+        }
+        _ => return false,
+    };
     let Some(ports) = selected(simulation, at, request.port_select()) else { return true };
-    let ports: Vec<PortId> = ports.collect();
-    let now = simulation.now();
-    for counter in CounterSelect::decode(request).counters() {
-        // Counters that the model does not have do not change.
-        let Some((_, place)) = layout.iter().find(|(of, _)| *of == counter) else { continue };
-        let value = place.read(request.data());
+    let (ports, now): (Vec<PortId>, _) = (ports.collect(), simulation.now());
+    for (counter, value) in values {
         for &port in &ports {
             simulation.apply(now, Action::SetCounter { port, counter, value });
-        }
-    }
-    true
-}
-
-/// Sets the counters of error correction, if a request selects all of them.
-fn set_fec_counters(simulation: &mut Simulation, at: PortId, request: &Mad) -> bool {
-    let requested = PortExtendedSpeedsCounters::decode(request);
-    let has_it = has(simulation.net().node_of(at).model, Attribute::PortExtendedSpeedsCounters);
-    if !has_it || requested.counter_select != u64::MAX {
-        return false;
-    }
-    let Some(ports) = selected(simulation, at, request.port_select()) else { return true };
-    let ports: Vec<PortId> = ports.collect();
-    let now = simulation.now();
-    for port in ports {
-        for (counter, value) in [
-            (Counter::FecCorrectedSymbols, requested.port_corrected_symbols),
-            (Counter::FecUncorrectableBlocks, requested.port_uncorrectable_blocks),
-        ] {
-            simulation.apply(now, Action::SetCounter { port, counter, value: value.into() });
         }
     }
     true
@@ -172,14 +156,15 @@ fn selected(
 /// correction.
 fn extended_speeds_counters(simulation: &Simulation, port: PortId) -> PortExtendedSpeedsCounters {
     let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let mut counters = PortExtendedSpeedsCounters::default();
     let corrected = simulation.fec_corrected(port);
-    // At the error ratios of a working link, a block with two wrong symbols is rare.
-    counters.port_corrected_blocks = narrow(corrected);
-    counters.port_corrected_symbols = narrow(corrected);
-    counters.port_uncorrectable_blocks =
-        narrow(simulation.count(port, Counter::FecUncorrectableBlocks));
     let lanes = simulation.port(port).trained.map_or(1, |(width, _)| usize::from(width.lanes()));
+    let mut counters = PortExtendedSpeedsCounters {
+        // At the error ratios of a working link, a block with two wrong symbols is rare.
+        port_corrected_blocks: narrow(corrected),
+        port_corrected_symbols: narrow(corrected),
+        port_uncorrectable_blocks: narrow(simulation.count(port, Counter::FecUncorrectableBlocks)),
+        ..PortExtendedSpeedsCounters::default()
+    };
     for lane in counters.corrected.iter_mut().take(lanes) {
         *lane = narrow(corrected / lanes as u64);
     }

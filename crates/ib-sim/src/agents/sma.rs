@@ -1,20 +1,15 @@
 //! The subnet management agent.
 
 use crate::device::DeviceModel;
-use crate::net::PortId;
-use crate::simulation::{Simulation, has_fec};
+use crate::net::{Net, PortId};
+use crate::simulation::Simulation;
 use ib_mad::device::QUANTUM_3;
-use ib_mad::fec::Fec;
-use ib_mad::fec::PortInfoExtended;
+use ib_mad::fec::{Fec, PortInfoExtended};
 use ib_mad::node::{NodeKind, PortRole};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
 use ib_mad::rate::{Speed, SpeedSet};
-use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
-use ib_mad::{Lid, PortNumber};
-use ib_mad::{Mad, status};
-
-use super::SUCCESS;
+use ib_mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
+use ib_mad::{Lid, Mad, PortNumber, status};
 
 /// GUIDInfo: the GUIDs of a port; here it has one.
 const GUID_INFO: u16 = 0x0014;
@@ -40,53 +35,49 @@ const DEFAULT_THRESHOLD: u8 = 8;
 /// The port of a Q3400 to its internal router.
 const ROUTER_PORT: PortNumber = 149;
 
-/// Fills in a response, and returns its status.
-pub(super) fn fill(simulation: &Simulation, at: PortId, request: &Mad, response: &mut Mad) -> u16 {
+/// Fills in a response; the error is its status.
+pub(super) fn fill(
+    simulation: &Simulation,
+    at: PortId,
+    request: &Mad,
+    response: &mut Mad,
+) -> Result<(), u16> {
     let net = simulation.net();
     let node = net.node_of(at);
-    let is_switch = node.kind == NodeKind::Switch;
+    let port = || port_of_modifier(net, at, request.modifier()).ok_or(status::INVALID_FIELD);
     match request.attribute() {
         smp::NODE_DESCRIPTION => {
             smp::encode_node_description(response, node.description.as_bytes());
         }
-        NodeInfo::ID => node_info(simulation, at).encode(response),
-        SwitchInfo::ID if is_switch => switch_info(simulation, at).encode(response),
-        PortInfo::ID => match port_of_modifier(simulation, at, request.modifier()) {
-            Some(port) => with_m_key(simulation, at, request, port_info(simulation, at, port))
-                .encode(response),
-            None => return status::INVALID_FIELD,
-        },
+        NodeInfo::ID => node_info(net, at).encode(response),
+        SwitchInfo::ID if node.kind == NodeKind::Switch => {
+            switch_info(simulation, at).encode(response);
+        }
+        PortInfo::ID => {
+            let info = port_info(simulation, at, port()?);
+            with_m_key(simulation, at, request, info).encode(response);
+        }
         PortInfoExtended::ID if node.model.fec => {
-            match port_of_modifier(simulation, at, request.modifier()) {
-                Some(port) => port_info_extended(simulation, port).encode(response),
-                None => return status::INVALID_FIELD,
-            }
+            port_info_extended(simulation, port()?).encode(response);
         }
-        MellanoxExtendedPortInfo::ID if node.model.mellanox_ext_port_info => {
-            match port_of_modifier(simulation, at, request.modifier()) {
-                Some(port) => mellanox_port_info(simulation, port).encode(response),
-                None => return status::INVALID_FIELD,
-            }
-        }
+        MellanoxExtendedPortInfo::ID => mellanox_port_info(simulation, port()?).encode(response),
         GUID_INFO => {
             if request.modifier() == 0 {
                 response.data_mut()[..8].copy_from_slice(&net.port(at).guid.0.to_be_bytes());
             }
         }
-        PKeyTable::ID => return partitions(simulation, at, request, response),
-        SmInfo::ID => match sm_info(simulation, at) {
-            Some(info) => info.encode(response),
-            None => return status::UNSUPPORTED_ATTRIBUTE,
-        },
-        _ => return status::UNSUPPORTED_ATTRIBUTE,
+        PKeyTable::ID => partitions(simulation, at, request.modifier())?.encode(response),
+        SmInfo::ID => {
+            sm_info(simulation, at).ok_or(status::UNSUPPORTED_ATTRIBUTE)?.encode(response);
+        }
+        _ => return Err(status::UNSUPPORTED_ATTRIBUTE),
     }
-    SUCCESS
+    Ok(())
 }
 
 /// The port of an attribute modifier: 0 is a switch's port 0, and on an adapter the port that the
 /// request came in by (IBTA 1.4, 14.2.5.6).
-fn port_of_modifier(simulation: &Simulation, at: PortId, modifier: u32) -> Option<PortId> {
-    let net = simulation.net();
+fn port_of_modifier(net: &Net, at: PortId, modifier: u32) -> Option<PortId> {
     let is_switch = net.node_of(at).kind == NodeKind::Switch;
     // The highest bit requests the extended speeds, which are always filled in.
     let number = PortNumber::try_from(modifier & 0x7fff_ffff).ok()?;
@@ -96,8 +87,8 @@ fn port_of_modifier(simulation: &Simulation, at: PortId, modifier: u32) -> Optio
     net.port_by_number(net.port(at).node, number)
 }
 
-fn node_info(simulation: &Simulation, at: PortId) -> NodeInfo {
-    let (net, node) = (simulation.net(), simulation.net().node_of(at));
+fn node_info(net: &Net, at: PortId) -> NodeInfo {
+    let node = net.node_of(at);
     NodeInfo {
         base_version: 1,
         class_version: 1,
@@ -120,7 +111,7 @@ fn switch_info(simulation: &Simulation, at: PortId) -> SwitchInfo {
         linear_table_size: LINEAR_TABLE,
         linear_table_top: simulation.subnet(at).map_or(0, |subnet| subnet.highest_lid().0),
         life_time: ABOUT_A_SECOND,
-        port_state_change: simulation.port_state_change(node),
+        port_state_change: simulation.node(node).port_state_change,
         enhanced_port0: simulation.net().node(node).enhanced_port0,
         ..SwitchInfo::default()
     }
@@ -144,7 +135,7 @@ fn supported_by_any(simulation: &Simulation, switch: PortId) -> SpeedSet {
     let (net, node) = (simulation.net(), simulation.net().port(switch).node);
     let is_enabled = |speed: Speed| {
         let mut ports = std::iter::once(switch).chain(net.cable_ports(node));
-        ports.any(|port| net.port(port).speeds.contains(speed))
+        ports.any(|port| net.port(port).rates.speeds.contains(speed))
     };
     let enabled = Speed::ALL.into_iter().filter(|&speed| is_enabled(speed)).collect();
     supported(net.node(node).model, enabled)
@@ -163,8 +154,8 @@ fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
         lid: now.lid,
         sm_lid: if is_endpoint { simulation.sm_lid(port) } else { Lid(0) },
         local_port: net.port(at).number,
-        width_enabled: built.widths,
-        width_supported: model.widths | built.widths,
+        width_enabled: built.rates.widths,
+        width_supported: model.widths | built.rates.widths,
         width_active: now.trained.map_or(0, |(width, _)| width.code()),
         state: now.state,
         physical_state: now.physical_state(),
@@ -181,28 +172,25 @@ fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
         overrun_errors: DEFAULT_THRESHOLD,
         ..PortInfo::default()
     }
-    .with_speeds(supported(model, built.speeds), built.speeds, speed);
+    .with_speeds(supported(model, built.rates.speeds), built.rates.speeds, speed);
     if !is_endpoint {
         // A switch's masks are in port 0, for all of its ports.
         return PortInfo { capabilities: 0, capabilities2: 0, ..info };
     }
-    let info = if is_switch {
+    let PortInfo { mut capabilities, mut capabilities2, .. } = info;
+    if is_switch {
         let of_all = supported_by_any(simulation, port);
         let of_any = PortInfo::default().with_speeds(of_all, of_all, None);
-        let PortInfo { capabilities, capabilities2, .. } = of_any;
-        PortInfo { capabilities, capabilities2, ..info }
-    } else {
-        info
-    };
-    let manager = if sm_info(simulation, port).is_some() { capability::IS_SM } else { 0 };
-    let fec = model.fec;
-    PortInfo {
-        capabilities: info.capabilities
-            | manager
-            | if fec { capability::CAPABILITY_MASK2 } else { 0 },
-        capabilities2: info.capabilities2 | if fec { capability2::PORT_INFO_EXTENDED } else { 0 },
-        ..info
+        (capabilities, capabilities2) = (of_any.capabilities, of_any.capabilities2);
     }
+    if sm_info(simulation, port).is_some() {
+        capabilities |= capability::IS_SM;
+    }
+    if model.fec {
+        capabilities |= capability::CAPABILITY_MASK2;
+        capabilities2 |= capability2::PORT_INFO_EXTENDED;
+    }
+    PortInfo { capabilities, capabilities2, ..info }
 }
 
 /// PortInfo with the M_Key fields (IBTA 1.4, 14.2.4.1).
@@ -218,13 +206,10 @@ fn with_m_key(simulation: &Simulation, at: PortId, request: &Mad, info: PortInfo
 
 fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended {
     let modes = 1 << Fec::ReedSolomon.code();
+    let active = if simulation.port(port).has_fec() { Fec::ReedSolomon } else { Fec::None };
     PortInfoExtended {
         capabilities: PortInfoExtended::FEC_MODES,
-        active: if has_fec(simulation.port(port)) {
-            Fec::ReedSolomon.code()
-        } else {
-            Fec::None.code()
-        },
+        active: active.code(),
         hdr_supported: modes,
         hdr_enabled: modes,
         ndr_supported: modes,
@@ -235,9 +220,9 @@ fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended
 
 fn mellanox_port_info(simulation: &Simulation, port: PortId) -> MellanoxExtendedPortInfo {
     let fdr10 = |is: bool| if is { MellanoxExtendedPortInfo::FDR10 } else { 0 };
-    let enabled = fdr10(simulation.net().port(port).speeds.contains(Speed::Fdr10));
+    let enabled = fdr10(simulation.net().port(port).rates.speeds.contains(Speed::Fdr10));
     let active = simulation.port(port).trained.is_some_and(|(_, speed)| speed == Speed::Fdr10);
-    let role = role(simulation, port);
+    let role = role(simulation.net(), port);
     MellanoxExtendedPortInfo {
         state_change_enable: 0,
         speed_supported: enabled,
@@ -251,8 +236,7 @@ fn mellanox_port_info(simulation: &Simulation, port: PortId) -> MellanoxExtended
 
 /// The role of a port of a Quantum-3: cables between the ASICs of one system are FNM, and the
 /// internal router is at port 149 (Q3400).
-fn role(simulation: &Simulation, port: PortId) -> PortRole {
-    let net = simulation.net();
+fn role(net: &Net, port: PortId) -> PortRole {
     let node = net.node_of(port);
     let Some(peer) = net.port(port).cable.map(|peer| net.node_of(peer)) else {
         return PortRole::Cable;
@@ -265,20 +249,21 @@ fn role(simulation: &Simulation, port: PortId) -> PortRole {
     }
 }
 
-fn partitions(simulation: &Simulation, at: PortId, request: &Mad, response: &mut Mad) -> u16 {
+/// A block of P_Keys of any port of a node.
+fn partitions(simulation: &Simulation, at: PortId, modifier: u32) -> Result<PKeyTable, u16> {
     let net = simulation.net();
-    let (number, block) = PKeyTable::port_and_block(request.modifier());
-    let is_switch = net.node_of(at).kind == NodeKind::Switch;
-    let no_port = is_switch && net.port_by_number(net.port(at).node, number).is_none();
+    let node = net.port(at).node;
+    let (number, block) = PKeyTable::port_and_block(modifier);
+    let is_switch = net.node(node).kind == NodeKind::Switch;
+    let no_port = is_switch && net.port_by_number(node, number).is_none();
     if no_port || usize::from(block) * PKeyTable::PER_BLOCK >= usize::from(PARTITIONS) {
-        return status::INVALID_FIELD;
+        return Err(status::INVALID_FIELD);
     }
     let mut keys = [0; PKeyTable::PER_BLOCK];
     if block == 0 {
-        keys[0] = DEFAULT_PARTITION[usize::from(simulation.is_limited(net.port(at).node))];
+        keys[0] = DEFAULT_PARTITION[usize::from(simulation.node(node).limited)];
     }
-    PKeyTable { keys }.encode(response);
-    SUCCESS
+    Ok(PKeyTable { keys })
 }
 
 /// The subnet manager at a port, if one runs there.

@@ -38,8 +38,8 @@ impl Routes {
         let numbers = destination_numbers(net);
         let mut routes = Routes { hops: Vec::new(), spans: vec![0..0; pairs.len()] };
         // The pairs whose destination is at a switch, by that switch: the distances to it are
-        // computed once.
-        let mut by_leaf: Vec<(u32, usize)> = Vec::new();
+        // computed once. Each with its number, the first switch, and the last port.
+        let mut by_leaf: Vec<(u32, usize, u32, PortId)> = Vec::new();
         for (nth, &(from, to)) in pairs.iter().enumerate() {
             let (Some(first), Some(last)) = (peer(links, from), peer(links, to)) else { continue };
             if from == to || graph.switch_at(from).is_some() || graph.switch_at(to).is_some() {
@@ -47,21 +47,19 @@ impl Routes {
             }
             if first == to {
                 routes.push(nth, &[from]);
-            } else if let (Some(_), Some(leaf)) = (graph.switch_at(first), graph.switch_at(last)) {
-                by_leaf.push((leaf, nth));
+            } else if let (Some(entry), Some(leaf)) =
+                (graph.switch_at(first), graph.switch_at(last))
+            {
+                by_leaf.push((leaf, nth, entry, last));
             }
         }
         by_leaf.sort_unstable();
         let mut tree = ShortestPaths::default();
         let mut path = Vec::new();
-        for group in by_leaf.chunk_by(|(a, _), (b, _)| a == b) {
+        for group in by_leaf.chunk_by(|a, b| a.0 == b.0) {
             tree.compute(&graph, group[0].0);
-            for &(_, nth) in group {
+            for &(_, nth, entry, last) in group {
                 let (from, to) = pairs[nth];
-                let (Some(first), Some(last)) = (peer(links, from), peer(links, to)) else {
-                    continue;
-                };
-                let Some(entry) = graph.switch_at(first) else { continue };
                 path.clear();
                 path.push(from);
                 if tree.append_path(&graph, entry, u64::from(numbers[to.0 as usize]), &mut path) {
@@ -129,47 +127,44 @@ struct Cable {
     port: PortId,
 }
 
+/// A switch with its cables to others.
+struct Switch {
+    /// The range of its cables: the first cables to each neighbor in the order of ports, then the
+    /// second cables, and so on.
+    cables: Range<usize>,
+    neighbor_count: usize,
+    /// Whether it has adapters: the sources of traffic.
+    is_leaf: bool,
+}
+
 /// The switches and the links between them. Switches are numbered in the order of nodes.
 struct SwitchGraph<'a> {
     net: &'a Net,
     /// The number of each node; `u32::MAX` for all but switches.
-    switches: Vec<u32>,
-    /// The cables of all switches. Of each switch: the first cables to each neighbor in the order
-    /// of ports, then the second cables, and so on.
+    numbers: Vec<u32>,
+    switches: Vec<Switch>,
+    /// The cables of all switches.
     cables: Vec<Cable>,
-    /// The range in `cables` of each switch.
-    spans: Vec<Range<usize>>,
-    /// The number of neighbors of each switch.
-    neighbor_counts: Vec<usize>,
-    /// Whether each switch has adapters: the sources of traffic.
-    leaves: Vec<bool>,
 }
 
 impl<'a> SwitchGraph<'a> {
     fn new(net: &'a Net, links: &[Option<PortId>]) -> SwitchGraph<'a> {
-        let mut graph = SwitchGraph {
-            net,
-            switches: vec![u32::MAX; net.nodes.len()],
-            cables: Vec::new(),
-            spans: Vec::new(),
-            neighbor_counts: Vec::new(),
-            leaves: Vec::new(),
-        };
-        let nodes = net.node_ids().zip(&net.nodes);
-        let nodes = nodes.filter(|(_, node)| node.kind == NodeKind::Switch).map(|(id, _)| id);
-        let nodes: Vec<NodeId> = nodes.collect();
-        for (switch, node) in nodes.iter().enumerate() {
-            graph.switches[node.0 as usize] = switch as u32;
+        let numbers = vec![u32::MAX; net.nodes.len()];
+        let mut graph = SwitchGraph { net, numbers, switches: Vec::new(), cables: Vec::new() };
+        let is_switch = |node: &NodeId| net.node(*node).kind == NodeKind::Switch;
+        let nodes: Vec<NodeId> = net.node_ids().filter(is_switch).collect();
+        for (number, node) in nodes.iter().enumerate() {
+            graph.numbers[node.0 as usize] = number as u32;
         }
         // The number of cables from the present switch to each.
         let mut seen = vec![0; nodes.len()];
         for (switch, &node) in nodes.iter().enumerate() {
             let start = graph.cables.len();
-            let mut leaf = false;
+            let mut is_leaf = false;
             for port in net.cable_ports(node) {
                 let Some(end) = peer(links, port) else { continue };
                 match graph.switch_at(end) {
-                    None => leaf = true,
+                    None => is_leaf = true,
                     Some(to) if to as usize == switch => {}
                     Some(to) => {
                         let nth = seen[to as usize];
@@ -183,26 +178,26 @@ impl<'a> SwitchGraph<'a> {
             for cable in &*cables {
                 seen[cable.to as usize] = 0;
             }
-            graph.neighbor_counts.push(cables.iter().filter(|cable| cable.nth == 0).count());
-            graph.spans.push(start..graph.cables.len());
-            graph.leaves.push(leaf);
+            let neighbor_count = cables.iter().filter(|cable| cable.nth == 0).count();
+            let cables = start..graph.cables.len();
+            graph.switches.push(Switch { cables, neighbor_count, is_leaf });
         }
         graph
     }
 
     /// The switch of a port.
     fn switch_at(&self, port: PortId) -> Option<u32> {
-        let switch = self.switches[self.net.port(port).node.0 as usize];
-        (switch != u32::MAX).then_some(switch)
+        let number = self.numbers[self.net.port(port).node.0 as usize];
+        (number != u32::MAX).then_some(number)
     }
 
     fn cables(&self, switch: u32) -> &[Cable] {
-        &self.cables[self.spans[switch as usize].clone()]
+        &self.cables[self.switches[switch as usize].cables.clone()]
     }
 
     /// One cable to each neighbor.
     fn neighbors(&self, switch: u32) -> &[Cable] {
-        &self.cables(switch)[..self.neighbor_counts[switch as usize]]
+        &self.cables(switch)[..self.switches[switch as usize].neighbor_count]
     }
 }
 
@@ -232,11 +227,11 @@ impl ShortestPaths {
         self.root = root;
         self.order.clear();
         self.distances.clear();
-        self.distances.resize(graph.spans.len(), u32::MAX);
+        self.distances.resize(graph.switches.len(), u32::MAX);
         self.digits.clear();
-        let used = |&leaf: &bool| if leaf { 0 } else { u32::MAX };
-        let digits = graph.leaves.iter().map(|leaf| Digits { used: used(leaf), divisor: 1 });
-        self.digits.extend(digits);
+        let used = |switch: &Switch| if switch.is_leaf { 0 } else { u32::MAX };
+        let digits = |switch| Digits { used: used(switch), divisor: 1 };
+        self.digits.extend(graph.switches.iter().map(digits));
         self.distances[root as usize] = 0;
         self.order.push(root);
         let mut next = 0;

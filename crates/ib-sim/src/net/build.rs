@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use ib_mad::node::NodeKind;
-use ib_mad::{Guid, Lid, PortNumber};
+use ib_mad::{Guid, PortNumber};
 
 use super::rates::Rates;
-use super::{DeviceModel, Net, Node, NodeId, Port, PortId};
+use super::{Net, Node, NodeId, Port, PortId};
 
 /// The longest id that ibsim keeps. It cuts longer ones, so that two may become one.
 pub const LONGEST_ID: usize = 64;
@@ -21,73 +21,6 @@ pub const MOST_PORTS: u8 = 254;
 /// each. Without a limit a file of a few hundred kilobytes could take all memory.
 const LARGEST: usize = 1 << 20;
 
-/// Why something cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts name the fields")]
-pub enum BuildError {
-    /// Ids are quoted in files; `#` separates a module's prefix from the rest.
-    #[error(
-        "bad node id \"{}\": an id has 1 to {LONGEST_ID} bytes, no control characters, no quotes \
-         and none of \"@\" and \"#\", but \"#\" behind a module's prefix of at most \
-         {LONGEST_PREFIX}", .0.escape_default()
-    )]
-    BadId(String),
-    /// Two nodes have the same id.
-    #[error("there already is a node \"{0}\"")]
-    DuplicateId(String),
-    /// Two nodes have the same GUID.
-    #[error("node \"{id}\" has the GUID {guid} of node \"{other}\"")]
-    DuplicateGuid { id: String, guid: Guid, other: String },
-    /// A node has no ports, or more than there are numbers.
-    #[error("node \"{id}\" has {ports} ports, not 1 to {MOST_PORTS}")]
-    PortCount { id: String, ports: u64 },
-    /// A cable at a port that does not exist.
-    #[error("node \"{id}\" has no port {number} for a cable, only 1 to {ports}")]
-    NoSuchPort { id: String, number: u64, ports: u8 },
-    /// A second cable at a port: at the peer, if `at_peer`. `by` is the other end of the first one.
-    #[error("{port} cannot be cabled to {peer}: {} has a cable to {by}", end(*.at_peer, .port, .peer))]
-    Taken { port: String, peer: String, at_peer: bool, by: String },
-    /// A cable from a port to itself.
-    #[error("{0} cannot be cabled to itself")]
-    ToItself(String),
-    /// More ports than the limit.
-    #[error("a net with more than {LARGEST} ports")]
-    TooLarge,
-}
-
-fn end<'a>(at_peer: bool, port: &'a str, peer: &'a str) -> &'a str {
-    if at_peer { peer } else { port }
-}
-
-/// A node to add to a net.
-#[derive(Clone, Debug)]
-pub struct NewNode {
-    /// Its unique name.
-    pub id: String,
-    /// NodeDescription.
-    pub description: String,
-    /// CA, switch or router.
-    pub kind: NodeKind,
-    /// NodeGUID. The GUIDs of its ports follow from it.
-    pub guid: Guid,
-    /// The GUID of a switch's ports, if it is not the node's.
-    pub port_guid: Option<Guid>,
-    /// SystemImageGUID.
-    pub system_guid: Guid,
-    /// VendorID.
-    pub vendor_id: u32,
-    /// DeviceID.
-    pub device_id: u16,
-    /// What its agents support.
-    pub model: &'static DeviceModel,
-    /// NumPorts.
-    pub port_count: u8,
-    /// An enhanced switch port 0.
-    pub enhanced_port0: bool,
-    /// The rates that are enabled at all ports.
-    pub rates: Rates,
-}
-
 /// A net under construction.
 #[derive(Clone, Debug, Default)]
 pub struct NetBuilder {
@@ -97,52 +30,52 @@ pub struct NetBuilder {
 }
 
 impl NetBuilder {
-    /// Adds a node with its ports.
-    pub fn add(&mut self, new: NewNode) -> Result<NodeId, BuildError> {
-        if !is_good_id(&new.id) {
-            return Err(BuildError::BadId(new.id));
+    /// Adds a node with its ports; its `first_port` is set here. `port_guid` is that of a switch's ports, if
+    /// it is not the node's.
+    pub fn add(
+        &mut self,
+        mut node: Node,
+        rates: Rates,
+        port_guid: Option<Guid>,
+    ) -> Result<NodeId, String> {
+        let Node { id, guid, port_count, .. } = &node;
+        if !is_good_id(id) {
+            return Err(format!(
+                "bad node id \"{}\": an id has 1 to {LONGEST_ID} bytes, no control characters, no \
+                 quotes and none of \"@\" and \"#\", but \"#\" behind a module's prefix of at most \
+                 {LONGEST_PREFIX}",
+                id.escape_default()
+            ));
         }
-        if !(1..=MOST_PORTS).contains(&new.port_count) {
-            return Err(BuildError::PortCount { id: new.id, ports: new.port_count.into() });
+        if !(1..=MOST_PORTS).contains(port_count) {
+            return Err(bad_port_count(id, (*port_count).into()));
         }
-        if self.by_id.contains_key(&new.id) {
-            return Err(BuildError::DuplicateId(new.id));
+        if self.by_id.contains_key(id) {
+            return Err(format!("there already is a node \"{id}\""));
         }
-        if let Some(other) = self.by_guid.get(&new.guid) {
-            let other = self.net.node(*other).id.clone();
-            return Err(BuildError::DuplicateGuid { id: new.id, guid: new.guid, other });
+        if let Some(other) = self.by_guid.get(guid) {
+            let other = &self.net.node(*other).id;
+            return Err(format!("node \"{id}\" has the GUID {guid} of node \"{other}\""));
         }
         let first_port = self.net.ports.len();
-        if first_port + usize::from(new.port_count) + 1 > LARGEST {
-            return Err(BuildError::TooLarge);
+        if first_port + usize::from(*port_count) + 1 > LARGEST {
+            return Err(format!("a net with more than {LARGEST} ports"));
         }
-        let node = NodeId(self.net.nodes.len() as u32);
-        self.net.ports.extend((0..=new.port_count).map(|number| Port {
-            node,
+        let node_id = NodeId(self.net.nodes.len() as u32);
+        self.net.ports.extend((0..=*port_count).map(|number| Port {
+            node: node_id,
             number,
-            guid: new.port_guid.unwrap_or(default_guid(new.kind, new.guid, number)),
+            guid: port_guid.unwrap_or(default_guid(node.kind, *guid, number)),
             cable: None,
-            widths: new.rates.widths,
-            speeds: new.rates.speeds,
+            rates,
             lid: None,
             lmc: 0,
         }));
-        self.by_id.insert(new.id.clone(), node);
-        self.by_guid.insert(new.guid, node);
-        self.net.nodes.push(Node {
-            id: new.id,
-            description: new.description,
-            kind: new.kind,
-            guid: new.guid,
-            system_guid: new.system_guid,
-            vendor_id: new.vendor_id,
-            device_id: new.device_id,
-            model: new.model,
-            port_count: new.port_count,
-            enhanced_port0: new.enhanced_port0,
-            first_port: first_port as u32,
-        });
-        Ok(node)
+        self.by_id.insert(id.clone(), node_id);
+        self.by_guid.insert(*guid, node_id);
+        node.first_port = first_port as u32;
+        self.net.nodes.push(node);
+        Ok(node_id)
     }
 
     /// The node of this id.
@@ -151,50 +84,36 @@ impl NetBuilder {
     }
 
     /// A node's port that takes a cable.
-    pub fn cable_port(&self, node: NodeId, number: PortNumber) -> Result<PortId, BuildError> {
-        self.net.port_by_number(node, number).filter(|_| number != 0).ok_or_else(|| {
-            let of = self.net.node(node);
-            BuildError::NoSuchPort {
-                id: of.id.clone(),
-                number: number.into(),
-                ports: of.port_count,
-            }
+    pub fn cable_port(&self, node: NodeId, number: u64) -> Result<PortId, String> {
+        let known = PortNumber::try_from(number).ok().filter(|number| *number != 0);
+        known.and_then(|number| self.net.port_by_number(node, number)).ok_or_else(|| {
+            let Node { id, port_count, .. } = self.net.node(node);
+            format!("node \"{id}\" has no port {number} for a cable, only 1 to {port_count}")
         })
     }
 
+    /// Which of two ports has a cable to a third one, and this one.
+    pub fn taken(&self, port: PortId, peer: PortId) -> Option<(PortId, PortId)> {
+        let other_cable = |(end, wanted)| {
+            let cable = self.net.port(end).cable.filter(|cable| *cable != wanted);
+            cable.map(|cable| (end, cable))
+        };
+        [(port, peer), (peer, port)].into_iter().find_map(other_cable)
+    }
+
     /// Connects two ports. To repeat that is no error: files have a cable at both ends.
-    pub fn cable(&mut self, port: PortId, peer: PortId) -> Result<(), BuildError> {
+    pub fn cable(&mut self, port: PortId, peer: PortId) -> Result<(), String> {
         let label = |port| self.net.label(port);
         if port == peer {
-            return Err(BuildError::ToItself(label(port)));
+            return Err(format!("{} cannot be cabled to itself", label(port)));
         }
-        let (at_port, at_peer) = (self.net.port(port).cable, self.net.port(peer).cable);
-        for (old, wanted, at_peer) in [(at_port, peer, false), (at_peer, port, true)] {
-            if let Some(old) = old.filter(|old| *old != wanted) {
-                let (port, peer, by) = (label(port), label(peer), label(old));
-                return Err(BuildError::Taken { port, peer, at_peer, by });
-            }
+        if let Some((taken, by)) = self.taken(port, peer) {
+            let [port, peer, taken, by] = [port, peer, taken, by].map(label);
+            return Err(format!("{port} cannot be cabled to {peer}: {taken} has a cable to {by}"));
         }
         self.port_mut(port).cable = Some(peer);
         self.port_mut(peer).cable = Some(port);
         Ok(())
-    }
-
-    /// Sets the GUID of a port.
-    pub fn set_guid(&mut self, port: PortId, guid: Guid) {
-        self.port_mut(port).guid = guid;
-    }
-
-    /// Sets the LID of a port.
-    pub fn set_lid(&mut self, port: PortId, lid: Option<Lid>, lmc: u8) {
-        let port = self.port_mut(port);
-        (port.lid, port.lmc) = (lid, lmc);
-    }
-
-    /// Sets the widths and speeds that are enabled at a port.
-    pub fn set_rates(&mut self, port: PortId, rates: Rates) {
-        let port = self.port_mut(port);
-        (port.widths, port.speeds) = (rates.widths, rates.speeds);
     }
 
     /// The net so far.
@@ -207,9 +126,15 @@ impl NetBuilder {
         self.net
     }
 
-    fn port_mut(&mut self, id: PortId) -> &mut Port {
+    /// A port, to set what a file says about it.
+    pub fn port_mut(&mut self, id: PortId) -> &mut Port {
         &mut self.net.ports[id.0 as usize]
     }
+}
+
+/// The problem of a node without ports, or with more than there are numbers.
+pub fn bad_port_count(id: &str, ports: u64) -> String {
+    format!("node \"{id}\" has {ports} ports, not 1 to {MOST_PORTS}")
 }
 
 /// The GUID of a port without one of its own. A switch has one for all ports.
@@ -229,29 +154,33 @@ fn is_good_id(id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::DeviceModel;
 
-    fn node(id: &str, kind: NodeKind, guid: u64, port_count: u8) -> NewNode {
-        NewNode {
+    fn add(builder: &mut NetBuilder, node: Node) -> Result<NodeId, String> {
+        builder.add(node, Rates::default(), None)
+    }
+
+    fn node(id: &str, kind: NodeKind, guid: u64, port_count: u8) -> Node {
+        Node {
             id: id.to_owned(),
             description: id.to_owned(),
             kind,
             guid: Guid(guid),
-            port_guid: None,
             system_guid: Guid(guid),
             vendor_id: 0,
             device_id: 0,
             model: DeviceModel::for_device(kind, 0),
             port_count,
             enhanced_port0: false,
-            rates: Rates::default(),
+            first_port: 0,
         }
     }
 
     #[test]
     fn ports_are_indexed_by_number_with_their_guids() {
         let mut builder = NetBuilder::default();
-        let switch = builder.add(node("s", NodeKind::Switch, 0x10, 3)).unwrap();
-        let host = builder.add(node("h", NodeKind::Ca, 0x20, 2)).unwrap();
+        let switch = add(&mut builder, node("s", NodeKind::Switch, 0x10, 3)).unwrap();
+        let host = add(&mut builder, node("h", NodeKind::Ca, 0x20, 2)).unwrap();
         assert_eq!((builder.find("h"), builder.find("x")), (Some(host), None));
         builder
             .cable(builder.cable_port(switch, 3).unwrap(), builder.cable_port(host, 2).unwrap())
@@ -272,8 +201,8 @@ mod tests {
     #[test]
     fn invalid_nodes_and_cables_are_refused() {
         let mut builder = NetBuilder::default();
-        let a = builder.add(node("a", NodeKind::Switch, 1, 2)).unwrap();
-        let b = builder.add(node("b", NodeKind::Switch, 2, 2)).unwrap();
+        let a = add(&mut builder, node("a", NodeKind::Switch, 1, 2)).unwrap();
+        let b = add(&mut builder, node("b", NodeKind::Switch, 2, 2)).unwrap();
         for (new, says) in [
             (node("a", NodeKind::Ca, 3, 1), "there already is a node \"a\""),
             (node("c", NodeKind::Ca, 2, 1), "node \"c\" has the GUID 0x0000000000000002"),
@@ -284,11 +213,11 @@ mod tests {
             (node("#b", NodeKind::Ca, 3, 1), "bad node id \"#b\""),
             (node(&"x".repeat(65), NodeKind::Ca, 3, 1), "bad node id"),
         ] {
-            let error = builder.add(new).unwrap_err().to_string();
+            let error = add(&mut builder, new).unwrap_err();
             assert!(error.contains(says) && !error.contains('\n'), "{error}");
         }
         assert_eq!(
-            builder.cable_port(a, 0).unwrap_err().to_string(),
+            builder.cable_port(a, 0).unwrap_err(),
             "node \"a\" has no port 0 for a cable, only 1 to 2"
         );
         let port = |node, number| builder.cable_port(node, number).unwrap();
@@ -296,12 +225,9 @@ mod tests {
         assert_eq!(builder.cable(a1, b1), Ok(()));
         assert_eq!(builder.cable(b1, a1), Ok(()));
         assert_eq!(
-            builder.cable(a2, b1).unwrap_err().to_string(),
+            builder.cable(a2, b1).unwrap_err(),
             "a[2] cannot be cabled to b[1]: b[1] has a cable to a[1]"
         );
-        assert_eq!(
-            builder.cable(b2, b2).unwrap_err().to_string(),
-            "b[2] cannot be cabled to itself"
-        );
+        assert_eq!(builder.cable(b2, b2).unwrap_err(), "b[2] cannot be cabled to itself");
     }
 }

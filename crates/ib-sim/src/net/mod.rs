@@ -1,20 +1,19 @@
 //! A net: nodes and cables as built, before any action.
 //!
-//! It is read from a [`mod@file`] or generated with one of the [`shapes`]; both use the builder in
-//! [`build`]. [`mod@write`] writes it for ibsim.
+//! It is read from a [`mod@file`] or generated with one of the [`shapes`]; [`mod@write`] writes it for ibsim.
 
-pub mod build;
+mod build;
 pub mod file;
 pub mod rates;
 pub mod shapes;
 pub mod write;
 
 use ib_mad::node::NodeKind;
-use ib_mad::rate::SpeedSet;
 use ib_mad::smp::{is_aggregation_device, is_aggregation_node};
 use ib_mad::{Guid, Lid, PortNumber};
 
 use super::device::DeviceModel;
+use rates::Rates;
 
 /// The index of a node in [`Net::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,24 +25,19 @@ pub struct PortId(pub u32);
 
 /// A node.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names are those of NodeInfo")]
 pub struct Node {
     /// Its unique name in the file or generator it comes from.
     pub id: String,
-    /// NodeDescription.
     pub description: String,
-    /// CA, switch or router.
     pub kind: NodeKind,
-    /// NodeGUID.
     pub guid: Guid,
-    /// SystemImageGUID.
     pub system_guid: Guid,
-    /// VendorID.
     pub vendor_id: u32,
-    /// DeviceID.
     pub device_id: u16,
     /// What its agents support.
     pub model: &'static DeviceModel,
-    /// NumPorts: the number of physical ports.
+    /// The number of physical ports.
     pub port_count: u8,
     /// An enhanced switch port 0: a full endpoint.
     pub enhanced_port0: bool,
@@ -68,22 +62,18 @@ impl Node {
 
 /// A port.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names are those of PortInfo")]
 pub struct Port {
-    /// Its node.
     pub node: NodeId,
-    /// Its number.
     pub number: PortNumber,
-    /// PortGUID.
     pub guid: Guid,
     /// The peer of its cable.
     pub cable: Option<PortId>,
-    /// LinkWidthEnabled: a mask of codes.
-    pub widths: u8,
-    /// The speeds that are enabled.
-    pub speeds: SpeedSet,
+    /// What is enabled.
+    pub rates: Rates,
     /// Its LID in the file.
     pub lid: Option<Lid>,
-    /// LMC.
+    /// The number of low bits of its LIDs that it ignores.
     pub lmc: u8,
 }
 

@@ -1,6 +1,6 @@
 //! The widths and speeds that are enabled at a port, and their masks in net files.
 
-use ib_mad::rate::{Speed, SpeedSet};
+use ib_mad::rate::{Speed, SpeedSet, Width};
 
 /// The widths and speeds that are enabled at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,26 @@ impl Rates {
             widths: self.widths | other.widths,
             speeds: Speed::ALL.into_iter().filter(either).collect(),
         }
+    }
+
+    /// What is enabled in both.
+    #[must_use]
+    pub fn common(self, other: Rates) -> Rates {
+        Rates { widths: self.widths & other.widths, speeds: self.speeds.intersection(other.speeds) }
+    }
+
+    /// What is no wider and no faster; `None` is no limit.
+    #[must_use]
+    pub fn up_to(self, width: Option<Width>, speed: Option<Speed>) -> Rates {
+        Rates {
+            widths: width.map_or(self.widths, |width| self.widths & width.up_to()),
+            speeds: speed.map_or(self.speeds, |speed| self.speeds.up_to(speed)),
+        }
+    }
+
+    /// The width and speed that a link trains at.
+    pub fn best(self) -> Option<(Width, Speed)> {
+        Width::widest(self.widths).zip(self.speeds.fastest())
     }
 }
 
@@ -65,10 +85,6 @@ pub(super) const MASKS: [Mask; 5] = [
 ];
 
 impl Mask {
-    fn by_letter(letter: char) -> Option<&'static Mask> {
-        MASKS.iter().find(|mask| mask.letter == letter)
-    }
-
     /// The value of this mask. At least its least value: files cannot have less.
     pub(super) fn get(&self, rates: Rates) -> u8 {
         if self.speeds.is_empty() {
@@ -100,11 +116,8 @@ impl Mask {
 /// Applies an option after a cable, such as `w=3`. Like ibsim it ignores unknown letters, and takes
 /// `s=0` for QDR. False if the value is out of the letter's range.
 pub(super) fn set_option(rates: &mut Rates, letter: char, value: u64) -> bool {
-    match (Mask::by_letter(letter), value) {
-        (None, _) => true,
-        (Some(mask), 0) if mask.letter == 's' => mask.set(rates, 4),
-        (Some(mask), value) => mask.set(rates, value),
-    }
+    let value = if (letter, value) == ('s', 0) { 4 } else { value };
+    MASKS.iter().find(|mask| mask.letter == letter).is_none_or(|mask| mask.set(rates, value))
 }
 
 /// What ibsim enables for a link with an observed speed. Masks that a row does not name do not

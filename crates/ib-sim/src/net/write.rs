@@ -41,7 +41,7 @@ fn node<'a>(
     let of = net.node(id);
     // No option sets the rates of port 0, so the node's are those of port 0.
     let port0 = net.port(PortId(of.first_port));
-    let rates = rates_of(port0);
+    let rates = port0.rates;
     for mask in &MASKS {
         if mask.get(rates) != mask.get(state.rates) {
             writeln!(text, "{}={}", mask.key, mask.get(rates))?;
@@ -94,7 +94,7 @@ fn cable(text: &mut String, net: &Net, at: PortId, to: PortId, state: &State) ->
     // Within a module an id without a prefix belongs to the module.
     let outside = if state.prefix.is_empty() || peer_of.id.contains('#') { "" } else { "#" };
     write!(text, "\t\"{outside}{}\"[{}]", peer_of.id, peer.number)?;
-    let rates = rates_of(port);
+    let rates = port.rates;
     for mask in &MASKS {
         if mask.get(rates) != mask.get(state.rates) {
             write!(text, " {}={}", mask.letter, mask.get(rates))?;
@@ -114,10 +114,6 @@ fn lid(text: &mut String, port: &Port) -> std::fmt::Result {
         None if port.lmc != 0 => write!(text, " lmc {}", port.lmc),
         None => Ok(()),
     }
-}
-
-fn rates_of(port: &Port) -> Rates {
-    Rates { widths: port.widths, speeds: port.speeds }
 }
 
 /// A description without quotes and control characters: the format has no escapes.

@@ -5,12 +5,12 @@
 
 use serde::Deserialize;
 
-use super::fabric::FabricSource;
-use super::source::{Lines, Problem};
+use super::source::{FabricSource, Lines, Problem};
 use super::timeline::Context;
 use super::value::{
     Fraction, Key, LinkSpeed, LinkWidth, Numbers, OneOrMore, PacketSize, Ratio, Time,
 };
+use super::{link_entries, node_entries};
 use site_config::yaml::{self, Diagnostic};
 
 /// A scenario as parsed.
@@ -70,9 +70,10 @@ pub(super) struct DeliveryEntry {
 }
 
 /// Makes the enum of the timeline's entries, and a structure for the keys of each. All have `at`,
-/// the time of the entry. `docs/dev/scenarios.md` describes the keys.
+/// the time of the entry. `docs/dev/scenarios.md` describes the keys. The function behind the name applies the
+/// entry to the timeline.
 macro_rules! entries {
-    ($($(#[$about:meta])* $name:ident $label:literal { $($key:ident: $type:ty,)* })+) => {
+    ($($(#[$about:meta])* $name:ident $label:literal $apply:path { $($key:ident: $type:ty,)* })+) => {
         /// An entry of the timeline.
         #[derive(Clone, Debug, Deserialize)]
         pub(super) enum Entry { $($(#[$about])* #[serde(rename = $label)] $name($name)),+ }
@@ -89,9 +90,9 @@ macro_rules! entries {
                 at.map_or(std::time::Duration::ZERO, |at| at.0)
             }
 
-            /// Applies it to the timeline.
-            pub(super) fn apply(&self, context: &mut Context<'_, '_>) -> Result<(), Problem> {
-                match self { $(Entry::$name(entry) => entry.apply(context)),+ }
+            /// Applies it to the timeline, and describes it in a sentence.
+            pub(super) fn apply(&self, context: &mut Context) -> Result<String, Problem> {
+                match self { $(Entry::$name(entry) => $apply(entry, context)),+ }
             }
         }
 
@@ -110,27 +111,27 @@ macro_rules! entries {
 
 entries! {
     /// Bits that come in at a port are wrong.
-    BadCable "bad-cable" { into: String, ratio: Ratio, r#for: Option<Time>, }
+    BadCable "bad-cable" link_entries::bad_cable { into: String, ratio: Ratio, r#for: Option<Time>, }
     /// A link loses its signal, and gets it back.
-    Flap "flap" {
+    Flap "flap" link_entries::flap {
         link: String,
         down: OneOrMore<Time>,
         every: Option<Time>,
         times: Option<u32>,
     }
     /// A cable is pulled.
-    Unplug "unplug" { link: String, r#for: Option<Time>, }
+    Unplug "unplug" link_entries::unplug { link: String, r#for: Option<Time>, }
     /// A link comes up narrower or slower.
-    Degrade "degrade" {
+    Degrade "degrade" link_entries::degrade {
         link: String,
         width: Option<LinkWidth>,
         speed: Option<LinkSpeed>,
         r#for: Option<Time>,
     }
     /// A host receives more slowly than data is sent to it.
-    SlowReceiver "slow-receiver" { host: String, takes: Fraction, r#for: Option<Time>, }
+    SlowReceiver "slow-receiver" node_entries::slow_receiver { host: String, takes: Fraction, r#for: Option<Time>, }
     /// Many hosts send to one.
-    Burst "burst" {
+    Burst "burst" node_entries::burst {
         from: OneOrMore<String>,
         to: String,
         load: Fraction,
@@ -138,33 +139,33 @@ entries! {
         r#for: Option<Time>,
     }
     /// A node goes off and comes back.
-    Reboot "reboot" { node: String, down: Time, }
+    Reboot "reboot" node_entries::reboot { node: String, down: Time, }
     /// Another tool clears counters: all, if neither node nor port is named.
-    Clear "clear" {
+    Clear "clear" node_entries::clear {
         node: Option<String>,
         port: Option<String>,
         every: Option<Time>,
         times: Option<u32>,
     }
     /// Another tool sets counters.
-    Set "set" { port: String, counters: Numbers, }
+    Set "set" node_entries::set { port: String, counters: Numbers, }
     /// A node's agents do not respond.
-    Silent "silent" { node: String, r#for: Option<Time>, }
+    Silent "silent" node_entries::silent { node: String, r#for: Option<Time>, }
     /// A node's agents respond late.
-    Slow "slow" { node: String, by: Time, r#for: Option<Time>, }
+    Slow "slow" node_entries::slow { node: String, by: Time, r#for: Option<Time>, }
     /// A node's agents report busy.
-    Busy "busy" { node: String, share: Fraction, r#for: Option<Time>, }
+    Busy "busy" node_entries::busy { node: String, share: Fraction, r#for: Option<Time>, }
     /// MADs get lost, of all nodes or of one.
-    LoseMads "lose-mads" { share: Fraction, node: Option<String>, r#for: Option<Time>, }
+    LoseMads "lose-mads" node_entries::lose_mads { share: Fraction, node: Option<String>, r#for: Option<Time>, }
     /// The subnet manager protects ports with an M_Key, of all nodes or of one.
-    MKey "m-key" { key: Key, level: u8, node: Option<String>, }
+    MKey "m-key" node_entries::m_key { key: Key, level: u8, node: Option<String>, }
     /// Ports become limited members of the default partition: of all hosts but one, or of one node.
     /// A subnet manager makes its own host a full member.
-    LimitedMember "limited-member" { node: Option<String>, except: Option<String>, }
+    LimitedMember "limited-member" node_entries::limited_member { node: Option<String>, except: Option<String>, }
     /// A cable's end is plugged into another port.
-    MoveCable "move-cable" { from: String, to: String, }
+    MoveCable "move-cable" link_entries::move_cable { from: String, to: String, }
     /// Another subnet manager becomes the master.
-    NewMaster "new-master" { host: String, readdress: Option<bool>, }
+    NewMaster "new-master" node_entries::new_master { host: String, readdress: Option<bool>, }
 }
 
 /// Reads a scenario; an empty file is one. The error is the first mistake.

@@ -19,9 +19,9 @@ pub(super) struct FabricIndex<'a> {
     /// The plane of each port, named by its lowest port.
     planes: Vec<PortId>,
     /// The planes that have a host, in the order of the net.
-    host_planes: Vec<PortId>,
+    pub(super) host_planes: Vec<PortId>,
     /// The hosts' ports that have a cable, in the order of the net.
-    host_ports: Vec<PortId>,
+    pub(super) host_ports: Vec<PortId>,
     /// The peers that ports get when cables are moved, in order of time.
     moves: HashMap<PortId, Vec<(EventTime, Option<PortId>)>>,
 }
@@ -75,14 +75,10 @@ impl<'a> FabricIndex<'a> {
     /// A port: `leaf-1[7]`, or the id alone of a node with one port.
     pub(super) fn port(&self, text: &str) -> Result<PortId, String> {
         let (node, port) = self.node_or_port(text)?;
-        let mut ports = self.net.cable_ports(node);
-        match (port, ports.next(), ports.next()) {
-            (Some(port), _, _) | (None, Some(port), None) => Ok(port),
-            _ => {
-                let of = self.net.node(node);
-                Err(format!("say which port: {0}[1] to {0}[{1}]", of.id, of.port_count))
-            }
-        }
+        let of = self.net.node(node);
+        let only = || self.net.cable_ports(node).next().filter(|_| of.port_count == 1);
+        port.or_else(only)
+            .ok_or_else(|| format!("say which port: {0}[1] to {0}[{1}]", of.id, of.port_count))
     }
 
     /// A host, and its port if it is named.
@@ -134,11 +130,6 @@ impl<'a> FabricIndex<'a> {
         (self.net.port(port).cable.is_some() || is_switch).then(|| self.plane(port))
     }
 
-    /// How many planes have a host.
-    pub(super) fn plane_count(&self) -> usize {
-        self.host_planes.len()
-    }
-
     /// The number of LIDs of the plane that needs most: one for a switch, and one for each port of
     /// an adapter that has a cable.
     pub(super) fn most_lids(&self) -> usize {
@@ -147,11 +138,6 @@ impl<'a> FabricIndex<'a> {
             *lids.entry(self.plane(port)).or_default() += 1;
         }
         lids.into_values().max().unwrap_or_default()
-    }
-
-    /// The hosts' ports with a cable, of all planes.
-    pub(super) fn host_ports(&self) -> &[PortId] {
-        &self.host_ports
     }
 
     /// The hosts' ports with a cable of one plane.
@@ -335,8 +321,8 @@ mod tests {
     fn back_to_back_hosts_are_one_plane() {
         let net = net("{back-to-back: {}}");
         let index = FabricIndex::new(&net);
-        assert_eq!(index.host_ports().len(), 2);
-        assert_eq!(index.planes_from(index.host_ports()[1]).len(), 1);
+        assert_eq!(index.host_ports.len(), 2);
+        assert_eq!(index.planes_from(index.host_ports[1]).len(), 1);
     }
 
     #[test]

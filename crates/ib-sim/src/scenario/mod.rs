@@ -5,7 +5,6 @@
 //! overlap are put in order. The result, a [`ResolvedScenario`], names nothing that does not exist.
 //! `docs/dev/scenarios.md` is the reference of the file.
 
-mod fabric;
 mod file;
 mod index;
 mod link_entries;
@@ -14,9 +13,7 @@ mod resolve;
 mod source;
 #[cfg(test)]
 mod tests;
-mod text;
 mod timeline;
-mod traffic;
 mod value;
 
 use std::time::Duration;
@@ -28,9 +25,8 @@ use ib_mad::rate::{Speed, Width};
 use super::load::Flow;
 use super::net::{Net, NodeId, PortId};
 
-pub use fabric::FabricSource;
 pub use file::ENTRIES;
-pub use source::{Overrides, Scenario, ScenarioError};
+pub use source::{FabricSource, Overrides, Scenario, ScenarioError};
 
 /// A change of the fabric, in terms of its [`Net`].
 #[derive(Clone, Debug, PartialEq)]
@@ -74,9 +70,10 @@ pub enum Action {
 }
 
 /// How a node's agents respond.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum AgentBehavior {
     /// Normally.
+    #[default]
     Normal,
     /// Not at all; packets are still forwarded.
     Silent,

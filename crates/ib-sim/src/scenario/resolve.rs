@@ -1,19 +1,25 @@
-//! Resolves a scenario's file on a net.
+//! Resolves a scenario's file on a net: where the exporter and the subnet managers are, and the traffic from
+//! the start.
 
 use std::time::Duration;
 
 use super::file::{DeliveryEntry, File, Pattern, TrafficEntry};
-use super::index::{EventTime, FabricIndex};
+use super::index::FabricIndex;
 use super::link_entries::move_cables;
 use super::source::{Lines, Problem};
 use super::timeline::{Context, Timeline};
 use super::value::Time;
-use super::{Action, MadDelivery, ResolvedScenario, TimedAction, traffic};
+use super::{Action, MadDelivery, ResolvedScenario, TimedAction};
+use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
+use crate::rng::Rng;
+use ib_mad::rate::bytes_per_second;
 use site_config::suggestion::quoted;
 
 /// The name of the flows from the start.
 const INITIAL_TRAFFIC: &str = "traffic";
+/// Key of the random numbers of the pattern: no other use draws the same.
+const TRAFFIC: u64 = 1;
 /// The longest delay of a MAD.
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
@@ -42,25 +48,21 @@ pub(super) fn resolve(
         .map_err(|text| Problem::new(lines.of("fabric"), text).within("fabric"))?;
     let local_ports = local_ports(&timeline.index, file, lines)?;
     let sm_ports = sm_ports(&timeline.index, file, lines, &local_ports)?;
-    let mut actions = initial_traffic(&timeline, &traffic, lines)?;
+    initial_traffic(&mut timeline, &traffic, lines)?;
     apply_entries(&mut timeline, file, lines)?;
-    actions.append(&mut timeline.take_actions());
-    actions.sort_by_key(|(when, _)| *when);
+    let actions = timeline.take_actions().into_iter();
+    let actions = actions.map(|((at, _), action)| TimedAction { at: timeline.scaled(at), action });
+    let actions = actions.collect();
     timeline.descriptions.sort_by_key(|(when, _)| *when);
-    let actions = actions
-        .into_iter()
-        .map(|((at, _), action)| TimedAction { at: timeline.scaled(at), action })
-        .collect();
-    let descriptions = std::mem::take(&mut timeline.descriptions)
-        .into_iter()
-        .map(|((at, _), sentence)| (timeline.scaled(at), sentence))
-        .collect();
+    let described = timeline.descriptions.iter();
+    let described = described.map(|((at, _), text)| (timeline.scaled(*at), text.clone()));
+    let descriptions = described.collect();
     Ok(ResolvedScenario { net, local_ports, sm_ports, seed, delivery, actions, descriptions })
 }
 
 /// Checks that every port can have a LID, and every plane be monitored.
-fn check_size(index: &FabricIndex<'_>) -> Result<(), String> {
-    let (count, lids) = (index.plane_count(), index.most_lids());
+fn check_size(index: &FabricIndex) -> Result<(), String> {
+    let (count, lids) = (index.host_planes.len(), index.most_lids());
     if count > MOST_PLANES {
         return Err(format!(
             "it is {count} fabrics side by side, and at most {MOST_PLANES} can be watched"
@@ -94,53 +96,49 @@ fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery,
 
 type Lookup<'a> = fn(&FabricIndex<'a>, &str) -> Result<(NodeId, Option<PortId>), String>;
 
-/// The port that a key names: of a host its first port with a cable. `label` is the key in errors.
+/// The port that a key names, if the file has it: of a host its first port with a cable.
 fn named_port<'a>(
     index: &FabricIndex<'a>,
     lines: &Lines,
-    (path, label): (&str, &str),
-    text: &str,
+    path: &str,
+    text: Option<&str>,
     lookup: Lookup<'a>,
-) -> Result<PortId, Problem> {
+) -> Result<Option<PortId>, Problem> {
+    let Some(text) = text else { return Ok(None) };
     let found = lookup(index, text).and_then(|place| {
         index.cabled_port(place).ok_or_else(|| format!("{} has no cable", quoted(text)))
     });
-    found.map_err(|problem| Problem::new(lines.of(path), problem).within(label))
+    let wrong =
+        |problem: String| Problem::new(lines.of(path), problem).within(&path.replace('.', ": "));
+    found.map(Some).map_err(wrong)
 }
 
-fn local_ports(
-    index: &FabricIndex<'_>,
-    file: &File,
-    lines: &Lines,
-) -> Result<Vec<PortId>, Problem> {
-    let first = match &file.seat {
-        Some(seat) => named_port(index, lines, ("seat", "seat"), seat, FabricIndex::host)?,
-        None => index.host_ports().first().copied().ok_or_else(|| {
-            let problem = "seat: the fabric has no host with a cable to sit at";
-            Problem::new(lines.of("fabric"), problem)
-        })?,
-    };
+fn local_ports(index: &FabricIndex, file: &File, lines: &Lines) -> Result<Vec<PortId>, Problem> {
+    let seat = named_port(index, lines, "seat", file.seat.as_deref(), FabricIndex::host)?;
+    let first = seat.or(index.host_ports.first().copied()).ok_or_else(|| {
+        let problem = "seat: the fabric has no host with a cable to sit at";
+        Problem::new(lines.of("fabric"), problem)
+    })?;
     let planes = index.planes_from(first).into_iter();
     Ok(planes.filter_map(|plane| index.counterpart(plane, first)).collect())
 }
 
 fn sm_ports(
-    index: &FabricIndex<'_>,
+    index: &FabricIndex,
     file: &File,
     lines: &Lines,
     local_ports: &[PortId],
 ) -> Result<Vec<PortId>, Problem> {
-    let named = if let Some(master) = &file.master {
-        Some(named_port(index, lines, ("master", "master"), master, FabricIndex::sm_place)?)
-    } else {
-        // The second host, or else the only one.
+    let master = file.master.as_deref();
+    let named = named_port(index, lines, "master", master, FabricIndex::sm_place)?;
+    // The second host, or else the only one.
+    let default = || {
         let node = |port: &PortId| index.net.port(*port).node;
-        let plane = local_ports.first().map(|port| index.plane(*port));
-        let hosts: Vec<PortId> =
-            plane.map_or_else(Vec::new, |plane| index.host_ports_in(plane).collect());
-        let first = hosts.first().map(node);
-        hosts.iter().find(|port| Some(node(port)) != first).or(hosts.first()).copied()
+        let mut hosts = index.host_ports_in(index.plane(*local_ports.first()?));
+        let first = hosts.next()?;
+        Some(hosts.find(|port| node(port) != node(&first)).unwrap_or(first))
     };
+    let named = named.or_else(default);
     let in_plane_of = |local: &PortId| {
         named.and_then(|port| index.counterpart(index.plane(*local), port)).unwrap_or(*local)
     };
@@ -148,44 +146,151 @@ fn sm_ports(
 }
 
 fn initial_traffic(
-    timeline: &Timeline<'_>,
+    timeline: &mut Timeline,
     entry: &TrafficEntry,
     lines: &Lines,
-) -> Result<Vec<(EventTime, Action)>, Problem> {
+) -> Result<(), Problem> {
     // A shift of all hosts by one number spreads evenly in a fat tree, and random pairs do not. So
     // no port waits before an entry makes it.
     let pattern = entry.pattern.unwrap_or(Pattern::Across);
     let load = entry.load.map_or(0.2, |load| load.0);
     let index = &timeline.index;
-    let to = match &entry.to {
-        None => None,
-        Some(_) if pattern != Pattern::AllToOne => {
-            let problem = "traffic: to: only the pattern all-to-one has it";
-            return Err(Problem::new(lines.of("traffic.to"), problem));
-        }
-        Some(to) => {
-            let key = ("traffic.to", "traffic: to");
-            Some(named_port(index, lines, key, to, FabricIndex::host)?)
-        }
-    };
-    let pairs = traffic::pairs(pattern, index, timeline.seed, to);
-    if pairs.is_empty() || load == 0.0 {
-        return Ok(Vec::new());
+    if entry.to.is_some() && pattern != Pattern::AllToOne {
+        let problem = "traffic: to: only the pattern all-to-one has it";
+        return Err(Problem::new(lines.of("traffic.to"), problem));
     }
-    let flow = |pair| traffic::flow(index.net, pair, load, timeline.packet);
-    let flows = pairs.into_iter().map(flow).collect();
-    let action = Action::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
-    Ok(vec![((Duration::ZERO, 0), action)])
+    let to = named_port(index, lines, "traffic.to", entry.to.as_deref(), FabricIndex::host)?;
+    let pairs = pairs(pattern, index, timeline.seed, to);
+    if !pairs.is_empty() && load != 0.0 {
+        let flow = |pair| flow(index.net, pair, load, timeline.packet);
+        let flows = pairs.into_iter().map(flow).collect();
+        let action = Action::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
+        timeline.actions.push(((Duration::ZERO, 0), action));
+    }
+    Ok(())
 }
 
-fn apply_entries(timeline: &mut Timeline<'_>, file: &File, lines: &Lines) -> Result<(), Problem> {
+fn apply_entries(timeline: &mut Timeline, file: &File, lines: &Lines) -> Result<(), Problem> {
     let entries = file.timeline.as_deref().unwrap_or_default();
     // Traffic from the start is number 0.
     let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
     move_cables(timeline, lines, numbered()).map_err(|problem| problem.within("move-cable"))?;
     for (at, entry) in numbered() {
-        let mut context = Context::new(timeline, at, lines, entry.name());
-        entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
+        let mut context = Context { timeline: &mut *timeline, at, lines, name: entry.name() };
+        let sentence = entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
+        timeline.descriptions.push((at, sentence));
     }
     Ok(())
+}
+
+/// What a port's link can carry as built, in bytes a second; 0 without a link.
+pub(super) fn link_rate(net: &Net, port: PortId) -> f64 {
+    let here = net.port(port);
+    let Some(there) = here.cable.map(|peer| net.port(peer)) else {
+        return 0.0;
+    };
+    let best = here.rates.common(there.rates).best();
+    best.map_or(0.0, |(width, speed)| bytes_per_second(width, speed) as f64)
+}
+
+/// A flow that offers this fraction of what the sender's link carries.
+pub(super) fn flow(net: &Net, (from, to): (PortId, PortId), load: f64, packet: u32) -> Flow {
+    Flow { from, to, offered: load * link_rate(net, from), packet }
+}
+
+/// The pairs of a pattern in each plane; no packet passes from one plane to another. `to` is the
+/// receiver of [`Pattern::AllToOne`]; in the other planes that is its counterpart.
+fn pairs(
+    pattern: Pattern,
+    index: &FabricIndex,
+    seed: u64,
+    to: Option<PortId>,
+) -> Vec<(PortId, PortId)> {
+    let Some(first) = index.host_ports.first() else {
+        return Vec::new();
+    };
+    let mut pairs = Vec::new();
+    for (number, plane) in index.planes_from(*first).into_iter().enumerate() {
+        let hosts: Vec<PortId> = index.host_ports_in(plane).collect();
+        let mut receivers = hosts.clone();
+        match pattern {
+            Pattern::None => continue,
+            Pattern::Neighbours if !receivers.is_empty() => receivers.rotate_left(1),
+            Pattern::Neighbours => {}
+            Pattern::Across => receivers.rotate_left(hosts.len() / 2),
+            Pattern::Random => {
+                Rng::keyed(seed, &[TRAFFIC, number as u64]).shuffle_cyclic(&mut receivers);
+            }
+            Pattern::AllToOne => {
+                let one = to.and_then(|to| index.counterpart(plane, to));
+                if let Some(one) = one.or(hosts.first().copied()) {
+                    receivers.fill(one);
+                }
+            }
+        }
+        pairs.extend(hosts.into_iter().zip(receivers).filter(|(from, to)| from != to));
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests;
+    use super::*;
+    use std::collections::HashSet;
+
+    fn net(hosts: u32) -> Net {
+        tests::net(&format!("{{fat-tree: {{hosts: {hosts}}}}}"))
+    }
+
+    fn numbers(pattern: Pattern, hosts: u32, seed: u64) -> Vec<(usize, usize)> {
+        let net = net(hosts);
+        let index = FabricIndex::new(&net);
+        let place = |port| index.host_ports.iter().position(|host| *host == port).unwrap();
+        pairs(pattern, &index, seed, Some(index.host_ports[1]))
+            .into_iter()
+            .map(|(from, to)| (place(from), place(to)))
+            .collect()
+    }
+
+    #[test]
+    fn patterns_pair_hosts() {
+        for (pattern, expected) in [
+            (Pattern::None, &[][..]),
+            (Pattern::Neighbours, &[(0, 1), (1, 2), (2, 3), (3, 0)]),
+            (Pattern::Across, &[(0, 2), (1, 3), (2, 0), (3, 1)]),
+            (Pattern::AllToOne, &[(0, 1), (2, 1), (3, 1)]),
+        ] {
+            assert_eq!(numbers(pattern, 4, 1), expected, "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn random_pattern_depends_on_the_seed_and_has_no_self_pairs() {
+        let one = numbers(Pattern::Random, 24, 7);
+        assert_eq!(one, numbers(Pattern::Random, 24, 7));
+        assert_ne!(one, numbers(Pattern::Random, 24, 8));
+        let receivers: HashSet<usize> = one.iter().map(|(_, to)| *to).collect();
+        assert_eq!((one.len(), receivers.len()), (24, 24));
+    }
+
+    #[test]
+    fn single_host_has_no_pairs() {
+        for pattern in [Pattern::Neighbours, Pattern::Across, Pattern::Random, Pattern::AllToOne] {
+            assert_eq!(pairs(pattern, &FabricIndex::new(&net(1)), 1, None), [], "{pattern:?}");
+            assert_eq!(pairs(pattern, &FabricIndex::new(&Net::default()), 1, None), []);
+        }
+    }
+
+    #[test]
+    fn link_rate_is_the_best_that_both_ends_have() {
+        let mut net = net(2);
+        let host = FabricIndex::new(&net).host_ports[0];
+        // NDR on four lanes.
+        assert!((link_rate(&net, host) - 50e9).abs() < 1.0);
+        net.ports[host.0 as usize].rates.widths = 1;
+        assert!((link_rate(&net, host) - 12.5e9).abs() < 1.0);
+        net.ports[host.0 as usize].cable = None;
+        assert!(link_rate(&net, host) == 0.0);
+    }
 }

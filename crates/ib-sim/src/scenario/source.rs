@@ -1,34 +1,24 @@
-//! From a scenario's file to a resolved scenario.
+//! From a scenario's file to a resolved scenario: its fabric, and the overrides.
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use thiserror::Error;
 
 use super::ResolvedScenario;
-use super::fabric::{self, FabricSource};
 use super::file::{self, File};
 use super::resolve::{SPEEDUPS, resolve};
-use crate::net::Net;
-use crate::net::shapes::ShapeError;
+use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree, ShapeError};
+use crate::net::{self, Net};
 use site_config::yaml::Document;
 
 /// The scenario of `demo`: it shows most in five minutes, and its file is the first one to read.
 const DEMO: &str = include_str!("demo.yml");
 
-/// Why a scenario cannot be resolved. The text is one line.
+/// Why a scenario cannot be resolved, in one line: the file or the override, the line, and what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the texts name the fields")]
-pub enum ScenarioError {
-    /// A file cannot be read, is no topology, or its fabric cannot be used.
-    #[error("{file}: {problem}")]
-    File { file: String, problem: String },
-    /// A line of the scenario is wrong.
-    #[error("{file}: line {line}: {problem}")]
-    Line { file: String, line: u64, problem: String },
-    /// One of the [`Overrides`] is wrong.
-    #[error("{name}: {problem}")]
-    Override { name: &'static str, problem: String },
-}
+#[error("{0}")]
+pub struct ScenarioError(String);
 
 /// A mistake in a scenario, before the file's name is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +39,63 @@ impl Problem {
     }
 
     pub(super) fn in_file(self, file: &str) -> ScenarioError {
-        let (file, problem) = (file.to_owned(), self.text);
-        match self.line {
-            Some(line) => ScenarioError::Line { file, line, problem },
-            None => ScenarioError::File { file, problem },
+        let line = self.line.map_or_else(String::new, |line| format!("line {line}: "));
+        ScenarioError(format!("{file}: {line}{}", self.text))
+    }
+}
+
+/// Where a fabric comes from.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FabricSource {
+    /// Leaves, spines, and perhaps cores.
+    FatTree(FatTree),
+    /// Two hosts and a cable.
+    BackToBack(BackToBack),
+    /// Groups of leaves and spines, each connected with each.
+    DragonflyPlus(DragonflyPlus),
+    /// A topology file, as ibnetdiscover writes and ibsim reads it.
+    File(PathBuf),
+}
+
+impl Default for FabricSource {
+    fn default() -> Self {
+        FabricSource::FatTree(FatTree::default())
+    }
+}
+
+impl FabricSource {
+    /// The key in the scenario.
+    fn key(&self) -> &'static str {
+        match self {
+            FabricSource::FatTree(_) => "fat-tree",
+            FabricSource::BackToBack(_) => "back-to-back",
+            FabricSource::DragonflyPlus(_) => "dragonfly-plus",
+            FabricSource::File(_) => "file",
         }
+    }
+
+    /// Checks what is wrong whatever is built: unknown models, and a file without a name.
+    fn check(&self, lines: &Lines) -> Result<(), Problem> {
+        let known = match self {
+            FabricSource::FatTree(shape) => shape.models(),
+            FabricSource::BackToBack(shape) => shape.models(),
+            FabricSource::DragonflyPlus(shape) => shape.models(),
+            FabricSource::File(path) if path.as_os_str().is_empty() => {
+                let line = lines.of("fabric.file");
+                return Err(Problem::new(line, "fabric: file: it must not be empty"));
+            }
+            FabricSource::File(_) => return Ok(()),
+        };
+        known.map(|_| ()).map_err(|error| self.problem(lines, &error))
+    }
+
+    /// Why the shape cannot be built, with the line of the key that is wrong, if it is one.
+    fn problem(&self, lines: &Lines, error: &ShapeError) -> Problem {
+        let key = Some(error.key).filter(|key| !key.is_empty());
+        let line = key.and_then(|key| lines.of(&format!("fabric.{}.{key}", self.key())));
+        Problem::new(line.or_else(|| lines.of("fabric")).or(Some(1)), error.to_string())
+            .within("fabric")
     }
 }
 
@@ -97,8 +139,8 @@ impl Default for Overrides {
     }
 }
 
-fn bad_override(name: &'static str, problem: impl Into<String>) -> ScenarioError {
-    ScenarioError::Override { name, problem: problem.into() }
+fn bad_override(name: &str, problem: &str) -> ScenarioError {
+    ScenarioError(format!("{name}: {problem}"))
 }
 
 impl Overrides {
@@ -106,28 +148,27 @@ impl Overrides {
         if !SPEEDUPS.contains(&self.speedup) {
             let (least, most) = (SPEEDUPS.start(), SPEEDUPS.end());
             let problem = format!("{} is not between {least} and {most}", self.speedup);
-            return Err(bad_override("speedup", problem));
+            return Err(bad_override("speedup", &problem));
         }
         if self.fabric.is_some() && self.hosts.is_some() {
-            return Err(bad_override(
-                "hosts",
-                "a topology file says itself how many hosts there are",
-            ));
+            let problem = "a topology file says itself how many hosts there are";
+            return Err(bad_override("hosts", problem));
         }
         Ok(())
     }
 }
 
+fn read_file(path: &Path) -> Result<String, ScenarioError> {
+    let wrong = |error| Problem::new(None, format!("{error}")).in_file(&path.display().to_string());
+    std::fs::read_to_string(path).map_err(wrong)
+}
+
 impl Scenario {
     /// Reads a scenario's file.
     pub fn read(path: &Path) -> Result<Scenario, ScenarioError> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::File {
-            file: name.clone(),
-            problem: error.to_string(),
-        })?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Ok(Scenario { folder, ..Scenario::parse(&name, &text)? })
+        let scenario = Scenario::parse(&path.display().to_string(), &read_file(path)?)?;
+        Ok(Scenario { folder, ..scenario })
     }
 
     /// Reads a scenario from its text; paths in it start from the working directory.
@@ -153,42 +194,38 @@ impl Scenario {
             return Ok(FabricSource::File(path.clone()));
         }
         let source = self.file.fabric.clone().unwrap_or_default();
-        fabric::check(&source, &self.lines).map_err(|problem| problem.in_file(&self.name))?;
+        source.check(&self.lines).map_err(|problem| problem.in_file(&self.name))?;
         match (overrides.hosts, source) {
             (None, FabricSource::File(path)) => Ok(FabricSource::File(self.folder.join(path))),
             (None, source) => Ok(source),
             (Some(hosts), FabricSource::FatTree(tree)) => {
                 Ok(FabricSource::FatTree(tree.with_hosts(hosts)))
             }
-            (Some(_), _) => {
-                Err(bad_override("hosts", "only a fat tree can have another number of hosts"))
-            }
+            _ => Err(bad_override("hosts", "only a fat tree can have another number of hosts")),
         }
     }
 
     /// The fabric, built.
     pub fn net(&self, overrides: &Overrides) -> Result<Net, ScenarioError> {
-        match self.source(overrides)? {
-            FabricSource::File(path) => fabric::read(&path),
-            source => source.build().map_err(|error| self.shape_error(overrides, &error)),
-        }
-    }
-
-    /// Attributes an error that depends on the number of hosts to its override, and others to the file.
-    fn shape_error(&self, overrides: &Overrides, error: &ShapeError) -> ScenarioError {
-        let problem = match error {
-            ShapeError::Range { name: "hosts", value, least, most } => {
-                Some(format!("{value} is not between {least} and {most}"))
+        let source = self.source(overrides)?;
+        let built = match &source {
+            FabricSource::FatTree(shape) => shape.build(),
+            FabricSource::BackToBack(shape) => shape.build(),
+            FabricSource::DragonflyPlus(shape) => shape.build(),
+            FabricSource::File(path) => {
+                let net = net::file::parse(&read_file(path)?);
+                let file = path.display().to_string();
+                return net.map_err(|wrong| Problem::new(None, wrong.to_string()).in_file(&file));
             }
-            ShapeError::Disjoint { .. } | ShapeError::Build(_) => Some(error.to_string()),
-            _ => None,
         };
-        match problem.filter(|_| overrides.hosts.is_some()) {
-            Some(problem) => bad_override("hosts", problem),
-            None => {
-                fabric::problem(self.file.fabric.as_ref(), &self.lines, error).in_file(&self.name)
+        built.map_err(|error| {
+            // What depends on the number of hosts is about the override.
+            let about_hosts = error.about_hosts.as_ref().filter(|_| overrides.hosts.is_some());
+            match about_hosts {
+                Some(problem) => bad_override("hosts", problem),
+                None => source.problem(&self.lines, &error).in_file(&self.name),
             }
-        }
+        })
     }
 
     /// The scenario on its own fabric.

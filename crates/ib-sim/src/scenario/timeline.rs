@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::index::{EventTime, FabricIndex};
 use super::source::{Lines, Problem};
 use super::value::{LONGEST, Time};
-use super::{Action, MadDelivery, text};
+use super::{Action, MadDelivery, value};
 use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
 
@@ -185,20 +185,12 @@ pub(super) struct Repeats {
 pub(super) struct Context<'t, 'a> {
     pub(super) timeline: &'t mut Timeline<'a>,
     pub(super) at: EventTime,
-    lines: &'t Lines,
-    name: &'static str,
+    pub(super) lines: &'t Lines,
+    /// The name of the entry.
+    pub(super) name: &'static str,
 }
 
-impl<'t, 'a> Context<'t, 'a> {
-    pub(super) fn new(
-        timeline: &'t mut Timeline<'a>,
-        at: EventTime,
-        lines: &'t Lines,
-        name: &'static str,
-    ) -> Context<'t, 'a> {
-        Context { timeline, at, lines, name }
-    }
-
+impl<'a> Context<'_, 'a> {
     pub(super) fn net(&self) -> &'a Net {
         self.timeline.index.net
     }
@@ -210,6 +202,16 @@ impl<'t, 'a> Context<'t, 'a> {
         let line = self.lines.of(&format!("{entry}.{}.{key}", self.name));
         let line = line.filter(|_| !key.is_empty()).or_else(|| self.lines.of(&entry));
         Problem::new(line, problem)
+    }
+
+    /// The mistake in a key, unless a condition holds.
+    pub(super) fn require(
+        &self,
+        holds: bool,
+        key: &str,
+        problem: impl Into<String>,
+    ) -> Result<(), Problem> {
+        if holds { Ok(()) } else { Err(self.error(key, problem)) }
     }
 
     /// What a key names.
@@ -260,7 +262,7 @@ impl<'t, 'a> Context<'t, 'a> {
 
     /// A time of the file in words, with the speed-up.
     pub(super) fn time(&self, time: Duration) -> String {
-        text::time(self.timeline.scaled(time))
+        value::words(self.timeline.scaled(time))
     }
 
     /// How often, by the keys `times` and `every`, each of which needs the other. `times` comes
@@ -342,11 +344,6 @@ impl<'t, 'a> Context<'t, 'a> {
         self.timeline.effects.push(ActiveEffect { target, from: self.at, until, start, end });
         Ok(())
     }
-
-    /// Describes the entry in a sentence.
-    pub(super) fn describe(&mut self, sentence: String) {
-        self.timeline.descriptions.push((self.at, sentence));
-    }
 }
 
 #[cfg(test)]
@@ -417,7 +414,8 @@ mod tests {
         let net = net("{back-to-back: {}}");
         let (_, lines) = file::parse("\n\n\n\n\n\ntimeline: [clear: {}]").unwrap();
         let mut timeline = Timeline::new(&net, 1, DELIVERY, 4096, 1.0);
-        let mut context = Context::new(&mut timeline, (Duration::ZERO, 1), &lines, "clear");
+        let (timeline, at) = (&mut timeline, (Duration::ZERO, 1));
+        let mut context = Context { timeline, at, lines: &lines, name: "clear" };
         let most = MOST_PORTS as usize / FLOW;
         context.charge(1, most * FLOW).unwrap();
         let problem = context.charge(1, FLOW).unwrap_err();

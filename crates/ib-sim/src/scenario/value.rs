@@ -1,11 +1,13 @@
-//! The values of a scenario: how each is written, and its range.
+//! The values of a scenario: how each is written, its range, and how a sentence has it.
 //!
 //! Each is read from its text, so that an error can show what the file has.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use ib_mad::counter::{Counter, TABLE};
 use ib_mad::rate::{Speed, Width};
@@ -148,17 +150,11 @@ impl<T> OneOrMore<T> {
     }
 }
 
-impl<'de, T> Deserialize<'de> for OneOrMore<T>
-where
-    T: Deserialize<'de> + TryFrom<String, Error: std::fmt::Display>,
-{
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List<T>(std::marker::PhantomData<T>);
+        struct List<T>(PhantomData<T>);
 
-        impl<'de, T> Visitor<'de> for List<T>
-        where
-            T: Deserialize<'de> + TryFrom<String, Error: std::fmt::Display>,
-        {
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
             type Value = OneOrMore<T>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -166,7 +162,7 @@ where
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                T::try_from(text.to_owned()).map(OneOrMore::One).map_err(E::custom)
+                T::deserialize(text.into_deserializer()).map(OneOrMore::One)
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
@@ -181,15 +177,11 @@ where
                 self.visit_str(&number.to_string())
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = items.next_element()? {
-                    values.push(value);
-                }
-                Ok(OneOrMore::More(values))
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(OneOrMore::More)
             }
         }
-        deserializer.deserialize_any(List(std::marker::PhantomData))
+        deserializer.deserialize_any(List(PhantomData))
     }
 }
 
@@ -217,6 +209,34 @@ impl<'de> Deserialize<'de> for Numbers {
             }
         }
         deserializer.deserialize_map(Pairs)
+    }
+}
+
+/// A duration for readers: `10m`, `1m 30s`.
+pub(super) fn words(time: Duration) -> String {
+    // With a speed-up times are odd numbers: show milliseconds at most, below a second
+    // microseconds.
+    let grain = match time.as_secs() {
+        0 if time.as_millis() == 0 => 1,
+        0 => 1_000,
+        _ => 1_000_000,
+    };
+    let rest = u64::from(time.subsec_nanos()) % grain;
+    humantime::format_duration(time.saturating_sub(Duration::from_nanos(rest))).to_string()
+}
+
+/// A fraction in percent: `30%`, `0.5%`.
+pub(super) fn percent(fraction: f64) -> String {
+    let text = format!("{:.4}", fraction * 100.0);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Up to four names as `a, b and c`; of more, only how many there are of that kind.
+pub(super) fn few(names: &[String], kind: &str) -> String {
+    match names {
+        [one] => one.clone(),
+        [most @ .., end] if names.len() <= 4 => format!("{} and {end}", most.join(", ")),
+        _ => format!("{} {kind}", names.len()),
     }
 }
 
@@ -282,5 +302,29 @@ mod tests {
         assert!(WIDTHS.is_sorted() && Speed::ALL.is_sorted());
         let of_bit = |bit: u8| Width::from_code(1 << bit).unwrap();
         assert!((0..5).map(of_bit).all(|width| WIDTHS.contains(&width)));
+    }
+
+    #[test]
+    fn durations_and_percentages_are_short() {
+        for (nanos, text) in [
+            (600_000_000_000, "10m"),
+            (90_000_000_000, "1m 30s"),
+            (33_333_333_333, "33s 333ms"),
+            (3_333_333, "3ms 333us"),
+            (333, "333ns"),
+        ] {
+            assert_eq!(words(Duration::from_nanos(nanos)), text);
+        }
+        for (fraction, text) in [(0.3, "30%"), (0.005, "0.5%"), (1.0, "100%"), (0.0, "0%")] {
+            assert_eq!(percent(fraction), text);
+        }
+    }
+
+    #[test]
+    fn few_names_are_listed_and_many_counted() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
+        assert_eq!(few(&names[..1], "hosts"), "a");
+        assert_eq!(few(&names[..3], "hosts"), "a, b and c");
+        assert_eq!(few(&names, "hosts"), "5 hosts");
     }
 }

@@ -7,8 +7,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::{Lid, Moment};
 
-use super::counts::PortCounts;
-use super::link::train;
+use super::port::{PortCounts, train};
 use super::{HopCounts, Outdated, SM_REACTION_TIME, Simulation};
 
 /// Packets that a reliable connection has outstanding when its path breaks, times the retries
@@ -53,18 +52,16 @@ impl Simulation {
                 let now = self.now;
                 self.port_mut(port).counts.set(now, counter, value);
             }
-            Action::SetAgents { node, behavior } => {
-                self.nodes[node.0 as usize].behavior = behavior;
-            }
+            Action::SetAgents { node, behavior } => self.node_mut(node).behavior = behavior,
             Action::SetMKey { nodes, m_key, level } => {
                 for node in nodes {
-                    let protection = &mut self.nodes[node.0 as usize].protection;
+                    let protection = &mut self.node_mut(node).protection;
                     (protection.m_key, protection.level) = (m_key, level);
                 }
             }
             Action::SetMembership { nodes, full } => {
                 for node in nodes {
-                    self.nodes[node.0 as usize].limited = !full;
+                    self.node_mut(node).limited = !full;
                 }
             }
             Action::SetDelivery(delivery) => self.delivery = delivery,
@@ -121,7 +118,7 @@ impl Simulation {
             let ends = [end, far];
             let alive = ends
                 .iter()
-                .all(|&end| self.port(end).signal && self.is_on(self.net.port(end).node));
+                .all(|&end| self.port(end).signal && self.node(self.net.port(end).node).on);
             let of = |end: PortId| (self.net.port(end), self.port(end));
             if alive { train(of(end), of(far)) } else { None }
         });
@@ -136,7 +133,7 @@ impl Simulation {
                     let now = self.now;
                     // Links from the start have had their routes before.
                     let counts_benign =
-                        self.net.node_of(end).model.counts_benign && now > Moment::default();
+                        self.net.node_of(end).model.benign && now > Moment::default();
                     let port = self.port_mut(end);
                     (port.state, port.trained_at) = (state::INIT, Some(now));
                     if counts_benign {
@@ -149,7 +146,7 @@ impl Simulation {
             self.port_mut(end).trained = agreed;
             let node = self.net.port(end).node;
             if was.is_some() != agreed.is_some() {
-                self.nodes[node.0 as usize].port_state_change = true;
+                self.node_mut(node).port_state_change = true;
                 self.schedule_sm_sweep(end);
             }
         }
@@ -160,7 +157,7 @@ impl Simulation {
     /// A port loses its link: packets in transit are discarded.
     fn take_link_down(&mut self, end: PortId) {
         let now = self.now;
-        let counts_benign = self.net.node_of(end).model.counts_benign;
+        let counts_benign = self.net.node_of(end).model.benign;
         let port = self.port_mut(end);
         port.state = state::DOWN;
         // All actions of one moment are one change: a link that has just come up cannot go down.
@@ -176,10 +173,10 @@ impl Simulation {
 
     fn set_power(&mut self, node: NodeId, on: bool) {
         // A node that is on is not restarted: its counters and its traffic continue.
-        if self.is_on(node) == on {
+        if self.node(node).on == on {
             return;
         }
-        self.nodes[node.0 as usize].on = on;
+        self.node_mut(node).on = on;
         // This concerns a node without a link, too: its own host cannot reach it any more.
         self.generation += 1;
         if on {
@@ -223,10 +220,7 @@ impl Simulation {
     }
 
     fn set_master(&mut self, port: PortId, reassign_lids: bool) {
-        let Some(subnet) = self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]))
-        else {
-            return;
-        };
+        let Some(subnet) = self.subnet_mut(port) else { return };
         if subnet.master != port {
             subnet.standbys.retain(|&standby| standby != port);
             let before = std::mem::replace(&mut subnet.master, port);
@@ -249,9 +243,9 @@ impl Simulation {
 
     /// A change at a port: its subnet's manager will sweep.
     fn schedule_sm_sweep(&mut self, port: PortId) {
-        let now = self.now;
-        if let Some(sweep) = self.sm_sweeps.get_mut(usize::from(self.subnet_of[port.0 as usize])) {
-            sweep.get_or_insert(now + SM_REACTION_TIME);
+        let due = self.now + SM_REACTION_TIME;
+        if let Some(subnet) = self.subnet_mut(port) {
+            subnet.next_sweep.get_or_insert(due);
         }
     }
 
@@ -260,7 +254,7 @@ impl Simulation {
     pub(super) fn run_sm_sweep(&mut self, subnet: usize) {
         let master = self.subnets[subnet].master;
         let node = self.net.port(master).node;
-        let is_running = self.is_on(node)
+        let is_running = self.node(node).on
             && (self.port(master).trained.is_some() || self.net.port(master).number == 0);
         if !is_running {
             return;
@@ -278,7 +272,7 @@ impl Simulation {
                 self.invalidate(Outdated::Routes);
             }
             let node = self.net.port(port).node;
-            self.nodes[node.0 as usize].port_state_change = false;
+            self.node_mut(node).port_state_change = false;
         }
         self.assign_lids(subnet, |port| hop_counts.to(port).is_some());
         // LIDs may have changed.

@@ -5,25 +5,21 @@
 //! each moment, however often and however late it is called.
 
 mod apply;
-mod counts;
-mod link;
-mod reach;
+mod port;
 mod subnet;
 mod update;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-pub use link::PortState;
-pub use reach::{HopCounts, follow_route};
-pub use subnet::Subnet;
-pub use update::has_fec;
+pub use port::PortState;
+pub use subnet::{HopCounts, Subnet, follow_route};
 
-use counts::PortCounts;
 use ib_mad::counter::Counter;
 use ib_mad::m_key::MKey;
 use ib_mad::port_state::state;
 use ib_mad::{Lid, Moment};
+use port::PortCounts;
 
 use super::load::{Flow, RoutedFlows};
 use super::net::{Net, NodeId, PortId};
@@ -35,15 +31,15 @@ use super::scenario::{Action, AgentBehavior, MadDelivery, ResolvedScenario, Time
 const SM_REACTION_TIME: Duration = Duration::from_secs(1);
 
 /// The present state of a node.
-#[derive(Clone, Copy, Debug)]
-struct NodeState {
-    on: bool,
-    behavior: AgentBehavior,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NodeState {
+    pub(crate) on: bool,
+    pub(crate) behavior: AgentBehavior,
     /// SwitchInfo:PortStateChange.
-    port_state_change: bool,
-    protection: Protection,
+    pub(crate) port_state_change: bool,
+    pub(crate) protection: Protection,
     /// Its ports are limited members of the default partition.
-    limited: bool,
+    pub(crate) limited: bool,
 }
 
 /// The M_Key protection of a node's ports.
@@ -90,12 +86,12 @@ pub struct Simulation {
     subnets: Vec<Subnet>,
     /// The index of each port's subnet.
     subnet_of: Vec<u8>,
-    delivery: MadDelivery,
-    seed: u64,
+    /// How MADs are delivered now.
+    pub(crate) delivery: MadDelivery,
+    /// The seed of all random numbers.
+    pub(crate) seed: u64,
     now: Moment,
     pending: VecDeque<TimedAction>,
-    /// When each subnet's manager sweeps next.
-    sm_sweeps: Vec<Option<Moment>>,
     traffic: BTreeMap<String, Vec<Flow>>,
     routed: Option<RoutedFlows>,
     outdated: Outdated,
@@ -103,7 +99,7 @@ pub struct Simulation {
     error_ports: Vec<PortId>,
     drawn_until: Moment,
     /// Incremented by each change of links or LIDs: hop counts found before are invalid.
-    generation: u64,
+    pub(crate) generation: u64,
 }
 
 impl Simulation {
@@ -111,27 +107,17 @@ impl Simulation {
     pub fn new(scenario: ResolvedScenario) -> Simulation {
         let ResolvedScenario { net, sm_ports, seed, delivery, actions, .. } = scenario;
         let subnet_of = subnet::subnet_indices(&net, &sm_ports);
-        let subnets: Vec<Subnet> = sm_ports
-            .iter()
-            .enumerate()
-            .map(|(number, &master)| {
-                let is_member = |port: &PortId| usize::from(subnet_of[port.0 as usize]) == number;
-                Subnet::new(&net, net.port_ids().filter(is_member), master)
-            })
-            .collect();
+        let subnet = |(number, &master): (usize, &PortId)| {
+            let is_member = |port: &PortId| usize::from(subnet_of[port.0 as usize]) == number;
+            Subnet::new(&net, net.port_ids().filter(is_member), master)
+        };
+        let subnets: Vec<Subnet> = sm_ports.iter().enumerate().map(subnet).collect();
         let start = Moment::default();
         let ports = net.ports.iter().map(|port| PortState::new(port, PortCounts::new(start)));
-        let initial = NodeState {
-            on: true,
-            behavior: AgentBehavior::Normal,
-            port_state_change: false,
-            protection: Protection::default(),
-            limited: false,
-        };
+        let initial = NodeState { on: true, ..NodeState::default() };
         let mut simulation = Simulation {
             ports: ports.collect(),
             nodes: vec![initial; net.nodes.len()],
-            sm_sweeps: vec![None; subnets.len()],
             net,
             subnets,
             subnet_of,
@@ -156,9 +142,9 @@ impl Simulation {
         // The subnet managers have handled all this before the start.
         for subnet in 0..simulation.subnets.len() {
             simulation.assign_lids(subnet, |_| true);
+            simulation.subnets[subnet].next_sweep = None;
         }
         simulation.nodes.fill(initial);
-        simulation.sm_sweeps.fill(None);
         simulation.advance(start);
         simulation.update_load();
         simulation
@@ -176,9 +162,8 @@ impl Simulation {
                     self.apply_action(due.action);
                 }
             }
-            for subnet in 0..self.sm_sweeps.len() {
-                if self.sm_sweeps[subnet].is_some_and(|sweep| sweep <= self.now) {
-                    self.sm_sweeps[subnet] = None;
+            for subnet in 0..self.subnets.len() {
+                if self.subnets[subnet].next_sweep.take_if(|sweep| *sweep <= self.now).is_some() {
                     self.run_sm_sweep(subnet);
                 }
             }
@@ -197,7 +182,7 @@ impl Simulation {
 
     fn next_change(&self) -> Option<Moment> {
         let action = self.pending.front().map(due_at);
-        let sweep = self.sm_sweeps.iter().flatten().min().copied();
+        let sweep = self.subnets.iter().filter_map(|subnet| subnet.next_sweep).min();
         // Without errors there is nothing to do each second.
         let draw = (!self.error_ports.is_empty()).then(|| update::next_draw(self.drawn_until));
         action.into_iter().chain(sweep).chain(draw).min()
@@ -211,21 +196,6 @@ impl Simulation {
     /// The time up to which it has advanced.
     pub fn now(&self) -> Moment {
         self.now
-    }
-
-    /// The seed of all random numbers.
-    pub fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    /// How MADs are delivered now.
-    pub fn delivery(&self) -> MadDelivery {
-        self.delivery
-    }
-
-    /// The number of changes of links and LIDs: hop counts are valid while it stays the same.
-    pub fn generation(&self) -> u64 {
-        self.generation
     }
 
     /// The present state of a port.
@@ -244,43 +214,36 @@ impl Simulation {
 
     /// The number of symbols that forward error correction has corrected at a port.
     pub fn fec_corrected(&self, port: PortId) -> u64 {
-        self.port(port).counts.fec_corrected(self.now)
+        self.count(port, Counter::FecCorrectedSymbols)
     }
 
-    /// Whether a node runs.
-    pub fn is_on(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].on
+    /// The present state of a node.
+    pub(crate) fn node(&self, node: NodeId) -> &NodeState {
+        &self.nodes[node.0 as usize]
     }
 
-    /// How a node's agents respond.
-    pub fn agent_behavior(&self, node: NodeId) -> AgentBehavior {
-        self.nodes[node.0 as usize].behavior
+    fn node_mut(&mut self, node: NodeId) -> &mut NodeState {
+        &mut self.nodes[node.0 as usize]
     }
 
     /// The M_Key protection of a node.
     pub fn protection(&self, node: NodeId) -> Protection {
-        self.nodes[node.0 as usize].protection
+        self.node(node).protection
     }
 
     /// Counts a Get that a node has dropped for its M_Key.
     pub fn count_m_key_violation(&mut self, node: NodeId) {
-        let violations = &mut self.nodes[node.0 as usize].protection.violations;
+        let violations = &mut self.node_mut(node).protection.violations;
         *violations = violations.saturating_add(1);
-    }
-
-    /// Whether a node's ports are limited members of the default partition.
-    pub fn is_limited(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].limited
-    }
-
-    /// SwitchInfo:PortStateChange of a switch.
-    pub fn port_state_change(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].port_state_change
     }
 
     /// The subnet of a port; `None` for a port that was never in one.
     pub fn subnet(&self, port: PortId) -> Option<&Subnet> {
         self.subnets.get(usize::from(self.subnet_of[port.0 as usize]))
+    }
+
+    fn subnet_mut(&mut self, port: PortId) -> Option<&mut Subnet> {
+        self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]))
     }
 
     /// The port with this LID in the subnet of a port, if the subnet manager has configured it

@@ -7,9 +7,7 @@ use crate::net::PortId;
 use crate::rng::Rng;
 use ib_mad::Moment;
 use ib_mad::counter::Counter;
-use ib_mad::rate::Speed;
 
-use super::counts::ticks_per_second;
 use super::{Outdated, PortState, Simulation};
 
 /// The interval at which errors are drawn. They are also drawn at each change.
@@ -29,11 +27,6 @@ const FEC_POWER: f64 = 16.0;
 
 /// The tick of PortXmitWait of a device without PortSamplesControl.
 const DEFAULT_TICK: u8 = 7;
-
-/// Whether a link of this speed runs with Reed-Solomon forward error correction.
-pub fn has_fec(state: &PortState) -> bool {
-    state.trained.is_some_and(|(_, speed)| speed >= Speed::Hdr)
-}
 
 impl Simulation {
     /// Computes the load of all ports, if something has changed that it depends on.
@@ -60,13 +53,8 @@ impl Simulation {
             .map(|(port, most)| if port.intake < 1.0 { port.intake * most } else { f64::INFINITY })
             .collect();
         let bit_errors: Vec<f64> = self.ports.iter().map(|port| port.bit_errors).collect();
-        let conditions = Conditions {
-            net: &self.net,
-            links: &links,
-            capacity: &capacity,
-            intake: &intake,
-            bit_errors: &bit_errors,
-        };
+        let conditions =
+            Conditions { capacity: &capacity, intake: &intake, bit_errors: &bit_errors };
         let loads = self.routed.as_ref().map(|routed| routed.load(&conditions));
         self.error_ports.clear();
         for port in self.net.port_ids() {
@@ -75,18 +63,9 @@ impl Simulation {
             let now = self.now;
             let state = &mut self.ports[port.0 as usize];
             let bits = bits_per_second(state);
-            state.counts.set_load(now, load, ticks_per_second(state.trained, tick));
-            state
-                .counts
-                .set_fec_rate(now, if has_fec(state) { bits * raw(state.bit_errors) } else { 0.0 });
-            let error_rates = [
-                state.bit_errors * bits,
-                load.rcv_errors,
-                load.rcv_remote_physical_errors,
-                load.hoq_discards,
-                load.inactive_discards,
-            ];
-            if error_rates.iter().any(|&rate| rate > 0.0) {
+            let corrected = if state.has_fec() { bits * raw(state.bit_errors) } else { 0.0 };
+            state.counts.set_load(now, load, state.ticks_per_second(tick), corrected);
+            if error_rates(state).iter().any(|(_, rate)| *rate > 0.0) {
                 self.error_ports.push(port);
             }
         }
@@ -102,19 +81,13 @@ impl Simulation {
         for index in 0..self.error_ports.len() {
             let port = self.error_ports[index];
             let state = &mut self.ports[port.0 as usize];
-            let load = *state.counts.load();
-            let fec = has_fec(state);
-            let symbols = state.bit_errors * bits_per_second(state);
-            let draw = |counter: Counter, mean: f64| {
+            let fec = state.has_fec();
+            let draw = |(counter, rate): (Counter, f64)| {
                 let key = [u64::from(port.0), self.now.0, counter as u64];
-                let mean = mean * seconds;
+                let mean = rate * seconds;
                 if mean > 0.0 { Rng::keyed(self.seed, &key).poisson(mean) } else { 0 }
             };
-            let symbols = draw(Counter::SymbolErrors, symbols);
-            let errors = draw(Counter::RcvErrors, load.rcv_errors);
-            let remote = draw(Counter::RcvRemotePhysicalErrors, load.rcv_remote_physical_errors);
-            let late = draw(Counter::XmitHoqLimitDiscards, load.hoq_discards);
-            let inactive = draw(Counter::XmitInactiveDiscards, load.inactive_discards);
+            let [symbols, errors, remote, late, inactive] = error_rates(state).map(draw);
             for (counter, count) in [
                 (Counter::SymbolErrors, symbols),
                 // Errors after the correction are those that it could not correct.
@@ -137,6 +110,18 @@ impl Simulation {
 pub fn next_draw(drawn: Moment) -> Moment {
     let interval = DRAW_INTERVAL.as_nanos() as u64;
     Moment((drawn.0 / interval + 1).saturating_mul(interval))
+}
+
+/// The counters of a port that errors add to at random, with their rates per second.
+fn error_rates(state: &PortState) -> [(Counter, f64); 5] {
+    let load = state.counts.load();
+    [
+        (Counter::SymbolErrors, state.bit_errors * bits_per_second(state)),
+        (Counter::RcvErrors, load.rcv_errors),
+        (Counter::RcvRemotePhysicalErrors, load.rcv_remote_physical_errors),
+        (Counter::XmitHoqLimitDiscards, load.hoq_discards),
+        (Counter::XmitInactiveDiscards, load.inactive_discards),
+    ]
 }
 
 fn bits_per_second(state: &PortState) -> f64 {

@@ -86,9 +86,9 @@ impl SimTransport {
         let now = self.now();
         let mut simulation = lock(&self.simulation);
         simulation.advance(now);
-        let mut rng = Rng::keyed(simulation.seed(), &[u64::from(self.port.0), self.sent]);
+        let mut rng = Rng::keyed(simulation.seed, &[u64::from(self.port.0), self.sent]);
         let (at, hops) = destination(&mut self.paths, &simulation, self.port, request)?;
-        let delivery = simulation.delivery();
+        let delivery = simulation.delivery;
         let mut delay = Duration::ZERO;
         // A request to the own port does not leave it.
         if hops > 0 {
@@ -100,12 +100,12 @@ impl SimTransport {
         }
         // Two limited members of a partition cannot communicate (IBTA 1.4, 10.9.1.1).
         let net = simulation.net();
-        let is_limited = |port: PortId| simulation.is_limited(net.port(port).node);
+        let is_limited = |port: PortId| simulation.node(net.port(port).node).limited;
         if hops > 0 && !request.class.is_smp() && is_limited(self.port) && is_limited(at) {
             return None;
         }
         let mut is_busy = false;
-        match simulation.agent_behavior(net.port(at).node) {
+        match simulation.node(net.port(at).node).behavior {
             AgentBehavior::Normal => {}
             AgentBehavior::Silent => return None,
             AgentBehavior::Delayed(by) => delay += by,
@@ -139,9 +139,9 @@ fn destination(
         let route = request.mad.route_ports();
         return Some((follow_route(simulation, from, route)?, route.len() as u8));
     }
-    if paths.generation != Some(simulation.generation()) {
+    if paths.generation != Some(simulation.generation) {
         *paths = Paths {
-            generation: Some(simulation.generation()),
+            generation: Some(simulation.generation),
             trained: HopCounts::new(simulation, from, false),
             active: HopCounts::new(simulation, from, true),
         };

@@ -122,7 +122,7 @@ fn lost_and_late_responses_expire_at_the_timeout() {
     let given_up = Moment::default() + TIMEOUT;
     assert!(arrived.iter().all(|&(at, _, answered)| answered || at == given_up));
 
-    let delivery = MadDelivery { loss: 0.0, ..lock(&transport.simulation).delivery() };
+    let delivery = MadDelivery { loss: 0.0, ..lock(&transport.simulation).delivery };
     apply(&transport, Action::SetDelivery(delivery));
     let node = {
         let simulation = lock(&transport.simulation);

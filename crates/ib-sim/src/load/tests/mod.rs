@@ -1,17 +1,19 @@
 //! The load of small fabrics.
 
+mod errors;
 mod losses;
 mod paths;
 mod properties;
 mod waits;
 
 use crate::device::DeviceModel;
+use crate::net::rates::Rates;
 use crate::net::{Net, Node, NodeId, Port, PortId};
 use ib_mad::Guid;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::SpeedSet;
 
-use super::{Conditions, Flow, PortLoad, load};
+use super::{Conditions, Flow, PortLoad, RoutedFlows};
 
 /// The default rate of links, and the size of all packets.
 const SPEED: f64 = 1e9;
@@ -55,8 +57,7 @@ impl Bench {
                 number,
                 guid,
                 cable: None,
-                widths: 2,
-                speeds: SpeedSet::default(),
+                rates: Rates { widths: 2, speeds: SpeedSet::default() },
                 lid: None,
                 lmc: 0,
             }));
@@ -149,17 +150,11 @@ impl Bench {
     }
 
     fn conditions(&self) -> Conditions<'_> {
-        Conditions {
-            net: &self.net,
-            links: &self.links,
-            capacity: &self.capacity,
-            intake: &self.intake,
-            bit_errors: &self.bit_errors,
-        }
+        Conditions { capacity: &self.capacity, intake: &self.intake, bit_errors: &self.bit_errors }
     }
 
     fn load(&self, flows: &[Flow]) -> Vec<PortLoad> {
-        load(&self.conditions(), flows)
+        RoutedFlows::new(&self.net, &self.links, flows).load(&self.conditions())
     }
 
     fn load_of(&self, flows: &[(u32, u32, f64)]) -> Vec<PortLoad> {

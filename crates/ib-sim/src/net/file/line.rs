@@ -2,8 +2,6 @@
 
 use ib_mad::{Guid, Lid};
 
-use super::LineError;
-
 /// The length of a NodeDescription in bytes (IBTA 1.4, 14.2.5.2).
 const DESCRIPTION_LEN: usize = 64;
 
@@ -27,22 +25,23 @@ pub(super) fn number(text: &str) -> Option<(u64, &str)> {
 }
 
 /// The number after a key's `=`.
-pub(super) fn value(
-    key: &'static str,
-    line: &str,
-    most: u64,
-    wanted: &'static str,
-) -> Result<u64, LineError> {
-    let (_, text) = line.split_once('=').ok_or(LineError::NoValue(key))?;
+pub(super) fn value(key: &str, line: &str, most: u64, wanted: &str) -> Result<u64, String> {
+    let (_, text) = line.split_once('=').ok_or_else(|| no_value(key))?;
     match number(text) {
         Some((value, _)) if value <= most => Ok(value),
         _ => Err(bad_number(key, text, wanted)),
     }
 }
 
-/// The error for an invalid number.
-pub(super) fn bad_number(key: &'static str, text: &str, wanted: &'static str) -> LineError {
-    LineError::BadNumber { key, text: text.trim().chars().take(40).collect(), wanted }
+/// The problem of a key without `=`.
+pub(super) fn no_value(key: &str) -> String {
+    format!("\"{key}\" without \"=\" and a value")
+}
+
+/// The problem of an invalid number, or one out of the key's range.
+pub(super) fn bad_number(key: &str, text: &str, wanted: &str) -> String {
+    let text: String = text.trim().chars().take(40).collect();
+    format!("bad number for {key}: \"{}\"; {wanted}", text.escape_default())
 }
 
 /// The text between the next two quotes, and the rest.
@@ -80,14 +79,14 @@ pub(super) struct NodeLine<'a> {
 }
 
 impl NodeLine<'_> {
-    pub(super) fn read(rest: &str) -> Result<NodeLine<'_>, LineError> {
+    pub(super) fn read(rest: &str) -> Result<NodeLine<'_>, String> {
         let ports = || {
             let before = &rest[..rest.find('"').unwrap_or(rest.len())];
             number(&before[before.find(|c: char| c.is_ascii_digit())?..])
         };
         let wanted = "how many ports the node has";
         let (ports, _) = ports().ok_or_else(|| bad_number("the node's ports", rest, wanted))?;
-        let (id, after) = quoted(rest).ok_or(LineError::NoId)?;
+        let (id, after) = quoted(rest).ok_or("a node without an id in quotes")?;
         let (description, more) = NodeLine::split_description(after);
         Ok(NodeLine { ports, id, description: description.filter(|text| !text.is_empty()), more })
     }
@@ -134,7 +133,7 @@ pub(super) fn is_cable(line: &str) -> bool {
 }
 
 impl CableLine<'_> {
-    pub(super) fn read(line: &str) -> Result<CableLine<'_>, LineError> {
+    pub(super) fn read(line: &str) -> Result<CableLine<'_>, String> {
         let is_alias = line.starts_with('@');
         let wanted = "a port's number in brackets";
         let (number, rest) = bracket(line.trim_start_matches('@'))
@@ -144,7 +143,7 @@ impl CableLine<'_> {
         let rest = bracket(rest).map_or(rest, |(_, rest)| rest);
         let (guid, rest) =
             guid_in_parentheses(rest).map_or((None, rest), |(guid, rest)| (Some(guid), rest));
-        let (peer, rest) = quoted(rest).ok_or(LineError::NoPeer)?;
+        let (peer, rest) = quoted(rest).ok_or("a cable without the other end's id in quotes")?;
         let (peer_number, after) = match bracket(rest.trim_start()) {
             Some((Some(number), after)) => (Some(number), after),
             Some((None, _)) => return Err(bad_number("the other end's port", rest, wanted)),

@@ -14,78 +14,30 @@ use std::collections::{HashMap, HashSet};
 use ib_mad::Guid;
 use ib_mad::node::NodeKind;
 
-use super::build::{BuildError, LONGEST_PREFIX, NetBuilder, NewNode};
+use super::build::{LONGEST_PREFIX, NetBuilder, bad_port_count};
 use super::rates::{MASKS, Rates, set_option, set_rate};
-use super::{DeviceModel, Net, NodeId, PortId};
+use super::{DeviceModel, Net, Node, NodeId, PortId};
 use line::{CableLine, NodeLine};
 
-/// Why a file is not a net.
+/// Why a file is not a net: the first wrong line, numbered from 1, or the lack of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts name the fields")]
-pub enum NetFileError {
-    /// A line is wrong; lines are numbered from 1.
-    #[error("line {line}: {problem}")]
-    Line { line: usize, problem: LineError },
-    /// The file has no nodes.
-    #[error(
-        "no nodes: neither an ibsim net file nor ibnetdiscover's output, which have lines such as \
-         Switch 8 \"leaf-1\""
-    )]
-    NoNodes,
+#[error("{0}")]
+pub struct NetFileError(String);
+
+impl NetFileError {
+    fn line(line: usize, problem: &str) -> NetFileError {
+        NetFileError(format!("line {line}: {problem}"))
+    }
 }
 
-/// What is wrong with a line.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts name the fields")]
-pub enum LineError {
-    /// The line's node or cable cannot be built.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// A key without `=`.
-    #[error("\"{0}\" without \"=\" and a value")]
-    NoValue(&'static str),
-    /// An invalid number, or one out of the key's range.
-    #[error("bad number for {key}: \"{}\"; {wanted}", .text.escape_default())]
-    BadNumber { key: &'static str, text: String, wanted: &'static str },
-    /// A node's line without an id.
-    #[error("a node without an id in quotes")]
-    NoId,
-    /// A cable's line without a peer.
-    #[error("a cable without the other end's id in quotes")]
-    NoPeer,
-    /// A cable's line that belongs to no node.
-    #[error("a cable that belongs to no node: a node's cables follow its line without a gap")]
-    Stray,
-    /// An invalid module prefix.
-    #[error("bad module prefix \"{}\": at most {LONGEST_PREFIX} bytes without \"#\" and \"@\"",
-        .0.escape_default())]
-    BadPrefix(String),
-    /// Two ports have the same alias.
-    #[error("alias \"{}\" is given already", .0.escape_default())]
-    DuplicateAlias(String),
-    /// The other end of a cable is not in the file.
-    #[error("{port} leads to \"{}\", which is not in the file", .peer.escape_default())]
-    UnknownPeer { port: String, peer: String },
-    /// The two ends of a cable disagree, or two cables have one end: line `other` connects `taken`,
-    /// one of the two, to `by`.
-    #[error("{port} leads to {peer} here, but line {other} joins {taken} to {by}")]
-    Disagree { port: String, peer: String, taken: String, by: String, other: usize },
-    /// A line that only ibsim supports.
-    #[error("\"{0}\" is for ibsim alone: a net is read from one file, and nothing is run")]
-    Unsupported(&'static str),
-}
-
-/// Reads a net.
-///
-/// # Errors
-///
-/// The first wrong line. Unknown lines are ignored, as by ibsim.
+/// Reads a net. Unknown lines are ignored, as by ibsim.
 pub fn parse(text: &str) -> Result<Net, NetFileError> {
-    let mut reader = Reader::default();
+    // The first GUIDs are those of ibsim, so that a file without GUIDs gets the same ones.
+    let guids = [0x20_0000, 0x10_0000, 0].map(|base| Guids { base, next: base, port: None });
+    let mut reader = Reader { guids, ..Reader::default() };
     for (index, text) in text.lines().enumerate() {
         reader.line = index + 1;
-        let read = reader.read(text);
-        read.map_err(|problem| NetFileError::Line { line: index + 1, problem })?;
+        reader.read(text).map_err(|problem| NetFileError::line(index + 1, &problem))?;
     }
     reader.finish()
 }
@@ -103,18 +55,12 @@ const GUIDS: [(&str, usize); 4] =
 const UNSUPPORTED: [&str; 2] = ["include", "do"];
 
 /// The GUIDs that the next node of a kind gets.
-#[derive(Clone, Copy)]
+#[derive(Default)]
 struct Guids {
     base: u64,
     next: u64,
     /// That of a switch's ports, if the file has another one.
     port: Option<Guid>,
-}
-
-impl Guids {
-    fn from(base: u64) -> Guids {
-        Guids { base, next: base, port: None }
-    }
 }
 
 /// A cable as listed at one end.
@@ -125,6 +71,7 @@ struct ListedCable {
     peer_number: u64,
 }
 
+#[derive(Default)]
 struct Reader {
     builder: NetBuilder,
     line: usize,
@@ -144,34 +91,17 @@ struct Reader {
     aliases: HashMap<String, PortId>,
 }
 
-impl Default for Reader {
-    fn default() -> Self {
-        Reader {
-            builder: NetBuilder::default(),
-            line: 0,
-            node: None,
-            // Those of ibsim, so that a file without GUIDs gets the same ones.
-            guids: [Guids::from(0x20_0000), Guids::from(0x10_0000), Guids::from(0)],
-            prefix: String::new(),
-            vendor_id: 0,
-            device_id: 0,
-            system_guid: None,
-            rates: Rates::default(),
-            commented: HashMap::new(),
-            listed: HashSet::new(),
-            cables: Vec::new(),
-            aliases: HashMap::new(),
-        }
-    }
-}
-
 impl Reader {
-    fn read(&mut self, line: &str) -> Result<(), LineError> {
+    fn read(&mut self, line: &str) -> Result<(), String> {
         if line.starts_with('#') {
             return Ok(()); // also between a node and its cables
         }
         if line::is_cable(line) {
-            let Some(node) = self.node else { return Err(LineError::Stray) };
+            let Some(node) = self.node else {
+                return Err(
+                    "a cable that belongs to no node: a node's cables follow its line without a gap".into(),
+                );
+            };
             return self.cable(node, line);
         }
         self.node = None;
@@ -197,13 +127,15 @@ impl Reader {
         } else if let Some(word) = UNSUPPORTED.into_iter().find(|word| starts(word))
             && line[word.len()..].starts_with([' ', '\t', '"'])
         {
-            Err(LineError::Unsupported(word))
+            Err(format!(
+                "\"{word}\" is for ibsim alone: a net is read from one file, and nothing is run"
+            ))
         } else {
             self.rates(line)
         }
     }
 
-    fn rates(&mut self, line: &str) -> Result<(), LineError> {
+    fn rates(&mut self, line: &str) -> Result<(), String> {
         let Some(mask) = MASKS.iter().find(|mask| line.starts_with(mask.key)) else {
             return Ok(());
         };
@@ -215,13 +147,16 @@ impl Reader {
         }
     }
 
-    fn module(&mut self, line: &str) -> Result<(), LineError> {
+    fn module(&mut self, line: &str) -> Result<(), String> {
         let Some((_, after)) = line.split_once('=').or_else(|| line.split_once("module")) else {
-            return Err(LineError::NoValue("module"));
+            return Err(line::no_value("module"));
         };
-        let (prefix, _) = line::quoted(after).ok_or(LineError::NoValue("module"))?;
+        let (prefix, _) = line::quoted(after).ok_or_else(|| line::no_value("module"))?;
         if prefix.len() > LONGEST_PREFIX || prefix.contains(['#', '@']) {
-            return Err(LineError::BadPrefix(prefix.to_owned()));
+            return Err(format!(
+                "bad module prefix \"{}\": at most {LONGEST_PREFIX} bytes without \"#\" and \"@\"",
+                prefix.escape_default()
+            ));
         }
         prefix.clone_into(&mut self.prefix);
         Ok(())
@@ -229,10 +164,11 @@ impl Reader {
 
     /// `=` sets a base for GUIDs, `+` an offset from it. ibnetdiscover prints the GUID of a
     /// switch's ports in parentheses.
-    fn guid_base(&mut self, kind: usize, key: &'static str, line: &str) -> Result<(), LineError> {
+    fn guid_base(&mut self, kind: usize, key: &'static str, line: &str) -> Result<(), String> {
         let guids = &mut self.guids[kind];
         let absolute = line.split_once('=');
-        let (_, text) = absolute.or_else(|| line.split_once('+')).ok_or(LineError::NoValue(key))?;
+        let (_, text) =
+            absolute.or_else(|| line.split_once('+')).ok_or_else(|| line::no_value(key))?;
         let (value, rest) =
             line::number(text).ok_or_else(|| line::bad_number(key, text, "a GUID has 64 bits"))?;
         if absolute.is_some() {
@@ -245,23 +181,22 @@ impl Reader {
         Ok(())
     }
 
-    fn header(&mut self, index: usize, rest: &str) -> Result<(), LineError> {
+    fn header(&mut self, index: usize, rest: &str) -> Result<(), String> {
         let header = NodeLine::read(rest)?;
         let kind = KINDS[index];
         let id = self.in_module(header.id);
-        let port_count = u8::try_from(header.ports)
-            .map_err(|_| BuildError::PortCount { id: id.clone(), ports: header.ports })?;
+        let port_count =
+            u8::try_from(header.ports).map_err(|_| bad_port_count(&id, header.ports))?;
         let is_switch = kind == NodeKind::Switch;
         let guids = &mut self.guids[index];
         let guid = Guid(guids.next);
         guids.next = guids.next.wrapping_add(if is_switch { 1 } else { u64::from(port_count) + 1 });
         let port_guid = guids.port.take().filter(|_| is_switch);
-        let node = self.builder.add(NewNode {
+        let node = Node {
             description: line::description(header.description.unwrap_or(&id)),
             id,
             kind,
             guid,
-            port_guid,
             // As in ibsim the vendor is for one node, and the device for all that follow.
             system_guid: self.system_guid.take().unwrap_or(guid),
             vendor_id: std::mem::take(&mut self.vendor_id),
@@ -269,29 +204,24 @@ impl Reader {
             model: DeviceModel::for_device(kind, self.device_id),
             port_count,
             enhanced_port0: is_switch && header.more.contains("enhanced port 0"),
-            rates: self.rates,
-        })?;
+            first_port: 0,
+        };
+        let node = self.builder.add(node, self.rates, port_guid)?;
         self.node = Some(node);
-        let port0 = self.builder.net().port_by_number(node, 0);
-        if let Some(port0) = port0.filter(|_| is_switch) {
-            let (lid, lmc) = line::lid_and_lmc(header.more);
-            self.builder.set_lid(port0, lid, lmc);
+        if is_switch {
+            let port0 = self.builder.port_mut(PortId(self.builder.net().node(node).first_port));
+            (port0.lid, port0.lmc) = line::lid_and_lmc(header.more);
         }
         Ok(())
     }
 
-    fn cable(&mut self, node: NodeId, line: &str) -> Result<(), LineError> {
+    fn cable(&mut self, node: NodeId, line: &str) -> Result<(), String> {
         let cable = CableLine::read(line)?;
-        let of = self.builder.net().node(node);
-        let (kind, id, ports) = (of.kind, of.id.clone(), of.port_count);
-        let port = u8::try_from(cable.number)
-            .ok()
-            .and_then(|number| self.builder.cable_port(node, number).ok())
-            .ok_or(BuildError::NoSuchPort { id, number: cable.number, ports })?;
+        let port = self.builder.cable_port(node, cable.number)?;
         if cable.is_alias {
             let alias = format!("{}@{}", self.prefix, cable.peer);
             if self.aliases.insert(alias, port).is_some() {
-                return Err(LineError::DuplicateAlias(cable.peer.to_owned()));
+                return Err(format!("alias \"{}\" is given already", cable.peer.escape_default()));
             }
         } else {
             self.cables.push(ListedCable {
@@ -315,13 +245,12 @@ impl Reader {
             *commented = commented.union(rates);
         }
         self.listed.insert(port);
-        self.builder.set_rates(port, rates);
-        if kind != NodeKind::Switch {
-            if let Some(guid) = cable.guid {
-                self.builder.set_guid(port, guid);
-            }
-            let (lid, lmc) = line::lid_and_lmc(cable.own_comment());
-            self.builder.set_lid(port, lid, lmc);
+        let is_switch = self.builder.net().node(node).kind == NodeKind::Switch;
+        let port = self.builder.port_mut(port);
+        port.rates = rates;
+        if !is_switch {
+            port.guid = cable.guid.unwrap_or(port.guid);
+            (port.lid, port.lmc) = line::lid_and_lmc(cable.own_comment());
         }
         Ok(())
     }
@@ -340,12 +269,16 @@ impl Reader {
     /// Connects the cables, now that all their ends are known.
     fn finish(mut self) -> Result<Net, NetFileError> {
         if self.builder.net().nodes.is_empty() {
-            return Err(NetFileError::NoNodes);
+            return Err(NetFileError(
+                "no nodes: neither an ibsim net file nor ibnetdiscover's output, which have lines such \
+                 as Switch 8 \"leaf-1\""
+                    .into(),
+            ));
         }
         let mut lines: HashMap<PortId, usize> = HashMap::new();
         for cable in std::mem::take(&mut self.cables) {
             let peer = self.connect(&cable, &lines);
-            let peer = peer.map_err(|problem| NetFileError::Line { line: cable.line, problem })?;
+            let peer = peer.map_err(|problem| NetFileError::line(cable.line, &problem))?;
             lines.entry(cable.port).or_insert(cable.line);
             lines.entry(peer).or_insert(cable.line);
         }
@@ -360,7 +293,7 @@ impl Reader {
             let of = self.builder.net().node(node);
             for port in (of.first_port..=of.first_port + u32::from(of.port_count)).map(PortId) {
                 if !self.listed.contains(&port) {
-                    self.builder.set_rates(port, rates);
+                    self.builder.port_mut(port).rates = rates;
                 }
             }
         }
@@ -371,30 +304,28 @@ impl Reader {
         &mut self,
         cable: &ListedCable,
         lines: &HashMap<PortId, usize>,
-    ) -> Result<PortId, LineError> {
-        let label = |port| self.builder.net().label(port);
-        let unknown =
-            || LineError::UnknownPeer { port: label(cable.port), peer: cable.peer.clone() };
-        let peer = if cable.peer.contains('@') {
-            self.aliases.get(&cable.peer).copied().ok_or_else(unknown)?
+    ) -> Result<PortId, String> {
+        let (port, name) = (cable.port, &cable.peer);
+        let known = if name.contains('@') {
+            self.aliases.get(name).copied()
         } else {
-            let node = self.builder.find(&cable.peer).ok_or_else(unknown)?;
-            let ports = self.builder.net().node(node).port_count;
-            let number = u8::try_from(cable.peer_number).unwrap_or(u8::MAX);
-            self.builder.cable_port(node, number).map_err(|_| BuildError::NoSuchPort {
-                id: cable.peer.clone(),
-                number: cable.peer_number,
-                ports,
-            })?
+            let node = self.builder.find(name);
+            node.map(|node| self.builder.cable_port(node, cable.peer_number)).transpose()?
         };
-        match self.builder.cable(cable.port, peer) {
-            Err(BuildError::Taken { port, peer: to, at_peer, by }) => {
-                let (end, taken) = if at_peer { (peer, &to) } else { (cable.port, &port) };
-                let taken = taken.clone();
-                let other = lines.get(&end).copied().unwrap_or(cable.line);
-                Err(LineError::Disagree { port, peer: to, taken, by, other })
+        let label = |port| self.builder.net().label(port);
+        let peer = known.ok_or_else(|| {
+            let (port, name) = (label(port), name.escape_default());
+            format!("{port} leads to \"{name}\", which is not in the file")
+        })?;
+        let Err(problem) = self.builder.cable(port, peer) else { return Ok(peer) };
+        match self.builder.taken(port, peer) {
+            Some((taken, by)) if port != peer => {
+                let label = |port| self.builder.net().label(port);
+                let other = lines.get(&taken).copied().unwrap_or(cable.line);
+                let [port, peer, taken, by] = [port, peer, taken, by].map(label);
+                Err(format!("{port} leads to {peer} here, but line {other} joins {taken} to {by}"))
             }
-            done => done.map(|()| peer).map_err(LineError::Build),
+            _ => Err(problem),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{MOST_HOSTS, Models, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_range, models};
+use super::{
+    MOST_HOSTS, Models, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, in_range, models,
+};
 
 /// A Dragonfly+. Nodes are called `host-N`, `g2-leaf-1` and `g2-spine-0`.
 ///
@@ -58,21 +60,21 @@ impl DragonflyPlus {
     pub fn build(&self) -> Result<Net, ShapeError> {
         let per_pair = self.check()?;
         let mut builder = ShapeBuilder::new(self.models()?)?;
-        let hosts: Vec<_> =
-            (0..self.hosts()).map(|h| builder.host(h, 0, 1, 1)).collect::<Result<_, _>>()?;
-        let mut spines = Vec::new();
-        let mut hosts = hosts.into_iter();
+        let hosts = (0..self.hosts()).map(|host| builder.host(host, 0, 1, 1));
+        let mut hosts = hosts.collect::<Result<Vec<_>, _>>()?.into_iter();
+        let mut spines: Vec<Vec<NodeId>> = Vec::new();
         for group in 0..self.groups {
             let leaves = self.switches(&mut builder, group, "leaf", self.leaves)?;
-            spines.push(self.switches(&mut builder, group, "spine", self.spines)?);
+            let group_spines = self.switches(&mut builder, group, "spine", self.spines)?;
             for leaf in leaves {
                 for host in hosts.by_ref().take(self.hosts_per_leaf.into()) {
                     builder.connect(host, leaf)?;
                 }
-                for spine in spines.iter().next_back().into_iter().flatten() {
-                    builder.connect(leaf, *spine)?;
+                for &spine in &group_spines {
+                    builder.connect(leaf, spine)?;
                 }
             }
+            spines.push(group_spines);
         }
         // The order of a group's global cables: first those to the next group, last those to the
         // one before. They go to its spines in turn.
@@ -101,17 +103,17 @@ impl DragonflyPlus {
         in_range("hosts-per-leaf", hosts_per_leaf, (1, RADIX.1))?;
         in_range("global", global, (1, RADIX.1))?;
         in_range("groups * leaves * hosts-per-leaf", self.hosts(), (1, MOST_HOSTS))?;
-        for (what, needed) in [
-            ("a leaf with its hosts and spines", u64::from(hosts_per_leaf) + u64::from(spines)),
-            ("a spine with its leaves and global cables", u64::from(leaves) + u64::from(global)),
-        ] {
-            if needed > u64::from(radix) {
-                return Err(ShapeError::Radix { what, needed, radix });
-            }
-        }
+        let of_leaf = u64::from(hosts_per_leaf) + u64::from(spines);
+        in_radix("a leaf with its hosts and spines", of_leaf, radix)?;
+        let of_spine = u64::from(leaves) + u64::from(global);
+        in_radix("a spine with its leaves and global cables", of_spine, radix)?;
         let (ends, others) = (u64::from(spines) * u64::from(global), u64::from(groups) - 1);
         if ends % others != 0 {
-            return Err(ShapeError::Uneven { ends, others });
+            let problem = format!(
+                "{ends} global cables of a group cannot be spread evenly over {others} other groups: \
+                 their number must be a multiple of that"
+            );
+            return Err(ShapeError::new("", problem));
         }
         Ok((ends / others) as usize)
     }

@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{MOST_HOSTS, Models, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_range, models};
+use super::{
+    MOST_HOSTS, Models, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, in_range, models,
+};
 
 /// A fat tree.
 ///
@@ -95,10 +97,7 @@ impl FatTree {
         in_range("up", up, (1, RADIX.1))?;
         in_range("ports", ports, (1, 8))?;
         in_range("planes", planes, (1, 16))?;
-        let needed = u64::from(down) + u64::from(up);
-        if needed > u64::from(radix) {
-            return Err(ShapeError::Radix { what: "a leaf with its down and up", needed, radix });
-        }
+        in_radix("a leaf with its down and up", u64::from(down) + u64::from(up), radix)?;
         let mut builder = ShapeBuilder::new(self.models()?)?;
         let mut adapters = vec![Vec::new(); usize::from(planes)];
         for host in 0..hosts {
@@ -108,8 +107,7 @@ impl FatTree {
         }
         for (plane, adapters) in adapters.iter().enumerate() {
             let prefix = if planes == 1 { String::new() } else { format!("p{plane}-") };
-            let aggregation_nodes = self.aggregation_nodes;
-            let plane = Plane { prefix, radix, down, up, adapters, ports, aggregation_nodes };
+            let plane = Plane { tree: self, prefix, down, up, adapters };
             if self.levels == 2 {
                 plane.two_levels(&mut builder)?;
             } else {
@@ -120,22 +118,20 @@ impl FatTree {
     }
 }
 
-/// One fabric of the tree, with its parameters.
+/// One fabric of the tree, with its adapters.
 struct Plane<'a> {
+    tree: &'a FatTree,
     prefix: String,
-    radix: u8,
     down: u8,
     up: u8,
     adapters: &'a [NodeId],
-    ports: u8,
-    aggregation_nodes: bool,
 }
 
 impl Plane<'_> {
     fn two_levels(&self, builder: &mut ShapeBuilder) -> Result<(), ShapeError> {
         let uplinks = usize::from(self.up);
         let leaf_count = self.leaf_count();
-        let spine_count = (leaf_count * uplinks).div_ceil(self.radix.into());
+        let spine_count = (leaf_count * uplinks).div_ceil(self.tree.radix.into());
         self.check_paths("leaves", uplinks, spine_count)?;
         let leaves = self.switches(builder, leaf_count, |l| format!("leaf-0-{l}"))?;
         let spines = self.switches(builder, spine_count, |s| format!("spine-{s}"))?;
@@ -156,10 +152,10 @@ impl Plane<'_> {
     fn three_levels(&self, builder: &mut ShapeBuilder) -> Result<(), ShapeError> {
         let groups = usize::from(self.up);
         let leaf_count = self.leaf_count();
-        let pod_leaves = usize::from(self.radix / 2);
-        let agg_uplinks = usize::from(self.radix) - pod_leaves;
+        let pod_leaves = usize::from(self.tree.radix / 2);
+        let agg_uplinks = usize::from(self.tree.radix) - pod_leaves;
         let pods = leaf_count.div_ceil(pod_leaves);
-        let cores = (pods * agg_uplinks).div_ceil(self.radix.into()); // in each group
+        let cores = (pods * agg_uplinks).div_ceil(self.tree.radix.into()); // in each group
         self.check_paths("aggregation switches", agg_uplinks, cores)?;
         let leaves = self.switches(builder, leaf_count, |l| {
             format!("leaf-{}-{}", l / pod_leaves, l % pod_leaves)
@@ -176,7 +172,7 @@ impl Plane<'_> {
             }
         }
         for (a, agg) in aggs.iter().enumerate() {
-            builder.start_at(*agg, self.radix / 2 + 1);
+            builder.start_at(*agg, self.tree.radix / 2 + 1);
             for u in 0..agg_uplinks {
                 let core = (a / groups * agg_uplinks + u) % cores;
                 builder.connect(*agg, cores_of[a % groups * cores + core])?;
@@ -187,7 +183,7 @@ impl Plane<'_> {
 
     /// The same hosts are at as many leaves as an adapter has ports.
     fn leaf_count(&self) -> usize {
-        self.adapters.len().div_ceil(self.down.into()) * usize::from(self.ports)
+        self.adapters.len().div_ceil(self.down.into()) * usize::from(self.tree.ports)
     }
 
     fn switches(
@@ -198,10 +194,10 @@ impl Plane<'_> {
     ) -> Result<Vec<NodeId>, ShapeError> {
         let add = |n| {
             let id = format!("{}{}", self.prefix, name(n));
-            if self.aggregation_nodes {
-                builder.switch_with_aggregation_node(&id, self.radix)
+            if self.tree.aggregation_nodes {
+                builder.switch_with_aggregation_node(&id, self.tree.radix)
             } else {
-                builder.switch(id, self.radix)
+                builder.switch(id, self.tree.radix)
             }
         };
         (0..count).map(add).collect()
@@ -212,7 +208,7 @@ impl Plane<'_> {
         builder: &mut ShapeBuilder,
         leaves: &[NodeId],
     ) -> Result<(), ShapeError> {
-        let ports = usize::from(self.ports);
+        let ports = usize::from(self.tree.ports);
         for (h, adapter) in self.adapters.iter().enumerate() {
             let first = h / usize::from(self.down) * ports;
             for leaf in &leaves[first..first + ports] {
@@ -222,18 +218,17 @@ impl Plane<'_> {
         Ok(())
     }
 
-    /// Checks that any two switches have a switch above in common. Uplinks go to neighbors in the
-    /// ring of the switches above, so each has to reach more than half of them.
-    fn check_paths(
-        &self,
-        what: &'static str,
-        uplinks: usize,
-        above: usize,
-    ) -> Result<(), ShapeError> {
+    /// Checks that any two switches have a switch above in common, and so a path up and then down. Uplinks
+    /// go to neighbors in the ring of the switches above, so each has to reach more than half of them.
+    fn check_paths(&self, what: &str, uplinks: usize, above: usize) -> Result<(), ShapeError> {
         if 2 * uplinks > above {
             return Ok(());
         }
-        let hosts = self.adapters.len() as u32;
-        Err(ShapeError::Disjoint { hosts, what, uplinks: uplinks as u64, above: above as u64 })
+        let problem = format!(
+            "{} hosts are too many: with {uplinks} uplinks into {above} switches, some two {what} \
+             have none of these in common",
+            self.adapters.len()
+        );
+        Err(ShapeError { key: "hosts", ..problem.into() })
     }
 }

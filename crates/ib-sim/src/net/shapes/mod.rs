@@ -12,67 +12,37 @@ use serde::Deserialize;
 
 use site_config::suggestion::{quoted, suggestion};
 
+use ib_mad::device::AGGREGATION_NODE;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::{Speed, SpeedSet};
 use ib_mad::{Guid, PortNumber};
 
-use super::build::{BuildError, MOST_PORTS, NetBuilder, NewNode};
+use super::build::{MOST_PORTS, NetBuilder};
 use super::rates::Rates;
-use super::{DeviceModel, Net, NodeId, PortId};
-use crate::device::MODELS;
+use super::{DeviceModel, Net, Node, NodeId, PortId};
+use crate::device::{MODELS, VENDOR_ID};
 
-/// Why a net of this shape cannot be built. `name` is a parameter's name in a scenario.
+/// Why a net of this shape cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts name the fields")]
-pub enum ShapeError {
-    /// A parameter is out of its range.
-    #[error("{name} is {value}, not {least} to {most}")]
-    Range { name: &'static str, value: u64, least: u64, most: u64 },
-    /// A switch has too few ports.
-    #[error("{what} needs {needed} ports, and a switch has {radix}")]
-    Radix { what: &'static str, needed: u64, radix: u8 },
-    /// Two switches would have no switch above them in common, and so no path up and then down.
-    #[error(
-        "{hosts} hosts are too many: with {uplinks} uplinks into {above} switches, some two {what} \
-         have none of these in common"
-    )]
-    Disjoint { hosts: u32, what: &'static str, uplinks: u64, above: u64 },
-    /// The groups cannot have equally many cables between each two of them.
-    #[error(
-        "{ends} global cables of a group cannot be spread evenly over {others} other groups: their \
-         number must be a multiple of that"
-    )]
-    Uneven { ends: u64, others: u64 },
-    /// An unknown model.
-    #[error("{key}: {}", unknown_model(.name, *.kind))]
-    UnknownModel { key: &'static str, name: String, kind: NodeKind },
-    /// A model of another kind of node.
-    #[error("model {name} is no {}", kind.label())]
-    Model { name: &'static str, kind: NodeKind },
-    /// Any other reason.
-    #[error(transparent)]
-    Build(#[from] BuildError),
+#[error("{problem}")]
+pub struct ShapeError {
+    /// The parameter in a scenario that is wrong, if it is one; else empty.
+    pub(crate) key: &'static str,
+    problem: String,
+    /// The problem for who has set the number of hosts, if that may be the reason.
+    pub(crate) about_hosts: Option<String>,
 }
 
 impl ShapeError {
-    /// The parameter that is wrong, if it is one; else empty.
-    pub(crate) fn key(&self) -> &'static str {
-        match self {
-            ShapeError::Range { name, .. } => name,
-            ShapeError::Disjoint { .. } => "hosts",
-            ShapeError::UnknownModel { key, .. } => key,
-            ShapeError::Model { kind: NodeKind::Switch, .. } => "switch",
-            ShapeError::Model { .. } => "hca",
-            ShapeError::Radix { .. } | ShapeError::Uneven { .. } | ShapeError::Build(_) => "",
-        }
+    fn new(key: &'static str, problem: String) -> ShapeError {
+        ShapeError { key, problem, about_hosts: None }
     }
 }
 
-fn unknown_model(name: &str, kind: NodeKind) -> String {
-    let of_kind = MODELS.iter().filter(|model| model.kind == kind);
-    let known: Vec<&str> = of_kind.map(|model| model.name).collect();
-    let near = suggestion(name, known.iter().copied());
-    format!("no model {}{near}; known: {}", quoted(name), known.join(", "))
+impl From<String> for ShapeError {
+    fn from(problem: String) -> ShapeError {
+        ShapeError { key: "", about_hosts: Some(problem.clone()), problem }
+    }
 }
 
 /// The models of a shape's switches and adapters, by their names.
@@ -80,8 +50,13 @@ pub(crate) type Models = (&'static DeviceModel, &'static DeviceModel);
 
 fn models(switch: &str, hca: &str) -> Result<Models, ShapeError> {
     let known = |key, name: &str, kind| {
-        let unknown = || ShapeError::UnknownModel { key, name: name.to_owned(), kind };
-        DeviceModel::by_name(name).ok_or_else(unknown)
+        DeviceModel::by_name(name).ok_or_else(|| {
+            let of_kind = MODELS.iter().filter(|model| model.kind == kind);
+            let known: Vec<&str> = of_kind.map(|model| model.name).collect();
+            let (near, known) = (suggestion(name, known.iter().copied()), known.join(", "));
+            let problem = format!("{key}: no model {}{near}; known: {known}", quoted(name));
+            ShapeError::new(key, problem)
+        })
     };
     Ok((known("switch", switch, NodeKind::Switch)?, known("hca", hca, NodeKind::Ca)?))
 }
@@ -114,11 +89,6 @@ impl BackToBack {
     }
 }
 
-/// The id of a host's adapter. Where a host has only one, it is the host's name.
-fn host_id(host: u32, plane: u8, planes: u8) -> String {
-    if planes == 1 { format!("host-{host}") } else { format!("host-{host}-mlx5_{plane}") }
-}
-
 fn in_range(
     name: &'static str,
     value: impl Into<u64>,
@@ -128,11 +98,20 @@ fn in_range(
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(ShapeError::Range { name, value, least, most })
+    let about_hosts = format!("{value} is not between {least} and {most}");
+    Err(ShapeError {
+        about_hosts: Some(about_hosts).filter(|_| name == "hosts"),
+        ..ShapeError::new(name, format!("{name} is {value}, not {least} to {most}"))
+    })
 }
 
-fn check_kind(model: &'static DeviceModel, kind: NodeKind) -> Result<(), ShapeError> {
-    if model.kind == kind { Ok(()) } else { Err(ShapeError::Model { name: model.name, kind }) }
+/// Checks that a switch has as many ports as needed.
+fn in_radix(what: &str, needed: u64, radix: u8) -> Result<(), ShapeError> {
+    if needed <= u64::from(radix) {
+        return Ok(());
+    }
+    let problem = format!("{what} needs {needed} ports, and a switch has {radix}");
+    Err(ShapeError::new("", problem))
 }
 
 /// The most hosts of a net: the number of unicast LIDs of a subnet.
@@ -141,7 +120,6 @@ const RADIX: (u64, u64) = (2, MOST_PORTS as u64);
 
 /// The NodeDescription of aggregation nodes of Quantum and Quantum-2 (714 of 714 in public data).
 const AGGREGATION_NODE_NAME: &str = "Mellanox Technologies Aggregation Node";
-const AGGREGATION_NODE_ID: u16 = 53001;
 
 /// A net under construction, with nodes of two models.
 struct ShapeBuilder {
@@ -155,8 +133,13 @@ struct ShapeBuilder {
 
 impl ShapeBuilder {
     fn new((switch, hca): Models) -> Result<ShapeBuilder, ShapeError> {
-        check_kind(switch, NodeKind::Switch)?;
-        check_kind(hca, NodeKind::Ca)?;
+        for (key, model, kind) in [("switch", switch, NodeKind::Switch), ("hca", hca, NodeKind::Ca)]
+        {
+            if model.kind != kind {
+                let problem = format!("model {} is no {}", model.name, kind.label());
+                return Err(ShapeError::new(key, problem));
+            }
+        }
         Ok(ShapeBuilder {
             net: NetBuilder::default(),
             switch,
@@ -175,7 +158,7 @@ impl ShapeBuilder {
     fn switch_with_aggregation_node(&mut self, id: &str, radix: u8) -> Result<NodeId, ShapeError> {
         let last = radix.saturating_add(1);
         let switch = self.switch(id.to_owned(), last)?;
-        let model = DeviceModel::for_device(NodeKind::AggregationNode, AGGREGATION_NODE_ID);
+        let model = DeviceModel::for_device(NodeKind::AggregationNode, AGGREGATION_NODE);
         let node = self.add(model, format!("{id}-an"), AGGREGATION_NODE_NAME.to_owned(), 1)?;
         self.start_at(switch, last);
         self.connect(switch, node)?;
@@ -185,9 +168,12 @@ impl ShapeBuilder {
 
     /// A host's adapter in a plane.
     fn host(&mut self, host: u32, plane: u8, planes: u8, ports: u8) -> Result<NodeId, ShapeError> {
-        let id = host_id(host, plane, planes);
-        let description =
-            if planes == 1 { id.clone() } else { format!("host-{host} mlx5_{plane}") };
+        // Where a host has only one, it has the host's name.
+        let name = format!("host-{host}");
+        let (id, description) = match planes {
+            1 => (name.clone(), name),
+            _ => (format!("{name}-mlx5_{plane}"), format!("{name} mlx5_{plane}")),
+        };
         self.add(self.hca, id, description, ports)
     }
 
@@ -205,20 +191,20 @@ impl ShapeBuilder {
         let guid = Guid(*next);
         *next += step;
         self.next_free.push(1);
-        Ok(self.net.add(NewNode {
+        let node = Node {
             id,
             description,
             kind: model.kind,
             guid,
-            port_guid: None,
             system_guid: guid,
-            vendor_id: model.vendor_id,
+            vendor_id: VENDOR_ID,
             device_id: model.device_id,
             model,
             port_count,
             enhanced_port0: false,
-            rates: rates_of(model),
-        })?)
+            first_port: 0,
+        };
+        Ok(self.net.add(node, rates_of(model), None)?)
     }
 
     /// A cable from the first free port of one node to the first free port of the other.
@@ -229,7 +215,7 @@ impl ShapeBuilder {
 
     fn take_port(&mut self, node: NodeId) -> Result<PortId, ShapeError> {
         let free = &mut self.next_free[node.0 as usize];
-        let port = self.net.cable_port(node, *free)?;
+        let port = self.net.cable_port(node, (*free).into())?;
         *free += 1;
         Ok(port)
     }

@@ -4,6 +4,11 @@ use crate::net::file::parse;
 use crate::net::write::write;
 use proptest::prelude::*;
 
+/// The id of a host's adapter.
+fn host_id(host: u32, plane: u8, planes: u8) -> String {
+    if planes == 1 { format!("host-{host}") } else { format!("host-{host}-mlx5_{plane}") }
+}
+
 fn fat_tree(levels: u8, radix: u8, hosts: u32, down: u8, up: u8) -> FatTree {
     FatTree {
         levels,
@@ -120,7 +125,7 @@ fn small_fat_tree_has_these_cables() {
     assert_eq!((host.guid.0, host.device_id), (0x0002_c903_0000_0010, 4123));
     assert_eq!((net.nodes[9].guid.0, net.nodes[9].device_id), (0x0002_c902_0000_0001, 54000));
     let port = net.port(PortId(host.first_port + 1));
-    assert_eq!((port.widths, port.speeds.fastest()), (3, Some(Speed::Hdr)));
+    assert_eq!((port.rates.widths, port.rates.speeds.fastest()), (3, Some(Speed::Hdr)));
 }
 
 #[test]
@@ -187,7 +192,7 @@ fn planes_share_hosts_only() {
 fn back_to_back_is_one_cable() {
     let net = assert_valid(BackToBack { hca: "connectx-8".into() }.build(), 2, 1);
     assert_eq!((net.nodes.len(), connected(&net)), (2, 2));
-    assert_eq!(net.ports[1].speeds.fastest(), Some(Speed::Xdr));
+    assert_eq!(net.ports[1].rates.speeds.fastest(), Some(Speed::Xdr));
 }
 
 #[test]

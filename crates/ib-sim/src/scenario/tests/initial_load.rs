@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::traffic::link_rate;
+use super::super::resolve::link_rate;
 use super::super::{Action, Overrides, ResolvedScenario, Scenario};
 use crate::load::{Conditions, PortLoad, RoutedFlows};
 use crate::net::PortId;
@@ -33,13 +33,8 @@ impl<'a> Loads<'a> {
             Action::SetTraffic { name, flows } if name == "traffic" => Some(&flows[..]),
             _ => None,
         });
-        let conditions = Conditions {
-            net,
-            links: &links,
-            capacity: &capacity,
-            intake: &intake,
-            bit_errors: &bit_errors,
-        };
+        let conditions =
+            Conditions { capacity: &capacity, intake: &intake, bit_errors: &bit_errors };
         let loads = RoutedFlows::new(net, &links, flows.unwrap_or_default()).load(&conditions);
         Loads { story, loads }
     }

@@ -240,7 +240,7 @@ fn unusable_fabrics_are_refused() {
     // The link could not come up again.
     let mut pair = net("{back-to-back: {}}");
     for port in &mut pair.ports {
-        (port.widths, port.speeds) = (2, std::iter::once(Speed::Ndr).collect());
+        (port.rates.widths, port.rates.speeds) = (2, std::iter::once(Speed::Ndr).collect());
     }
     for (limit, says) in [
         ("width: 1x", "degrade: width: the two ends have nothing as narrow as 1x"),

@@ -2,6 +2,7 @@
 
 mod any_text;
 mod entries;
+mod fabric;
 mod initial_load;
 mod mistakes;
 mod order;

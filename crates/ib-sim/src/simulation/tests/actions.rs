@@ -50,7 +50,7 @@ fn port_state_change_is_set_until_the_sm_sweeps() {
     let changed = |bench: &Bench| -> Vec<String> {
         let net = bench.simulation.net();
         net.node_ids()
-            .filter(|node| bench.simulation.port_state_change(*node))
+            .filter(|node| bench.simulation.node(*node).port_state_change)
             .map(|node| net.node(node).id.clone())
             .collect()
     };
@@ -125,7 +125,7 @@ fn power_off_takes_links_down_and_clears_counters() {
     bench.power("host-4", false);
     bench.after(5000);
     bench.power("host-4", false);
-    assert!(!bench.simulation.is_on(bench.node("host-4")));
+    assert!(!bench.simulation.node(bench.node("host-4")).on);
     assert_eq!((bench.state("host-4[1]"), bench.state("leaf-0-2[1]")), (state::DOWN, state::DOWN));
     bench.after(5000);
     assert_eq!(bench.count("leaf-0-0[1]", Counter::XmitData), sent, "nothing is sent");
@@ -167,7 +167,7 @@ fn reboot_does_not_reset_agent_behavior() {
     let node = bench.node("host-1");
     bench.apply(Action::SetAgents { node, behavior: AgentBehavior::Silent });
     bench.power("host-1", true);
-    assert_eq!(bench.simulation.agent_behavior(node), AgentBehavior::Silent);
+    assert_eq!(bench.simulation.node(node).behavior, AgentBehavior::Silent);
 }
 
 #[test]
@@ -328,13 +328,13 @@ fn no_sm_sweeps_while_the_masters_host_is_off() {
     bench.signal("host-4[1]", true);
     bench.after(60_000);
     assert_eq!(bench.state("host-4[1]"), state::INIT);
-    assert!(bench.simulation.port_state_change(bench.node("leaf-0-2")));
+    assert!(bench.simulation.node(bench.node("leaf-0-2")).port_state_change);
     bench.power("host-1", true);
     bench.after(1000);
     for port in ["host-4[1]", "host-1[1]", "leaf-0-0[2]"] {
         assert_eq!(bench.state(port), state::ACTIVE, "{port}");
     }
-    assert!(!bench.simulation.port_state_change(bench.node("leaf-0-2")));
+    assert!(!bench.simulation.node(bench.node("leaf-0-2")).port_state_change);
 }
 
 #[test]

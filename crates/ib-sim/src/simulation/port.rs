@@ -1,0 +1,262 @@
+//! The state of a port: its link, and its counters.
+
+use crate::load::PortLoad;
+use crate::net::{Port, PortId};
+use ib_mad::counter::{COUNT, Counter};
+use ib_mad::port_state::{physical, state};
+use ib_mad::rate::{Speed, Width, bytes_per_second};
+use ib_mad::{Lid, Moment};
+
+/// The present state of a port.
+#[derive(Clone, Debug)]
+pub struct PortState {
+    /// The peer of its cable.
+    pub cable: Option<PortId>,
+    /// Whether the cable carries a signal.
+    pub signal: bool,
+    /// PortState, as `ib_mad::port_state::state` numbers it.
+    pub state: u8,
+    /// The width and speed of the link, while there is one.
+    pub trained: Option<(Width, Speed)>,
+    /// When it last trained; `None` for a link from the start.
+    pub trained_at: Option<Moment>,
+    /// The limits of its width and speed.
+    pub limit: (Option<Width>, Option<Speed>),
+    /// The bit error ratio of the received bits.
+    pub bit_errors: f64,
+    /// The fraction of its link's rate that an adapter receives.
+    pub intake: f64,
+    /// Its LID; that of a switch is on port 0.
+    pub lid: Lid,
+    /// Its counters.
+    pub counts: PortCounts,
+}
+
+impl PortState {
+    /// A port as built, before its link trains.
+    pub fn new(built: &Port, counts: PortCounts) -> Self {
+        PortState {
+            cable: built.cable,
+            signal: true,
+            state: state::DOWN,
+            trained: None,
+            trained_at: None,
+            limit: (None, None),
+            bit_errors: 0.0,
+            intake: 1.0,
+            lid: Lid(0),
+            counts,
+        }
+    }
+
+    /// PortPhysicalState. A switch's port 0 never trains, and is up.
+    pub fn physical_state(&self) -> u8 {
+        if self.state == state::DOWN { physical::POLLING } else { physical::LINK_UP }
+    }
+
+    /// The rate of its link, in bytes a second each way.
+    pub fn bytes_per_second(&self) -> u64 {
+        self.trained.map_or(0, |(width, speed)| bytes_per_second(width, speed))
+    }
+
+    /// Whether it carries more than subnet management.
+    pub fn is_active(&self) -> bool {
+        self.state == state::ACTIVE
+    }
+
+    /// Whether its link runs with Reed-Solomon forward error correction.
+    pub fn has_fec(&self) -> bool {
+        self.trained.is_some_and(|(_, speed)| speed >= Speed::Hdr)
+    }
+
+    /// The ticks of PortXmitWait for a second of waiting. A tick N is N + 1 bytes: at the port's rate where it
+    /// is 7 (Quantum and newer), at the rate of one lane where it is 31 (Switch-IB and older).
+    pub fn ticks_per_second(&self, tick: u8) -> f64 {
+        let Some((width, speed)) = self.trained else { return 0.0 };
+        let width = if tick > 7 { Width::X1 } else { width };
+        bytes_per_second(width, speed) as f64 / (f64::from(tick) + 1.0)
+    }
+}
+
+/// The width and speed that two ports train at: the highest that both have enabled, within the
+/// limits. `None` if they have none in common.
+pub fn train(
+    (a, a_now): (&Port, &PortState),
+    (b, b_now): (&Port, &PortState),
+) -> Option<(Width, Speed)> {
+    let limits = [a_now.limit, b_now.limit];
+    let width = limits.iter().filter_map(|limit| limit.0).min();
+    let speed = limits.iter().filter_map(|limit| limit.1).min();
+    a.rates.common(b.rates).up_to(width, speed).best()
+}
+
+/// The counters that a load or error correction adds to.
+const LOADED: [Counter; 8] = [
+    Counter::XmitData,
+    Counter::RcvData,
+    Counter::XmitPkts,
+    Counter::UnicastXmitPkts,
+    Counter::RcvPkts,
+    Counter::UnicastRcvPkts,
+    Counter::XmitWait,
+    Counter::FecCorrectedSymbols,
+];
+
+/// The counters of one port: the exact totals of a perfect device. The agents cut them to fields of 4 to 64
+/// bits that saturate.
+///
+/// What traffic adds is not stored but computed when a counter is read: a port of 100,000 costs
+/// nothing while nothing changes.
+#[derive(Clone, Debug)]
+pub struct PortCounts {
+    totals: [u64; COUNT],
+    /// The start of the load that is not added yet.
+    since: Moment,
+    load: PortLoad,
+    /// Ticks of PortXmitWait for a second of waiting.
+    ticks: f64,
+    /// Symbols that forward error correction corrects, per second.
+    corrected: f64,
+}
+
+impl PortCounts {
+    /// All at zero.
+    pub fn new(since: Moment) -> Self {
+        let load = PortLoad::default();
+        PortCounts { totals: [0; COUNT], since, load, ticks: 0.0, corrected: 0.0 }
+    }
+
+    /// A counter's value, in its own units (words of four bytes for data).
+    pub fn get(&self, counter: Counter, now: Moment) -> u64 {
+        let total = self.totals[slot(counter)];
+        let rate = self.rate(counter);
+        if rate == 0.0 {
+            return total;
+        }
+        // A packet that is sent in part does not count.
+        #[expect(clippy::cast_sign_loss, reason = "loads and times are not negative")]
+        let added = (rate * now.since(self.since).as_secs_f64()) as u64;
+        total.saturating_add(added)
+    }
+
+    /// What the load adds to a counter, per second.
+    fn rate(&self, counter: Counter) -> f64 {
+        let load = &self.load;
+        match counter {
+            Counter::XmitData => load.xmit_bytes / 4.0,
+            Counter::RcvData => load.rcv_bytes / 4.0,
+            Counter::XmitPkts | Counter::UnicastXmitPkts => load.xmit_packets,
+            Counter::RcvPkts | Counter::UnicastRcvPkts => load.rcv_packets,
+            Counter::XmitWait => load.waiting * self.ticks,
+            Counter::FecCorrectedBlocks | Counter::FecCorrectedSymbols => self.corrected,
+            _ => 0.0,
+        }
+    }
+
+    /// The present load of the port.
+    pub fn load(&self) -> &PortLoad {
+        &self.load
+    }
+
+    /// Sets the load from now on, and the corrected symbols per second.
+    pub fn set_load(&mut self, now: Moment, load: PortLoad, ticks: f64, corrected: f64) {
+        self.accrue(now);
+        (self.load, self.ticks, self.corrected) = (load, ticks, corrected);
+    }
+
+    /// Adds the load so far.
+    fn accrue(&mut self, now: Moment) {
+        for counter in LOADED {
+            self.totals[slot(counter)] = self.get(counter, now);
+        }
+        self.since = now;
+    }
+
+    /// Adds to a counter.
+    pub fn add(&mut self, counter: Counter, count: u64) {
+        let total = &mut self.totals[slot(counter)];
+        *total = total.saturating_add(count);
+    }
+
+    /// Sets a counter.
+    pub fn set(&mut self, now: Moment, counter: Counter, value: u64) {
+        self.accrue(now);
+        self.totals[slot(counter)] = value;
+    }
+
+    /// Sets all counters to zero; the load continues.
+    pub fn clear(&mut self, now: Moment) {
+        self.totals = [0; COUNT];
+        self.since = now;
+    }
+}
+
+/// The place of a counter's total. Corrected blocks have that of corrected symbols: at the error ratios of a
+/// working link these are the same.
+fn slot(counter: Counter) -> usize {
+    match counter {
+        Counter::FecCorrectedBlocks => Counter::FecCorrectedSymbols as usize,
+        counter => counter as usize,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::shapes::BackToBack;
+
+    fn at(seconds: u64) -> Moment {
+        Moment(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn load_advances_traffic_counters_only() {
+        let mut counts = PortCounts::new(at(0));
+        let load =
+            PortLoad { xmit_bytes: 4000.0, xmit_packets: 2.5, waiting: 0.5, ..PortLoad::default() };
+        counts.set_load(at(10), load, 100.0, 0.0);
+        counts.add(Counter::SymbolErrors, 3);
+        for (counter, after, value) in [
+            (Counter::XmitData, 10, 0),
+            (Counter::XmitData, 12, 2000),
+            (Counter::XmitPkts, 13, 7),
+            (Counter::UnicastXmitPkts, 13, 7),
+            (Counter::XmitWait, 14, 200),
+            (Counter::RcvData, 14, 0),
+            (Counter::SymbolErrors, 14, 3),
+        ] {
+            assert_eq!(counts.get(counter, at(after)), value, "{counter:?} at {after}");
+        }
+        counts.set_load(at(14), PortLoad::default(), 0.0, 0.0);
+        assert_eq!(counts.get(Counter::XmitData, at(99)), 4000);
+        counts.clear(at(100));
+        assert_eq!(counts.get(Counter::XmitData, at(101)), 0);
+    }
+
+    #[test]
+    fn tick_is_of_the_port_or_of_a_lane() {
+        for (link, tick, ticks) in [
+            (Some((Width::X4, Speed::Ndr)), 7, 6.25e9),
+            (Some((Width::X2, Speed::Ndr)), 7, 3.125e9),
+            (Some((Width::X4, Speed::Edr)), 31, 97_656_250.0),
+            (None, 7, 0.0),
+        ] {
+            let net = BackToBack::default().build().unwrap();
+            let mut state = PortState::new(&net.ports[1], PortCounts::new(at(0)));
+            state.trained = link;
+            let found = state.ticks_per_second(tick);
+            assert!((found - ticks).abs() < 1.0, "{link:?} {tick}: {found}");
+        }
+    }
+
+    #[test]
+    fn set_counter_advances_and_saturates() {
+        let mut counts = PortCounts::new(at(0));
+        counts.set_load(at(0), PortLoad { rcv_packets: 1.0, ..PortLoad::default() }, 0.0, 0.0);
+        counts.set(at(5), Counter::RcvPkts, 100);
+        assert_eq!(counts.get(Counter::RcvPkts, at(8)), 103);
+        assert_eq!(counts.get(Counter::UnicastRcvPkts, at(8)), 8, "not set");
+        counts.set(at(8), Counter::RcvPkts, u64::MAX);
+        assert_eq!(counts.get(Counter::RcvPkts, at(9)), u64::MAX, "does not wrap");
+    }
+}
