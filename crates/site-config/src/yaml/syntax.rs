@@ -6,6 +6,7 @@ use crate::suggestion::quoted;
 
 /// What is wrong, and how to write it instead.
 #[rustfmt::skip] // several kinds a line
+#[allow(clippy::enum_glob_use, reason = "a table")]
 pub(super) fn problem(kind: &ErrorKind) -> String {
     use ErrorKind::*;
     let text = match kind {
