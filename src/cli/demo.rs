@@ -19,9 +19,8 @@ use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use site_config::units::ByteSize;
 
-use super::daemon::{Daemon, Worker};
-use super::shutdown::ShutdownSignals;
-use super::{Exit, Fatal};
+use super::Fatal;
+use super::daemon::{Daemon, ShutdownSignals, Worker};
 
 /// The arguments of `demo`. Those of `serve` have other defaults here, and no device is used.
 #[derive(Args, Debug)]
@@ -73,10 +72,9 @@ pub struct DemoArgs {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(args: DemoArgs) -> Result<(), Fatal> {
-    let wrong = |error: &dyn std::fmt::Display| Fatal::new(Exit::Usage, error);
     if args.fabric.hca.is_some() || args.fabric.port.is_some() {
         let problem = "a fabric that is not there is asked from the scenario's seat";
-        return Err(wrong(&format!("--fabric.hca, --fabric.port: {problem}")));
+        return Err(Fatal::usage(format!("--fabric.hca, --fabric.port: {problem}")));
     }
     let scenario = match (&args.scenario, &args.topology) {
         (Some(path), _) => Scenario::read(path),
@@ -88,15 +86,15 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         (None, None) => Scenario::demo(),
     };
     let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
-    let scenario = scenario.map_err(|error| wrong(&error))?;
+    let scenario = scenario.map_err(Fatal::usage)?;
     let built_in = args.scenario.is_none() && overrides.fabric.is_none();
     let resolved = scenario.resolve(&overrides).map_err(|error| {
         let fewest = built_in.then(|| fewest_hosts(&scenario)).flatten();
         match fewest.filter(|fewest| overrides.hosts.is_some_and(|hosts| hosts < *fewest)) {
             Some(fewest) => {
-                wrong(&format!("--hosts: the built-in story needs at least {fewest} hosts"))
+                Fatal::usage(format!("--hosts: the built-in story needs at least {fewest} hosts"))
             }
-            None => wrong(&error),
+            None => Fatal::usage(error),
         }
     })?;
     // Before the temporary folder is made: an early signal must not leave it behind.
@@ -118,10 +116,11 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         collector: CollectorOptions { host: Some(false), ..CollectorOptions::default() },
         ..Options::default()
     };
-    let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
+    let mut settings = Settings::load(options, None).map_err(Fatal::usage)?;
     split_planes(&mut settings, resolved.local_ports.len())?;
     let about = scenario.about().to_owned();
-    let daemon = Daemon::new(&settings)?.with_temporary_folder(folder.as_ref().map(TempDir::path));
+    let mut daemon = Daemon::new(&settings)?;
+    daemon.temporary = folder.as_ref().map(TempDir::path);
     run_daemon(daemon, resolved, &about, args.clock, signals)
 }
 
@@ -154,7 +153,7 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     let Some(one) = settings.fabrics.first().cloned().filter(|_| planes > 1) else { return Ok(()) };
     if one.capture.is_some() {
         let problem = "--fabric.capture: the scenario has several planes, and a capture holds one";
-        return Err(Fatal::new(Exit::Usage, problem));
+        return Err(Fatal::usage(problem));
     }
     settings.fabrics = (0..planes)
         .map(|plane| {
@@ -173,7 +172,7 @@ fn run_daemon(
     speed: u32,
     signals: ShutdownSignals,
 ) -> Result<(), Fatal> {
-    let (local_ports, settings) = (scenario.local_ports.clone(), daemon.settings());
+    let (local_ports, settings) = (scenario.local_ports.clone(), daemon.settings);
     // The simulation takes the scenario; its flows are too many for a copy.
     let begin = beginning(&scenario, about);
     let descriptions = std::mem::take(&mut scenario.descriptions);

@@ -1,29 +1,34 @@
 //! `links`: the state of each link as a table or as JSON, by a sweep of its own or from a running
 //! exporter.
 
-mod remote;
 mod sweep;
 mod table;
 
-use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use crate::api::Filter;
 use crate::api::links::links;
 use crate::api::model::{Link, Links, Verdicts};
+use crate::api::{Filter, LINKS};
 use crate::config::Settings;
 use crate::config::options::{
     CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
 };
-use crate::remote::Access;
+use crate::remote::{Access, Remote};
 use ib_health::evidence::grouped;
 use site_config::units::HumanDuration;
 
-use super::{Exit, Fatal, printable};
+use super::{Fatal, closed_pipe_is_no_error, printable};
 use table::Style;
+
+/// The time limit of the request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The largest response: 162,000 ports make some 100 MB.
+const MAX_BODY: u64 = 1 << 30;
 
 /// The arguments of `links`.
 #[derive(Args, Debug)]
@@ -63,31 +68,63 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
     let watch_for = args.watch_for.map(Duration::from);
     let is_single_sweep = args.url.is_none() && watch_for.is_none();
     let found = if let Some(url) = &args.url {
-        remote::links(url, &filter, &args.access)?
+        remote(url, &filter, &args.access)?
     } else {
         links(&sweep::sweep(&settings(args)?, watch_for.unwrap_or_default())?, &filter)
     };
-    match write(&found, json) {
-        // A closed pipe is no error.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-        Err(error) => {
-            return Err(Fatal::new(
-                Exit::Failed,
-                format!("cannot write to standard output: {error}"),
-            ));
-        }
-        Ok(()) => {}
-    }
-    if !json {
+    let is_written = closed_pipe_is_no_error(write(&found, json))?;
+    if is_written && !json {
         // The output is complete: an error here does not matter.
         let _ = writeln!(std::io::stderr(), "{}", summary(&found, &filter, is_single_sweep));
     }
     Ok(())
 }
 
+/// Requests the links of the exporter at an address.
+fn remote(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
+    let remote = Remote::new(url, access, TIMEOUT, TIMEOUT)
+        .map_err(|problem| Fatal::usage(format!("--url: {problem}")))?;
+    let url = format!("{}{LINKS}", remote.name());
+    let (status, body) = get(&remote, filter).map_err(|error| {
+        Fatal::failed(format!("{url} does not answer: {error}; is an exporter running there?"))
+    })?;
+    let failed = |problem: String| Err(Fatal::failed(problem));
+    let advice = "name the address of an exporter such as http://127.0.0.1:10315";
+    match status {
+        200 => serde_json::from_slice(&body).or_else(|error| {
+            failed(format!("{url} answers what is no list of links ({error}): {advice}"))
+        }),
+        401 => {
+            failed(format!("{url} wants a login: https://USER@HOST with --source.password-file"))
+        }
+        // The exporter's own text says what is wrong with the request.
+        400 => failed(format!("{url}: {}", first_line(&body))),
+        status => failed(format!("{url} answers {status}: {advice}")),
+    }
+}
+
+fn get(remote: &Remote, filter: &Filter) -> Result<(u16, Vec<u8>), ureq::Error> {
+    let mut request = remote.get(LINKS);
+    if filter.suspect {
+        request = request.query("suspect", "true");
+    }
+    if let Some(fabric) = &filter.fabric {
+        request = request.query("fabric", fabric);
+    }
+    let mut response = request.call()?;
+    let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
+    Ok((response.status().as_u16(), body))
+}
+
+/// The first line of a response for a message, without control characters.
+fn first_line(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().filter(|char| !char.is_control()).take(200).collect()
+}
+
 /// The settings of `serve` for the requested fabrics only.
 fn settings(args: LinksArgs) -> Result<Settings, Fatal> {
-    let wrong = |error: &dyn std::fmt::Display| Fatal::new(Exit::Usage, error);
     let options = Options {
         log: LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() },
         path: args.path,
@@ -101,14 +138,14 @@ fn settings(args: LinksArgs) -> Result<Settings, Fatal> {
         ..Options::default()
     };
     let mut settings =
-        Settings::load(options, args.config_file.as_deref()).map_err(|error| wrong(&error))?;
+        Settings::load(options, args.config_file.as_deref()).map_err(Fatal::usage)?;
     if let Some(wanted) = &args.of_fabric {
         let names = settings.fabrics.iter().map(|fabric| &*fabric.name).collect::<Vec<_>>();
-        let problem =
-            format!("--fabric: no fabric is called {wanted:?}; there are: {}", names.join(", "));
+        let names = names.join(", ");
+        let problem = format!("--fabric: no fabric is called {wanted:?}; there are: {names}");
         settings.fabrics.retain(|fabric| fabric.name == *wanted);
         if settings.fabrics.is_empty() {
-            return Err(wrong(&problem));
+            return Err(Fatal::usage(problem));
         }
     }
     Ok(settings)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::cli::daemon::{capturing_monitor, start_log};
+use crate::cli::daemon::{blank_observations, capturing_monitor, start_log};
 use crate::cli::{Exit, Fatal};
 use crate::config::{FabricSettings, Settings};
 use fabric_observation::{Observation, SharedState};
@@ -21,10 +21,7 @@ const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
 pub fn sweep(settings: &Settings, duration: Duration) -> Result<Vec<Arc<Observation>>, Fatal> {
     start_log(settings.log_level, settings.log_format);
     let clock = Clock::start();
-    let blanks = settings.fabrics.iter().map(|fabric| {
-        Arc::new(Observation { fabric: fabric.name.clone(), ..Observation::default() })
-    });
-    let (board, seen) = watch::channel(SharedState::from(blanks.collect::<Vec<_>>()));
+    let (board, seen) = watch::channel(SharedState::from(blank_observations(settings)));
     let (board, stop) = (Arc::new(board), Arc::new(AtomicBool::new(false)));
     let mut ready = Vec::new();
     for (fabric_index, fabric) in settings.fabrics.iter().enumerate() {
@@ -82,15 +79,14 @@ fn wait(
     mut seen: watch::Receiver<SharedState>,
     duration: Duration,
 ) -> Result<Vec<Arc<Observation>>, Fatal> {
-    let failed = |problem: String| Fatal::new(Exit::Failed, problem);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
-        .map_err(|error| failed(format!("cannot start the runtime: {error}")))?;
+        .map_err(|error| Fatal::failed(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(async {
         // An instant has a maximum.
         let until = Instant::now() + duration.min(MAX_DURATION);
-        let lost = |_| failed("the device was lost, as the log says: run it again".into());
+        let lost = |_| Fatal::failed("the device was lost, as the log says: run it again");
         seen.wait_for(is_swept).await.map_err(lost)?;
         while let Ok(news) = timeout_at(until, seen.changed()).await {
             news.map_err(lost)?;
