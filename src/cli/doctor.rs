@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use crate::config::Settings;
 use crate::config::options::Options;
-use crate::doctor::finding::{Finding, Level};
-use crate::doctor::{Configuration, DoctorOptions, Report, examine};
+use crate::doctor::{Configuration, DoctorOptions, Finding, Level, Report, examine};
 
 use super::{Exit, Fatal, closed_pipe_is_no_error, printable};
 
