@@ -10,7 +10,7 @@ use procfs::FromRead;
 use rdma_host::reader::sysfs::Directory;
 
 use super::Subject::{Modules, Pci};
-use super::{CheckedHost, Finding, Level, bad, note, ok, warn};
+use super::{CheckedHost, Finding, bad, note, ok, warn};
 
 /// A driver of a PCI function.
 #[derive(Clone, Copy)]
@@ -53,7 +53,6 @@ fn module_of(vendor: u16, device: u16) -> Option<&'static str> {
     })
 }
 
-/// The vendor of a card.
 fn maker(vendor: u16) -> &'static str {
     let name = rows("maker").find_map(|row| match row[..] {
         [_, of, name] => (hex(of)? == vendor).then_some(name),
@@ -72,7 +71,6 @@ mod class {
     pub const NETWORK: u32 = 0x0280;
     /// InfiniBand as a serial bus: cards up to ConnectX-2.
     pub const INFINIBAND_BUS: u32 = 0x0c06;
-    /// The classes that an RDMA card can have.
     pub const ALL: [u32; 5] = [ETHERNET, INFINIBAND, FABRIC, NETWORK, INFINIBAND_BUS];
 }
 
@@ -86,9 +84,7 @@ pub struct Function {
     class: u32,
     vendor: u16,
     device: u16,
-    /// The driver that is bound to it.
     pub driver: Option<String>,
-    /// Its RDMA devices.
     pub rdma: Vec<String>,
     is_virtual: bool,
     /// Lanes and speed (GT/s): the current ones, and those that the card supports.
@@ -264,47 +260,6 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     findings
 }
 
-/// A module that is not of a card.
-struct CommonModule {
-    name: &'static str,
-    /// A directory of sysfs that it creates, loaded or built in.
-    trace: &'static str,
-    infiniband_only: bool,
-    if_missing: Level,
-    why: &'static str,
-}
-
-const COMMON: [CommonModule; 4] = [
-    CommonModule {
-        name: "ib_umad",
-        trace: "class/infiniband_mad",
-        infiniband_only: true,
-        if_missing: Level::Bad,
-        why: "it carries management datagrams, by which the fabric is asked",
-    },
-    CommonModule {
-        name: "ib_uverbs",
-        trace: "class/infiniband_verbs",
-        infiniband_only: false,
-        if_missing: Level::Warn,
-        why: "programs reach devices by it, and the exporter hears of their events",
-    },
-    CommonModule {
-        name: "ib_ipoib",
-        trace: "module/ib_ipoib",
-        infiniband_only: true,
-        if_missing: Level::Note,
-        why: "for IP on the fabric; the exporter does without",
-    },
-    CommonModule {
-        name: "rdma_cm",
-        trace: "module/rdma_cm",
-        infiniband_only: false,
-        if_missing: Level::Note,
-        why: "for programs that connect by IP address; the exporter does without",
-    },
-];
-
 /// The modules that are loaded or built in.
 struct Loaded<'a> {
     host: &'a CheckedHost,
@@ -338,7 +293,7 @@ pub fn check_modules(host: &CheckedHost) -> Vec<Finding> {
         return findings;
     }
     let has_infiniband = host.infiniband_ports().next().is_some();
-    findings.extend(COMMON.iter().map(|module| check_common(module, &loaded, has_infiniband)));
+    findings.extend(rows("module").filter_map(|row| check_common(&row, &loaded, has_infiniband)));
     findings
 }
 
@@ -368,16 +323,22 @@ fn check_card_modules(host: &CheckedHost, loaded: &Loaded<'_>) -> Vec<Finding> {
     findings
 }
 
-fn check_common(module: &CommonModule, loaded: &Loaded<'_>, has_infiniband: bool) -> Finding {
-    let CommonModule { name, why, .. } = *module;
-    if loaded.has(name, module.trace) {
-        return ok(Modules, name, "there");
+/// A module that is not of a card, by its row.
+fn check_common(row: &[&str], loaded: &Loaded<'_>, has_infiniband: bool) -> Option<Finding> {
+    let [_, name, trace, who, if_missing, why] = *row else { return None };
+    if loaded.has(name, trace) {
+        return Some(ok(Modules, name, "there"));
     }
-    if module.infiniband_only && !has_infiniband {
-        return ok(Modules, name, "not loaded, and not needed: no InfiniBand port here");
+    if who == "infiniband" && !has_infiniband {
+        let found = "not loaded, and not needed: no InfiniBand port here";
+        return Some(ok(Modules, name, found));
     }
-    let finding = super::finding(module.if_missing, Modules, name, "not loaded");
-    finding.wanted(why).mend(load_command(name))
+    let finding = match if_missing {
+        "bad" => bad(Modules, name, "not loaded"),
+        "warn" => warn(Modules, name, "not loaded"),
+        _ => note(Modules, name, "not loaded"),
+    };
+    Some(finding.wanted(why).mend(load_command(name)))
 }
 
 #[cfg(test)]
@@ -410,6 +371,9 @@ mod tests {
                     [vendor, from, to].iter().all(|id| id.len() == 4 && hex(id).is_some())
                         && hex(from) <= hex(to)
                         && driver(module).is_some_and(|driver| driver.always)
+                }
+                ["module", _, trace, "infiniband" | "all", "bad" | "warn" | "note", why] => {
+                    trace.contains('/') && !why.is_empty()
                 }
                 ["maker", vendor, name] => hex(vendor).is_some() && !name.is_empty(),
                 _ => false,

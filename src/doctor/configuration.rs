@@ -18,12 +18,10 @@ use fabric_observation::SiteFileKind;
 
 use super::{Finding, Subject, bad, note, ok, warn};
 
-/// The settings, and the config file that they come from.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     /// What `serve` would run with; the flags and defaults, if the file cannot be used.
     pub settings: Settings,
-    /// `--config.file`.
     pub file: Option<PathBuf>,
     /// Why the file cannot be used.
     pub problem: Option<String>,
@@ -58,7 +56,6 @@ fn check_config_file(configuration: &Configuration) -> Finding {
     }
 }
 
-/// The web config file, with what it names.
 fn check_web_config(path: &Path) -> Vec<Finding> {
     let what = "--web.config.file";
     let shown = path.display();
@@ -269,9 +266,7 @@ fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Fin
 enum Occupant {
     /// An exporter, and its version after a blank, if it is known.
     Exporter(String),
-    /// A program that requires a login or TLS.
     Guarded(&'static str),
-    /// Another program.
     Another,
 }
 

@@ -27,7 +27,6 @@ use std::time::Duration;
 /// engine adds to each, a manager that does not respond takes 1.2 s.
 const PACE: (Duration, u8) = (Duration::from_millis(500), 1);
 
-/// A daemon that manages subnets.
 struct SmDaemon {
     /// The name of its process, unit and package.
     name: &'static str,
@@ -40,7 +39,6 @@ const OPAFM: SmDaemon = SmDaemon { name: "opafm", fabric_type: "Omni-Path" };
 /// Daemons whose process has another name.
 const PROCESS_NAMES: [(&str, &str); 2] = [("opafm", "fmmain"), ("opafm", "sm")];
 
-/// Checks the LIDs and states of the ports.
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let mut findings: Vec<Finding> = host
         .infiniband_ports()
@@ -95,7 +93,6 @@ fn remedy(host: &CheckedHost, daemon: &SmDaemon) -> String {
     }
 }
 
-/// The process id of a daemon on this host.
 fn process_of(procfs: &Path, name: &str) -> Option<i32> {
     let is_it = |command: &str| {
         command == name || PROCESS_NAMES.iter().any(|(of, other)| *of == name && *other == command)

@@ -32,23 +32,17 @@ pub use configuration::Configuration;
 /// use; with firmware that hangs, a read of sysfs takes a minute.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What to check.
 #[derive(Clone, Debug)]
 pub struct DoctorOptions {
-    /// The exporter's settings.
     pub configuration: Configuration,
-    /// Where the device files are.
     pub dev: PathBuf,
     /// Whether to send nothing on the wire.
     pub offline: bool,
 }
 
-/// The results of all checks.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The exporter's version.
     pub version: &'static str,
-    /// The worst level of all findings.
     pub worst: Level,
     /// Whether there is any RDMA device or card.
     pub has_rdma: bool,
@@ -64,7 +58,6 @@ impl Report {
     }
 }
 
-/// The input of the checks.
 #[derive(Debug)]
 struct Context {
     host: CheckedHost,
@@ -102,7 +95,6 @@ const CHECKS: [(Subject, Check); 11] = [
     (Subject::Listener, |context| configuration::check_listeners(context.settings())),
 ];
 
-/// Runs all checks.
 pub fn examine(options: DoctorOptions) -> Report {
     let host = CheckedHost::read(&options.configuration.settings, options.dev.clone());
     let has_cards =
@@ -140,27 +132,17 @@ pub fn examine(options: DoctorOptions) -> Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
-    /// Cards on the PCI bus.
     Pci,
-    /// The kernel's drivers and modules.
     Modules,
-    /// Devices, their ports and links.
     Ports,
-    /// The subnet manager, which assigns LIDs.
     SubnetManager,
     /// Names and GUIDs of the nodes in the fabric.
     Fabric,
-    /// Device files and limits.
     Permissions,
-    /// P_Keys.
     Partitions,
-    /// IP over InfiniBand.
     Ipoib,
-    /// Firmware of devices of one type.
     Firmware,
-    /// The exporter's own settings and files.
     Configuration,
-    /// The address that it listens on.
     Listener,
 }
 
@@ -200,13 +182,10 @@ pub enum Level {
 /// The result of a check of one item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The subject.
     pub subject: Subject,
     /// The item: `mlx5_0 port 1`, `ib_umad`.
     pub what: String,
-    /// The severity.
     pub level: Level,
-    /// What was found.
     pub found: String,
     /// What is expected and why; `None` if the expectation is met.
     pub wanted: Option<String>,
@@ -242,13 +221,11 @@ fn bad(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> F
 }
 
 impl Finding {
-    /// Adds what is expected.
     #[must_use]
     pub fn wanted(self, wanted: impl Into<String>) -> Self {
         Finding { wanted: Some(wanted.into()), ..self }
     }
 
-    /// Adds what fixes it.
     #[must_use]
     pub fn mend(self, mend: impl Into<String>) -> Self {
         Finding { mend: Some(mend.into()), ..self }
@@ -275,16 +252,11 @@ fn grouped<V: Display>(names_by_value: &BTreeMap<V, Vec<&str>>) -> String {
 /// The kernel's name of the link layer with LIDs and a subnet manager.
 const INFINIBAND: &str = "InfiniBand";
 
-/// The host that is checked.
 #[derive(Debug)]
 struct CheckedHost {
-    /// Where sysfs is mounted.
     sysfs: PathBuf,
-    /// Where procfs is mounted.
     procfs: PathBuf,
-    /// Where the device files are.
     dev: PathBuf,
-    /// Its RDMA devices.
     devices: Vec<Device>,
 }
 
@@ -301,12 +273,10 @@ impl CheckedHost {
         CheckedHost { sysfs, procfs, dev, devices }
     }
 
-    /// All ports, with their devices.
     fn ports(&self) -> impl Iterator<Item = (&Device, &Port)> {
         self.devices.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)))
     }
 
-    /// The InfiniBand ports, with their devices.
     fn infiniband_ports(&self) -> impl Iterator<Item = (&Device, &Port)> {
         self.ports().filter(|(_, port)| is_infiniband(port))
     }
@@ -316,7 +286,6 @@ impl CheckedHost {
         self.directory(path)?.names().ok()
     }
 
-    /// A directory of sysfs.
     fn directory(&self, path: &str) -> Option<Directory> {
         Directory::open(&self.sysfs.join(path)).ok()
     }

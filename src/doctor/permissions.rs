@@ -29,7 +29,6 @@ use super::{CheckedHost, Finding, Level, bad, note, ok, port_name, shortened, wa
 /// until Linux 5.16, and is 8 MiB since.
 const ENOUGH_LOCKED: u64 = 64 << 20;
 
-/// A kind of device file.
 struct DeviceFile {
     /// The beginning of the names.
     name: &'static str,
@@ -183,10 +182,8 @@ fn check_locked_memory() -> Finding {
 const DEFAULT_FULL: u16 = 0xffff;
 const DEFAULT_LIMITED: u16 = 0x7fff;
 
-/// How many keys are listed.
 const MAX_LISTED: usize = 6;
 
-/// Checks the P_Key tables.
 pub fn check_partitions(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
     let chosen: Vec<(&str, u8, PKey)> =
         fabrics.iter().filter_map(|fabric| chosen_for(host, fabric)).collect();

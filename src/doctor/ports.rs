@@ -13,7 +13,6 @@ use super::{CheckedHost, Finding, bad, grouped, is_infiniband, note, ok, port_na
 /// addresses come first.
 const GIDS: usize = 64;
 
-/// A GID that is not set.
 const NO_GID: &str = "0000:0000:0000:0000:0000:0000:0000:0000";
 
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
@@ -50,7 +49,6 @@ fn unresponsive(device: &Device) -> Finding {
         .mend("dmesg | grep -i -e mlx -e infiniband   # a firmware that hangs wants a reset, or a cold start")
 }
 
-/// The rate of the port, with width and speed.
 fn rate(port: &Port) -> String {
     let gigabits = port.rate.map(|bytes| format!("{} Gb/s", bytes as f64 * 8.0 / 1e9));
     let kind = port.width.map(|width| {
@@ -108,7 +106,6 @@ fn states(state: u8, physical: Option<u8>) -> String {
     format!("{}, physical state {name}", state::name(state))
 }
 
-/// A port without a link.
 fn check_down(
     host: &CheckedHost,
     device: &Device,
@@ -234,7 +231,6 @@ fn check_versions(kind: &str, board: &str, versions: &BTreeMap<&str, Vec<&str>>)
 /// The largest MTU in datagram mode: the link's 4 KiB less IPoIB's header of 4 bytes (RFC 4391, 4).
 const MAX_DATAGRAM_MTU: u64 = 4092;
 
-/// An interface and its port.
 struct Interface<'a> {
     device: &'a Device,
     port: &'a Port,
