@@ -44,7 +44,6 @@ const NICE: i32 = 15;
 
 /// A thread of the daemon that is ready to run.
 pub struct Worker {
-    /// The name of its thread.
     pub thread: String,
     /// Runs it until it has to stop.
     pub run: Box<dyn FnOnce() + Send>,
@@ -54,7 +53,6 @@ pub struct Worker {
 
 /// The state that monitors publish, and the flag that ends them.
 pub struct Daemon<'a> {
-    /// The settings.
     pub settings: &'a Settings,
     board: Arc<watch::Sender<SharedState>>,
     seen: watch::Receiver<SharedState>,
@@ -102,9 +100,8 @@ impl<'a> Daemon<'a> {
     /// The recorder's thread, if a history is recorded. It ends after the last monitor.
     fn recorder(&mut self) -> Result<Option<Worker>, Fatal> {
         let Some(recorder) = self.recorder.take() else { return Ok(None) };
-        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| {
-            Fatal::failed(format!("cannot start the recorder's runtime: {error}"))
-        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.map_err(Fatal::failed_to("cannot start the recorder's runtime"))?;
         let seen = self.seen.clone();
         let run = Box::new(move || recorder.run(seen, &runtime));
         Ok(Some(Worker { thread: "history".into(), run, wake: None }))
@@ -163,7 +160,7 @@ impl<'a> Daemon<'a> {
             })
             .enable_all()
             .build()
-            .map_err(|error| Fatal::failed(format!("cannot start the runtime: {error}")))?;
+            .map_err(Fatal::failed_to("cannot start the runtime"))?;
         let result = runtime.block_on(self.serve(listeners, workers, security, signals, announce));
         // Nothing is served any more: a rendering in progress is not needed.
         runtime.shutdown_background();
@@ -181,12 +178,11 @@ impl<'a> Daemon<'a> {
         let Daemon { settings, mut seen, stop, pulses, board, recorder: _, temporary: _ } = self;
         // Only the monitors hold it from now on: it closes with the last of them.
         drop(board);
-        let failed = |error: std::io::Error| Fatal::failed(format!("listener: {error}"));
+        let failed = Fatal::failed_to("listener");
         let (latest_sender, latest) =
             watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
         // Also without a file to reload: unhandled, the signal would end the program.
-        let hangup = signal(SignalKind::hangup())
-            .map_err(|error| Fatal::failed(format!("SIGHUP: {error}")))?;
+        let hangup = signal(SignalKind::hangup()).map_err(Fatal::failed_to("SIGHUP"))?;
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
@@ -195,8 +191,8 @@ impl<'a> Daemon<'a> {
         let history = settings.history.as_ref().map(|history| history.file.clone());
         let mut addresses = Vec::new();
         for listener in listeners {
-            let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-            let address = listener.local_addr().map_err(failed)?;
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(&failed)?;
+            let address = listener.local_addr().map_err(&failed)?;
             tracing::info!(%address, "listening");
             addresses.push(format!("{scheme}://{address}"));
             let app = WebApp::new(latest.clone(), process.clone(), &settings.telemetry_path);
@@ -240,12 +236,12 @@ impl<'a> Daemon<'a> {
             tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "a watch does not end: left as it is");
             true
         };
-        if signal.is_none() || !is_clean {
-            let problem =
-                "a thread that watches or renders ended by itself; its panic stands above";
-            return Err(Fatal::failed(problem));
+        if signal.is_some() && is_clean {
+            return Ok(());
         }
-        Ok(())
+        Err(Fatal::failed(
+            "a thread that watches or renders ended by itself; its panic stands above",
+        ))
     }
 }
 
@@ -292,7 +288,7 @@ fn spawn(worker: Worker, guard: ExitGuard) -> Result<JoinHandle<()>, Fatal> {
             let _guard = guard;
             (worker.run)();
         })
-        .map_err(|error| Fatal::failed(format!("cannot start a thread: {error}")))
+        .map_err(Fatal::failed_to("cannot start a thread"))
 }
 
 /// Lowers the priority of this thread, which serves or renders, below that of sweeps: sweeps have
@@ -364,13 +360,13 @@ pub struct ShutdownSignals {
 impl ShutdownSignals {
     /// Installs the handlers. A signal before the first [`recv`](Self::recv) is kept.
     pub fn install() -> Result<Self, Fatal> {
-        let failed = |error| Fatal::failed(format!("SIGTERM, SIGINT: {error}"));
+        let failed = Fatal::failed_to("SIGTERM, SIGINT");
         // They are for the whole process: any later runtime receives them. This one starts no
         // thread.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-        let runtime = runtime.map_err(failed)?;
+        let runtime = runtime.map_err(&failed)?;
         let _within = runtime.enter();
-        let handler = |kind| signal(kind).map_err(failed);
+        let handler = |kind| signal(kind).map_err(&failed);
         Ok(ShutdownSignals {
             terminate: handler(SignalKind::terminate())?,
             interrupt: handler(SignalKind::interrupt())?,

@@ -1,17 +1,18 @@
 //! `demo`: monitors a simulated fabric and serves its metrics.
 
 use std::convert::Infallible;
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use tempfile::TempDir;
 
-use crate::config::Settings;
 use crate::config::options::{
     CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options, ProcessOptions,
     WebOptions,
 };
+use crate::config::{FabricSettings, Settings};
 use ib_mad::clock::Clock;
 use ib_mad::node::NodeKind;
 use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
@@ -156,11 +157,7 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
         return Err(Fatal::usage(problem));
     }
     settings.fabrics = (0..planes)
-        .map(|plane| {
-            let mut fabric = one.clone();
-            fabric.name = format!("{}-{plane}", one.name);
-            fabric
-        })
+        .map(|plane| FabricSettings { name: format!("{}-{plane}", one.name), ..one.clone() })
         .collect();
     Ok(())
 }
@@ -193,11 +190,8 @@ fn run_daemon(
         })
         .collect::<Result<_, Fatal>>()?;
     daemon.run(workers, signals, |addresses| {
-        use std::io::Write;
         // With a closed pipe the demo still runs.
-        let mut out = std::io::stdout().lock();
-        let text = introduction(&begin, &descriptions, speed, addresses, &settings.telemetry_path);
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let _ = introduce(&begin, &descriptions, speed, addresses, &settings.telemetry_path);
     })
 }
 
@@ -213,45 +207,38 @@ fn beginning(scenario: &ResolvedScenario, about: &str) -> String {
     )
 }
 
-/// What is monitored, the addresses, and what will happen.
-fn introduction(
+/// Prints what is monitored, the addresses, and what will happen.
+fn introduce(
     begin: &str,
     descriptions: &[(Duration, String)],
     speed: u32,
     addresses: &[String],
     metrics: &str,
-) -> String {
-    use std::fmt::Write;
-
-    let mut text = begin.to_owned();
+) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    out.write_all(begin.as_bytes())?;
     for address in addresses {
-        // Writing to a string cannot fail.
-        let _ =
-            writeln!(text, "  {address}/          the fabric at a glance, and its worst cables");
-        let _ = writeln!(text, "  {address}/topology  how it is wired");
-        let _ = writeln!(text, "  {address}/events    what happened");
-        let _ = writeln!(text, "  {address}{metrics:<9}  everything that is known, for Prometheus");
+        writeln!(out, "  {address}/          the fabric at a glance, and its worst cables")?;
+        writeln!(out, "  {address}/topology  how it is wired")?;
+        writeln!(out, "  {address}/events    what happened")?;
+        writeln!(out, "  {address}{metrics:<9}  everything that is known, for Prometheus")?;
     }
     if !descriptions.is_empty() {
-        text.push_str("What will happen, in minutes from now:\n");
+        writeln!(out, "What will happen, in minutes from now:")?;
     }
     for (at, what) in descriptions {
-        let _ = writeln!(text, "  {:>6}  {what}", clock_of(*at / speed));
+        let seconds = (*at / speed).as_secs();
+        let clock = format!("{}:{:02}", seconds / 60, seconds % 60);
+        writeln!(out, "  {clock:>6}  {what}")?;
     }
     if let Some(address) = addresses.first() {
-        let _ = write!(
-            text,
+        write!(
+            out,
             "Which cables are it:\n  fabric-exporter links --suspect --url {address}\n\
              Watch what goes wrong:\n  curl -s {address}{metrics} | grep -E \
              '^infiniband.*(symbol_errors|link_downed|transmit_wait)' | grep -v ' 0$'\nCtrl-C ends \
              it.\n\n"
-        );
+        )?;
     }
-    text
-}
-
-/// `1:30`.
-fn clock_of(at: Duration) -> String {
-    let seconds = at.as_secs();
-    format!("{}:{:02}", seconds / 60, seconds % 60)
+    out.flush()
 }

@@ -81,6 +81,11 @@ impl Fatal {
     pub fn failed(error: impl Display) -> Self {
         Fatal::new(Exit::Failed, error)
     }
+
+    /// An error of an operation while it ran.
+    fn failed_to<E: Display>(operation: &str) -> impl Fn(E) -> Self {
+        move |error| Fatal::failed(format!("{operation}: {error}"))
+    }
 }
 
 /// Whether standard output was written; `false` if its reader closed the pipe, which is no error.

@@ -360,7 +360,7 @@ impl ReportArgs {
         let Some(file) = &self.output else { return Ok(Output { text, summary }) };
         let shown = file.display();
         std::fs::write(file, text)
-            .map_err(|error| Fatal::failed(format!("--output: cannot write {shown}: {error}")))?;
+            .map_err(Fatal::failed_to(&format!("--output: cannot write {shown}")))?;
         Ok(Output { text: String::new(), summary: format!("{shown}: {summary}") })
     }
 }

@@ -82,7 +82,7 @@ fn wait(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
-        .map_err(|error| Fatal::failed(format!("cannot start the runtime: {error}")))?;
+        .map_err(Fatal::failed_to("cannot start the runtime"))?;
     runtime.block_on(async {
         // An instant has a maximum.
         let until = Instant::now() + duration.min(MAX_DURATION);
