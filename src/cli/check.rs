@@ -45,7 +45,9 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
     let mut mistakes = 0;
     let mut wrong = |lines: &[String]| {
         mistakes += lines.len();
-        lines.iter().for_each(|mistake| line("error", mistake));
+        for mistake in lines {
+            line("error", mistake);
+        }
     };
     let files: Vec<Checked> = if let Some(path) = &args.config_file {
         let options = Options {
@@ -71,7 +73,9 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
     for file in files {
         match file {
             Ok((about, warnings)) => {
-                warnings.iter().for_each(|warning| line("warning", warning));
+                for warning in warnings {
+                    line("warning", warning);
+                }
                 line("ok", about);
             }
             Err(lines) => wrong(&lines),

@@ -260,20 +260,6 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     findings
 }
 
-/// The modules that are loaded or built in.
-struct Loaded<'a> {
-    host: &'a CheckedHost,
-    listed: BTreeSet<String>,
-}
-
-impl Loaded<'_> {
-    fn has(&self, module: &str, trace: &str) -> bool {
-        self.listed.contains(module)
-            || self.host.directory(&format!("module/{module}")).is_some()
-            || !trace.is_empty() && self.host.directory(trace).is_some()
-    }
-}
-
 /// The command that loads a module now and at each boot.
 fn load_command(module: &str) -> String {
     format!("modprobe {module} && echo {module} > /etc/modules-load.d/{module}.conf")
@@ -281,11 +267,16 @@ fn load_command(module: &str) -> String {
 
 pub fn check_modules(host: &CheckedHost) -> Vec<Finding> {
     // If it cannot be read, as in a container, only sysfs counts.
-    let listed = procfs::KernelModules::from_file(host.procfs.join("modules"))
+    let listed: BTreeSet<String> = procfs::KernelModules::from_file(host.procfs.join("modules"))
         .map(|modules| modules.0.into_keys().collect())
         .unwrap_or_default();
-    let loaded = Loaded { host, listed };
-    let mut findings = check_card_modules(host, &loaded);
+    // Whether a module is loaded or built in.
+    let has = |module: &str, trace: &str| {
+        listed.contains(module)
+            || host.directory(&format!("module/{module}")).is_some()
+            || !trace.is_empty() && host.directory(trace).is_some()
+    };
+    let mut findings = check_card_modules(host, has);
     if host.devices.is_empty() {
         if findings.is_empty() {
             findings.push(note(Modules, "modules", "none needed without a device"));
@@ -293,12 +284,12 @@ pub fn check_modules(host: &CheckedHost) -> Vec<Finding> {
         return findings;
     }
     let has_infiniband = host.infiniband_ports().next().is_some();
-    findings.extend(rows("module").filter_map(|row| check_common(&row, &loaded, has_infiniband)));
+    findings.extend(rows("module").filter_map(|row| check_common(&row, has, has_infiniband)));
     findings
 }
 
 /// The modules that create the RDMA devices of the cards of this host.
-fn check_card_modules(host: &CheckedHost, loaded: &Loaded<'_>) -> Vec<Finding> {
+fn check_card_modules(host: &CheckedHost, has: impl Fn(&str, &str) -> bool) -> Vec<Finding> {
     let functions = functions(host).unwrap_or_default();
     let mut checked = BTreeSet::new();
     let mut findings = Vec::new();
@@ -312,7 +303,7 @@ fn check_card_modules(host: &CheckedHost, loaded: &Loaded<'_>) -> Vec<Finding> {
         let works = functions.iter().any(|other| {
             other.bound().is_some_and(|it| it.rdma == driver.rdma) && !other.rdma.is_empty()
         });
-        findings.push(if works || loaded.has(driver.rdma, "") {
+        findings.push(if works || has(driver.rdma, "") {
             ok(Modules, driver.rdma, format!("there: {of}"))
         } else {
             bad(Modules, driver.rdma, format!("not loaded: {of}"))
@@ -324,9 +315,13 @@ fn check_card_modules(host: &CheckedHost, loaded: &Loaded<'_>) -> Vec<Finding> {
 }
 
 /// A module that is not of a card, by its row.
-fn check_common(row: &[&str], loaded: &Loaded<'_>, has_infiniband: bool) -> Option<Finding> {
+fn check_common(
+    row: &[&str],
+    has: impl Fn(&str, &str) -> bool,
+    has_infiniband: bool,
+) -> Option<Finding> {
     let [_, name, trace, who, if_missing, why] = *row else { return None };
-    if loaded.has(name, trace) {
+    if has(name, trace) {
         return Some(ok(Modules, name, "there"));
     }
     if who == "infiniband" && !has_infiniband {

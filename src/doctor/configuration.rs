@@ -2,7 +2,7 @@
 //! addresses: whether each is free, in use by an exporter, or by another program.
 
 use std::io::{ErrorKind, Read};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -227,26 +227,8 @@ fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Fin
     let Err(error) = try_bind(address) else {
         return ok(Subject::Listener, what, format!("free{firewall}"));
     };
-    let port = address.port();
     match error.kind() {
-        ErrorKind::AddrInUse => match occupant(address, telemetry_path) {
-            Occupant::Exporter(version) => {
-                let found = format!("fabric-exporter{version} runs there{firewall}");
-                ok(Subject::Listener, what, found)
-            }
-            Occupant::Guarded(how) => {
-                let found = format!("taken by somebody who {how}: perhaps this exporter{firewall}");
-                note(Subject::Listener, what, found)
-                    .mend(format!("ss -ltnp 'sport = :{port}'   # shows who it is"))
-            }
-            Occupant::Another => {
-                bad(Subject::Listener, what, "taken by a program that is no fabric-exporter")
-                    .wanted("a port that is free: serve ends without")
-                    .mend(format!(
-                        "ss -ltnp 'sport = :{port}'; or another with --web.listen-address"
-                    ))
-            }
-        },
+        ErrorKind::AddrInUse => check_occupant(address, telemetry_path, firewall),
         ErrorKind::PermissionDenied => {
             bad(Subject::Listener, what, format!("may not be listened on: {error}"))
                 .wanted("a port above 1023, or the capability for those below")
@@ -262,35 +244,32 @@ fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Fin
     }
 }
 
-/// The program that listens on an address.
-enum Occupant {
-    /// An exporter, and its version after a blank, if it is known.
-    Exporter(String),
-    Guarded(&'static str),
-    Another,
-}
-
-fn occupant(address: SocketAddr, telemetry_path: &str) -> Occupant {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        // A socket on all IPv6 addresses accepts IPv4, too.
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    let url = format!("http://{}", SocketAddr::new(ip, address.port()));
-    match get(&format!("{url}/-/healthy")) {
+/// Asks the program that listens on an address who it is.
+fn check_occupant(address: SocketAddr, telemetry_path: &str, firewall: &str) -> Finding {
+    let (what, port) = (address.to_string(), address.port());
+    // A socket on all IPv6 addresses accepts IPv4, too.
+    let ip = if address.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { address.ip() };
+    let url = format!("http://{}", SocketAddr::new(ip, port));
+    let guard = match get(&format!("{url}/-/healthy")) {
         Some((200, text)) if text == HEALTHY => {
             let metrics = get(&format!("{url}{telemetry_path}"));
             let version = metrics.and_then(|(_, text)| version(&text));
-            Occupant::Exporter(version.map(|version| format!(" {version}")).unwrap_or_default())
+            let version = version.map(|version| format!(" {version}")).unwrap_or_default();
+            let found = format!("fabric-exporter{version} runs there{firewall}");
+            return ok(Subject::Listener, what, found);
         }
-        Some((401, _)) => Occupant::Guarded("asks for a login"),
+        Some((401, _)) => "asks for a login",
         // The response of this exporter, and of others with the exporter toolkit.
-        Some((400, text)) if text.to_ascii_lowercase().contains("https") => {
-            Occupant::Guarded("speaks TLS")
+        Some((400, text)) if text.to_ascii_lowercase().contains("https") => "speaks TLS",
+        _ => {
+            return bad(Subject::Listener, what, "taken by a program that is no fabric-exporter")
+                .wanted("a port that is free: serve ends without")
+                .mend(format!("ss -ltnp 'sport = :{port}'; or another with --web.listen-address"));
         }
-        _ => Occupant::Another,
-    }
+    };
+    let found = format!("taken by somebody who {guard}: perhaps this exporter{firewall}");
+    note(Subject::Listener, what, found)
+        .mend(format!("ss -ltnp 'sport = :{port}'   # shows who it is"))
 }
 
 /// The status and text of a response.

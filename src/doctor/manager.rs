@@ -27,17 +27,9 @@ use std::time::Duration;
 /// engine adds to each, a manager that does not respond takes 1.2 s.
 const PACE: (Duration, u8) = (Duration::from_millis(500), 1);
 
-struct SmDaemon {
-    /// The name of its process, unit and package.
-    name: &'static str,
-    fabric_type: &'static str,
-}
-
-const OPENSM: SmDaemon = SmDaemon { name: "opensm", fabric_type: "InfiniBand" };
-const OPAFM: SmDaemon = SmDaemon { name: "opafm", fabric_type: "Omni-Path" };
-
-/// Daemons whose process has another name.
-const PROCESS_NAMES: [(&str, &str); 2] = [("opafm", "fmmain"), ("opafm", "sm")];
+/// The daemons that manage subnets: the names of process, unit and package.
+const OPENSM: &str = "opensm";
+const OPAFM: &str = "opafm";
 
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let mut findings: Vec<Finding> = host
@@ -60,19 +52,20 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Findin
             Some(ok(SubnetManager, what, found))
         }
         state::INIT if port.physical_state.is_none_or(|state| state == physical::LINK_UP) => {
-            let daemon = if device.info.driver == "hfi1" { OPAFM } else { OPENSM };
-            let found = "a link, and no LID: no subnet manager has configured it".to_owned();
-            let wanted = format!("a subnet manager of {} in this subnet", daemon.fabric_type);
-            let mend = remedy(host, &daemon);
-            Some(bad(SubnetManager, what, found).wanted(wanted).mend(mend))
+            let (daemon, kind) = match &*device.info.driver {
+                "hfi1" => (OPAFM, "Omni-Path"),
+                _ => (OPENSM, "InfiniBand"),
+            };
+            let found = "a link, and no LID: no subnet manager has configured it";
+            let wanted = format!("a subnet manager of {kind} in this subnet");
+            Some(bad(SubnetManager, what, found).wanted(wanted).mend(remedy(host, daemon)))
         }
         _ => None,
     }
 }
 
 /// What to do if no subnet manager responds.
-fn remedy(host: &CheckedHost, daemon: &SmDaemon) -> String {
-    let name = daemon.name;
+fn remedy(host: &CheckedHost, name: &str) -> String {
     if let Some(process) = process_of(&host.procfs, name) {
         let log = format!("journalctl -u {name}; tail /var/log/{name}.log");
         return format!(
@@ -94,11 +87,11 @@ fn remedy(host: &CheckedHost, daemon: &SmDaemon) -> String {
 }
 
 fn process_of(procfs: &Path, name: &str) -> Option<i32> {
-    let is_it = |command: &str| {
-        command == name || PROCESS_NAMES.iter().any(|(of, other)| *of == name && *other == command)
-    };
-    let processes = procfs::process::all_processes_with_root(procfs).ok()?;
-    processes
+    // The processes of opafm have other names.
+    let is_it =
+        |command: &str| command == name || name == OPAFM && matches!(command, "fmmain" | "sm");
+    procfs::process::all_processes_with_root(procfs)
+        .ok()?
         .filter_map(Result::ok)
         .find(|process| process.stat().is_ok_and(|stat| is_it(&stat.comm)))
         .map(|process| process.pid)
@@ -240,7 +233,7 @@ fn check_manager(host: &CheckedHost, what: String, manager: Option<MasterSm>) ->
     let Some(MasterSm { lid, info, node }) = manager else {
         return bad(SubnetManager, what, "our own port knows no subnet manager")
             .wanted("a master in this subnet")
-            .mend(remedy(host, &OPENSM));
+            .mend(remedy(host, OPENSM));
     };
     let at = if node.is_empty() { format!("LID {lid}") } else { format!("LID {lid} ({node})") };
     match info {
@@ -258,7 +251,7 @@ fn check_manager(host: &CheckedHost, what: String, manager: Option<MasterSm>) ->
             let found = format!("the subnet manager at {at} does not answer: {failure}");
             let wanted =
                 "a master that answers: what is configured goes on, what comes up gets no LID";
-            bad(SubnetManager, what, found).wanted(wanted).mend(remedy(host, &OPENSM))
+            bad(SubnetManager, what, found).wanted(wanted).mend(remedy(host, OPENSM))
         }
     }
 }

@@ -231,61 +231,51 @@ fn check_versions(kind: &str, board: &str, versions: &BTreeMap<&str, Vec<&str>>)
 /// The largest MTU in datagram mode: the link's 4 KiB less IPoIB's header of 4 bytes (RFC 4391, 4).
 const MAX_DATAGRAM_MTU: u64 = 4092;
 
-struct Interface<'a> {
-    device: &'a Device,
-    port: &'a Port,
-    netdev: &'a Netdev,
-}
-
 pub fn check_ipoib(host: &CheckedHost) -> Vec<Finding> {
-    let interfaces: Vec<Interface<'_>> = host
-        .infiniband_ports()
-        .flat_map(|(device, port)| {
-            port.netdevs.iter().map(move |netdev| Interface { device, port, netdev })
-        })
+    let ports = host.infiniband_ports();
+    let interfaces: Vec<(String, &Netdev)> = ports
+        .flat_map(|(device, port)| port.netdevs.iter().map(|it| (port_name(device, port), it)))
         .collect();
     if interfaces.is_empty() {
         return vec![ok(Ipoib, "interfaces", "none; the exporter needs none")];
     }
-    let mut findings: Vec<Finding> = interfaces.iter().map(Interface::finding).collect();
-    findings
-        .extend(difference("mode", &interfaces, |netdev| netdev.ipoib.map(|it| it.label().into())));
-    findings.extend(difference("MTU", &interfaces, |netdev| netdev.mtu.map(|mtu| mtu.to_string())));
+    let mut findings: Vec<Finding> =
+        interfaces.iter().map(|(on, netdev)| check_interface(on, netdev)).collect();
+    let all: Vec<&Netdev> = interfaces.iter().map(|(_, netdev)| *netdev).collect();
+    findings.extend(difference("mode", &all, |netdev| netdev.ipoib.map(|it| it.label().into())));
+    findings.extend(difference("MTU", &all, |netdev| netdev.mtu.map(|mtu| mtu.to_string())));
     findings
 }
 
-impl Interface<'_> {
-    fn finding(&self) -> Finding {
-        let Netdev { name, ipoib, operstate, mtu, .. } = self.netdev;
-        let mode = ipoib.map_or("mode unknown", IpoibMode::label);
-        let size = mtu.map_or_else(|| "unknown".into(), |mtu| mtu.to_string());
-        let state = if operstate.is_empty() { "state unknown" } else { operstate };
-        let on = port_name(self.device, self.port);
-        let found = format!("on {on}: {mode}, MTU {size}, {state}");
-        if *ipoib == Some(IpoibMode::Datagram) && mtu.is_some_and(|mtu| mtu > MAX_DATAGRAM_MTU) {
-            return warn(Ipoib, &**name, found)
-                .wanted(format!("{MAX_DATAGRAM_MTU} at the most: no datagram carries more"))
-                .mend(format!("ip link set {name} mtu 2044"));
-        }
-        if operstate == "down" {
-            return note(Ipoib, &**name, found)
-                .wanted("up, if IP is used on the fabric")
-                .mend(format!("ip link set {name} up"));
-        }
-        ok(Ipoib, &**name, found)
+fn check_interface(on: &str, netdev: &Netdev) -> Finding {
+    let Netdev { name, ipoib, operstate, mtu, .. } = netdev;
+    let mode = ipoib.map_or("mode unknown", IpoibMode::label);
+    let size = mtu.map_or_else(|| "unknown".into(), |mtu| mtu.to_string());
+    let state = if operstate.is_empty() { "state unknown" } else { operstate };
+    let found = format!("on {on}: {mode}, MTU {size}, {state}");
+    if *ipoib == Some(IpoibMode::Datagram) && mtu.is_some_and(|mtu| mtu > MAX_DATAGRAM_MTU) {
+        return warn(Ipoib, &**name, found)
+            .wanted(format!("{MAX_DATAGRAM_MTU} at the most: no datagram carries more"))
+            .mend(format!("ip link set {name} mtu 2044"));
     }
+    if operstate == "down" {
+        return note(Ipoib, &**name, found)
+            .wanted("up, if IP is used on the fabric")
+            .mend(format!("ip link set {name} up"));
+    }
+    ok(Ipoib, &**name, found)
 }
 
 /// A finding if the interfaces differ in a value. The most frequent value is the suggested one.
 fn difference(
     what: &str,
-    interfaces: &[Interface<'_>],
+    interfaces: &[&Netdev],
     value: impl Fn(&Netdev) -> Option<String>,
 ) -> Option<Finding> {
     let mut by_value: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for interface in interfaces {
-        if let Some(value) = value(interface.netdev) {
-            by_value.entry(value).or_default().push(&interface.netdev.name);
+    for netdev in interfaces {
+        if let Some(value) = value(netdev) {
+            by_value.entry(value).or_default().push(&netdev.name);
         }
     }
     if by_value.len() < 2 {

@@ -183,7 +183,7 @@ fn event_table(events: &[Event], clock: &LocalClock) -> String {
 impl PortArgs {
     pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
         let ports = ports(source, "PORT", &self.port)?;
-        self.options.timeline(ports, source, clock)
+        self.options.timeline(&ports, source, clock)
     }
 }
 
@@ -197,7 +197,7 @@ impl LinkArgs {
                 ports.push(end);
             }
         }
-        self.options.timeline(ports, source, clock)
+        self.options.timeline(&ports, source, clock)
     }
 }
 
@@ -205,7 +205,7 @@ impl TimelineOptions {
     /// The counters and events of some ports.
     fn timeline(
         &self,
-        ports: Vec<Port>,
+        ports: &[Port],
         source: &dyn Source,
         clock: &LocalClock,
     ) -> Result<Output, Fatal> {
