@@ -54,8 +54,8 @@ fn prepare(
 ) -> Result<(Worker, SyncSender<PortEvent>), Fatal> {
     let fabric = &settings.fabrics[fabric_index];
     let (sysfs, p_key) = (settings.sysfs.clone(), fabric.p_key);
-    let (port, wire) = Umad::open_first(&sysfs, fabric.hca.as_deref(), fabric.port, p_key, clock)
-        .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
+    let opened = fabric.open_port(&sysfs, clock);
+    let (port, wire) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
     let monitor = daemon.monitor(fabric_index)?;
     tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "asking the fabric");
     let events = monitor.event_sender();

@@ -1,13 +1,15 @@
 //! Settings of fabrics.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ib_health::HealthSettings;
 use ib_mad::PortNumber;
+use ib_mad::clock::Clock;
 use ib_mad::p_key::PKey;
 use ib_mad::pma::DetailPolicy;
 use ib_umad::client::{MAX_IN_FLIGHT, SendConfig};
+use ib_umad::umad::{DeviceError, Umad, UmadPort};
 
 use super::options::{FabricOptions, seconds_or};
 use site_config::diagnostics::{InvalidSetting, invalid, too_short};
@@ -52,6 +54,13 @@ pub struct FabricSettings {
     pub health: HealthSettings,
     /// The file with maintenance windows.
     pub maintenance_file: Option<PathBuf>,
+}
+
+impl FabricSettings {
+    /// Opens the local port, or the first one that can be used.
+    pub fn open_port(&self, sysfs: &Path, clock: Clock) -> Result<(UmadPort, Umad), DeviceError> {
+        Umad::open_first(sysfs, self.hca.as_deref(), self.port, self.p_key, clock)
+    }
 }
 
 impl FabricOptions {

@@ -16,7 +16,7 @@ use ib_mad::smp::SmState;
 use ib_umad::client::MadClient;
 use ib_umad::client::SendConfig;
 use ib_umad::query;
-use ib_umad::umad::{DeviceError, Umad};
+use ib_umad::umad::DeviceError;
 use ib_umad::{MadTransport as _, RequestError};
 use rdma_host::model::{Device, Port};
 use std::path::Path;
@@ -109,10 +109,7 @@ pub fn query(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
 
 fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let what = format!("fabric {:?}", fabric.name);
-    let clock = Clock::start();
-    let opened =
-        Umad::open_first(&host.sysfs, fabric.hca.as_deref(), fabric.port, fabric.p_key, clock);
-    let (port, mut wire) = match opened {
+    let (port, mut wire) = match fabric.open_port(&host.sysfs, Clock::start()) {
         Ok(opened) => opened,
         Err(error) => return vec![port_unusable(host, what, &error)],
     };
