@@ -32,7 +32,7 @@ pub fn check(configuration: &Configuration) -> Vec<Finding> {
     findings
         .extend(configuration.settings.web_config.iter().flat_map(|path| check_web_config(path)));
     findings.extend(check_site_files(&configuration.settings));
-    findings.extend(configuration.settings.history.iter().flat_map(check_history));
+    findings.extend(configuration.settings.history.iter().map(check_history));
     findings
 }
 
@@ -41,11 +41,12 @@ fn check_config_file(configuration: &Configuration) -> Finding {
     let shown =
         configuration.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     match &configuration.problem {
-        Some(problem) => bad(Subject::Configuration, what, problem)
-            .wanted(
-                "a file that loads: serve ends with it, and the other checks go by the flags alone",
-            )
-            .mend(format!("edit {shown}; docs/configuration.md has each key")),
+        Some(problem) => {
+            let wanted =
+                "a file that loads: serve ends with it, and the other checks go by the flags alone";
+            let mend = format!("edit {shown}; docs/configuration.md has each key");
+            bad(Subject::Configuration, what, problem).wanted(wanted).mend(mend)
+        }
         None if configuration.file.is_none() => {
             ok(Subject::Configuration, what, "none: flags and defaults")
         }
@@ -109,12 +110,7 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Whether the effective user may write to a file or directory.
-fn is_writable(path: &Path) -> rustix::io::Result<()> {
-    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)
-}
-
-fn check_history(history: &HistorySettings) -> Vec<Finding> {
+fn check_history(history: &HistorySettings) -> Finding {
     let what = "--history.file";
     let path = &history.file;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -123,9 +119,7 @@ fn check_history(history: &HistorySettings) -> Vec<Finding> {
         Ok(about) if about.is_file() => Some(about),
         Ok(_) => {
             let found = format!("{} is no file", path.display());
-            return vec![
-                bad(Subject::Configuration, what, found).mend("name a file that may be made"),
-            ];
+            return bad(Subject::Configuration, what, found).mend("name a file that may be made");
         }
         Err(_) => None,
     };
@@ -133,7 +127,7 @@ fn check_history(history: &HistorySettings) -> Vec<Finding> {
     let mut paths = vec![folder];
     paths.extend(about.is_some().then_some(&**path));
     for path in paths {
-        if let Err(error) = is_writable(path) {
+        if let Err(error) = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
             let shown = path.display();
             let mend = if path.exists() {
                 format!("chown <the exporter's user> {shown}; with systemd: StateDirectory=")
@@ -141,30 +135,21 @@ fn check_history(history: &HistorySettings) -> Vec<Finding> {
                 format!("mkdir -p {shown}")
             };
             let found = format!("cannot be written to: {shown}: {error}");
-            return vec![
-                bad(Subject::Configuration, what, found)
-                    .wanted(
-                        "a folder that the exporter's user may write to: else nothing is recorded",
-                    )
-                    .mend(mend),
-            ];
+            let wanted = "a folder that the exporter's user may write to: else nothing is recorded";
+            return bad(Subject::Configuration, what, found).wanted(wanted).mend(mend);
         }
     }
     let size = about.map_or(0, |about| about.len());
-    let room = match free(path) {
-        Ok(room) => room,
-        Err(error) => return vec![warn(Subject::Configuration, what, error.to_string())],
-    };
-    vec![room_for(history, size, room)]
-}
-
-fn mib(bytes: u64) -> u64 {
-    bytes >> 20
+    match free(path) {
+        Ok(room) => room_for(history, size, room),
+        Err(error) => warn(Subject::Configuration, what, error.to_string()),
+    }
 }
 
 /// Whether the disk has space for the largest size of the file and for the reserve of the host.
 fn room_for(history: &HistorySettings, size: u64, room: u64) -> Finding {
     let (shown, least) = (history.file.display(), history.least_free);
+    let mib = |bytes: u64| bytes >> 20;
     let what = "--history.file";
     let found = format!("{shown}: {} MiB, and {} MiB of its disk are free", mib(size), mib(room));
     let mend = "make room on the disk, or lower --history.size";
