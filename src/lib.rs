@@ -3,12 +3,12 @@
 pub mod api;
 pub mod cli;
 pub mod config;
-pub mod doctor;
+mod doctor;
 pub mod history_client;
 pub mod metrics;
 pub mod monitor;
 pub mod pages;
 pub mod remote;
-pub mod sandbox;
+mod sandbox;
 pub mod server;
-pub mod systemd;
+mod systemd;

@@ -10,6 +10,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::Settings;
+use exporter_web::Sources;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
@@ -24,23 +26,40 @@ use rustix::thread::{
 /// The access rights that are restricted: those of Linux 6.12. Older kernels restrict fewer.
 const LANDLOCK_ABI: ABI = ABI::V6;
 
+/// What `libibverbs` reads in addition to devices and sysfs: it loads its drivers when the first device
+/// appears.
+const LIBRARIES: [&str; 8] = [
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/libibverbs.d",
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+];
+
+/// Time zones, and the seeds of SQLite and hash tables.
+const ALWAYS: [&str; 3] = ["/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom"];
+
 /// The files that the process accesses from now on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AllowedPaths {
+struct AllowedPaths {
     /// Files and folders to read.
-    pub read: Vec<PathBuf>,
+    read: Vec<PathBuf>,
     /// Files to read again in these folders, regardless of their owner.
-    pub files: Vec<PathBuf>,
+    files: Vec<PathBuf>,
     /// Folders in which to create, write, rename and remove files.
-    pub write: Vec<PathBuf>,
+    write: Vec<PathBuf>,
     /// Folders in which to remove empty folders.
-    pub remove_dirs: Vec<PathBuf>,
+    remove_dirs: Vec<PathBuf>,
     /// Folders of devices to open, write to and control (ioctl).
-    pub devices: Vec<PathBuf>,
+    devices: Vec<PathBuf>,
 }
 
-/// Restricts the process to these paths, and logs the result.
-pub fn enter(paths: &AllowedPaths) {
+/// Restricts the process to what it needs with these settings, these files of its web config, and a temporary
+/// folder that it removes at its end; and logs the result.
+pub fn enter(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path>) {
+    let paths = &needs(settings, web, temporary);
     if let Err(error) = set_no_new_privs(true) {
         tracing::warn!(%error, "new privileges cannot be given up");
     }
@@ -60,6 +79,53 @@ pub fn enter(paths: &AllowedPaths) {
         ),
         Err(error) => tracing::warn!(%error, "not confined to its own files"),
     }
+}
+
+fn needs(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path>) -> AllowedPaths {
+    let mut read: Vec<PathBuf> = ALWAYS.map(PathBuf::from).into();
+    read.push(settings.procfs.clone());
+    // Files that are reloaded, and may have been replaced by then.
+    let files = settings.fabrics.iter().flat_map(|fabric| {
+        [&fabric.node_name_map, &fabric.m_key_file, &fabric.maintenance_file].into_iter().flatten()
+    });
+    let files = files.map(PathBuf::as_path).chain(web.into_iter().flat_map(Sources::paths));
+    let files: Vec<PathBuf> = files.map(Path::to_owned).collect();
+    read.extend(files.iter().flat_map(|file| [folders_of(file), folders_of_links(file)].concat()));
+    let mut devices = Vec::new();
+    let events = settings.host.as_ref().is_some_and(|host| host.events);
+    read.push(settings.sysfs.clone());
+    if events || !settings.fabrics.is_empty() {
+        // Not only /dev/infiniband: it disappears with its last device, and returns with a driver
+        // as another folder. The permissions in /dev decide which devices the process may open.
+        devices.push("/dev".into());
+    }
+    if events {
+        read.extend(LIBRARIES.map(PathBuf::from));
+    }
+    let history = settings.history.iter();
+    let write = history.flat_map(|history| folders_of(&history.file)).collect();
+    let empty = temporary.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
+    AllowedPaths { read, files, write, remove_dirs: empty, devices }
+}
+
+/// The folders that contain a symbolic link to a folder in a file's path, such as `certs` in
+/// `certs/current/server.pem`: the link may lead to a neighbor later.
+fn folders_of_links(file: &Path) -> Vec<PathBuf> {
+    let Ok(file) = std::path::absolute(file) else { return Vec::new() };
+    let links = file.ancestors().skip(1).filter(|folder| folder.is_symlink());
+    // Not / and /var (for /var/run): that would be half of the host.
+    let holders = links.filter_map(Path::parent).filter(|holder| holder.components().count() > 2);
+    holders.map(Path::to_owned).collect()
+}
+
+/// The folder of a file as named, and its real one.
+fn folders_of(file: &Path) -> Vec<PathBuf> {
+    let folder = |file: &Path| match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let real = std::fs::canonicalize(file).ok();
+    std::iter::once(folder(file)).chain(real.map(|real| folder(&real))).collect()
 }
 
 /// Drops all capabilities, except one that is needed for files or folders of other users. The user root can
@@ -181,6 +247,20 @@ fn nearest_existing(folder: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parent_of_a_linked_folder_is_needed() {
+        let dir = tempfile::tempdir().unwrap();
+        let certs = dir.path().join("certs");
+        std::fs::create_dir_all(certs.join("1")).unwrap();
+        std::os::unix::fs::symlink("1", certs.join("current")).unwrap();
+        assert!(folders_of_links(&certs.join("current/server.pem")).contains(&certs));
+        assert!(!folders_of_links(&certs.join("1/server.pem")).contains(&certs));
+        assert!(
+            folders_of_links(Path::new("/proc/self/status")).is_empty(),
+            "/proc holds the link"
+        );
+    }
 
     #[test]
     fn needed_capability_is_kept_if_permitted() {

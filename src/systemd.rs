@@ -5,12 +5,16 @@
 use std::time::Duration;
 
 use sd_notify::NotifyState;
+use tokio::sync::watch;
 
 use fabric_observation::SharedState;
 use ib_umad::client::Heartbeat;
 
 /// How many pings are sent within the timeout of the watchdog.
 const PINGS_PER_TIMEOUT: u32 = 3;
+
+/// The interval at which the status line is updated, if it has changed.
+const STATUS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Scrapes are served. This does not wait for the first sweep: on a fabric that is down it takes long, and
 /// that state has to be exported.
@@ -23,8 +27,37 @@ pub fn stopping() {
     notify(&[NotifyState::Stopping]);
 }
 
+/// Sends the status and the watchdog's pings, if there is a service manager that wants them.
+pub async fn keep_notified(mut seen: watch::Receiver<SharedState>, heartbeats: Vec<Heartbeat>) {
+    if std::env::var_os("NOTIFY_SOCKET").is_none() {
+        return;
+    }
+    let mut watchdog = Watchdog::new(heartbeats);
+    let mut pings = watchdog.as_ref().map(|Watchdog { interval, .. }| {
+        // By then everything has had the time to start.
+        tokio::time::interval_at(tokio::time::Instant::now() + *interval, *interval)
+    });
+    let mut lines = tokio::time::interval(STATUS_INTERVAL);
+    lines.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let ping = async {
+            match &mut pings {
+                Some(pings) => pings.tick().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = ping => if let Some(watchdog) = &mut watchdog { watchdog.check() },
+            _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
+                let line = status(&seen.borrow_and_update());
+                notify(&[NotifyState::Status(&line)]);
+            },
+        }
+    }
+}
+
 /// The line that `systemctl status` shows.
-pub fn status(board: &SharedState) {
+fn status(board: &SharedState) -> String {
     let fabrics = board.fabrics.iter().map(|fabric| {
         let ports = fabric.snapshot.iter().flat_map(|snapshot| &snapshot.readings).flatten();
         format!("{}: {} ports, {} sweeps", fabric.fabric, ports.count(), fabric.stats.sweeps)
@@ -33,18 +66,13 @@ pub fn status(board: &SharedState) {
         let devices = host.snapshot.as_ref().map_or(0, |snapshot| snapshot.devices.len());
         format!("this host: {devices} devices, {} looks", host.reads)
     });
-    let line = fabrics.chain(host).collect::<Vec<_>>().join("; ");
-    notify(&[NotifyState::Status(&line)]);
-}
-
-/// Whether there is a service manager to notify.
-pub fn is_enabled() -> bool {
-    std::env::var_os("NOTIFY_SOCKET").is_some()
+    fabrics.chain(host).collect::<Vec<_>>().join("; ")
 }
 
 /// Pings the watchdog of systemd for as long as all loops run.
 #[derive(Debug)]
-pub struct Watchdog {
+struct Watchdog {
+    /// The interval of checks.
     interval: Duration,
     /// The heartbeats of the loops, and their counts at the latest check.
     heartbeats: Vec<(Heartbeat, u64)>,
@@ -52,20 +80,15 @@ pub struct Watchdog {
 
 impl Watchdog {
     /// A watchdog of these heartbeats; `None` if systemd has none for the unit (`WatchdogSec=`).
-    pub fn new(heartbeats: Vec<Heartbeat>) -> Option<Self> {
+    fn new(heartbeats: Vec<Heartbeat>) -> Option<Self> {
         let timeout = sd_notify::watchdog_enabled()?;
         let heartbeats = heartbeats.into_iter().map(|heartbeat| (heartbeat, 0)).collect();
         Some(Watchdog { interval: timeout / PINGS_PER_TIMEOUT, heartbeats })
     }
 
-    /// The interval of checks.
-    pub fn interval(&self) -> Duration {
-        self.interval
-    }
-
     /// Sends a ping if each loop has run since the latest check. A loop that is late once does no harm; one that
     /// hangs for the timeout of the watchdog restarts the process.
-    pub fn check(&mut self) {
+    fn check(&mut self) {
         if self.all_running() {
             notify(&[NotifyState::Watchdog]);
         } else {

@@ -6,18 +6,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::config::Settings;
+use crate::config::options::{Options, WebOptions};
 use crate::monitor::{m_keys_in, maintenance_in, names_in};
 use exporter_web::inspect;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
+use ib_mad::label::plural;
 use site_config::ConfigError;
 use site_config::file::{READ_TIMEOUT, with_timeout};
 
-use crate::config::Settings;
-use crate::config::options::{Options, WebOptions};
-use ib_mad::label::plural;
-
-use super::{Exit, Fatal};
+use super::Fatal;
 
 /// The arguments of `check`.
 #[derive(Args, Debug)]
@@ -31,94 +30,76 @@ pub struct CheckArgs {
     web_config_file: Option<PathBuf>,
 }
 
-/// Prints results, and counts mistakes.
-#[derive(Default)]
-struct Reporter {
-    mistakes: usize,
-}
-
-impl Reporter {
-    fn file(&mut self, file: CheckedFile) {
-        for warning in &file.warnings {
-            line("warning", warning);
-        }
-        match file.result {
-            Ok(about) => line("ok", about),
-            Err(lines) => self.mistakes(&lines),
-        }
-    }
-
-    fn mistakes(&mut self, lines: &[String]) {
-        self.mistakes += lines.len();
-        for problem in lines {
-            line("error", problem);
-        }
-    }
-}
+/// What a file has, and its warnings; or its mistakes. A line each.
+pub type Checked = Result<(String, Vec<String>), Vec<String>>;
 
 fn line(kind: &str, text: impl Display) {
     // A closed pipe is no error: the exit code has the result.
     let _ = writeln!(std::io::stdout(), "{kind} {text}");
 }
 
-/// Checks all files, and ends with [`Exit::Usage`] if any has a mistake.
+/// Checks all files, and ends with [`Exit::Usage`](super::Exit::Usage) if any has a mistake.
 pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
-    let mut reporter = Reporter::default();
     let web = args.web_config_file.clone();
-    if let Some(path) = &args.config_file {
+    let check_web = || web.iter().map(|path| check_web_config(path)).collect();
+    let mut mistakes = 0;
+    let mut wrong = |lines: &[String]| {
+        mistakes += lines.len();
+        for mistake in lines {
+            line("error", mistake);
+        }
+    };
+    let files: Vec<Checked> = if let Some(path) = &args.config_file {
         let options = Options {
             web: WebOptions { config_file: web.clone(), ..WebOptions::default() },
             ..Options::default()
         };
+        let shown = path.display();
         match Settings::load(options, Some(path)) {
             Ok(settings) => {
-                line("ok", format_args!("config file {}", path.display()));
-                for file in check_files(&settings) {
-                    reporter.file(file);
-                }
+                line("ok", format_args!("config file {shown}"));
+                check_files(&settings)
             }
             Err(error) => {
-                reporter.mistakes(error.lines());
-                let path = path.display();
-                line(
-                    "warning",
-                    format_args!(
-                        "the files that {path} names were not checked: correct its mistakes first"
-                    ),
-                );
-                if let Some(path) = &web {
-                    reporter.file(check_web_config(path));
-                }
+                wrong(error.lines());
+                let unchecked = "were not checked: correct its mistakes first";
+                line("warning", format_args!("the files that {shown} names {unchecked}"));
+                check_web()
             }
         }
-    } else if let Some(path) = &web {
-        reporter.file(check_web_config(path));
-    }
-    match reporter.mistakes {
-        0 => Ok(()),
-        mistakes => {
-            let problem =
-                format!("{} in the files; the lines above have each", plural(mistakes, "mistake"));
-            Err(Fatal::new(Exit::Usage, problem))
+    } else {
+        check_web()
+    };
+    for file in files {
+        match file {
+            Ok((about, warnings)) => {
+                for warning in warnings {
+                    line("warning", warning);
+                }
+                line("ok", about);
+            }
+            Err(lines) => wrong(&lines),
         }
     }
-}
-
-/// The result of the check of a file.
-#[derive(Debug)]
-pub struct CheckedFile {
-    /// What the file has, or its mistakes, a line each.
-    pub result: Result<String, Vec<String>>,
-    /// What is no mistake but may be unexpected, a line each.
-    pub warnings: Vec<String>,
+    if mistakes == 0 {
+        return Ok(());
+    }
+    let count = plural(mistakes, "mistake");
+    Err(Fatal::usage(format!("{count} in the files; the lines above have each")))
 }
 
 /// Checks all files that the settings name, also those that no collector needs: site files, the web
 /// config file and the history's path. Each has a time limit: a file system may hang.
-pub fn check_files(settings: &Settings) -> Vec<CheckedFile> {
+pub fn check_files(settings: &Settings) -> Vec<Checked> {
     let site = settings.site_files.iter().map(|(kind, path)| {
         let kind = *kind;
-        with_limit(kind.name(), path, move |path| site_file(kind, path))
+        with_limit(kind.name(), path, move |path| {
+            let (entries, warnings) =
+                inspect_site_file(kind, path).map_err(|error| error.lines().to_vec())?;
+            let entry = if kind == SiteFileKind::NodeNameMap { "name" } else { "entry" };
+            let has = plural(entries, entry);
+            Ok((format!("{} {}: {has}", kind.name(), path.display()), warnings))
+        })
     });
     let web = settings.web_config.iter().map(|path| check_web_config(path));
     let history = settings.history.iter().map(|history| {
@@ -130,7 +111,22 @@ pub fn check_files(settings: &Settings) -> Vec<CheckedFile> {
     site.chain(web).chain(history).collect()
 }
 
-fn check_web_config(path: &Path) -> CheckedFile {
+/// How many entries a site file has, and warnings about it.
+pub fn inspect_site_file(
+    kind: SiteFileKind,
+    path: &Path,
+) -> Result<(usize, Vec<String>), ConfigError> {
+    Ok(match kind {
+        SiteFileKind::NodeNameMap => (names_in(path)?.len(), Vec::new()),
+        SiteFileKind::MKey => {
+            let file = m_keys_in(path)?;
+            (file.keys.len(), file.warnings)
+        }
+        SiteFileKind::Maintenance => (maintenance_in(path)?.len(), Vec::new()),
+    })
+}
+
+fn check_web_config(path: &Path) -> Checked {
     with_limit("web config file", path, |path| {
         let shown = path.display();
         let inspection = inspect(path).map_err(|error| error.lines().to_vec())?;
@@ -140,36 +136,12 @@ fn check_web_config(path: &Path) -> CheckedFile {
     })
 }
 
-/// What a file has and its warnings, or its mistakes.
-type Checked = Result<(String, Vec<String>), Vec<String>>;
-
 fn with_limit(
     kind: &str,
     path: &Path,
     check: impl FnOnce(&Path) -> Checked + Send + 'static,
-) -> CheckedFile {
+) -> Checked {
     let of = path.to_owned();
-    let checked = with_timeout(READ_TIMEOUT, move || check(&of))
-        .unwrap_or_else(|error| Err(ConfigError::in_file(kind, path, [error]).lines().to_vec()));
-    match checked {
-        Ok((about, warnings)) => CheckedFile { result: Ok(about), warnings },
-        Err(lines) => CheckedFile { result: Err(lines), warnings: Vec::new() },
-    }
-}
-
-fn site_file(kind: SiteFileKind, path: &Path) -> Checked {
-    let lines = |error: ConfigError| error.lines().to_vec();
-    let (has, warnings) = match kind {
-        SiteFileKind::NodeNameMap => {
-            (plural(names_in(path).map_err(lines)?.len(), "name"), Vec::new())
-        }
-        SiteFileKind::MKey => {
-            let file = m_keys_in(path).map_err(lines)?;
-            (plural(file.keys.len(), "entry"), file.warnings)
-        }
-        SiteFileKind::Maintenance => {
-            (plural(maintenance_in(path).map_err(lines)?.len(), "entry"), Vec::new())
-        }
-    };
-    Ok((format!("{} {}: {has}", kind.name(), path.display()), warnings))
+    with_timeout(READ_TIMEOUT, move || check(&of))
+        .unwrap_or_else(|error| Err(ConfigError::in_file(kind, path, [error]).lines().to_vec()))
 }

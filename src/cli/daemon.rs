@@ -9,18 +9,17 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use crate::config::options::{LogFormat, LogLevel};
 use crate::config::{FabricSettings, HostSettings, Settings};
+use crate::metrics::Exposition;
 use crate::metrics::process::Process;
-use crate::metrics::{Exposition, Latest};
 use crate::monitor::Monitor;
 use crate::monitor::host::HostMonitor;
 use crate::server::{WebApp, request_class};
-use crate::systemd::Watchdog;
 use crate::{sandbox, systemd};
 use exporter_web::{Limits, Security, Server, Sources, listen};
 use fabric_history::settings::HOST_FABRIC;
@@ -31,8 +30,7 @@ use ib_mad::port_event::PortEvent;
 use ib_umad::capture::Capture;
 use ib_umad::client::Heartbeat;
 
-use super::shutdown::{ExitGuard, ShutdownSignals};
-use super::{Exit, Fatal, sandbox_needs};
+use super::{Exit, Fatal};
 
 /// How long the end waits for monitors. They need a second at most, except with a device that
 /// hangs, or a simulated fabric of thousands of hosts in which much happens at once.
@@ -44,12 +42,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The nice value of threads that serve or render; see [`lower_priority`].
 const NICE: i32 = 15;
 
-/// The interval at which the status line of the service manager is updated, if it has changed.
-const STATUS_INTERVAL: Duration = Duration::from_secs(5);
-
 /// A thread of the daemon that is ready to run.
 pub struct Worker {
-    /// The name of its thread.
     pub thread: String,
     /// Runs it until it has to stop.
     pub run: Box<dyn FnOnce() + Send>,
@@ -59,14 +53,15 @@ pub struct Worker {
 
 /// The state that monitors publish, and the flag that ends them.
 pub struct Daemon<'a> {
-    settings: &'a Settings,
+    pub settings: &'a Settings,
     board: Arc<watch::Sender<SharedState>>,
     seen: watch::Receiver<SharedState>,
     stop: Arc<AtomicBool>,
     /// Those of the fabrics' monitors.
     pulses: Vec<Heartbeat>,
     recorder: Option<Recorder>,
-    temporary: Option<&'a Path>,
+    /// A folder that is removed at the end of the program; the sandbox has to permit that.
+    pub temporary: Option<&'a Path>,
 }
 
 impl<'a> Daemon<'a> {
@@ -75,41 +70,19 @@ impl<'a> Daemon<'a> {
         if let Some(history) = &settings.history
             && let Err(error @ HistoryError::NotAFile { .. }) = ensure_place(&history.file)
         {
-            return Err(Fatal::new(Exit::Usage, format!("--history.file: {error}")));
+            return Err(Fatal::usage(format!("--history.file: {error}")));
         }
         start_log(settings.log_level, settings.log_format);
         raise_descriptors();
-        let blank = |fabric: &FabricSettings| {
-            Arc::new(Observation { fabric: fabric.name.clone(), ..Observation::default() })
-        };
         let host = settings.host.as_ref().map(|_| Arc::default());
-        let fabrics = settings.fabrics.iter().map(blank).collect();
+        let fabrics = blank_observations(settings);
         let recording = settings.history.as_ref().map(|_| Arc::<RecorderMetrics>::default());
         let recorder = settings.history.clone().zip(recording.clone());
         // Before the monitors: their totals continue from what it has recorded.
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
         let (board, seen) = watch::channel(SharedState { fabrics, host, recording });
-        let stop = Arc::new(AtomicBool::new(false));
-        Ok(Daemon {
-            settings,
-            board: Arc::new(board),
-            seen,
-            stop,
-            pulses: Vec::new(),
-            recorder,
-            temporary: None,
-        })
-    }
-
-    /// A folder that is removed at the end of the program; the sandbox has to permit that.
-    #[must_use]
-    pub fn with_temporary_folder(self, temporary: Option<&'a Path>) -> Self {
-        Daemon { temporary, ..self }
-    }
-
-    /// The settings.
-    pub fn settings(&self) -> &'a Settings {
-        self.settings
+        let (board, stop) = (Arc::new(board), Arc::default());
+        Ok(Daemon { settings, board, seen, stop, pulses: Vec::new(), recorder, temporary: None })
     }
 
     /// The monitor of a fabric, by its index in the settings.
@@ -127,9 +100,8 @@ impl<'a> Daemon<'a> {
     /// The recorder's thread, if a history is recorded. It ends after the last monitor.
     fn recorder(&mut self) -> Result<Option<Worker>, Fatal> {
         let Some(recorder) = self.recorder.take() else { return Ok(None) };
-        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| {
-            Fatal::new(Exit::Failed, format!("cannot start the recorder's runtime: {error}"))
-        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.map_err(Fatal::failed_to("cannot start the recorder's runtime"))?;
         let seen = self.seen.clone();
         let run = Box::new(move || recorder.run(seen, &runtime));
         Ok(Some(Worker { thread: "history".into(), run, wake: None }))
@@ -168,16 +140,12 @@ impl<'a> Daemon<'a> {
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
         let file = self.settings.web_config.as_deref();
-        let security = Security::load(file).map_err(|error| Fatal::new(Exit::Usage, error))?;
+        let security = Security::load(file).map_err(Fatal::usage)?;
         let listeners =
             listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
         // All files are open, and no thread runs yet: threads inherit the sandbox.
         if self.settings.confine {
-            sandbox::enter(&sandbox_needs::needs(
-                self.settings,
-                security.1.as_ref(),
-                self.temporary,
-            ));
+            sandbox::enter(self.settings, security.1.as_ref(), self.temporary);
         }
         workers.extend(self.recorder()?);
         // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are
@@ -192,9 +160,7 @@ impl<'a> Daemon<'a> {
             })
             .enable_all()
             .build()
-            .map_err(|error| {
-                Fatal::new(Exit::Failed, format!("cannot start the runtime: {error}"))
-            })?;
+            .map_err(Fatal::failed_to("cannot start the runtime"))?;
         let result = runtime.block_on(self.serve(listeners, workers, security, signals, announce));
         // Nothing is served any more: a rendering in progress is not needed.
         runtime.shutdown_background();
@@ -212,24 +178,25 @@ impl<'a> Daemon<'a> {
         let Daemon { settings, mut seen, stop, pulses, board, recorder: _, temporary: _ } = self;
         // Only the monitors hold it from now on: it closes with the last of them.
         drop(board);
-        let failed = |error: std::io::Error| Fatal::new(Exit::Failed, format!("listener: {error}"));
+        let failed = Fatal::failed_to("listener");
         let (latest_sender, latest) =
             watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
         // Also without a file to reload: unhandled, the signal would end the program.
-        let hangup = signal(SignalKind::hangup())
-            .map_err(|error| Fatal::new(Exit::Failed, format!("SIGHUP: {error}")))?;
+        let hangup = signal(SignalKind::hangup()).map_err(Fatal::failed_to("SIGHUP"))?;
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
         let process = Process::new(&settings.procfs).with_web_config(security.reload_status());
         let server = Server::new(security, Limits::default(), request_class);
+        let history = settings.history.as_ref().map(|history| history.file.clone());
         let mut addresses = Vec::new();
         for listener in listeners {
-            let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-            let address = listener.local_addr().map_err(failed)?;
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(&failed)?;
+            let address = listener.local_addr().map_err(&failed)?;
             tracing::info!(%address, "listening");
             addresses.push(format!("{scheme}://{address}"));
-            server.serve(listener, site(settings, &latest, &process).router());
+            let app = WebApp::new(latest.clone(), process.clone(), &settings.telemetry_path);
+            server.serve(listener, app.with_history(history.clone()).router());
         }
         announce(&addresses);
         let (ended_sender, mut ended) = unbounded_channel();
@@ -240,7 +207,7 @@ impl<'a> Daemon<'a> {
             threads.push(spawn(worker, ExitGuard(ended_sender.clone()))?);
         }
         systemd::ready();
-        tokio::spawn(notify_service_manager(seen.clone(), Watchdog::new(pulses)));
+        tokio::spawn(systemd::keep_notified(seen.clone(), pulses));
         let guard = ExitGuard(ended_sender);
         let render = tokio::spawn(async move {
             let _guard = guard;
@@ -269,12 +236,12 @@ impl<'a> Daemon<'a> {
             tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "a watch does not end: left as it is");
             true
         };
-        if signal.is_none() || !is_clean {
-            let problem =
-                "a thread that watches or renders ended by itself; its panic stands above";
-            return Err(Fatal::new(Exit::Failed, problem));
+        if signal.is_some() && is_clean {
+            return Ok(());
         }
-        Ok(())
+        Err(Fatal::failed(
+            "a thread that watches or renders ended by itself; its panic stands above",
+        ))
     }
 }
 
@@ -288,36 +255,12 @@ fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, String> {
     }
 }
 
-/// Sends the service manager the status and the watchdog's pings, if it wants them.
-async fn notify_service_manager(
-    mut seen: watch::Receiver<SharedState>,
-    mut watchdog: Option<Watchdog>,
-) {
-    if !systemd::is_enabled() {
-        return;
-    }
-    let mut pings = watchdog.as_ref().map(|watchdog| {
-        let interval = watchdog.interval();
-        // By then everything has had the time to start.
-        tokio::time::interval_at(tokio::time::Instant::now() + interval, interval)
-    });
-    let mut lines = tokio::time::interval(STATUS_INTERVAL);
-    lines.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        let ping = async {
-            match &mut pings {
-                Some(pings) => pings.tick().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = ping => if let Some(watchdog) = &mut watchdog { watchdog.check() },
-            _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
-                let board = seen.borrow_and_update().clone();
-                systemd::status(&board);
-            },
-        }
-    }
+/// What is published of each fabric before its first sweep.
+pub(super) fn blank_observations(settings: &Settings) -> Vec<Arc<Observation>> {
+    let blank = |fabric: &FabricSettings| {
+        Arc::new(Observation { fabric: fabric.name.clone(), ..Observation::default() })
+    };
+    settings.fabrics.iter().map(blank).collect()
 }
 
 /// The monitor of a fabric, with the capture of its settings.
@@ -331,11 +274,10 @@ pub(super) fn capturing_monitor(
         None => None,
         Some((path, limit)) => Some(Capture::create(path, *limit).map_err(|error| {
             let path = path.display();
-            Fatal::new(Exit::Usage, format!("--fabric.capture {path}: {error}"))
+            Fatal::usage(format!("--fabric.capture {path}: {error}"))
         })?),
     };
-    Monitor::new(fabric.clone(), capture, board, fabric_index, stop)
-        .map_err(|error| Fatal::new(Exit::Usage, error))
+    Monitor::new(fabric.clone(), capture, board, fabric_index, stop).map_err(Fatal::usage)
 }
 
 /// Runs a worker on a thread of its own; the guard reports its end.
@@ -346,12 +288,7 @@ fn spawn(worker: Worker, guard: ExitGuard) -> Result<JoinHandle<()>, Fatal> {
             let _guard = guard;
             (worker.run)();
         })
-        .map_err(|error| Fatal::new(Exit::Failed, format!("cannot start a thread: {error}")))
-}
-
-fn site(settings: &Settings, latest: &Latest, process: &Process) -> WebApp {
-    let history = settings.history.as_ref().map(|history| history.file.clone());
-    WebApp::new(latest.clone(), process.clone(), &settings.telemetry_path).with_history(history)
+        .map_err(Fatal::failed_to("cannot start a thread"))
 }
 
 /// Lowers the priority of this thread, which serves or renders, below that of sweeps: sweeps have
@@ -410,4 +347,47 @@ pub(super) fn start_log(level: LogLevel, format: LogFormat) {
         }
     };
     tracing_subscriber::registry().with(layer.with_filter(level)).init();
+}
+
+/// Handlers of SIGTERM and SIGINT. Until they are installed the signals end the program at once;
+/// from then on it has time to clean up.
+#[derive(Debug)]
+pub struct ShutdownSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl ShutdownSignals {
+    /// Installs the handlers. A signal before the first [`recv`](Self::recv) is kept.
+    pub fn install() -> Result<Self, Fatal> {
+        let failed = Fatal::failed_to("SIGTERM, SIGINT");
+        // They are for the whole process: any later runtime receives them. This one starts no
+        // thread.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        let runtime = runtime.map_err(&failed)?;
+        let _within = runtime.enter();
+        let handler = |kind| signal(kind).map_err(&failed);
+        Ok(ShutdownSignals {
+            terminate: handler(SignalKind::terminate())?,
+            interrupt: handler(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for a signal, and returns its name.
+    pub async fn recv(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// Reports the end of a thread or task that should not end, also by a panic.
+struct ExitGuard(UnboundedSender<()>);
+
+impl Drop for ExitGuard {
+    fn drop(&mut self) {
+        // Without a receiver the program is ending itself.
+        let _ = self.0.send(());
+    }
 }

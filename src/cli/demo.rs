@@ -1,17 +1,18 @@
 //! `demo`: monitors a simulated fabric and serves its metrics.
 
 use std::convert::Infallible;
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use tempfile::TempDir;
 
-use crate::config::Settings;
 use crate::config::options::{
     CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options, ProcessOptions,
     WebOptions,
 };
+use crate::config::{FabricSettings, Settings};
 use ib_mad::clock::Clock;
 use ib_mad::node::NodeKind;
 use ib_sim::scenario::{Overrides, ResolvedScenario, Scenario};
@@ -19,9 +20,8 @@ use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use site_config::units::ByteSize;
 
-use super::daemon::{Daemon, Worker};
-use super::shutdown::ShutdownSignals;
-use super::{Exit, Fatal};
+use super::Fatal;
+use super::daemon::{Daemon, ShutdownSignals, Worker};
 
 /// The arguments of `demo`. Those of `serve` have other defaults here, and no device is used.
 #[derive(Args, Debug)]
@@ -73,10 +73,9 @@ pub struct DemoArgs {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(args: DemoArgs) -> Result<(), Fatal> {
-    let wrong = |error: &dyn std::fmt::Display| Fatal::new(Exit::Usage, error);
     if args.fabric.hca.is_some() || args.fabric.port.is_some() {
         let problem = "a fabric that is not there is asked from the scenario's seat";
-        return Err(wrong(&format!("--fabric.hca, --fabric.port: {problem}")));
+        return Err(Fatal::usage(format!("--fabric.hca, --fabric.port: {problem}")));
     }
     let scenario = match (&args.scenario, &args.topology) {
         (Some(path), _) => Scenario::read(path),
@@ -88,15 +87,15 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         (None, None) => Scenario::demo(),
     };
     let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
-    let scenario = scenario.map_err(|error| wrong(&error))?;
+    let scenario = scenario.map_err(Fatal::usage)?;
     let built_in = args.scenario.is_none() && overrides.fabric.is_none();
     let resolved = scenario.resolve(&overrides).map_err(|error| {
         let fewest = built_in.then(|| fewest_hosts(&scenario)).flatten();
         match fewest.filter(|fewest| overrides.hosts.is_some_and(|hosts| hosts < *fewest)) {
             Some(fewest) => {
-                wrong(&format!("--hosts: the built-in story needs at least {fewest} hosts"))
+                Fatal::usage(format!("--hosts: the built-in story needs at least {fewest} hosts"))
             }
-            None => wrong(&error),
+            None => Fatal::usage(error),
         }
     })?;
     // Before the temporary folder is made: an early signal must not leave it behind.
@@ -118,10 +117,11 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         collector: CollectorOptions { host: Some(false), ..CollectorOptions::default() },
         ..Options::default()
     };
-    let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
+    let mut settings = Settings::load(options, None).map_err(Fatal::usage)?;
     split_planes(&mut settings, resolved.local_ports.len())?;
     let about = scenario.about().to_owned();
-    let daemon = Daemon::new(&settings)?.with_temporary_folder(folder.as_ref().map(TempDir::path));
+    let mut daemon = Daemon::new(&settings)?;
+    daemon.temporary = folder.as_ref().map(TempDir::path);
     run_daemon(daemon, resolved, &about, args.clock, signals)
 }
 
@@ -154,14 +154,10 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     let Some(one) = settings.fabrics.first().cloned().filter(|_| planes > 1) else { return Ok(()) };
     if one.capture.is_some() {
         let problem = "--fabric.capture: the scenario has several planes, and a capture holds one";
-        return Err(Fatal::new(Exit::Usage, problem));
+        return Err(Fatal::usage(problem));
     }
     settings.fabrics = (0..planes)
-        .map(|plane| {
-            let mut fabric = one.clone();
-            fabric.name = format!("{}-{plane}", one.name);
-            fabric
-        })
+        .map(|plane| FabricSettings { name: format!("{}-{plane}", one.name), ..one.clone() })
         .collect();
     Ok(())
 }
@@ -173,7 +169,7 @@ fn run_daemon(
     speed: u32,
     signals: ShutdownSignals,
 ) -> Result<(), Fatal> {
-    let (local_ports, settings) = (scenario.local_ports.clone(), daemon.settings());
+    let (local_ports, settings) = (scenario.local_ports.clone(), daemon.settings);
     // The simulation takes the scenario; its flows are too many for a copy.
     let begin = beginning(&scenario, about);
     let descriptions = std::mem::take(&mut scenario.descriptions);
@@ -194,11 +190,8 @@ fn run_daemon(
         })
         .collect::<Result<_, Fatal>>()?;
     daemon.run(workers, signals, |addresses| {
-        use std::io::Write;
         // With a closed pipe the demo still runs.
-        let mut out = std::io::stdout().lock();
-        let text = introduction(&begin, &descriptions, speed, addresses, &settings.telemetry_path);
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let _ = introduce(&begin, &descriptions, speed, addresses, &settings.telemetry_path);
     })
 }
 
@@ -214,45 +207,38 @@ fn beginning(scenario: &ResolvedScenario, about: &str) -> String {
     )
 }
 
-/// What is monitored, the addresses, and what will happen.
-fn introduction(
+/// Prints what is monitored, the addresses, and what will happen.
+fn introduce(
     begin: &str,
     descriptions: &[(Duration, String)],
     speed: u32,
     addresses: &[String],
     metrics: &str,
-) -> String {
-    use std::fmt::Write;
-
-    let mut text = begin.to_owned();
+) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    out.write_all(begin.as_bytes())?;
     for address in addresses {
-        // Writing to a string cannot fail.
-        let _ =
-            writeln!(text, "  {address}/          the fabric at a glance, and its worst cables");
-        let _ = writeln!(text, "  {address}/topology  how it is wired");
-        let _ = writeln!(text, "  {address}/events    what happened");
-        let _ = writeln!(text, "  {address}{metrics:<9}  everything that is known, for Prometheus");
+        writeln!(out, "  {address}/          the fabric at a glance, and its worst cables")?;
+        writeln!(out, "  {address}/topology  how it is wired")?;
+        writeln!(out, "  {address}/events    what happened")?;
+        writeln!(out, "  {address}{metrics:<9}  everything that is known, for Prometheus")?;
     }
     if !descriptions.is_empty() {
-        text.push_str("What will happen, in minutes from now:\n");
+        writeln!(out, "What will happen, in minutes from now:")?;
     }
     for (at, what) in descriptions {
-        let _ = writeln!(text, "  {:>6}  {what}", clock_of(*at / speed));
+        let seconds = (*at / speed).as_secs();
+        let clock = format!("{}:{:02}", seconds / 60, seconds % 60);
+        writeln!(out, "  {clock:>6}  {what}")?;
     }
     if let Some(address) = addresses.first() {
-        let _ = write!(
-            text,
+        write!(
+            out,
             "Which cables are it:\n  fabric-exporter links --suspect --url {address}\n\
              Watch what goes wrong:\n  curl -s {address}{metrics} | grep -E \
              '^infiniband.*(symbol_errors|link_downed|transmit_wait)' | grep -v ' 0$'\nCtrl-C ends \
              it.\n\n"
-        );
+        )?;
     }
-    text
-}
-
-/// `1:30`.
-fn clock_of(at: Duration) -> String {
-    let seconds = at.as_secs();
-    format!("{}:{:02}", seconds / 60, seconds % 60)
+    out.flush()
 }

@@ -1,6 +1,6 @@
 //! `doctor`: checks the prerequisites on this host, and prints remedies.
 
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,11 +8,9 @@ use serde::Serialize;
 
 use crate::config::Settings;
 use crate::config::options::Options;
-use crate::doctor::finding::{Finding, Level};
-use crate::doctor::{Configuration, DoctorOptions, Report, examine};
+use crate::doctor::{Configuration, DoctorOptions, Finding, Level, Report, examine};
 
-use super::printable;
-use super::{Exit, Fatal};
+use super::{Exit, Fatal, closed_pipe_is_no_error, printable};
 
 /// The arguments of `doctor`: those of `serve`, which it checks, and more.
 #[derive(Args, Debug)]
@@ -52,15 +50,14 @@ struct JsonReport<'a> {
 pub fn run(args: DoctorArgs) -> Result<Option<Exit>, Fatal> {
     let json = args.json;
     let report = examine(options(args)?);
-    let exit = exit(&report);
-    match write(&report, exit, json) {
-        // A closed pipe is no error.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            let problem = format!("cannot write to standard output: {error}");
-            Err(Fatal::new(Exit::Failed, problem))
-        }
-        _ => Ok(exit),
-    }
+    let exit = match report.worst {
+        _ if !report.has_rdma => Some(Exit::NoDevice),
+        Level::Ok | Level::Note => None,
+        Level::Warn => Some(Exit::Degraded),
+        Level::Bad => Some(Exit::Broken),
+    };
+    closed_pipe_is_no_error(write(&report, exit, json))?;
+    Ok(exit)
 }
 
 fn options(args: DoctorArgs) -> Result<DoctorOptions, Fatal> {
@@ -73,22 +70,12 @@ fn options(args: DoctorArgs) -> Result<DoctorOptions, Fatal> {
         Ok(settings) => (settings, None),
         // A mistake in the file is a finding; with a mistake in flags nothing can be checked.
         Err(problem) => {
-            let usage = |error| Fatal::new(Exit::Usage, error);
-            (Settings::load(options, None).map_err(usage)?, file.is_some().then_some(problem))
+            let settings = Settings::load(options, None).map_err(Fatal::usage)?;
+            (settings, file.is_some().then_some(problem))
         }
     };
     let configuration = Configuration { settings, file, problem };
     Ok(DoctorOptions { configuration, dev, offline })
-}
-
-/// The exit code of a report; `None` without problems.
-fn exit(report: &Report) -> Option<Exit> {
-    match report.worst {
-        _ if !report.has_rdma => Some(Exit::NoDevice),
-        Level::Ok | Level::Note => None,
-        Level::Warn => Some(Exit::Degraded),
-        Level::Bad => Some(Exit::Broken),
-    }
 }
 
 fn write(report: &Report, exit: Option<Exit>, json: bool) -> io::Result<()> {

@@ -6,9 +6,10 @@ pub mod demo;
 pub mod doctor;
 pub mod history;
 pub mod links;
-mod sandbox_needs;
 pub mod serve;
-mod shutdown;
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
 
 use clap::{Parser, Subcommand};
 
@@ -67,8 +68,32 @@ pub struct Fatal {
 
 impl Fatal {
     /// An error with its own text.
-    pub fn new(exit: Exit, error: impl std::fmt::Display) -> Self {
+    pub fn new(exit: Exit, error: impl Display) -> Self {
         Fatal { exit, message: error.to_string() }
+    }
+
+    /// A mistake in the command line or in a file.
+    pub fn usage(error: impl Display) -> Self {
+        Fatal::new(Exit::Usage, error)
+    }
+
+    /// An error while it ran.
+    pub fn failed(error: impl Display) -> Self {
+        Fatal::new(Exit::Failed, error)
+    }
+
+    /// An error of an operation while it ran.
+    fn failed_to<E: Display>(operation: &str) -> impl Fn(E) -> Self {
+        move |error| Fatal::failed(format!("{operation}: {error}"))
+    }
+}
+
+/// Whether standard output was written; `false` if its reader closed the pipe, which is no error.
+fn closed_pipe_is_no_error(written: io::Result<()>) -> Result<bool, Fatal> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Fatal::failed(format!("cannot write to standard output: {error}"))),
     }
 }
 

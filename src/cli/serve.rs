@@ -12,8 +12,7 @@ use ib_mad::port_event::PortEvent;
 use ib_umad::umad::Umad;
 
 use super::check;
-use super::daemon::{Daemon, Worker};
-use super::shutdown::ShutdownSignals;
+use super::daemon::{Daemon, ShutdownSignals, Worker};
 use super::{Exit, Fatal};
 
 /// The arguments of `serve`.
@@ -28,13 +27,13 @@ pub struct ServeArgs {
 
 /// Runs until SIGTERM or SIGINT, or until a thread ends unexpectedly.
 pub fn run(args: ServeArgs) -> Result<(), Fatal> {
-    let settings = Settings::load(args.options, args.config_file.as_deref())
-        .map_err(|error| Fatal::new(Exit::Usage, error))?;
+    let settings =
+        Settings::load(args.options, args.config_file.as_deref()).map_err(Fatal::usage)?;
     // Also files that no collector needs: a mistake in them has to be reported.
-    let wrong = check::check_files(&settings).into_iter().filter_map(|file| file.result.err());
+    let wrong = check::check_files(&settings).into_iter().filter_map(Result::err);
     let wrong = wrong.flatten().collect::<Vec<_>>();
     if !wrong.is_empty() {
-        return Err(Fatal::new(Exit::Usage, wrong.join("\n")));
+        return Err(Fatal::usage(wrong.join("\n")));
     }
     let mut daemon = Daemon::new(&settings)?;
     let clock = Clock::start();
@@ -55,9 +54,8 @@ fn prepare(
 ) -> Result<(Worker, SyncSender<PortEvent>), Fatal> {
     let fabric = &settings.fabrics[fabric_index];
     let (sysfs, p_key) = (settings.sysfs.clone(), fabric.p_key);
-    let (port, wire) =
-        Umad::open_first(&sysfs, fabric.hca.as_deref(), fabric.port, fabric.p_key, clock)
-            .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
+    let opened = fabric.open_port(&sysfs, clock);
+    let (port, wire) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
     let monitor = daemon.monitor(fabric_index)?;
     tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "asking the fabric");
     let events = monitor.event_sender();

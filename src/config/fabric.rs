@@ -1,14 +1,15 @@
 //! Settings of fabrics.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ib_health::HealthSettings;
 use ib_mad::PortNumber;
+use ib_mad::clock::Clock;
 use ib_mad::p_key::PKey;
 use ib_mad::pma::DetailPolicy;
-use ib_umad::client::MAX_IN_FLIGHT;
-use ib_umad::client::SendConfig;
+use ib_umad::client::{MAX_IN_FLIGHT, SendConfig};
+use ib_umad::umad::{DeviceError, Umad, UmadPort};
 
 use super::options::{FabricOptions, seconds_or};
 use site_config::diagnostics::{InvalidSetting, invalid, too_short};
@@ -55,20 +56,17 @@ pub struct FabricSettings {
     pub maintenance_file: Option<PathBuf>,
 }
 
+impl FabricSettings {
+    /// Opens the local port, or the first one that can be used.
+    pub fn open_port(&self, sysfs: &Path, clock: Clock) -> Result<(UmadPort, Umad), DeviceError> {
+        Umad::open_first(sysfs, self.hca.as_deref(), self.port, self.p_key, clock)
+    }
+}
+
 impl FabricOptions {
     /// Whether an option is set that only one fabric can have.
     pub(super) fn is_of_one_fabric(&self) -> bool {
         self.name.is_some() || self.hca.is_some() || self.port.is_some() || self.capture.is_some()
-    }
-
-    /// The windows, by their keys.
-    fn windows(&self) -> [(&'static str, Option<u16>); 4] {
-        [
-            ("smp-window", self.smp_window),
-            ("gmp-window", self.gmp_window),
-            ("smp-lid-window", self.smp_lid_window),
-            ("gmp-lid-window", self.gmp_lid_window),
-        ]
     }
 
     pub(super) fn validate(&self) -> Vec<InvalidSetting> {
@@ -79,10 +77,15 @@ impl FabricOptions {
         }
         found.extend(too_short("interval", self.interval, second));
         found.extend(too_short("discovery-interval", self.discovery_interval, second));
-        for (key, window) in self.windows() {
-            // The send queue of a port takes 128 MADs by default (ib_mad's send_queue_size); half of the
-            // number of transaction ids is more than any fabric needs.
-            let max = MAX_IN_FLIGHT / 2;
+        // The send queue of a port takes 128 MADs by default (ib_mad's send_queue_size); half of the
+        // number of transaction ids is more than any fabric needs.
+        let max = MAX_IN_FLIGHT / 2;
+        for (key, window) in [
+            ("smp-window", self.smp_window),
+            ("gmp-window", self.gmp_window),
+            ("smp-lid-window", self.smp_lid_window),
+            ("gmp-lid-window", self.gmp_lid_window),
+        ] {
             if let Some(window) = window.filter(|it| !(1..=max).contains(&usize::from(*it))) {
                 found.push(invalid(key, format!("{window} is not between 1 and {max}")));
             }

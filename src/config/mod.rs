@@ -6,18 +6,15 @@
 //! defaults.
 
 mod fabric;
-mod health;
-mod host;
 pub mod options;
-mod web;
+mod sections;
 
 pub use fabric::FabricSettings;
-pub use host::HostSettings;
-pub use web::RESERVED_PATHS;
+pub use sections::{HostSettings, RESERVED_PATHS};
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -27,8 +24,7 @@ use options::{
     CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat,
     LogLevel, LogOptions, Options, PathOptions, ProcessOptions, WebOptions,
 };
-use site_config::diagnostics::{Diagnostics, InvalidSetting, invalid, too_short};
-use site_config::units::ByteSize;
+use site_config::diagnostics::Diagnostics;
 use site_config::{ConfigError, file, yaml};
 
 /// Valid settings.
@@ -111,7 +107,7 @@ impl Settings {
         for (index, fabric) in file.fabrics.iter().enumerate() {
             diagnostics.add_file(&format!("fabrics[{index}]"), fabric.validate());
         }
-        let listen = web::listen(&flags.web, &file.web, &mut diagnostics);
+        let listen = sections::listen(&flags.web, &file.web, &mut diagnostics);
         // Conflicts between values are reported once all values are valid.
         diagnostics.finish()?;
         let settings = Settings::combine(flags, file, listen, &mut diagnostics);
@@ -151,9 +147,8 @@ impl Settings {
         }
         let history = flags.history.over(file.history).settings();
         if history.is_some() && collectors.host() && collectors.fabric() {
-            for (index, _) in
-                fabrics.iter().enumerate().filter(|(_, fabric)| fabric.name == HOST_FABRIC)
-            {
+            let named_host = |(_, fabric): &(usize, &FabricSettings)| fabric.name == HOST_FABRIC;
+            for (index, _) in fabrics.iter().enumerate().filter(named_host) {
                 let flag = flags.fabric.name.is_some().then_some("--fabric.name");
                 let keys = [&*format!("fabrics[{index}].name"), "fabric.name"];
                 let problem = format!(
@@ -163,9 +158,9 @@ impl Settings {
                 diagnostics.add(flag, &keys, problem);
             }
         }
-        let health = flags.health.over(file.health).settings();
+        let health = flags.health.over(file.health);
         for fabric in &mut fabrics {
-            fabric.health = health.settings.clone();
+            fabric.health = health.settings();
             fabric.maintenance_file.clone_from(&health.maintenance_file);
         }
         let site_files = site_files(&fabrics);
@@ -205,38 +200,8 @@ fn site_files(fabrics: &[FabricSettings]) -> Vec<(SiteFileKind, PathBuf)> {
             (SiteFileKind::Maintenance, fabric.maintenance_file.clone()),
         ]
     };
-    let mut files: Vec<_> =
-        fabrics.iter().flat_map(files).filter_map(|(kind, path)| Some((kind, path?))).collect();
-    files.sort();
-    files.dedup();
-    files
-}
-
-/// The smallest size of a history: one sweep of the largest fabrics, or some days of a small one.
-const MIN_SIZE: u64 = 16 << 20;
-
-impl HistoryOptions {
-    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
-        let minute = Duration::from_secs(60);
-        let size = self.size.filter(|ByteSize(size)| *size < MIN_SIZE);
-        let size =
-            size.map(|ByteSize(size)| invalid("size", format!("{size} bytes are less than 16MiB")));
-        let times = [
-            too_short("traffic-for", self.traffic_for, minute),
-            too_short("rare-for", self.rare_for, minute),
-        ];
-        size.into_iter().chain(times.into_iter().flatten()).collect()
-    }
-
-    pub(super) fn settings(self) -> Option<HistorySettings> {
-        let defaults = HistorySettings::new(self.file?);
-        Some(HistorySettings {
-            size: self.size.map_or(defaults.size, |ByteSize(size)| size),
-            traffic_for: self.traffic_for.map_or(defaults.traffic_for, Duration::from),
-            rare_for: self.rare_for.map_or(defaults.rare_for, Duration::from),
-            ..defaults
-        })
-    }
+    let files = fabrics.iter().flat_map(files).filter_map(|(kind, path)| Some((kind, path?)));
+    files.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 #[cfg(test)]

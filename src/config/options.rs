@@ -128,20 +128,15 @@ section! {
 }
 
 impl CollectorOptions {
-    /// Whether the fabric collector is enabled.
+    /// Whether the fabric collector is on, as by default.
     pub fn fabric(&self) -> bool {
-        is_on(self.fabric, self.no_fabric)
+        !self.no_fabric.unwrap_or(false) && self.fabric.unwrap_or(true)
     }
 
-    /// Whether the host collector is enabled.
+    /// Whether the host collector is on, as by default.
     pub fn host(&self) -> bool {
-        is_on(self.host, self.no_host)
+        !self.no_host.unwrap_or(false) && self.host.unwrap_or(true)
     }
-}
-
-/// On by default.
-fn is_on(on: Option<bool>, off: Option<bool>) -> bool {
-    !off.unwrap_or(false) && on.unwrap_or(true)
 }
 
 section! {
@@ -292,29 +287,22 @@ section! {
 
 /// All settings.
 #[derive(Args, Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Options {
-    /// The HTTP server.
     #[command(flatten)]
     pub web: WebOptions,
-    /// The log.
     #[command(flatten)]
     pub log: LogOptions,
-    /// The process itself.
     #[command(flatten)]
     pub process: ProcessOptions,
-    /// The kernel's file systems.
     #[command(flatten)]
     pub path: PathOptions,
-    /// Which collectors run.
     #[command(flatten)]
     pub collector: CollectorOptions,
-    /// This host's own devices.
     #[command(flatten)]
     pub host: HostOptions,
-    /// How links are judged.
     #[command(flatten)]
     pub health: HealthOptions,
-    /// What is recorded.
     #[command(flatten)]
     pub history: HistoryOptions,
     /// The fabric, or what all listed ones have in common.

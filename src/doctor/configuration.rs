@@ -1,26 +1,27 @@
-//! The exporter's own settings and files: whether `serve` would start with them, and could record.
+//! The exporter's own settings and files: whether `serve` would start with them, and could record; and the listen
+//! addresses: whether each is free, in use by an exporter, or by another program.
 
+use std::io::{ErrorKind, Read};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
+use crate::cli::check::inspect_site_file;
 use crate::config::Settings;
-use crate::monitor::{m_keys_in, maintenance_in, names_in};
 use exporter_web::inspect;
+use exporter_web::listen::{is_missing_address, try_bind};
 use fabric_history::file::free;
 use fabric_history::settings::HistorySettings;
 use fabric_observation::SiteFileKind;
 
-use super::finding::{Finding, Subject};
+use super::{Finding, Subject, bad, note, ok, warn};
 
-const SUBJECT: Subject = Subject::Configuration;
-
-/// The settings, and the config file that they come from.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     /// What `serve` would run with; the flags and defaults, if the file cannot be used.
     pub settings: Settings,
-    /// `--config.file`.
     pub file: Option<PathBuf>,
     /// Why the file cannot be used.
     pub problem: Option<String>,
@@ -31,7 +32,7 @@ pub fn check(configuration: &Configuration) -> Vec<Finding> {
     findings
         .extend(configuration.settings.web_config.iter().flat_map(|path| check_web_config(path)));
     findings.extend(check_site_files(&configuration.settings));
-    findings.extend(configuration.settings.history.iter().flat_map(check_history));
+    findings.extend(configuration.settings.history.iter().map(check_history));
     findings
 }
 
@@ -40,37 +41,37 @@ fn check_config_file(configuration: &Configuration) -> Finding {
     let shown =
         configuration.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     match &configuration.problem {
-        Some(problem) => Finding::bad(SUBJECT, what, problem)
-            .wanted(
-                "a file that loads: serve ends with it, and the other checks go by the flags alone",
-            )
-            .mend(format!("edit {shown}; docs/configuration.md has each key")),
+        Some(problem) => {
+            let wanted =
+                "a file that loads: serve ends with it, and the other checks go by the flags alone";
+            let mend = format!("edit {shown}; docs/configuration.md has each key");
+            bad(Subject::Configuration, what, problem).wanted(wanted).mend(mend)
+        }
         None if configuration.file.is_none() => {
-            Finding::ok(SUBJECT, what, "none: flags and defaults")
+            ok(Subject::Configuration, what, "none: flags and defaults")
         }
         None => {
             let fabrics = configuration.settings.fabrics.len();
-            Finding::ok(SUBJECT, what, format!("{shown} loads; fabrics to ask: {fabrics}"))
+            ok(Subject::Configuration, what, format!("{shown} loads; fabrics to ask: {fabrics}"))
         }
     }
 }
 
-/// The web config file, with what it names.
 fn check_web_config(path: &Path) -> Vec<Finding> {
     let what = "--web.config.file";
     let shown = path.display();
     match inspect(path) {
         Ok(inspection) => {
             let warned = inspection.warnings.into_iter().map(|warning| {
-                Finding::warn(SUBJECT, what, format!("{shown}: {warning}")).mend(format!(
+                warn(Subject::Configuration, what, format!("{shown}: {warning}")).mend(format!(
                     "edit {shown}, or renew what it names; docs/security.md has each key"
                 ))
             });
-            let loads = Finding::ok(SUBJECT, what, format!("{shown}: {}", inspection.about));
+            let loads = ok(Subject::Configuration, what, format!("{shown}: {}", inspection.about));
             std::iter::once(loads).chain(warned).collect()
         }
         Err(error) => vec![
-            Finding::bad(SUBJECT, what, error.lines().join("; "))
+            bad(Subject::Configuration, what, error.lines().join("; "))
                 .wanted("a file that the exporter's user can read: serve ends without it")
                 .mend(format!("edit {shown}; docs/security.md has each key")),
         ],
@@ -84,44 +85,32 @@ fn check_site_files(settings: &Settings) -> Vec<Finding> {
 }
 
 fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
-    let entries = |count| (count, Vec::new());
-    let (what, read) = match kind {
-        SiteFileKind::NodeNameMap => {
-            ("--fabric.node-name-map", names_in(path).map(|names| entries(names.len())))
-        }
-        SiteFileKind::MKey => {
-            let read = m_keys_in(path).map(|file| (file.keys.len(), file.warnings));
-            ("--fabric.m-key-file", read)
-        }
-        SiteFileKind::Maintenance => {
-            ("--health.maintenance-file", maintenance_in(path).map(|work| entries(work.len())))
-        }
+    let what = match kind {
+        SiteFileKind::NodeNameMap => "--fabric.node-name-map",
+        SiteFileKind::MKey => "--fabric.m-key-file",
+        SiteFileKind::Maintenance => "--health.maintenance-file",
     };
     let shown = path.display();
-    let (entries, warnings) = match read {
+    let (entries, warnings) = match inspect_site_file(kind, path) {
         Ok(read) => read,
         Err(error) => {
-            let finding = Finding::bad(SUBJECT, what, error.lines().join("; "))
+            let finding = bad(Subject::Configuration, what, error.lines().join("; "))
                 .wanted("a file that the exporter's user can read: serve ends without it")
                 .mend(format!("ls -l {shown}; edit it, or leave the flag out"));
             return vec![finding];
         }
     };
-    let mut findings = vec![Finding::ok(SUBJECT, what, format!("{shown} has {entries} entries"))];
+    let mut findings =
+        vec![ok(Subject::Configuration, what, format!("{shown} has {entries} entries"))];
     findings.extend(warnings.into_iter().map(|warning| {
-        Finding::warn(SUBJECT, what, warning)
+        warn(Subject::Configuration, what, warning)
             .wanted("a file that the exporter alone can read, with all that its keys need")
             .mend("chgrp fabric-exporter and chmod 0640 the file; docs/security.md")
     }));
     findings
 }
 
-/// Whether the effective user may write to a file or directory.
-fn is_writable(path: &Path) -> rustix::io::Result<()> {
-    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)
-}
-
-fn check_history(history: &HistorySettings) -> Vec<Finding> {
+fn check_history(history: &HistorySettings) -> Finding {
     let what = "--history.file";
     let path = &history.file;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -130,7 +119,7 @@ fn check_history(history: &HistorySettings) -> Vec<Finding> {
         Ok(about) if about.is_file() => Some(about),
         Ok(_) => {
             let found = format!("{} is no file", path.display());
-            return vec![Finding::bad(SUBJECT, what, found).mend("name a file that may be made")];
+            return bad(Subject::Configuration, what, found).mend("name a file that may be made");
         }
         Err(_) => None,
     };
@@ -138,7 +127,7 @@ fn check_history(history: &HistorySettings) -> Vec<Finding> {
     let mut paths = vec![folder];
     paths.extend(about.is_some().then_some(&**path));
     for path in paths {
-        if let Err(error) = is_writable(path) {
+        if let Err(error) = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
             let shown = path.display();
             let mend = if path.exists() {
                 format!("chown <the exporter's user> {shown}; with systemd: StateDirectory=")
@@ -146,41 +135,32 @@ fn check_history(history: &HistorySettings) -> Vec<Finding> {
                 format!("mkdir -p {shown}")
             };
             let found = format!("cannot be written to: {shown}: {error}");
-            return vec![
-                Finding::bad(SUBJECT, what, found)
-                    .wanted(
-                        "a folder that the exporter's user may write to: else nothing is recorded",
-                    )
-                    .mend(mend),
-            ];
+            let wanted = "a folder that the exporter's user may write to: else nothing is recorded";
+            return bad(Subject::Configuration, what, found).wanted(wanted).mend(mend);
         }
     }
     let size = about.map_or(0, |about| about.len());
-    let room = match free(path) {
-        Ok(room) => room,
-        Err(error) => return vec![Finding::warn(SUBJECT, what, error.to_string())],
-    };
-    vec![room_for(history, size, room)]
-}
-
-fn mib(bytes: u64) -> u64 {
-    bytes >> 20
+    match free(path) {
+        Ok(room) => room_for(history, size, room),
+        Err(error) => warn(Subject::Configuration, what, error.to_string()),
+    }
 }
 
 /// Whether the disk has space for the largest size of the file and for the reserve of the host.
 fn room_for(history: &HistorySettings, size: u64, room: u64) -> Finding {
     let (shown, least) = (history.file.display(), history.least_free);
+    let mib = |bytes: u64| bytes >> 20;
     let what = "--history.file";
     let found = format!("{shown}: {} MiB, and {} MiB of its disk are free", mib(size), mib(room));
     let mend = "make room on the disk, or lower --history.size";
     if room < least {
-        return Finding::bad(SUBJECT, what, found)
+        return bad(Subject::Configuration, what, found)
             .wanted(format!("{} MiB free, below which nothing is written", mib(least)))
             .mend(mend);
     }
     let grows = history.size.saturating_sub(size);
     if room - least < grows {
-        return Finding::warn(SUBJECT, what, found)
+        return warn(Subject::Configuration, what, found)
             .wanted(format!(
                 "{} MiB free: the file may grow to {} MiB, and {} MiB are left alone",
                 mib(grows.saturating_add(least)),
@@ -189,13 +169,126 @@ fn room_for(history: &HistorySettings, size: u64, room: u64) -> Finding {
             ))
             .mend(mend);
     }
-    Finding::ok(SUBJECT, what, found)
+    ok(Subject::Configuration, what, found)
+}
+
+/// How long a request to the program that has the port may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How many bytes of the metrics are read: the build info comes first.
+const MAX_RESPONSE: u64 = 1 << 18;
+
+/// The response of `/-/healthy`.
+const HEALTHY: &str = "healthy\n";
+
+/// Checks each address of each host name. With a systemd socket nothing is bound or requested: a request would
+/// start the service.
+pub fn check_listeners(settings: &Settings) -> Vec<Finding> {
+    if settings.systemd_socket {
+        let found = "systemd listens, and hands its sockets over";
+        return vec![
+            note(Subject::Listener, "--web.systemd-socket", found)
+                .mend("systemctl list-sockets   # shows where"),
+        ];
+    }
+    settings.listen.iter().flat_map(|name| check_name(name, &settings.telemetry_path)).collect()
+}
+
+fn check_name(addresses: &[SocketAddr], telemetry_path: &str) -> Vec<Finding> {
+    let is_missing =
+        |address: &SocketAddr| try_bind(*address).is_err_and(|error| is_missing_address(&error));
+    let serves = !addresses.iter().all(is_missing);
+    addresses.iter().map(|address| check_address(*address, telemetry_path, serves)).collect()
+}
+
+/// Checks an address; `serves` is whether its name has one of this host.
+fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Finding {
+    let what = address.to_string();
+    let firewall = if address.ip().is_loopback() {
+        "; only this host reaches it there"
+    } else {
+        "; a firewall has to let Prometheus in"
+    };
+    let Err(error) = try_bind(address) else {
+        return ok(Subject::Listener, what, format!("free{firewall}"));
+    };
+    match error.kind() {
+        ErrorKind::AddrInUse => check_occupant(address, telemetry_path, firewall),
+        ErrorKind::PermissionDenied => {
+            bad(Subject::Listener, what, format!("may not be listened on: {error}"))
+                .wanted("a port above 1023, or the capability for those below")
+                .mend("--web.listen-address=:10315, or AmbientCapabilities=CAP_NET_BIND_SERVICE")
+        }
+        _ if serves && is_missing_address(&error) => {
+            let found = format!("passed over, for the name has another address: {error}");
+            note(Subject::Listener, what, found)
+        }
+        _ => bad(Subject::Listener, what, format!("cannot be listened on: {error}"))
+            .wanted("an address of this host")
+            .mend("ip addr   # shows them; another with --web.listen-address"),
+    }
+}
+
+/// Asks the program that listens on an address who it is.
+fn check_occupant(address: SocketAddr, telemetry_path: &str, firewall: &str) -> Finding {
+    let (what, port) = (address.to_string(), address.port());
+    // A socket on all IPv6 addresses accepts IPv4, too.
+    let ip = if address.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { address.ip() };
+    let url = format!("http://{}", SocketAddr::new(ip, port));
+    let guard = match get(&format!("{url}/-/healthy")) {
+        Some((200, text)) if text == HEALTHY => {
+            let metrics = get(&format!("{url}{telemetry_path}"));
+            let version = metrics.and_then(|(_, text)| version(&text));
+            let version = version.map(|version| format!(" {version}")).unwrap_or_default();
+            let found = format!("fabric-exporter{version} runs there{firewall}");
+            return ok(Subject::Listener, what, found);
+        }
+        Some((401, _)) => "asks for a login",
+        // The response of this exporter, and of others with the exporter toolkit.
+        Some((400, text)) if text.to_ascii_lowercase().contains("https") => "speaks TLS",
+        _ => {
+            return bad(Subject::Listener, what, "taken by a program that is no fabric-exporter")
+                .wanted("a port that is free: serve ends without")
+                .mend(format!("ss -ltnp 'sport = :{port}'; or another with --web.listen-address"));
+        }
+    };
+    let found = format!("taken by somebody who {guard}: perhaps this exporter{firewall}");
+    note(Subject::Listener, what, found)
+        .mend(format!("ss -ltnp 'sport = :{port}'   # shows who it is"))
+}
+
+/// The status and text of a response.
+fn get(url: &str) -> Option<(u16, String)> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(REQUEST_TIMEOUT))
+        // It is this host.
+        .proxy(None)
+        .max_redirects(0)
+        .http_status_as_error(false)
+        .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .into();
+    let mut response = agent.get(url).call().ok()?;
+    let mut text = Vec::new();
+    // The text up to an error or the timeout may be enough.
+    let _ = response.body_mut().as_reader().take(MAX_RESPONSE).read_to_end(&mut text);
+    Some((response.status().as_u16(), String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The version in `fabric_exporter_build_info{version="0.1.0",…} 1`.
+fn version(metrics: &str) -> Option<String> {
+    let of = |line: &str| {
+        let labels = line.strip_prefix("fabric_exporter_build_info{")?;
+        let (_, version) = labels.split_once("version=\"")?;
+        Some(version.split_once('"')?.0.to_owned())
+    };
+    metrics.lines().find_map(of).filter(|version| version.len() < 64)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
     use super::*;
+    use crate::doctor::Level;
 
     #[test]
     fn room_includes_growth_of_the_file() {
@@ -209,6 +302,27 @@ mod tests {
             (5000 * MIB, 200 * MIB, Level::Bad),
         ] {
             assert_eq!(room_for(&history, size, room).level, level, "{size} {room}");
+        }
+    }
+
+    #[test]
+    fn name_needs_one_address_of_this_host() {
+        // 198.51.100.0/24 is for documentation (RFC 5737).
+        let [here, missing] = ["127.0.0.1:0", "198.51.100.1:0"].map(|it| it.parse().unwrap());
+        let levels = |names: &[Vec<SocketAddr>]| {
+            let found = names.iter().flat_map(|name| check_name(name, "/metrics"));
+            found.map(|finding| finding.level).collect::<Vec<_>>()
+        };
+        assert_eq!(levels(&[vec![missing, here]]), [Level::Note, Level::Ok]);
+        assert_eq!(levels(&[vec![missing], vec![here]]), [Level::Bad, Level::Ok]);
+    }
+
+    #[test]
+    fn version_is_read_from_build_info() {
+        let text = "# HELP x\nfabric_exporter_build_info{revision=\"\",version=\"0.1.0\"} 1\n";
+        assert_eq!(version(text).as_deref(), Some("0.1.0"));
+        for text in ["", "fabric_exporter_build_info 1", "fabric_exporter_build_info{version=\"1"] {
+            assert_eq!(version(text), None, "{text}");
         }
     }
 }

@@ -2,12 +2,10 @@
 //! fabric.
 //!
 //! Four SMPs for each fabric: PortInfo of the local port, NodeInfo of its neighbor, SMInfo and NodeDescription
-//! of the master that the port names. If the master responds, [`standby`] discovers the fabric.
+//! of the master that the port names. If the master responds, [`fabric`] discovers the fabric.
 
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-
+use super::Subject::{Ports, SubnetManager};
+use super::{CheckedHost, Finding, Level, bad, fabric, note, ok, port_name, warn};
 use crate::config::FabricSettings;
 use crate::monitor::{m_keys_in, names_in};
 use ib_fabric::collect::local_port::{LocalPortQuery, LocalPortReport, MasterSm, NeighborReport};
@@ -18,41 +16,28 @@ use ib_mad::smp::SmState;
 use ib_umad::client::MadClient;
 use ib_umad::client::SendConfig;
 use ib_umad::query;
-use ib_umad::umad::{DeviceError, Umad};
+use ib_umad::umad::DeviceError;
 use ib_umad::{MadTransport as _, RequestError};
 use rdma_host::model::{Device, Port};
-
-use super::finding::{Finding, Level, Subject};
-use super::host::{CheckedHost, port_name};
-use super::standby;
-
-const SUBJECT: Subject = Subject::SubnetManager;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Timeout and retries: each SMP is sent twice at most, and the last two at once. With the 100 ms that the
 /// engine adds to each, a manager that does not respond takes 1.2 s.
 const PACE: (Duration, u8) = (Duration::from_millis(500), 1);
 
-/// A daemon that manages subnets.
-struct SmDaemon {
-    /// The name of its process, unit and package.
-    name: &'static str,
-    fabric_type: &'static str,
-}
+/// The daemons that manage subnets: the names of process, unit and package.
+const OPENSM: &str = "opensm";
+const OPAFM: &str = "opafm";
 
-const OPENSM: SmDaemon = SmDaemon { name: "opensm", fabric_type: "InfiniBand" };
-const OPAFM: SmDaemon = SmDaemon { name: "opafm", fabric_type: "Omni-Path" };
-
-/// Daemons whose process has another name.
-const PROCESS_NAMES: [(&str, &str); 2] = [("opafm", "fmmain"), ("opafm", "sm")];
-
-/// Checks the LIDs and states of the ports.
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let mut findings: Vec<Finding> = host
         .infiniband_ports()
         .filter_map(|(device, port)| check_port(host, device, port))
         .collect();
     if findings.is_empty() && host.infiniband_ports().next().is_none() {
-        findings.push(Finding::ok(SUBJECT, "ports", "no InfiniBand port here: none needed"));
+        findings.push(ok(SubnetManager, "ports", "no InfiniBand port here: none needed"));
     }
     findings
 }
@@ -64,22 +49,23 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Findin
             let lid = |lid: Option<_>| lid.map_or_else(|| "unknown".into(), |lid| format!("{lid}"));
             let (own, manager) = (lid(port.lid), lid(port.sm_lid));
             let found = format!("LID {own}, from the subnet manager at LID {manager}");
-            Some(Finding::ok(SUBJECT, what, found))
+            Some(ok(SubnetManager, what, found))
         }
         state::INIT if port.physical_state.is_none_or(|state| state == physical::LINK_UP) => {
-            let daemon = if device.info.driver == "hfi1" { OPAFM } else { OPENSM };
-            let found = "a link, and no LID: no subnet manager has configured it".to_owned();
-            let wanted = format!("a subnet manager of {} in this subnet", daemon.fabric_type);
-            let mend = remedy(host, &daemon);
-            Some(Finding::bad(SUBJECT, what, found).wanted(wanted).mend(mend))
+            let (daemon, kind) = match &*device.info.driver {
+                "hfi1" => (OPAFM, "Omni-Path"),
+                _ => (OPENSM, "InfiniBand"),
+            };
+            let found = "a link, and no LID: no subnet manager has configured it";
+            let wanted = format!("a subnet manager of {kind} in this subnet");
+            Some(bad(SubnetManager, what, found).wanted(wanted).mend(remedy(host, daemon)))
         }
         _ => None,
     }
 }
 
 /// What to do if no subnet manager responds.
-fn remedy(host: &CheckedHost, daemon: &SmDaemon) -> String {
-    let name = daemon.name;
+fn remedy(host: &CheckedHost, name: &str) -> String {
     if let Some(process) = process_of(&host.procfs, name) {
         let log = format!("journalctl -u {name}; tail /var/log/{name}.log");
         return format!(
@@ -100,13 +86,12 @@ fn remedy(host: &CheckedHost, daemon: &SmDaemon) -> String {
     }
 }
 
-/// The process id of a daemon on this host.
 fn process_of(procfs: &Path, name: &str) -> Option<i32> {
-    let is_it = |command: &str| {
-        command == name || PROCESS_NAMES.iter().any(|(of, other)| *of == name && *other == command)
-    };
-    let processes = procfs::process::all_processes_with_root(procfs).ok()?;
-    processes
+    // The processes of opafm have other names.
+    let is_it =
+        |command: &str| command == name || name == OPAFM && matches!(command, "fmmain" | "sm");
+    procfs::process::all_processes_with_root(procfs)
+        .ok()?
         .filter_map(Result::ok)
         .find(|process| process.stat().is_ok_and(|stat| is_it(&stat.comm)))
         .map(|process| process.pid)
@@ -124,10 +109,7 @@ pub fn query(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
 
 fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let what = format!("fabric {:?}", fabric.name);
-    let clock = Clock::start();
-    let opened =
-        Umad::open_first(&host.sysfs, fabric.hca.as_deref(), fabric.port, fabric.p_key, clock);
-    let (port, mut wire) = match opened {
+    let (port, mut wire) = match fabric.open_port(&host.sysfs, Clock::start()) {
         Ok(opened) => opened,
         Err(error) => return vec![port_unusable(host, what, &error)],
     };
@@ -141,17 +123,18 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
         MadClient::new(SendConfig { timeout: PACE.0, retries: PACE.1, ..SendConfig::default() });
     if let Err(error) = query::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false)) {
         let found = format!("the device went while it was asked: {error}");
-        return vec![Finding::bad(SUBJECT, what, found).mend("dmesg | tail")];
+        return vec![bad(SubnetManager, what, found).mend("dmesg | tail")];
     }
     let home = home.finish();
     let neighbor = home.neighbor.and_then(|it| check_neighbor(&what, it, has_keys));
     let mut findings = check_home(host, what.clone(), home, has_keys);
     findings.extend(neighbor);
-    if findings.iter().any(|finding| finding.subject == SUBJECT && finding.level == Level::Ok) {
+    if findings.iter().any(|finding| finding.subject == SubnetManager && finding.level == Level::Ok)
+    {
         // A map that cannot be read has its own finding.
         let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
         let names = names.unwrap_or_default();
-        findings.extend(standby::check(&what, (&names, &keys), &mut client, &mut wire));
+        findings.extend(fabric::check(&what, (&names, &keys), &mut client, &mut wire));
     }
     findings
 }
@@ -182,11 +165,11 @@ fn check_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Optio
             let remedy = m_key_remedy(has_keys);
             let wanted = "an answer: else nothing of the fabric is found";
             let what = format!("{what}: M_Key");
-            Some(Finding::bad(SUBJECT, what, found).wanted(wanted).mend(remedy))
+            Some(bad(SubnetManager, what, found).wanted(wanted).mend(remedy))
         }
         _ if level >= 2 => {
             let found = format!("M_Key protection level {level}, and the neighbor answers");
-            Some(Finding::ok(SUBJECT, format!("{what}: M_Key"), found))
+            Some(ok(SubnetManager, format!("{what}: M_Key"), found))
         }
         _ => None,
     }
@@ -197,16 +180,16 @@ fn port_unusable(host: &CheckedHost, what: String, error: &DeviceError) -> Findi
     let found = format!("cannot be asked: {error}");
     let without = "--no-collector.fabric, where this host's own devices are all to watch";
     match error {
-        _ if host.devices.is_empty() => Finding::note(SUBJECT, what, "cannot be asked: no device"),
+        _ if host.devices.is_empty() => note(SubnetManager, what, "cannot be asked: no device"),
         DeviceError::NoDevice { .. } | DeviceError::Ethernet { .. }
             if host.infiniband_ports().next().is_none() =>
         {
-            Finding::warn(SUBJECT, what, "no InfiniBand port to ask a fabric from: serve would end")
+            warn(SubnetManager, what, "no InfiniBand port to ask a fabric from: serve would end")
                 .wanted("a fabric to ask, or a flag that says that there is none")
                 .mend(without)
         }
         // A missing link or device file has its own finding.
-        _ => Finding::bad(SUBJECT, what, found)
+        _ => bad(SubnetManager, what, found)
             .wanted("a port to ask the fabric from: serve would end")
             .mend(format!("mend what is told of the port; or {without}")),
     }
@@ -229,13 +212,13 @@ fn check_home(
             let wanted =
                 "an answer to PortInfo by the empty route: else nothing of the fabric is found";
             let what = format!("{what}: M_Key");
-            return vec![Finding::bad(SUBJECT, what, found).wanted(wanted).mend(mend)];
+            return vec![bad(SubnetManager, what, found).wanted(wanted).mend(mend)];
         }
         Err(failure) => {
             let found = format!("our own port does not answer subnet management: {failure}");
             let mend = "name another port with --fabric.hca and --fabric.port; dmesg | tail";
             let wanted = "an answer to PortInfo by the empty route";
-            return vec![Finding::bad(SUBJECT, what, found).wanted(wanted).mend(mend)];
+            return vec![bad(SubnetManager, what, found).wanted(wanted).mend(mend)];
         }
     };
     let mut findings = vec![check_manager(host, what.clone(), home.master)];
@@ -245,27 +228,27 @@ fn check_home(
 
 fn check_manager(host: &CheckedHost, what: String, manager: Option<MasterSm>) -> Finding {
     let Some(MasterSm { lid, info, node }) = manager else {
-        return Finding::bad(SUBJECT, what, "our own port knows no subnet manager")
+        return bad(SubnetManager, what, "our own port knows no subnet manager")
             .wanted("a master in this subnet")
-            .mend(remedy(host, &OPENSM));
+            .mend(remedy(host, OPENSM));
     };
     let at = if node.is_empty() { format!("LID {lid}") } else { format!("LID {lid} ({node})") };
     match info {
         Ok((Some(SmState::Master), priority)) => {
             let found = format!("the master at {at} answers, priority {priority}");
-            Finding::ok(SUBJECT, what, found)
+            ok(SubnetManager, what, found)
         }
         Ok((state, _)) => {
             let state = state.map_or("of no known state", SmState::label);
             let found = format!("the subnet manager at {at} says to be {state}");
             let wanted = "the master where our port has it; a hand-over passes through this";
-            Finding::warn(SUBJECT, what, found).wanted(wanted).mend("look again in a minute")
+            warn(SubnetManager, what, found).wanted(wanted).mend("look again in a minute")
         }
         Err(failure) => {
             let found = format!("the subnet manager at {at} does not answer: {failure}");
             let wanted =
                 "a master that answers: what is configured goes on, what comes up gets no LID";
-            Finding::bad(SUBJECT, what, found).wanted(wanted).mend(remedy(host, &OPENSM))
+            bad(SubnetManager, what, found).wanted(wanted).mend(remedy(host, OPENSM))
         }
     }
 }
@@ -278,24 +261,19 @@ fn check_speed(what: String, port: &PortStatus) -> Option<Finding> {
         format!("{} {}", width.label(), speed.label())
     };
     if now == best {
-        return Some(Finding::ok(
-            Subject::Ports,
-            what,
-            format!("runs at its best, {}", label(now)),
-        ));
+        return Some(ok(Ports, what, format!("runs at its best, {}", label(now))));
     }
     let found = format!("runs at {}, and could do {}", label(now), label(best));
     let wanted = "as much as both ends can do; the other end may be able to do no more";
     let mend = "fabric-exporter links   # compares both ends of each cable";
-    Some(Finding::note(Subject::Ports, what, found).wanted(wanted).mend(mend))
+    Some(note(Ports, what, found).wanted(wanted).mend(mend))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use ib_mad::Lid;
+    use std::path::PathBuf;
 
     #[test]
     fn silent_neighbor_suggests_m_key() {

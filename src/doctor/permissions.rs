@@ -1,7 +1,11 @@
-//! Permissions of device files, and limits.
+//! What the exporter's user and this host may: permissions of device files, limits, and P_Keys.
 //!
 //! The exporter sends MADs by umadN. It does not need issmN beside it, which is not opened here either: while it
 //! is open, the port has IsSM set, as if a subnet manager ran here.
+//!
+//! GMPs belong to a partition, and two limited members of one cannot communicate (IBTA 1.4, 10.9.1.1). The
+//! exporter sends them with the key of `--fabric.pkey`, else with the first one of the table, which is that of
+//! the default partition unless it was changed.
 
 use std::fs::Metadata;
 use std::io;
@@ -12,18 +16,19 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use crate::config::FabricSettings;
+use ib_mad::p_key::PKey;
+use ib_mad::port_state::physical;
 use ib_umad::umad::UmadPort;
+use rdma_host::model::{Device, Port};
 
-use super::finding::{Finding, Level, Subject};
-use super::host::{CheckedHost, port_name};
-
-const SUBJECT: Subject = Subject::Permissions;
+use super::Subject::{Partitions, Permissions};
+use super::{CheckedHost, Finding, Level, bad, note, ok, port_name, shortened, warn};
 
 /// Enough locked memory to use verbs: the kernel locks what a program registers. The default limit was 64 KiB
 /// until Linux 5.16, and is 8 MiB since.
 const ENOUGH_LOCKED: u64 = 64 << 20;
 
-/// A kind of device file.
 struct DeviceFile {
     /// The beginning of the names.
     name: &'static str,
@@ -52,7 +57,7 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     findings.extend(check_uverbs(host));
     if host.devices.is_empty() {
         if findings.is_empty() {
-            findings.push(Finding::note(SUBJECT, "device files", "none without a device"));
+            findings.push(note(Permissions, "device files", "none without a device"));
         }
         return findings;
     }
@@ -70,7 +75,7 @@ fn check_umad(host: &CheckedHost) -> Vec<Finding> {
         let name = umad.and_then(|umad| umad.device.file_name());
         findings.push(match name {
             Some(name) => check_file(&host.dev.join("infiniband").join(name), &what, &UMAD),
-            None => Finding::note(SUBJECT, what, "has no umad device")
+            None => note(Permissions, what, "has no umad device")
                 .wanted("one, to ask the fabric from this port")
                 .mend("modprobe ib_umad"),
         });
@@ -109,19 +114,15 @@ fn check_file(path: &Path, of: &str, kind: &DeviceFile) -> Finding {
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Finding::bad(
-                SUBJECT,
-                &what,
-                format!("missing, and the kernel has it for {of}"),
-            )
-            .wanted(kind.why)
-            .mend(format!(
-                "udevadm trigger --subsystem-match={}; for a container: --device {what}",
-                kind.class
-            ));
+            return bad(Permissions, &what, format!("missing, and the kernel has it for {of}"))
+                .wanted(kind.why)
+                .mend(format!(
+                    "udevadm trigger --subsystem-match={}; for a container: --device {what}",
+                    kind.class
+                ));
         }
         Err(error) => {
-            return Finding::bad(SUBJECT, &what, format!("cannot be looked at: {error}"))
+            return bad(Permissions, &what, format!("cannot be looked at: {error}"))
                 .wanted(kind.why)
                 .mend(format!("ls -l {what}"));
         }
@@ -132,16 +133,16 @@ fn check_file(path: &Path, of: &str, kind: &DeviceFile) -> Finding {
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(_) if !about.file_type().is_char_device() => {
             let found = format!("no character device ({owned})");
-            Finding::bad(SUBJECT, &what, found)
+            bad(Permissions, &what, found)
                 .wanted(format!("the device of {of}: {}", kind.why))
                 .mend(format!("rm {what}; udevadm trigger --subsystem-match={}", kind.class))
         }
-        Ok(_) => Finding::ok(SUBJECT, what, format!("{of}: opens ({owned})")),
+        Ok(_) => ok(Permissions, what, format!("{of}: opens ({owned})")),
         Err(Errno::ACCESS | Errno::PERM) => {
             let user = rustix::process::geteuid().as_raw();
             let found = format!("{of}: user {user} may not open it ({owned})");
             let rules = "/etc/udev/rules.d/90-fabric-exporter.rules";
-            Finding::bad(SUBJECT, &what, found)
+            bad(Permissions, &what, found)
                 .wanted(format!("read and write for the exporter's user: {}", kind.why))
                 .mend(format!(
                     "echo '{}' > {rules} && udevadm control --reload && udevadm trigger \
@@ -149,7 +150,7 @@ fn check_file(path: &Path, of: &str, kind: &DeviceFile) -> Finding {
                     kind.rule, kind.class
                 ))
         }
-        Err(error) => Finding::bad(SUBJECT, &what, format!("{of}: cannot be opened: {error}"))
+        Err(error) => bad(Permissions, &what, format!("{of}: cannot be opened: {error}"))
             .wanted(kind.why)
             .mend("dmesg | tail; lsmod | grep ib_"),
     }
@@ -165,14 +166,125 @@ fn ownership(about: &Metadata) -> String {
 fn check_locked_memory() -> Finding {
     let what = "memory lock limit";
     match getrlimit(Resource::Memlock).current {
-        None => Finding::ok(SUBJECT, what, "unlimited, in this session"),
+        None => ok(Permissions, what, "unlimited, in this session"),
         Some(most) if most >= ENOUGH_LOCKED => {
-            Finding::ok(SUBJECT, what, format!("{} MiB, in this session", most >> 20))
+            ok(Permissions, what, format!("{} MiB, in this session", most >> 20))
         }
         Some(most) => {
-            Finding::note(SUBJECT, what, format!("{} KiB, in this session", most >> 10))
+            note(Permissions, what, format!("{} KiB, in this session", most >> 10))
                 .wanted("unlimited for MPI and storage, which lock what they send from; the exporter locks nothing")
                 .mend("echo '* - memlock unlimited' > /etc/security/limits.d/rdma.conf; for services LimitMEMLOCK=infinity")
+        }
+    }
+}
+
+/// The default partition: bit 15 is full membership (IBTA 1.4, 10.9.1.2).
+const DEFAULT_FULL: u16 = 0xffff;
+const DEFAULT_LIMITED: u16 = 0x7fff;
+
+const MAX_LISTED: usize = 6;
+
+pub fn check_partitions(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
+    let chosen: Vec<(&str, u8, PKey)> =
+        fabrics.iter().filter_map(|fabric| chosen_for(host, fabric)).collect();
+    let ports = host.infiniband_ports().map(|(device, port)| {
+        let is_it = |of: &&(&str, u8, PKey)| (of.0, of.1) == (&*device.name, port.number);
+        check_p_keys(host, device, port, chosen.iter().find(is_it).map(|(.., key)| *key))
+    });
+    let findings: Vec<Finding> = ports.collect();
+    if findings.is_empty() {
+        return vec![ok(Partitions, "ports", "no InfiniBand port here: none needed")];
+    }
+    findings
+}
+
+/// The local port of a fabric and its P_Key, if `--fabric.pkey` names one.
+fn chosen_for<'a>(host: &'a CheckedHost, fabric: &FabricSettings) -> Option<(&'a str, u8, PKey)> {
+    let wanted = fabric.p_key?;
+    let is_named = |(device, port): &(&Device, &Port)| {
+        fabric.hca.as_ref().is_none_or(|hca| **hca == *device.name)
+            && fabric.port.is_none_or(|number| number == port.number)
+    };
+    let named = || host.infiniband_ports().filter(is_named);
+    let has_link = |(_, port): &(&Device, &Port)| port.physical_state == Some(physical::LINK_UP);
+    let (device, port) = named().find(has_link).or_else(|| named().next())?;
+    Some((&device.name, port.number, wanted))
+}
+
+/// Whether the port is a member of the partition of `--fabric.pkey`.
+fn check_chosen(what: String, shown: &str, wanted: PKey, keys: &[(u16, u16)]) -> Finding {
+    let table = keys.iter().filter_map(|(index, key)| Some((*index, PKey::new(*key)?)));
+    match wanted.find_in(table) {
+        Some((_, key)) if key.is_full() => {
+            let found = format!("{shown}: full member of the partition of --fabric.pkey {wanted}");
+            ok(Partitions, what, found)
+        }
+        Some(_) => {
+            let found =
+                format!("{shown}: limited member of the partition of --fabric.pkey {wanted}");
+            warn(Partitions, what, found)
+                .wanted("full membership: of two limited members neither hears the other, so hosts' counters cannot be asked")
+                .mend("on the subnet manager's host, in partitions.conf: <this port's GUID>=full in that partition")
+        }
+        None => {
+            let found = format!("{shown}: not in the partition of --fabric.pkey {wanted}");
+            bad(Partitions, what, found)
+                .wanted("a P_Key of this table: serve ends without it")
+                .mend("name one of them with --fabric.pkey, or add the port to the partition in partitions.conf")
+        }
+    }
+}
+
+fn check_p_keys(host: &CheckedHost, device: &Device, port: &Port, chosen: Option<PKey>) -> Finding {
+    let path = format!("class/infiniband/{}/ports/{}/pkeys", device.name, port.number);
+    let what = port_name(device, port);
+    let Some(table) = host.directory(&path) else {
+        return note(Partitions, what, "its P_Key table cannot be read");
+    };
+    // In numerical order, which is not that of names.
+    let mut indexes: Vec<u16> =
+        table.names().unwrap_or_default().iter().filter_map(|name| name.parse().ok()).collect();
+    indexes.sort_unstable();
+    let keys: Vec<(u16, u16)> = indexes
+        .into_iter()
+        .filter_map(|index| {
+            let text = table.text(&index.to_string());
+            Some((index, u16::from_str_radix(text.strip_prefix("0x")?, 16).ok()?))
+        })
+        .filter(|(_, key)| *key != 0)
+        .collect();
+    let has = |wanted| keys.iter().any(|(_, key)| *key == wanted);
+    let first = keys.iter().find(|(index, _)| *index == 0).map(|(_, key)| *key);
+    let shown = keys.iter().map(|(_, key)| format!("{key:#06x}")).collect();
+    let shown = if keys.is_empty() { "none".into() } else { shortened(shown, MAX_LISTED) };
+    if let Some(wanted) = chosen {
+        return check_chosen(what, &shown, wanted, &keys);
+    }
+    let mend = "on the subnet manager's host, in partitions.conf: Default=0x7fff, ipoib: ALL=limited, \
+                SELF=full, <this port's GUID>=full;";
+    match first {
+        Some(DEFAULT_FULL) => ok(Partitions, what, format!("{shown}: full member of the default")),
+        _ if has(DEFAULT_FULL) => {
+            let found = format!("{shown}: the default partition is not the first of them");
+            warn(Partitions, what, found)
+                .wanted("0xffff first: agents are asked in the partition that is first")
+                .mend(
+                    "look at the subnet manager's partitions, and restart it: it puts 0xffff first",
+                )
+        }
+        _ if has(DEFAULT_LIMITED) => {
+            let found = format!("{shown}: limited member of the default partition");
+            warn(Partitions, what, found)
+                .wanted("0xffff: of two limited members neither hears the other, so hosts' counters cannot be asked")
+                .mend(mend)
+        }
+        // The table may be empty until a subnet manager fills it.
+        None if port.lid.is_none() => note(Partitions, what, format!("{shown}, as yet")),
+        _ => {
+            let found = format!("{shown}: not in the default partition");
+            warn(Partitions, what, found)
+                .wanted("0xffff, for subnet administration and performance management")
+                .mend(mend)
         }
     }
 }

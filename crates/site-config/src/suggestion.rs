@@ -1,5 +1,7 @@
 //! Names in messages: quoted, and with suggestions for an unknown one.
 
+use strsim::osa_distance;
+
 /// The most characters of a name that are shown or compared.
 const MAX_NAME: usize = 60;
 
@@ -13,26 +15,26 @@ pub fn quoted(text: &str) -> String {
 
 /// ` (did you mean "x"?)` with the known names that are most similar; empty if none is.
 pub fn suggestion<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let wanted: Vec<char> = text.to_lowercase().chars().collect();
-    if wanted.len() > MAX_NAME {
+    let wanted = text.to_lowercase();
+    let length = wanted.chars().count();
+    if length > MAX_NAME {
         return String::new();
     }
     // A typing error: up to a third of the letters differ. Or a part left out: the text is within the
     // name, or begins like it.
-    let max_distance = (wanted.len() / 3).max(2);
-    let min_prefix = (wanted.len() * 2).div_ceil(3).max(4);
+    let max_distance = (length / 3).max(2);
+    let min_prefix = (length * 2).div_ceil(3).max(4);
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
         .filter_map(|name| {
-            let letters: Vec<char> = name.to_lowercase().chars().collect();
-            let distance = distance(&wanted, &letters);
-            let prefix =
-                wanted.iter().zip(&letters).take_while(|(one, other)| one == other).count();
-            let within =
-                wanted.len() >= 4 && letters.windows(wanted.len()).any(|part| part == wanted);
-            if distance <= max_distance && distance < letters.len() {
+            let lower = name.to_lowercase();
+            // Letters that are added, removed, changed, or swapped with the next.
+            let distance = osa_distance(&wanted, &lower);
+            let same = wanted.chars().zip(lower.chars()).take_while(|(one, other)| one == other);
+            let prefix = same.count();
+            if distance <= max_distance && distance < lower.chars().count() {
                 Some((distance, name))
-            } else if within {
+            } else if length >= 4 && lower.contains(&wanted) {
                 Some((MAX_NAME, name))
             } else {
                 (prefix >= min_prefix).then(|| (2 * MAX_NAME - prefix, name))
@@ -59,41 +61,19 @@ fn either(names: &[String]) -> String {
     }
 }
 
-/// How many letters have to be added, removed, changed, or swapped with the next (optimal string alignment
-/// distance).
-fn distance(wanted: &[char], name: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=wanted.len()).collect();
-    for (row, letter) in name.iter().enumerate() {
-        let mut here = vec![row + 1];
-        for (column, expected) in wanted.iter().enumerate() {
-            let changed = above[column] + usize::from(expected != letter);
-            let mut least = changed.min(above[column + 1] + 1).min(here[column] + 1);
-            if row > 0 && column > 0 && *expected == name[row - 1] && *letter == wanted[column - 1]
-            {
-                least = least.min(before[column - 1] + 1);
-            }
-            here.push(least);
-        }
-        before = std::mem::replace(&mut above, here);
-    }
-    above.last().copied().unwrap_or(name.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn distance_counts_edits() {
-        let letters = |text: &str| text.chars().collect::<Vec<_>>();
         for (one, other, count) in [
             ("leaf-9", "leaf-0-9", 2),
             ("", "ab", 2),
             ("flap", "flap", 0),
             ("kitten", "sitting", 3),
         ] {
-            assert_eq!(distance(&letters(one), &letters(other)), count);
+            assert_eq!(osa_distance(one, other), count);
         }
     }
 

@@ -1,21 +1,22 @@
-//! `history export`: writes a window for other programs.
+//! The commands that write what was recorded for other programs: `history export` and `dump`.
 
 use std::collections::HashSet;
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use humantime::format_rfc3339_seconds as utc;
+use tempfile::NamedTempFile;
 
-use fabric_history::export;
-use fabric_history::export::{ExportError, ExportFilter, TableFormat};
+use fabric_history::export::{self, ExportError, ExportFilter, TableFormat};
+use fabric_history::file::dump::{Existing, temporary_beside};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
 
-use super::origin::OriginArgs;
-use super::window::WindowArgs;
-use super::{Exit, Fatal, dump, ports};
+use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports};
 
 /// The arguments of `history export`.
 #[derive(Args, Debug)]
@@ -62,75 +63,77 @@ enum ExportFormat {
     Openmetrics,
 }
 
-/// Exports the window; returns the summary.
-pub(super) fn run(
-    args: &ExportArgs,
-    origin: OriginArgs,
-    clock: &LocalClock,
-) -> Result<String, Fatal> {
-    let format = args.format()?;
-    let origin = origin.open()?;
-    let window = args.window.window(clock, origin.source())?;
-    let (reader, _copy) = dump::reader(origin, window)?;
-    let filter = args.filter(window, &reader)?;
-    let began = std::time::Instant::now();
-    let written = match &args.output {
-        None => args.write(format, &reader, &filter, Box::new(std::io::stdout())),
-        Some(file) => match std::fs::File::create(file) {
-            Ok(out) => args.write(format, &reader, &filter, Box::new(out)),
-            Err(error) => Err(error.into()),
-        },
-    };
-    let to = || args.output.as_deref().unwrap_or(Path::new("standard output")).display();
-    match written {
-        Ok(what) => Ok(format!(
-            "{}: {what} from {} to {}, in {:.1} s; times are UTC",
-            to(),
-            utc(filter.window.from),
-            utc(filter.window.to.min(clock.time())),
-            began.elapsed().as_secs_f64(),
-        )),
-        // The reader closed the pipe.
-        Err(ExportError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            Ok(format!("{}: nobody reads any more", to()))
-        }
-        Err(ExportError::Write(error)) => {
-            Err(Fatal::new(Exit::Failed, format!("cannot write to {}: {error}", to())))
-        }
-        Err(error @ ExportError::NoParquet) => Err(Fatal::new(Exit::Usage, error)),
-        Err(error) => Err(Fatal::new(Exit::Failed, error)),
-    }
-}
-
-fn utc(at: SystemTime) -> humantime::Rfc3339Timestamp {
-    humantime::format_rfc3339_seconds(at)
+/// The arguments of `history dump`.
+#[derive(Args, Debug)]
+pub struct DumpArgs {
+    #[command(flatten)]
+    window: WindowArgs,
+    /// Write it there
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// Write it there also if there is a file of that name
+    #[arg(long)]
+    force: bool,
 }
 
 impl ExportArgs {
-    fn format(&self) -> Result<ExportFormat, Fatal> {
-        let ending =
-            |file: &PathBuf| file.extension().and_then(|it| it.to_str()).map(str::to_owned);
-        let format = match (self.format, self.output.as_ref().map(ending)) {
-            (Some(format), _) => format,
-            (None, None) => ExportFormat::Csv,
-            (None, Some(ending)) => match ending.as_deref() {
-                Some("csv") => ExportFormat::Csv,
-                Some("jsonl" | "ndjson") => ExportFormat::Jsonl,
-                Some("parquet") => ExportFormat::Parquet,
-                Some("om" | "openmetrics" | "prom" | "txt") => ExportFormat::Openmetrics,
-                _ => {
-                    let problem =
-                        "--output: ends in none of .csv, .jsonl, .parquet, .om: name a --format";
-                    return Err(Fatal::new(Exit::Usage, problem));
-                }
-            },
+    /// Exports the window.
+    pub(super) fn run(&self, origin: OriginArgs, clock: &LocalClock) -> Result<Output, Fatal> {
+        let format = self.format()?;
+        let origin = origin.open()?;
+        let window = self.window.window(clock, origin.source())?;
+        let (reader, _copy) = reader(origin, window)?;
+        let filter = self.filter(window, &reader)?;
+        let began = Instant::now();
+        let written = match &self.output {
+            None => self.write(format, &reader, &filter, Box::new(std::io::stdout())),
+            Some(file) => File::create(file)
+                .map_err(ExportError::from)
+                .and_then(|out| self.write(format, &reader, &filter, Box::new(out))),
         };
-        if format == ExportFormat::Openmetrics && self.what == Some(What::Events) {
-            let problem = "--what events: OpenMetrics has no events: write csv, jsonl or parquet";
-            return Err(Fatal::new(Exit::Usage, problem));
+        let to = self.output.as_deref().unwrap_or(Path::new("standard output")).display();
+        let summary = match written {
+            Ok(what) => format!(
+                "{to}: {what} from {} to {}, in {:.1} s; times are UTC",
+                utc(window.from),
+                utc(window.to.min(clock.time())),
+                began.elapsed().as_secs_f64(),
+            ),
+            // The reader closed the pipe.
+            Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {
+                format!("{to}: nobody reads any more")
+            }
+            Err(ExportError::Write(error)) => {
+                return Err(Fatal::failed(format!("cannot write to {to}: {error}")));
+            }
+            Err(error @ ExportError::NoParquet) => return Err(Fatal::usage(error)),
+            Err(error) => return Err(Fatal::failed(error)),
+        };
+        Ok(Output { text: String::new(), summary })
+    }
+
+    fn format(&self) -> Result<ExportFormat, Fatal> {
+        let ending = self.output.as_ref().map(|file| file.extension().and_then(|it| it.to_str()));
+        let format = match (self.format, ending) {
+            (Some(format), _) => format,
+            (None, None | Some(Some("csv"))) => ExportFormat::Csv,
+            (None, Some(Some("jsonl" | "ndjson"))) => ExportFormat::Jsonl,
+            (None, Some(Some("parquet"))) => ExportFormat::Parquet,
+            (None, Some(Some("om" | "openmetrics" | "prom" | "txt"))) => ExportFormat::Openmetrics,
+            _ => {
+                return Err(Fatal::usage(
+                    "--output: ends in none of .csv, .jsonl, .parquet, .om: name a --format",
+                ));
+            }
+        };
+        let is_totals = format == ExportFormat::Openmetrics;
+        if is_totals && self.what == Some(What::Events) {
+            return Err(Fatal::usage(
+                "--what events: OpenMetrics has no events: write csv, jsonl or parquet",
+            ));
         }
-        if format != ExportFormat::Openmetrics && self.step.is_some() {
-            return Err(Fatal::new(Exit::Usage, "--step: thins totals alone (openmetrics)"));
+        if !is_totals && self.step.is_some() {
+            return Err(Fatal::usage("--step: thins totals alone (openmetrics)"));
         }
         Ok(format)
     }
@@ -144,12 +147,10 @@ impl ExportArgs {
         for link in &self.link {
             let ends: Vec<_> = ports(reader, "--link", link)?.iter().map(Port::end).collect();
             // An end names its cable, which has another end.
-            let cables = reader.cables(&ends, filter.window).map_err(super::unreadable)?;
+            let cables = reader.cables(&ends, window)?;
             let others = cables.iter().flat_map(|cable| cable.ends.iter().map(Port::end));
-            filter
-                .ports
-                .get_or_insert_with(HashSet::new)
-                .extend(ends.iter().copied().chain(others));
+            let all = ends.iter().copied().chain(others);
+            filter.ports.get_or_insert_with(HashSet::new).extend(all);
         }
         Ok(filter)
     }
@@ -174,11 +175,80 @@ impl ExportArgs {
             ExportFormat::Jsonl => TableFormat::JsonLines,
             ExportFormat::Parquet => TableFormat::Parquet,
         };
+        let out = Box::new(out);
         Ok(match self.what {
             Some(What::Events) => {
-                format!("{} events", export::events(reader, filter, format, Box::new(out))?)
+                format!("{} events", export::events(reader, filter, format, out)?)
             }
-            _ => format!("{} readings", export::counters(reader, filter, format, Box::new(out))?),
+            _ => format!("{} readings", export::counters(reader, filter, format, out)?),
         })
+    }
+}
+
+/// The file to export from. That of a running exporter is fetched to a temporary file, which is deleted when
+/// the second value is dropped.
+fn reader(origin: Origin, window: Window) -> Result<(Reader, Option<NamedTempFile>), Fatal> {
+    let api = match origin {
+        Origin::File(reader) => return Ok((reader, None)),
+        Origin::Exporter(api) => api,
+    };
+    // In a folder where others may write: its name is random, and only its owner can read it.
+    let created = tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
+    let copy = created.map_err(|error| {
+        let folder = std::env::temp_dir();
+        Fatal::failed(format!("cannot make a file in {}: {error}", folder.display()))
+    })?;
+    api.dump(window, copy.path())?;
+    Ok((Reader::open(copy.path())?, Some(copy)))
+}
+
+impl DumpArgs {
+    /// Copies the window.
+    pub(super) fn run(&self, origin: OriginArgs, clock: &LocalClock) -> Result<Output, Fatal> {
+        let file = &*self.output;
+        self.ensure_free()?;
+        let origin = origin.open()?;
+        let window = self.window.window(clock, origin.source())?;
+        let existing = if self.force { Existing::Replace } else { Existing::Keep };
+        match origin {
+            Origin::File(reader) => drop(reader.dump(window, file, existing, 0)?),
+            Origin::Exporter(api) => {
+                let part = temporary_beside(file)?;
+                api.dump(window, part.path())?;
+                // Only a valid history replaces a file.
+                Reader::open(part.path())?;
+                existing.give(part, file)?;
+            }
+        }
+        let (sweeps, events) = Reader::open(file)?.counts()?;
+        let bytes = std::fs::metadata(file).map_or(0, |data| data.len());
+        let summary = format!(
+            "{}: {sweeps} sweeps and {events} events from {} to {}, {:.1} MB; times are of {}",
+            file.display(),
+            clock.format(window.from),
+            clock.format(window.to.min(clock.time())),
+            bytes as f64 / 1e6,
+            clock.zone()
+        );
+        Ok(Output { text: String::new(), summary })
+    }
+
+    /// An error if the file exists, or is a history in use.
+    fn ensure_free(&self) -> Result<(), Fatal> {
+        let file = self.output.display();
+        let exists_with = |suffix: &str| {
+            let mut name = self.output.as_os_str().to_owned();
+            name.push(suffix);
+            Path::new(&name).exists()
+        };
+        if exists_with("-wal") || exists_with("-shm") {
+            let problem = "is a history that somebody writes or reads";
+            return Err(Fatal::usage(format!("--output: {file}: {problem}")));
+        }
+        if self.output.exists() && !self.force {
+            let problem = "is there already (--force overwrites it)";
+            return Err(Fatal::usage(format!("--output: {file}: {problem}")));
+        }
+        Ok(())
     }
 }

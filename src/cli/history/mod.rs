@@ -1,26 +1,34 @@
 //! `history`: queries a recorded history.
 
-mod diff;
-mod dump;
-mod events;
 mod export;
-mod origin;
-mod port;
-mod report;
-mod window;
+mod show;
 
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
 
-use fabric_history::Source;
-use fabric_history::model;
-use fabric_history::source::SourceError;
-
-use super::{Exit, Fatal};
+use crate::history_client::HistoryClient;
+use crate::remote::Access;
 use fabric_history::local_clock::LocalClock;
-use origin::OriginArgs;
+use fabric_history::model::{Port, Window};
+use fabric_history::source::SourceError;
+use fabric_history::{HistoryError, Reader, Source};
+
+use super::{Fatal, closed_pipe_is_no_error, printable};
+
+/// The window's extent before and after `--at`.
+const AROUND: Duration = Duration::from_secs(10 * 60);
+
+/// The default length of the window.
+const DEFAULT_LENGTH: Duration = Duration::from_secs(24 * 3600);
+
+/// A file whose last sweep is older than this is not being recorded.
+const STALE_AFTER: Duration = Duration::from_secs(3600);
+
+/// How long before the first sweep, and after the last one, there are events of the exporter itself.
+const MARGIN: Duration = Duration::from_secs(10);
 
 /// The arguments of `history`.
 #[derive(Args, Debug)]
@@ -34,88 +42,171 @@ pub struct HistoryArgs {
 #[derive(Debug, Subcommand)]
 enum HistoryCommand {
     /// What happened, the earliest first
-    Events(events::EventsArgs),
+    Events(show::EventsArgs),
     /// What a port went through: what happened, and the course of its counters
-    Port(port::PortArgs),
+    Port(show::PortArgs),
     /// What a cable went through: what happened, and what both of its ends counted
-    Link(port::LinkArgs),
+    Link(show::LinkArgs),
     /// What moved on every cable between two moments, the worst first
-    Diff(diff::DiffArgs),
+    Diff(show::DiffArgs),
     /// One page on a window: what happened, the suspects with evidence and plots, what is not known
-    Report(report::ReportArgs),
+    Report(show::ReportArgs),
     /// What was recorded, for other programs: readings, events, or totals for a Prometheus
     Export(export::ExportArgs),
     /// A copy of a window in a file of its own, which can be asked anywhere (--file)
-    Dump(dump::DumpArgs),
+    Dump(export::DumpArgs),
 }
 
-/// Runs the command.
+/// Which history is read.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OriginArgs {
+    /// File that an exporter records in, or has recorded in (--history.file)
+    #[arg(long, value_name = "FILE", global = true)]
+    file: Option<PathBuf>,
+    /// Address of a running exporter that records, such as http://127.0.0.1:10315
+    #[arg(long, visible_alias = "source", value_name = "URL", global = true)]
+    url: Option<String>,
+    #[command(flatten)]
+    access: Access,
+}
+
+/// The arguments that name a window.
+#[derive(Args, Clone, Debug, Default)]
+pub struct WindowArgs {
+    /// From then on: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339 [default: a day before the end]
+    #[arg(long, value_name = "TIME", conflicts_with = "at")]
+    since: Option<String>,
+    /// Until then; the same forms [default: all that there is]
+    #[arg(long, value_name = "TIME", conflicts_with = "at")]
+    until: Option<String>,
+    /// Ten minutes before and after this time
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+}
+
+/// Runs the command, and prints what it found and the summary.
 pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
-    let clock = LocalClock::now();
-    // Export and dump need the file, and write it themselves.
-    let written = match &args.command {
-        HistoryCommand::Export(export) => Some(export::run(export, args.origin.clone(), &clock)?),
-        HistoryCommand::Dump(dump) => Some(dump::run(dump, args.origin.clone(), &clock)?),
-        _ => None,
+    let (origin, clock) = (args.origin, LocalClock::now());
+    let clock = &clock;
+    let output = match &args.command {
+        HistoryCommand::Events(args) => args.run(origin.open()?.source(), clock)?,
+        HistoryCommand::Port(args) => args.run(origin.open()?.source(), clock)?,
+        HistoryCommand::Link(args) => args.run(origin.open()?.source(), clock)?,
+        HistoryCommand::Diff(args) => args.run(origin.open()?.source(), clock)?,
+        HistoryCommand::Report(args) => args.run(origin.open()?.source(), clock)?,
+        HistoryCommand::Export(args) => args.run(origin, clock)?,
+        HistoryCommand::Dump(args) => args.run(origin, clock)?,
     };
-    if let Some(summary) = written {
-        print_summary(&summary);
-        return Ok(());
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let written = out.write_all(output.text.as_bytes()).and_then(|()| out.flush());
+    if closed_pipe_is_no_error(written)? {
+        // The result is written: a closed standard error does not matter.
+        let _ = writeln!(std::io::stderr(), "{}", output.summary);
     }
-    let origin = args.origin.open()?;
-    let source = origin.source();
-    let stdout = std::io::stdout();
-    let mut out = BufWriter::new(stdout.lock());
-    let written = match args.command {
-        HistoryCommand::Events(args) => events::write(&args, source, &clock, &mut out)?,
-        HistoryCommand::Port(args) => port::write_port(&args, source, &clock, &mut out)?,
-        HistoryCommand::Link(args) => port::write_link(&args, source, &clock, &mut out)?,
-        HistoryCommand::Diff(args) => diff::write(&args, source, &clock, &mut out)?,
-        HistoryCommand::Report(args) => report::write(&args, source, &clock, &mut out)?,
-        HistoryCommand::Export(_) | HistoryCommand::Dump(_) => Ok(String::new()),
-    };
-    match written.and_then(|summary| out.flush().map(|()| summary)) {
-        // The reader closed the pipe.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => {
-            Err(Fatal::new(Exit::Failed, format!("cannot write to standard output: {error}")))
-        }
-        Ok(summary) => {
-            print_summary(&summary);
-            Ok(())
+    Ok(())
+}
+
+/// What a command prints: the result, and a line on standard error.
+struct Output {
+    text: String,
+    summary: String,
+}
+
+impl From<SourceError> for Fatal {
+    fn from(error: SourceError) -> Self {
+        Fatal::failed(error)
+    }
+}
+
+impl From<HistoryError> for Fatal {
+    fn from(error: HistoryError) -> Self {
+        SourceError::from(error).into()
+    }
+}
+
+/// The history of a file or of an exporter.
+enum Origin {
+    /// A file on this host.
+    File(Reader),
+    /// A running exporter; it also makes copies of its file.
+    Exporter(HistoryClient),
+}
+
+impl Origin {
+    /// The source that answers queries.
+    fn source(&self) -> &dyn Source {
+        match self {
+            Origin::File(reader) => reader,
+            Origin::Exporter(api) => api,
         }
     }
 }
 
-/// Prints the line that ends the output. A closed standard error is ignored: the result is written.
-fn print_summary(summary: &str) {
-    let _ = writeln!(std::io::stderr(), "{summary}");
+impl OriginArgs {
+    /// Opens the history that the flags name.
+    fn open(self) -> Result<Origin, Fatal> {
+        match (self.file, self.url) {
+            (Some(file), None) => Ok(Origin::File(Reader::open(&file)?)),
+            (None, Some(url)) => HistoryClient::new(&url, &self.access)
+                .map(Origin::Exporter)
+                .map_err(|error| Fatal::usage(format!("--url: {error}"))),
+            (None, None) => {
+                Err(Fatal::usage("--file or --url: which history? (see --history.file of serve)"))
+            }
+            (Some(_), Some(_)) => {
+                Err(Fatal::usage("--file and --url: one of them alone can be asked"))
+            }
+        }
+    }
 }
 
-/// The outcome of writing a result: the summary that is printed after it.
-type Written = std::io::Result<String>;
+impl WindowArgs {
+    /// The window that the arguments name.
+    fn window(&self, clock: &LocalClock, source: &dyn Source) -> Result<Window, Fatal> {
+        let parse = |flag, text: &Option<String>| {
+            text.as_ref().map(|text| parse_time(clock, flag, text)).transpose()
+        };
+        if let Some(at) = parse("--at", &self.at)? {
+            let from = at.checked_sub(AROUND).unwrap_or(SystemTime::UNIX_EPOCH);
+            return Ok(Window { from, to: at + AROUND });
+        }
+        let (since, until) = (parse("--since", &self.since)?, parse("--until", &self.until)?);
+        // Of a file that is not being recorded, the last recorded day is shown.
+        let known = source.span()?;
+        let is_stale = |last: &SystemTime| *last + STALE_AFTER < clock.time();
+        let to = match known.last.filter(is_stale) {
+            Some(last) if since.is_none() => until.unwrap_or(last + MARGIN),
+            _ => until.unwrap_or_else(|| open_end(clock)),
+        };
+        let from = since.unwrap_or_else(|| {
+            let end = known.last.unwrap_or(clock.time()).min(to);
+            let day = end.checked_sub(DEFAULT_LENGTH).unwrap_or(SystemTime::UNIX_EPOCH);
+            // With the exporter's start, which is before the first sweep.
+            let first = known.first.and_then(|first| first.checked_sub(MARGIN));
+            first.map_or(day, |first| first.max(day)).min(end)
+        });
+        if from > to {
+            return Err(Fatal::usage("--until: is before --since"));
+        }
+        Ok(Window { from, to })
+    }
+}
 
-fn unreadable(error: SourceError) -> Fatal {
-    Fatal::new(Exit::Failed, error)
+/// The end of a window without `--until`: a simulated clock may be ahead of the host's.
+fn open_end(clock: &LocalClock) -> SystemTime {
+    clock.time() + Duration::from_secs(365 * 24 * 3600)
+}
+
+/// Parses the time of a flag.
+fn parse_time(clock: &LocalClock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
+    clock.parse(text).map_err(|error| Fatal::usage(format!("{flag}: {error}")))
 }
 
 /// The ports that a name means; an error if there are none.
-fn ports(source: &dyn Source, what: &str, name: &str) -> Result<Vec<model::Port>, Fatal> {
-    let ports = source.ports(name).map_err(unreadable)?;
+fn ports(source: &dyn Source, what: &str, name: &str) -> Result<Vec<Port>, Fatal> {
+    let ports = source.ports(name)?;
     if ports.is_empty() {
-        let problem = format!("{what}: {} knows no {name:?}", source.name());
-        return Err(Fatal::new(Exit::Usage, problem));
+        return Err(Fatal::usage(format!("{what}: {} knows no {name:?}", source.name())));
     }
     Ok(ports)
-}
-
-/// Removes control characters: names come from the fabric, and must not control the terminal.
-fn tame(text: &str) -> String {
-    super::printable(text)
-}
-
-/// Writes values as JSON.
-fn write_json(values: &impl Serialize, out: &mut impl Write) -> std::io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, values)?;
-    writeln!(out)
 }

@@ -1,29 +1,44 @@
 //! `links`: the state of each link as a table or as JSON, by a sweep of its own or from a running
 //! exporter.
 
-mod remote;
-mod sweep;
 mod table;
 
-use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
-use crate::api::Filter;
 use crate::api::links::links;
 use crate::api::model::{Link, Links, Verdicts};
-use crate::config::Settings;
+use crate::api::{Filter, LINKS};
 use crate::config::options::{
     CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
 };
-use crate::remote::Access;
+use crate::config::{FabricSettings, Settings};
+use crate::remote::{Access, Remote};
+use fabric_observation::{Observation, SharedState};
 use ib_health::evidence::grouped;
+use ib_mad::clock::Clock;
+use ib_umad::umad::Umad;
 use site_config::units::HumanDuration;
 
-use super::{Exit, Fatal, printable};
+use super::daemon::{blank_observations, capturing_monitor, start_log};
+use super::{Exit, Fatal, closed_pipe_is_no_error, printable};
 use table::Style;
+
+/// The longest time of `--for`.
+const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The time limit of the request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The largest response: 162,000 ports make some 100 MB.
+const MAX_BODY: u64 = 1 << 30;
 
 /// The arguments of `links`.
 #[derive(Args, Debug)]
@@ -63,31 +78,63 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
     let watch_for = args.watch_for.map(Duration::from);
     let is_single_sweep = args.url.is_none() && watch_for.is_none();
     let found = if let Some(url) = &args.url {
-        remote::links(url, &filter, &args.access)?
+        remote(url, &filter, &args.access)?
     } else {
-        links(&sweep::sweep(&settings(args)?, watch_for.unwrap_or_default())?, &filter)
+        links(&sweep(&settings(args)?, watch_for.unwrap_or_default())?, &filter)
     };
-    match write(&found, json) {
-        // A closed pipe is no error.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-        Err(error) => {
-            return Err(Fatal::new(
-                Exit::Failed,
-                format!("cannot write to standard output: {error}"),
-            ));
-        }
-        Ok(()) => {}
-    }
-    if !json {
+    let is_written = closed_pipe_is_no_error(write(&found, json))?;
+    if is_written && !json {
         // The output is complete: an error here does not matter.
         let _ = writeln!(std::io::stderr(), "{}", summary(&found, &filter, is_single_sweep));
     }
     Ok(())
 }
 
+/// Requests the links of the exporter at an address.
+fn remote(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
+    let remote = Remote::new(url, access, TIMEOUT, TIMEOUT)
+        .map_err(|problem| Fatal::usage(format!("--url: {problem}")))?;
+    let url = format!("{}{LINKS}", remote.name());
+    let (status, body) = get(&remote, filter).map_err(|error| {
+        Fatal::failed(format!("{url} does not answer: {error}; is an exporter running there?"))
+    })?;
+    let failed = |problem: String| Err(Fatal::failed(problem));
+    let advice = "name the address of an exporter such as http://127.0.0.1:10315";
+    match status {
+        200 => serde_json::from_slice(&body).or_else(|error| {
+            failed(format!("{url} answers what is no list of links ({error}): {advice}"))
+        }),
+        401 => {
+            failed(format!("{url} wants a login: https://USER@HOST with --source.password-file"))
+        }
+        // The exporter's own text says what is wrong with the request.
+        400 => failed(format!("{url}: {}", first_line(&body))),
+        status => failed(format!("{url} answers {status}: {advice}")),
+    }
+}
+
+fn get(remote: &Remote, filter: &Filter) -> Result<(u16, Vec<u8>), ureq::Error> {
+    let mut request = remote.get(LINKS);
+    if filter.suspect {
+        request = request.query("suspect", "true");
+    }
+    if let Some(fabric) = &filter.fabric {
+        request = request.query("fabric", fabric);
+    }
+    let mut response = request.call()?;
+    let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
+    Ok((response.status().as_u16(), body))
+}
+
+/// The first line of a response for a message, without control characters.
+fn first_line(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().filter(|char| !char.is_control()).take(200).collect()
+}
+
 /// The settings of `serve` for the requested fabrics only.
 fn settings(args: LinksArgs) -> Result<Settings, Fatal> {
-    let wrong = |error: &dyn std::fmt::Display| Fatal::new(Exit::Usage, error);
     let options = Options {
         log: LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() },
         path: args.path,
@@ -101,17 +148,88 @@ fn settings(args: LinksArgs) -> Result<Settings, Fatal> {
         ..Options::default()
     };
     let mut settings =
-        Settings::load(options, args.config_file.as_deref()).map_err(|error| wrong(&error))?;
+        Settings::load(options, args.config_file.as_deref()).map_err(Fatal::usage)?;
     if let Some(wanted) = &args.of_fabric {
         let names = settings.fabrics.iter().map(|fabric| &*fabric.name).collect::<Vec<_>>();
-        let problem =
-            format!("--fabric: no fabric is called {wanted:?}; there are: {}", names.join(", "));
+        let names = names.join(", ");
+        let problem = format!("--fabric: no fabric is called {wanted:?}; there are: {names}");
         settings.fabrics.retain(|fabric| fabric.name == *wanted);
         if settings.fabrics.is_empty() {
-            return Err(wrong(&problem));
+            return Err(Fatal::usage(problem));
         }
     }
     Ok(settings)
+}
+
+/// Sweeps each fabric at least once, and until the duration is over.
+fn sweep(settings: &Settings, duration: Duration) -> Result<Vec<Arc<Observation>>, Fatal> {
+    start_log(settings.log_level, settings.log_format);
+    let clock = Clock::start();
+    let (board, seen) = watch::channel(SharedState::from(blank_observations(settings)));
+    let (board, stop) = (Arc::new(board), Arc::new(AtomicBool::new(false)));
+    let mut ready = Vec::new();
+    for (fabric_index, fabric) in settings.fabrics.iter().enumerate() {
+        let opened = fabric.open_port(&settings.sysfs, clock);
+        let (_, wire) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
+        let fabric = for_single_run(fabric, duration);
+        let monitor =
+            capturing_monitor(&fabric, Arc::clone(&board), fabric_index, Arc::clone(&stop))?;
+        ready.push((monitor, wire));
+    }
+    // Only the monitors hold it from now on: it closes with the last of them.
+    drop(board);
+    let threads: Vec<_> = ready
+        .into_iter()
+        .map(|(monitor, wire)| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                monitor.run(wire, || {
+                    // A daemon waits for its device to return; this run ends.
+                    stop.store(true, Ordering::Relaxed);
+                    Err::<Umad, _>("it is not waited for")
+                });
+            })
+        })
+        .collect();
+    let swept = wait(seen, duration);
+    stop.store(true, Ordering::Relaxed);
+    for thread in threads {
+        // A panic is on standard error; `swept` has the result.
+        let _ = thread.join();
+    }
+    swept
+}
+
+/// The settings of a fabric for a single run. Counters are not cleared: their values would be lost
+/// with this process, and be missing in the totals of a running exporter.
+fn for_single_run(fabric: &FabricSettings, duration: Duration) -> FabricSettings {
+    // Events are found by comparing sweeps: there have to be several in this time.
+    let longest = (duration / 4).max(Duration::from_secs(1));
+    let longest = if duration.is_zero() { Duration::MAX } else { longest };
+    let interval = fabric.interval.min(longest);
+    FabricSettings { interval, clear_saturated: false, ..fabric.clone() }
+}
+
+/// Waits until each fabric was swept, and the time is over.
+fn wait(
+    mut seen: watch::Receiver<SharedState>,
+    duration: Duration,
+) -> Result<Vec<Arc<Observation>>, Fatal> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(Fatal::failed_to("cannot start the runtime"))?;
+    runtime.block_on(async {
+        // An instant has a maximum.
+        let until = Instant::now() + duration.min(MAX_DURATION);
+        let lost = |_| Fatal::failed("the device was lost, as the log says: run it again");
+        let is_swept = |fabric: &Arc<Observation>| fabric.stats.sweeps > 0;
+        seen.wait_for(|board| board.fabrics.iter().all(is_swept)).await.map_err(lost)?;
+        while let Ok(news) = timeout_at(until, seen.changed()).await {
+            news.map_err(lost)?;
+        }
+        Ok(seen.borrow().fabrics.clone())
+    })
 }
 
 fn write(found: &Links, json: bool) -> std::io::Result<()> {
@@ -252,5 +370,17 @@ mod tests {
         let found = Links { fabrics: vec![FabricLinks { links, ..FabricLinks::default() }] };
         let sorted: Vec<Link> = worst_first(&found).into_iter().cloned().collect();
         assert_eq!(sorted, wanted);
+    }
+
+    #[test]
+    fn single_run_does_not_clear_counters() {
+        let fabric = FabricOptions { clear_saturated: Some(true), ..FabricOptions::default() };
+        let options = Options { fabric, ..Options::default() };
+        let settings = Settings::load(options, None).unwrap();
+        let fabric = &settings.fabrics[0];
+        assert!(fabric.clear_saturated);
+        assert!(!for_single_run(fabric, Duration::ZERO).clear_saturated);
+        assert_eq!(for_single_run(fabric, Duration::ZERO).interval, fabric.interval);
+        assert!(for_single_run(fabric, Duration::from_secs(8)).interval <= Duration::from_secs(2));
     }
 }

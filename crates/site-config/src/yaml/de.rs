@@ -1,15 +1,11 @@
 //! Deserializes `serde` types from the tree.
 
 use serde::Deserializer;
-use serde::de::value::{StrDeserializer, U64Deserializer};
-use serde::de::{
-    DeserializeSeed, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
-    Visitor,
-};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-use super::SPANNED;
-use super::error::ReadError;
-use super::tree::{Child, Content, Document, Node, Position};
+use super::tree::{Child, Document, Kind, Node, Position};
+use super::{ReadError, SPANNED};
 use crate::suggestion::quoted;
 
 /// The most values of a file. More are aliases of aliases, as a file has at most 16 MiB.
@@ -37,20 +33,30 @@ impl<'d> ValueDeserializer<'d> {
         ValueDeserializer { document, node, id, position: position.unwrap_or(node.position) }
     }
 
+    /// What has to be something else than it is.
+    fn refused(&self, wanted: &str) -> ReadError {
+        let is = match self.node.kind {
+            Kind::Plain | Kind::Quoted => "a single value",
+            Kind::List => "a list",
+            Kind::Map => "a mapping (keys with values)",
+        };
+        ReadError::new(format!("has to be {wanted}, not {is}"))
+    }
+
     fn scalar(&self) -> Result<&'d str, ReadError> {
-        match &self.node.content {
-            Content::Scalar { text, .. } => Ok(text),
-            Content::List(_) => Err(ReadError::new("has to be a single value, not a list")),
-            Content::Map(_) => {
-                Err(ReadError::new("has to be a single value, not a mapping (keys with values)"))
-            }
+        match self.node.kind {
+            Kind::Plain | Kind::Quoted => Ok(&self.node.text),
+            Kind::List | Kind::Map => Err(self.refused("a single value")),
         }
+    }
+
+    fn entries(self) -> Entries<'d> {
+        Entries { container: self, next: 0 }
     }
 
     fn integer<T: TryFrom<i128>>(&self, least: i128, most: i128) -> Result<T, ReadError> {
         let text = self.scalar()?;
-        let number = parse_integer(text).filter(|number| (least..=most).contains(number));
-        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+        parse_integer(text).and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
             let range = match (least, most > u32::MAX.into()) {
                 (0, true) => "that is not negative".to_owned(),
                 _ => format!("between {least} and {most}"),
@@ -85,6 +91,10 @@ fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
+fn parse_float(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
 macro_rules! integers {
     ($($method:ident $visit:ident $type:ty,)+) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -99,31 +109,29 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
 
     /// For types that accept several kinds of values: by the notation of the value.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match &self.node.content {
-            Content::List(_) => self.deserialize_seq(visitor),
-            Content::Map(_) => self.deserialize_map(visitor),
-            Content::Scalar { .. } if self.node.is_null() => visitor.visit_unit(),
-            Content::Scalar { text, plain: false } => visitor.visit_str(text),
-            Content::Scalar { text, .. } => {
-                let truth = ["true", "True", "TRUE", "false", "False", "FALSE"]
-                    .contains(&text.as_str())
-                    .then(|| parse_bool(text))
-                    .flatten();
-                if let Some(truth) = truth {
-                    return visitor.visit_bool(truth);
-                }
-                match parse_integer(text) {
-                    Some(number) => match (u64::try_from(number), i64::try_from(number)) {
-                        (Ok(number), _) => visitor.visit_u64(number),
-                        (_, Ok(number)) => visitor.visit_i64(number),
-                        _ => visitor.visit_str(text),
-                    },
-                    None => match text.parse::<f64>() {
-                        Ok(number) if number.is_finite() => visitor.visit_f64(number),
-                        _ => visitor.visit_str(text),
-                    },
-                }
-            }
+        let text = &*self.node.text;
+        match self.node.kind {
+            Kind::List => return self.deserialize_seq(visitor),
+            Kind::Map => return self.deserialize_map(visitor),
+            Kind::Quoted => return visitor.visit_str(text),
+            Kind::Plain if self.node.is_null() => return visitor.visit_unit(),
+            Kind::Plain => {}
+        }
+        match text {
+            "true" | "True" | "TRUE" => return visitor.visit_bool(true),
+            "false" | "False" | "FALSE" => return visitor.visit_bool(false),
+            _ => {}
+        }
+        let Some(number) = parse_integer(text) else {
+            return match parse_float(text) {
+                Some(number) => visitor.visit_f64(number),
+                None => visitor.visit_str(text),
+            };
+        };
+        match (u64::try_from(number), i64::try_from(number)) {
+            (Ok(number), _) => visitor.visit_u64(number),
+            (_, Ok(number)) => visitor.visit_i64(number),
+            _ => visitor.visit_str(text),
         }
     }
 
@@ -140,17 +148,14 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let text = self.scalar()?;
-        let truth = parse_bool(text)
-            .ok_or_else(|| ReadError::new(format!("{} is neither true nor false", quoted(text))))?;
-        visitor.visit_bool(truth)
+        let wrong = || ReadError::new(format!("{} is neither true nor false", quoted(text)));
+        visitor.visit_bool(parse_bool(text).ok_or_else(wrong)?)
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let text = self.scalar()?;
-        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-        let number =
-            number.ok_or_else(|| ReadError::new(format!("{} is not a number", quoted(text))))?;
-        visitor.visit_f64(number)
+        let wrong = || ReadError::new(format!("{} is not a number", quoted(text)));
+        visitor.visit_f64(parse_float(text).ok_or_else(wrong)?)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -173,50 +178,46 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
         if self.node.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
+    /// Of the variant of an enum.
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        if self.node.is_null() {
+            visitor.visit_unit()
+        } else {
+            Err(ReadError::new("has no value of its own"))
+        }
+    }
+
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        name: &'static str,
+        _: &'static str,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        if name == SPANNED {
-            visitor.visit_seq(SpannedParts { value: self, given: 0 })
-        } else {
-            visitor.visit_newtype_struct(self)
-        }
+        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match &self.node.content {
-            Content::List(_) => visitor.visit_seq(Entries { container: self, next: 0 }),
-            _ if self.node.is_null() => visitor.visit_seq(Entries { container: self, next: 0 }),
-            Content::Map(_) => Err(ReadError::new(
-                "has to be a list ([a, b], or a line \"- a\" each), not a mapping (keys with values)",
-            )),
-            Content::Scalar { .. } => Err(ReadError::new(
-                "has to be a list ([a, b], or a line \"- a\" each), not a single value",
-            )),
+        if self.node.kind == Kind::List || self.node.is_null() {
+            return visitor.visit_seq(self.entries());
         }
+        Err(self.refused("a list ([a, b], or a line \"- a\" each)"))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match &self.node.content {
-            Content::Map(_) => visitor.visit_map(Entries { container: self, next: 0 }),
-            _ if self.node.is_null() => visitor.visit_map(Entries { container: self, next: 0 }),
-            Content::List(_) => {
-                Err(ReadError::new("has to be a mapping (a line \"key: value\" each), not a list"))
-            }
-            Content::Scalar { .. } => Err(ReadError::new(
-                "has to be a mapping (a line \"key: value\" each), not a single value",
-            )),
+        if self.node.kind == Kind::Map || self.node.is_null() {
+            return visitor.visit_map(self.entries());
         }
+        Err(self.refused("a mapping (a line \"key: value\" each)"))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
+        if name == SPANNED {
+            return visitor.visit_seq(SpannedParts { value: self, given: 0 });
+        }
         self.deserialize_map(visitor)
     }
 
@@ -226,33 +227,25 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        match &self.node.content {
-            Content::Scalar { text, .. } => {
-                let name: StrDeserializer<'_, ReadError> = text.as_str().into_deserializer();
-                visitor.visit_enum(name)
+        let one_of = || format!("has to be one of: {}", known.join(", "));
+        let children = &self.node.children;
+        let mut given = children.iter().enumerate().filter(|(_, child)| !child.removed);
+        match (self.node.kind, given.next(), given.next()) {
+            (Kind::Plain | Kind::Quoted, ..) => {
+                visitor.visit_enum(StrDeserializer::new(&self.node.text))
             }
-            Content::Map(children) => {
-                let mut given = children.iter().enumerate().filter(|(_, child)| !child.removed);
-                match (given.next(), given.next()) {
-                    (Some((index, _)), None) => {
-                        visitor.visit_enum(Variant { container: self, index })
-                    }
-                    (None, _) if children.is_empty() => {
-                        Err(ReadError::new(format!("has to be one of: {}", known.join(", "))))
-                    }
-                    // Its one key was removed, and has a diagnostic.
-                    (None, _) => Err(ReadError::missing_field("name")),
-                    (_, Some((index, _))) => {
-                        let error = ReadError::new(
-                            "one key too many: here stands one thing, with all its keys behind its name",
-                        );
-                        Err(error.within(self.document, self.id, index, true))
-                    }
-                }
+            (Kind::List, ..) => Err(ReadError::new(one_of() + "; not a list")),
+            (Kind::Map, None, _) if children.is_empty() => Err(ReadError::new(one_of())),
+            // Its one key was removed, and has a diagnostic.
+            (Kind::Map, None, _) => Err(ReadError::missing_field("name")),
+            // `flap: {link: x}`
+            (Kind::Map, Some(_), None) => {
+                visitor.visit_enum(MapAccessDeserializer::new(self.entries()))
             }
-            Content::List(_) => {
-                Err(ReadError::new(format!("has to be one of: {}; not a list", known.join(", "))))
-            }
+            (Kind::Map, Some(_), Some((index, _))) => Err(ReadError::new(
+                "one key too many: here stands one thing, with all its keys behind its name",
+            )
+            .within(self.id, index, true)),
         }
     }
 
@@ -261,7 +254,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
     }
 
     serde::forward_to_deserialize_any! {
-        i128 u128 f32 char bytes byte_buf unit unit_struct tuple tuple_struct
+        i128 u128 f32 char bytes byte_buf unit_struct tuple tuple_struct
     }
 }
 
@@ -273,8 +266,8 @@ struct Entries<'d> {
 
 impl<'d> Entries<'d> {
     /// The next entry that is not removed.
-    fn advance(&mut self) -> Result<Option<(usize, &'d Child)>, ReadError> {
-        let children = self.container.node.children();
+    fn advance(&mut self) -> Result<Option<&'d Child>, ReadError> {
+        let children = &self.container.node.children;
         let found = children.iter().enumerate().skip(self.next).find(|(_, child)| !child.removed);
         self.next = found.map_or(children.len(), |(index, _)| index + 1);
         let read = self.container.document.values_read.get() + usize::from(found.is_some());
@@ -282,7 +275,24 @@ impl<'d> Entries<'d> {
         if read > MAX_VALUES {
             return Err(ReadError::new("its aliases (*) come to too many values"));
         }
-        Ok(found)
+        Ok(found.map(|(_, child)| child))
+    }
+
+    /// Reads the key or the value of the entry that was found last.
+    fn read<'de, T: DeserializeSeed<'de>>(
+        &self,
+        seed: T,
+        key: Option<usize>,
+        child: &Child,
+    ) -> Result<T::Value, ReadError> {
+        let (document, position) = (self.container.document, Some(child.position));
+        let value = match key {
+            Some(key) => ValueDeserializer::new(document, key, None),
+            None => ValueDeserializer::new(document, child.node, position),
+        };
+        seed.deserialize(value).map_err(|error| {
+            error.within(self.container.id, self.next.saturating_sub(1), key.is_some())
+        })
     }
 }
 
@@ -293,11 +303,8 @@ impl<'de> SeqAccess<'de> for Entries<'_> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, ReadError> {
-        let Some((index, child)) = self.advance()? else { return Ok(None) };
-        let ValueDeserializer { document, id, .. } = self.container;
-        let value =
-            seed.deserialize(ValueDeserializer::new(document, child.node, Some(child.position)));
-        value.map(Some).map_err(|error| error.within(document, id, index, false))
+        let Some(child) = self.advance()? else { return Ok(None) };
+        self.read(seed, None, child).map(Some)
     }
 }
 
@@ -308,24 +315,17 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, ReadError> {
-        let Some((index, child)) = self.advance()? else { return Ok(None) };
-        let ValueDeserializer { document, id, .. } = self.container;
-        let key = child.key.unwrap_or(child.node);
-        let key = seed.deserialize(ValueDeserializer::new(document, key, None));
-        key.map(Some).map_err(|error| error.within(document, id, index, true))
+        let Some(child) = self.advance()? else { return Ok(None) };
+        self.read(seed, child.key, child).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        let ValueDeserializer { document, id, node, .. } = self.container;
-        let index = self.next.saturating_sub(1);
-        let child = &node.children()[index];
-        let value =
-            seed.deserialize(ValueDeserializer::new(document, child.node, Some(child.position)));
-        value.map_err(|error| error.within(document, id, index, false))
+        let child = &self.container.node.children[self.next.saturating_sub(1)];
+        self.read(seed, None, child)
     }
 }
 
-/// The line, the column and the value of a [`super::Spanned`].
+/// The fields of a [`super::Spanned`].
 struct SpannedParts<'d> {
     value: ValueDeserializer<'d>,
     given: usize,
@@ -339,71 +339,12 @@ impl<'de> SeqAccess<'de> for SpannedParts<'_> {
         seed: T,
     ) -> Result<Option<T::Value>, ReadError> {
         self.given += 1;
-        let number = |number: u64| -> U64Deserializer<ReadError> { number.into_deserializer() };
+        let (line, column) = self.value.position;
         match self.given {
-            1 => seed.deserialize(number(self.value.position.0)).map(Some),
-            2 => seed.deserialize(number(self.value.position.1)).map(Some),
-            3 => seed.deserialize(self.value).map(Some),
+            1 => seed.deserialize(self.value).map(Some),
+            2 => seed.deserialize(line.into_deserializer()).map(Some),
+            3 => seed.deserialize(column.into_deserializer()).map(Some),
             _ => Ok(None),
         }
-    }
-}
-
-/// A variant of an enum with its content: `flap: {link: x}`.
-struct Variant<'d> {
-    container: ValueDeserializer<'d>,
-    index: usize,
-}
-
-impl<'de> EnumAccess<'de> for Variant<'_> {
-    type Error = ReadError;
-    type Variant = Self;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
-        let ValueDeserializer { document, id, node, .. } = self.container;
-        let child = &node.children()[self.index];
-        let key = ValueDeserializer::new(document, child.key.unwrap_or(child.node), None);
-        let name =
-            seed.deserialize(key).map_err(|error| error.within(document, id, self.index, true))?;
-        Ok((name, self))
-    }
-}
-
-impl<'d> Variant<'d> {
-    fn value<T>(
-        self,
-        read: impl FnOnce(ValueDeserializer<'d>) -> Result<T, ReadError>,
-    ) -> Result<T, ReadError> {
-        let ValueDeserializer { document, id, node, .. } = self.container;
-        let child = &node.children()[self.index];
-        read(ValueDeserializer::new(document, child.node, Some(child.position)))
-            .map_err(|error| error.within(document, id, self.index, false))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Variant<'_> {
-    type Error = ReadError;
-
-    fn unit_variant(self) -> Result<(), ReadError> {
-        let refuse = |at: ValueDeserializer<'_>| {
-            if at.node.is_null() { Ok(()) } else { Err(ReadError::new("has no value of its own")) }
-        };
-        self.value(refuse)
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
-        self.value(|at| seed.deserialize(at))
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
-        self.value(|at| at.deserialize_seq(visitor))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        self.value(|at| at.deserialize_map(visitor))
     }
 }

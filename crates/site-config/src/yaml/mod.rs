@@ -5,16 +5,17 @@
 //! deserialized again. So all mistakes of a file are found at once, by plain `serde` types.
 
 mod de;
-mod error;
 mod syntax;
 mod tree;
 
 use std::fmt;
 
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error, Expected, Unexpected};
 
+use crate::suggestion::{quoted, suggestion};
 use de::ValueDeserializer;
-use error::Reason;
+use tree::Child;
 pub use tree::Document;
 
 /// The most diagnostics of a file: one with more is a file of another kind.
@@ -31,6 +32,16 @@ pub struct Diagnostic {
     pub key: String,
     /// What is wrong and what is expected.
     pub problem: String,
+}
+
+impl Diagnostic {
+    fn new(
+        (line, column): tree::Position,
+        key: impl Into<String>,
+        problem: impl Into<String>,
+    ) -> Self {
+        Diagnostic { line, column, key: key.into(), problem: problem.into() }
+    }
 }
 
 impl fmt::Display for Diagnostic {
@@ -61,8 +72,12 @@ pub fn not_utf8(error: &std::string::FromUtf8Error) -> String {
     format!("line {line}: is not a text in UTF-8: save the file as UTF-8")
 }
 
+/// The name by which [`Spanned`] requests the position from the deserializer.
+const SPANNED: &str = "fabric-exporter yaml position";
+
 /// A value with the position at which it begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename = "fabric-exporter yaml position")]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
@@ -70,32 +85,6 @@ pub struct Spanned<T> {
     pub line: u64,
     /// The column, from 1.
     pub column: u64,
-}
-
-/// The name of a newtype by which [`Spanned`] requests the position from the deserializer.
-const SPANNED: &str = "fabric-exporter yaml position";
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Parts<T>(std::marker::PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Parts<T> {
-            type Value = Spanned<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value with its position")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Spanned<T>, A::Error> {
-                let lost = || A::Error::custom("the position of the value is not known");
-                let line = parts.next_element()?.ok_or_else(lost)?;
-                let column = parts.next_element()?.ok_or_else(lost)?;
-                let value = parts.next_element()?.ok_or_else(lost)?;
-                Ok(Spanned { value, line, column })
-            }
-        }
-        deserializer.deserialize_newtype_struct(SPANNED, Parts(std::marker::PhantomData))
-    }
 }
 
 /// What was read of a file.
@@ -128,22 +117,117 @@ fn deserialize<T: DeserializeOwned + Default>(
             Ok(value) => return value,
             Err(error) => error,
         };
-        // A key that is missing because it was removed has a diagnostic already.
-        let is_reported =
-            matches!(error.reason, Reason::MissingKey(_)) && error.has_removed(document);
-        if !is_reported {
+        if !error.is_reported(document) {
             diagnostics.push(error.diagnostic(document));
         }
         if diagnostics.len() >= MAX_DIAGNOSTICS {
             let (line, column) = diagnostics.last().map_or((1, 1), |last| (last.line, last.column));
             let problem =
                 format!("more mistakes may follow: these are the first {MAX_DIAGNOSTICS}");
-            diagnostics.push(Diagnostic { line, column, key: String::new(), problem });
+            diagnostics.push(Diagnostic::new((line, column), "", problem));
             return T::default();
         }
         if !error.remove(document) {
             return T::default();
         }
+    }
+}
+
+/// Why a type refuses an entry of the tree.
+#[derive(Debug)]
+struct ReadError {
+    problem: String,
+    /// A mapping lacks a key.
+    is_missing_key: bool,
+    /// The entry and those that it is in: the containers, with the indices in them. The entry is the first.
+    entries: Vec<(usize, usize)>,
+    /// It is about the key of the entry.
+    at_key: bool,
+}
+
+impl ReadError {
+    fn new(problem: impl Into<String>) -> Self {
+        let problem = problem.into();
+        ReadError { problem, is_missing_key: false, entries: Vec::new(), at_key: false }
+    }
+
+    /// Adds the entry of a container that the error comes from.
+    fn within(mut self, container: usize, index: usize, at_key: bool) -> Self {
+        self.at_key |= at_key && self.entries.is_empty();
+        self.entries.push((container, index));
+        self
+    }
+
+    /// The entry, if it is not the whole document.
+    fn entry<'d>(&self, document: &'d Document) -> Option<&'d Child> {
+        let (container, index) = self.entries.first()?;
+        document.nodes[*container].children.get(*index)
+    }
+
+    /// Whether it is reported already: a key is missing because it was removed.
+    fn is_reported(&self, document: &Document) -> bool {
+        let node = self.entry(document).map(|entry| entry.node).or(document.root);
+        let mut children = node.iter().flat_map(|node| &document.nodes[*node].children);
+        self.is_missing_key && children.any(|child| child.removed)
+    }
+
+    fn diagnostic(&self, document: &Document) -> Diagnostic {
+        let position_of = |node: usize| document.nodes[node].position;
+        let position = match self.entry(document) {
+            None => document.root.map_or((1, 1), position_of),
+            Some(entry) => entry.key.filter(|_| self.at_key).map_or(entry.position, position_of),
+        };
+        let entries = self.entries.iter().rev();
+        let key = entries.fold(String::new(), |path, (container, index)| {
+            document.path_of(&path, *container, *index)
+        });
+        Diagnostic::new(position, key, &*self.problem)
+    }
+
+    /// Removes the entry from the tree; `false` if there is none.
+    fn remove(&self, document: &mut Document) -> bool {
+        self.entries.first().is_some_and(|(container, index)| document.remove(*container, *index))
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl Error for ReadError {
+    fn custom<T: fmt::Display>(problem: T) -> Self {
+        ReadError::new(problem.to_string())
+    }
+
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        ReadError::new(format!("has to be {expected}"))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn invalid_length(_: usize, expected: &dyn Expected) -> Self {
+        ReadError::new(format!("has to be {expected}"))
+    }
+
+    fn unknown_variant(given: &str, known: &'static [&'static str]) -> Self {
+        let near = suggestion(given, known.iter().copied());
+        ReadError::new(format!("{} is none of: {}{near}", quoted(given), known.join(", ")))
+    }
+
+    fn unknown_field(given: &str, known: &'static [&'static str]) -> Self {
+        let near = suggestion(given, known.iter().copied());
+        ReadError::new(format!("unknown key{near}; known: {}", known.join(", ")))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        let problem = format!("the key {field:?} is missing");
+        ReadError { is_missing_key: true, ..ReadError::new(problem) }
     }
 }
 

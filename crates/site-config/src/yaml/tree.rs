@@ -3,10 +3,9 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, Span};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput};
 
-use super::Diagnostic;
-use super::syntax;
+use super::{Diagnostic, syntax};
 
 /// A line and a column, from 1.
 pub(super) type Position = (u64, u64);
@@ -16,26 +15,28 @@ fn position_of(marker: Marker) -> Position {
     (marker.line().max(1) as u64, marker.col() as u64 + 1)
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A scalar without quotes: it may be null.
+    Plain,
+    Quoted,
+    List,
+    Map,
+}
+
 /// A value.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) position: Position,
-    pub(super) content: Content,
-}
-
-#[derive(Debug)]
-pub(super) enum Content {
-    /// `plain` is written without quotes: it may be null.
-    Scalar {
-        text: String,
-        plain: bool,
-    },
-    List(Vec<Child>),
-    Map(Vec<Child>),
+    pub(super) kind: Kind,
+    /// Of a scalar.
+    pub(super) text: String,
+    /// Of a list or mapping.
+    pub(super) children: Vec<Child>,
 }
 
 /// A value in a list or a mapping.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Child {
     /// The node of its key; `None` in a list.
     pub(super) key: Option<usize>,
@@ -57,79 +58,63 @@ pub struct Document {
 
 impl Node {
     /// The text, if it is a scalar.
-    pub(super) fn text(&self) -> Option<&str> {
-        match &self.content {
-            Content::Scalar { text, .. } => Some(text),
-            Content::List(_) | Content::Map(_) => None,
-        }
+    fn scalar(&self) -> Option<&str> {
+        matches!(self.kind, Kind::Plain | Kind::Quoted).then_some(&self.text)
     }
 
     /// Whether it is empty, `null` or `~`.
     pub(super) fn is_null(&self) -> bool {
-        let Content::Scalar { text, plain: true } = &self.content else { return false };
-        text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null")
-    }
-
-    pub(super) fn children(&self) -> &[Child] {
-        match &self.content {
-            Content::Scalar { .. } => &[],
-            Content::List(children) | Content::Map(children) => children,
-        }
-    }
-
-    fn children_mut(&mut self) -> Option<&mut Vec<Child>> {
-        match &mut self.content {
-            Content::Scalar { .. } => None,
-            Content::List(children) | Content::Map(children) => Some(children),
-        }
+        self.kind == Kind::Plain
+            && (matches!(&*self.text, "" | "~") || self.text.eq_ignore_ascii_case("null"))
     }
 }
 
 impl Document {
     /// Parses a text. The diagnostics are errors of the syntax, and keys that are given twice.
     pub(super) fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
-        let mut builder = Builder::default();
-        // A syntax error ends the parser: what follows could mean anything.
-        for event in Parser::new_from_str(text) {
-            match event {
-                Ok((event, span)) => {
-                    if !builder.handle(event, span) {
-                        break;
-                    }
-                }
-                Err(error) => {
-                    let position = position_of(*error.marker());
-                    // In a list it is not known whether an entry has begun.
-                    let path = builder.path();
-                    let key = path.strip_suffix(']').and_then(|path| path.rsplit_once('['));
-                    let key = key.map_or(path.clone(), |(list, _)| list.to_owned());
-                    builder.report(position, key, syntax::problem(error.kind()));
-                    // A part of a file may mean something else than the whole.
-                    builder.document = Document::default();
-                    break;
-                }
+        let mut builder = Builder {
+            events: Parser::new_from_str(text),
+            document: Document::default(),
+            diagnostics: Vec::new(),
+            anchors: HashMap::new(),
+            ended: false,
+            is_broken: false,
+        };
+        let mut documents = 0;
+        while let Some((event, position)) = builder.next("") {
+            if matches!(event, Event::DocumentStart(..)) {
+                documents += 1;
+            }
+            if documents > 1 {
+                builder.report(position, "", "a second document begins here (---): a file has one");
+                break;
+            }
+            if let Some(root) = builder.value(event, position, "") {
+                builder.document.root = Some(root);
             }
         }
-        (builder.document, builder.diagnostics)
+        // A part of a file may mean something else than the whole.
+        let document = if builder.is_broken { Document::default() } else { builder.document };
+        (document, builder.diagnostics)
     }
 
-    pub(super) fn key_of(&self, child: &Child) -> Option<&str> {
-        self.nodes[child.key?].text()
+    fn key_of(&self, child: &Child) -> Option<&str> {
+        self.nodes[child.key?].scalar()
     }
 
-    /// The last segment of the path of a child.
-    pub(super) fn segment(&self, container: usize, index: usize) -> String {
-        let child = self.nodes[container].children().get(index);
-        child.and_then(|child| self.key_of(child)).map_or(format!("[{index}]"), str::to_owned)
+    /// The path of a child of the node with this path.
+    pub(super) fn path_of(&self, path: &str, container: usize, index: usize) -> String {
+        let child = self.nodes[container].children.get(index);
+        match child.and_then(|child| self.key_of(child)) {
+            Some(key) => join(path, key),
+            None => format!("{path}[{index}]"),
+        }
     }
 
     /// Removes a child; `false` if there is none, or it is removed already.
     pub(super) fn remove(&mut self, container: usize, index: usize) -> bool {
-        let children = self.nodes.get_mut(container).and_then(Node::children_mut);
-        let Some(child) = children.and_then(|children| children.get_mut(index)) else {
-            return false;
-        };
-        !std::mem::replace(&mut child.removed, true)
+        let child = self.nodes[container].children.get_mut(index);
+        child.is_some_and(|child| !std::mem::replace(&mut child.removed, true))
     }
 
     /// A diagnostic at the value of a key such as `fabrics[1].interval`, where the numbers count the entries
@@ -139,208 +124,160 @@ impl Document {
         let mut position = self.nodes[node].position;
         let mut path = String::new();
         for segment in key.split(['.', '[']).filter(|segment| !segment.is_empty()) {
-            let mut children = self.nodes[node].children().iter().enumerate();
+            let mut children = self.nodes[node].children.iter().enumerate();
             let (index, child) = match segment.strip_suffix(']').and_then(|it| it.parse().ok()) {
                 Some(nth) => children.filter(|(_, child)| !child.removed).nth(nth)?,
                 None => children.find(|(_, it)| !it.removed && self.key_of(it) == Some(segment))?,
             };
-            path = join(&path, &self.segment(node, index));
+            path = self.path_of(&path, node, index);
             (node, position) = (child.node, child.position);
         }
-        let (line, column) = position;
-        Some(Diagnostic { line, column, key: path, problem: problem.into() })
+        Some(Diagnostic::new(position, path, problem))
     }
 }
 
-/// A path with one more segment.
-pub(super) fn join(path: &str, segment: &str) -> String {
-    if path.is_empty() || segment.starts_with('[') {
-        format!("{path}{segment}")
-    } else {
-        format!("{path}.{segment}")
-    }
+/// The path of a key in the mapping with this path.
+fn join(path: &str, key: &str) -> String {
+    let dot = if path.is_empty() || key.starts_with('[') { "" } else { "." };
+    format!("{path}{dot}{key}")
 }
 
-/// A list or mapping that has not ended.
-#[derive(Debug)]
-struct Frame {
-    node: usize,
-    path: String,
-    /// In a mapping, the key whose value comes next, and whether the key is valid.
-    key: Option<(usize, bool)>,
-    /// It is a key, which is an error: its content is ignored.
-    is_key: bool,
-}
-
-#[derive(Debug, Default)]
-struct Builder {
+/// Builds the tree from the parser's events, of which the nested ones are at most 255 deep.
+struct Builder<'t> {
+    events: Parser<'t, StrInput<'t>>,
     document: Document,
     diagnostics: Vec<Diagnostic>,
-    stack: Vec<Frame>,
     anchors: HashMap<usize, usize>,
-    documents: usize,
+    /// After an error no event is read: what follows could mean anything.
+    ended: bool,
+    /// It was an error of the syntax.
+    is_broken: bool,
 }
 
-impl Builder {
-    fn report(&mut self, position: Position, key: String, problem: impl Into<String>) {
-        let (line, column) = position;
-        self.diagnostics.push(Diagnostic { line, column, key, problem: problem.into() });
+impl<'t> Builder<'t> {
+    fn report(&mut self, position: Position, path: &str, problem: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::new(position, path, problem));
     }
 
-    /// The path of the next value.
-    fn path(&self) -> String {
-        let Some(frame) = self.stack.last() else { return String::new() };
-        let nodes = &self.document.nodes;
-        match (&nodes[frame.node].content, frame.key) {
-            (Content::List(items), _) => join(&frame.path, &format!("[{}]", items.len())),
-            (_, Some((key, _))) => join(&frame.path, nodes[key].text().unwrap_or_default()),
-            _ => frame.path.clone(),
+    /// The next event, which is about the value with this path; `None` at the end, and after an error.
+    fn next(&mut self, path: &str) -> Option<(Event<'t>, Position)> {
+        match self.events.next().filter(|_| !self.ended)? {
+            Ok((event, span)) => Some((event, position_of(span.start))),
+            Err(error) => {
+                // In a list it is not known whether an entry has begun.
+                let list = path.strip_suffix(']').and_then(|path| path.rsplit_once('['));
+                let path = list.map_or(path, |(list, _)| list);
+                self.report(position_of(*error.marker()), path, syntax::problem(error.kind()));
+                (self.ended, self.is_broken) = (true, true);
+                None
+            }
         }
     }
 
-    /// Handles an event of the parser; `false` ends the parse.
-    fn handle(&mut self, event: Event<'_>, span: Span) -> bool {
-        let position = position_of(span.start);
-        match event {
-            Event::DocumentStart(..) => {
-                self.documents += 1;
-                if self.documents > 1 {
-                    let problem = "a second document begins here (---): a file has one";
-                    self.report(position, String::new(), problem);
-                    return false;
-                }
-            }
-            Event::Scalar(text, style, anchor, _) => {
-                let plain = style == ScalarStyle::Plain;
-                let content = Content::Scalar { text: text.into_owned(), plain };
-                let node = self.add(position, content, anchor);
-                self.insert(node, position);
-            }
-            Event::SequenceStart(_, anchor, _) => {
-                self.open(position, Content::List(vec![]), anchor);
-            }
-            Event::MappingStart(_, anchor, _) => self.open(position, Content::Map(vec![]), anchor),
-            Event::SequenceEnd | Event::MappingEnd => {
-                let frame = self.stack.pop();
-                if let Some(frame) = frame.filter(|frame| !frame.is_key) {
-                    self.merge(frame.node);
-                }
-            }
-            Event::Alias(anchor) => match self.anchors.get(&anchor) {
-                Some(&node) if self.stack.iter().all(|frame| frame.node != node) => {
-                    self.insert(node, position);
-                }
-                _ => {
-                    let path = self.path();
+    /// Reads the value that begins with this event, if one does.
+    fn value(&mut self, event: Event<'t>, position: Position, path: &str) -> Option<usize> {
+        let (kind, text, anchor) = match event {
+            Event::Scalar(text, ScalarStyle::Plain, anchor, _) => (Kind::Plain, text, anchor),
+            Event::Scalar(text, _, anchor, _) => (Kind::Quoted, text, anchor),
+            Event::SequenceStart(_, anchor, _) => (Kind::List, "".into(), anchor),
+            Event::MappingStart(_, anchor, _) => (Kind::Map, "".into(), anchor),
+            Event::Alias(anchor) => {
+                let node = self.anchors.get(&anchor).copied();
+                if node.is_none() {
                     self.report(position, path, "the alias (*) stands in its own anchor (&)");
-                    return false;
+                    self.ended = true;
                 }
-            },
-            _ => {}
-        }
-        true
-    }
-
-    fn add(&mut self, position: Position, content: Content, anchor: usize) -> usize {
+                return node;
+            }
+            _ => return None,
+        };
         let node = self.document.nodes.len();
-        self.document.nodes.push(Node { position, content });
+        let text = text.into_owned();
+        self.document.nodes.push(Node { position, kind, text, children: Vec::new() });
+        match kind {
+            Kind::Plain | Kind::Quoted => {}
+            Kind::List => self.list(node, path),
+            Kind::Map => self.map(node, path),
+        }
+        // Only now: an alias in the value would be one of itself.
         if anchor != 0 {
             self.anchors.insert(anchor, node);
         }
-        node
+        Some(node)
     }
 
-    fn open(&mut self, position: Position, content: Content, anchor: usize) {
-        let path = self.path();
-        let node = self.add(position, content, anchor);
-        let is_key = self.insert(node, position);
-        self.stack.push(Frame { node, path, key: None, is_key });
+    /// Reads the next value, and adds it to a list or mapping; `false` at the end.
+    fn child(&mut self, container: usize, path: &str, key: Option<(usize, bool)>) -> bool {
+        let Some((event, position)) = self.next(path) else { return false };
+        let is_end = event == Event::SequenceEnd;
+        if let Some(node) = self.value(event, position, path) {
+            let removed = key.is_some_and(|(_, is_valid)| !is_valid);
+            let child = Child { key: key.map(|(key, _)| key), position, node, removed };
+            self.document.nodes[container].children.push(child);
+        }
+        !is_end
     }
 
-    /// Inserts a value as the root, an entry of a list, a key, or the value of a key. Returns whether it is a
-    /// key.
-    fn insert(&mut self, node: usize, position: Position) -> bool {
-        let Some(frame) = self.stack.last_mut() else {
-            self.document.root = Some(node);
-            return false;
-        };
-        let (container, path) = (frame.node, frame.path.clone());
-        let is_map = matches!(self.document.nodes[container].content, Content::Map(_));
-        if is_map && frame.key.is_none() {
-            let is_valid = self.is_valid_key(container, node, position, &path);
-            if let Some(frame) = self.stack.last_mut() {
-                frame.key = Some((node, is_valid));
-            }
-            return true;
+    fn list(&mut self, list: usize, path: &str) {
+        let next = |builder: &Self| builder.document.nodes[list].children.len();
+        while self.child(list, &format!("{path}[{}]", next(self)), None) {}
+    }
+
+    fn map(&mut self, map: usize, path: &str) {
+        while let Some((event, position)) = self.next(path)
+            && event != Event::MappingEnd
+        {
+            let Some(key) = self.value(event, position, path) else { continue };
+            let is_valid = self.is_valid_key(map, key, position, path);
+            let path = join(path, &self.document.nodes[key].text);
+            self.child(map, &path, Some((key, is_valid)));
         }
-        let key = frame.key.take();
-        let removed = key.is_some_and(|(_, is_valid)| !is_valid);
-        let child = Child { key: key.map(|(key, _)| key), position, node, removed };
-        if let Some(children) = self.document.nodes[container].children_mut() {
-            children.push(child);
-        }
-        false
+        self.merge(map);
     }
 
     /// Whether a key is a scalar that its mapping does not have yet; reports it if not.
     fn is_valid_key(&mut self, map: usize, node: usize, position: Position, path: &str) -> bool {
         let nodes = &self.document.nodes;
-        let Some(text) = nodes[node].text() else {
-            let problem = "a key has to be a single value, not a list or mapping";
-            self.report(position, path.to_owned(), problem);
+        let Some(text) = nodes[node].scalar() else {
+            self.report(position, path, "a key has to be a single value, not a list or mapping");
             return false;
         };
         let same = |child: &&Child| !child.removed && self.document.key_of(child) == Some(text);
-        let Some(first) = nodes[map].children().iter().find(same).and_then(|first| first.key)
-        else {
+        let Some(first) = nodes[map].children.iter().find(same).and_then(|first| first.key) else {
             return true;
         };
         let (line, key) = (nodes[first].position.0, join(path, text));
-        self.report(position, key, format!("the key is given twice (first in line {line})"));
+        self.report(position, &key, format!("the key is given twice (first in line {line})"));
         false
     }
 
     /// Applies merge keys (`<<: *anchor`): a mapping's own keys win over those that it takes over.
     fn merge(&mut self, map: usize) {
         let nodes = &self.document.nodes;
-        if !matches!(nodes[map].content, Content::Map(_)) {
-            return;
-        }
         let is_merge = |child: &Child| {
-            let key = child.key.map(|key| &nodes[key].content);
-            matches!(key, Some(Content::Scalar { text, plain: true }) if text == "<<")
+            let key = child.key.map(|key| &nodes[key]);
+            key.is_some_and(|key| key.kind == Kind::Plain && key.text == "<<")
         };
-        let Some(index) = nodes[map].children().iter().position(is_merge) else { return };
-        let from = nodes[map].children()[index].node;
-        let sources: Vec<usize> = match &nodes[from].content {
-            Content::List(items) => items.iter().map(|item| item.node).collect(),
+        let Some(index) = nodes[map].children.iter().position(is_merge) else { return };
+        let from = nodes[map].children[index].node;
+        let sources: Vec<usize> = match nodes[from].kind {
+            Kind::List => nodes[from].children.iter().map(|item| item.node).collect(),
             _ => vec![from],
         };
-        if !sources.iter().all(|&source| matches!(nodes[source].content, Content::Map(_))) {
+        if !sources.iter().all(|&source| nodes[source].kind == Kind::Map) {
             let position = nodes[from].position;
-            self.report(position, "<<".into(), "has to be a mapping, or a list of them");
+            self.report(position, "<<", "has to be a mapping, or a list of them");
             self.document.remove(map, index);
             return;
         }
-        let mut merged: Vec<Child> = Vec::new();
-        for child in sources.iter().flat_map(|&source| nodes[source].children()) {
+        let mut merged: Vec<Child> = nodes[map].children.clone();
+        for child in sources.iter().flat_map(|&source| &nodes[source].children) {
             let key = self.document.key_of(child);
-            let known = |it: &Child| self.document.key_of(it) == key;
-            if !child.removed
-                && !nodes[map].children().iter().any(known)
-                && !merged.iter().any(known)
-            {
-                merged.push(Child {
-                    key: child.key,
-                    position: child.position,
-                    node: child.node,
-                    removed: false,
-                });
+            if !child.removed && !merged.iter().any(|known| self.document.key_of(known) == key) {
+                merged.push(child.clone());
             }
         }
-        if let Some(children) = self.document.nodes[map].children_mut() {
-            children.remove(index);
-            children.extend(merged);
-        }
+        merged.remove(index);
+        self.document.nodes[map].children = merged;
     }
 }

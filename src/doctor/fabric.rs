@@ -1,26 +1,26 @@
-//! Standby subnet managers: one discovery of the fabric, and SMInfo of each port with IsSM. The same
-//! discovery is input of [`super::identity`].
+//! One discovery of the fabric: SMInfo of each port with IsSM, which tells standby subnet managers, and the names and
+//! GUIDs that several nodes share.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-
-use ib_fabric::Fabric;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sm_sweep::SmSweep;
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::snapshot::SubnetManager;
-use ib_mad::Mad;
-use ib_mad::Moment;
+use ib_fabric::{Fabric, Node};
+use ib_mad::label;
 use ib_mad::m_key::MKeys;
+use ib_mad::node::NodeKind;
 use ib_mad::smp::SmState;
+use ib_mad::{Mad, Moment};
 use ib_umad::client::MadClient;
 use ib_umad::query;
 use ib_umad::query::{QueryPlan, RunError};
 use ib_umad::{MadTransport, QueuePair, Request, RequestError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use super::finding::{Finding, Subject};
-use super::identity;
+use super::{Finding, Subject, bad, note, ok, shortened, warn};
 
 /// How long the discovery may take. 60,000 ports of switches that respond in 50 µs take less; a fabric with
 /// many dead hosts may take more.
@@ -56,7 +56,7 @@ pub(super) fn check(
     match query_managers(site, client, wire) {
         Ok(Some((managers, fabric))) => {
             let mut findings = vec![standby_finding(&standbys, Some(&managers))];
-            findings.extend(identity::check(what, &fabric));
+            findings.extend(check_identities(what, &fabric));
             findings
         }
         Ok(None) => vec![standby_finding(&standbys, None)],
@@ -91,12 +91,11 @@ fn query_managers(
 }
 
 fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {
-    let subject = Subject::SubnetManager;
     let Some(managers) = managers else {
         let found = format!(
             "not looked for: walking through the fabric takes longer than {DISCOVERY_TIMEOUT:?}"
         );
-        return Finding::note(subject, what, found)
+        return note(Subject::SubnetManager, what, found)
             .mend("a running exporter tells: infiniband_subnet_managers");
     };
     let of = |state: SmState| {
@@ -106,23 +105,80 @@ fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> 
     let (masters, standbys) = (of(SmState::Master), of(SmState::Standby));
     if masters.len() > 1 {
         let found = format!("{} masters: {}", masters.len(), masters.join(", "));
-        return Finding::bad(subject, what, found)
+        return bad(Subject::SubnetManager, what, found)
             .wanted("one master, the others standby")
             .mend("stop all but one; compare their versions, M_Keys and SM_Keys");
     }
     if standbys.is_empty() {
-        return Finding::note(subject, what, "no standby: nobody takes over from the master")
+        return note(Subject::SubnetManager, what, "no standby: nobody takes over from the master")
             .wanted("a second subnet manager, where the fabric has to outlive the first")
             .mend("start one on another host or switch, with a lower priority");
     }
-    Finding::ok(subject, what, format!("standing by: {}", standbys.join(", ")))
+    ok(Subject::SubnetManager, what, format!("standing by: {}", standbys.join(", ")))
+}
+
+/// How many shared names and GUIDs are listed; the others are counted.
+const MAX_LISTED: usize = 5;
+
+/// Checks the nodes that a discovery found.
+fn check_identities(what: &str, fabric: &Fabric) -> Vec<Finding> {
+    vec![
+        check_guids(&format!("{what}: GUIDs"), fabric),
+        check_names(&format!("{what}: names"), fabric),
+    ]
+}
+
+fn check_guids(what: &str, fabric: &Fabric) -> Finding {
+    let all = &fabric.duplicates;
+    if all.is_empty() {
+        return ok(Subject::Fabric, what, "each node has a GUID of its own");
+    }
+    let one = |it| {
+        let known = fabric.node_by_guid(it).map_or("", |node| &*fabric.node(node).name);
+        format!("{it}, also of {known}")
+    };
+    let nodes = all.iter().map(|it| format!("{} ({})", it.location(fabric), one(it.guid)));
+    let found = format!(
+        "left out, for their GUID is another node's: {}",
+        shortened(nodes.collect(), MAX_LISTED)
+    );
+    warn(Subject::Fabric, what, found)
+        .wanted("a NodeGUID of its own for each node: a subnet manager cannot tell them apart either")
+        .mend("mstflint -d DEVICE query   # compare with the label of the card, then burn its own GUIDs")
+}
+
+fn check_names(what: &str, fabric: &Fabric) -> Finding {
+    let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
+    // All aggregation nodes have one description, which no site can change.
+    let named = fabric.nodes.iter().filter(|it| it.identity.kind != NodeKind::AggregationNode);
+    for name in named.filter(|node| node.name != node.shared_name()).map(Node::shared_name) {
+        *shared.entry(name).or_default() += 1;
+    }
+    if shared.is_empty() {
+        return ok(Subject::Fabric, what, "each node has a name of its own");
+    }
+    let groups = shared
+        .iter()
+        .map(|(name, times)| format!("{} called {name:?}", label::plural(*times, "node")));
+    let found = format!(
+        "{}; each has digits of its GUID appended",
+        shortened(groups.collect(), MAX_LISTED)
+    );
+    note(Subject::Fabric, what, found)
+        .wanted("names that say where a node is")
+        .mend("--fabric.node-name-map FILE for switches; rdma-ndd on hosts")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
     use super::*;
+    use crate::doctor::Level;
     use ib_fabric::PortIndex;
+    use ib_fabric::assembly::DiscoveredFabric;
+    use ib_fabric::names::NodeNameMap;
+    use ib_fabric::testing::{end, found};
+    use ib_fabric::topology::DuplicateGuid;
+    use ib_mad::{Guid, Moment};
 
     #[test]
     fn level_depends_on_masters_and_standbys() {
@@ -143,5 +199,36 @@ mod tests {
             assert_eq!(finding.level, level, "{finding:?}");
             assert!(finding.found.contains(says), "{finding:?}");
         }
+    }
+
+    #[test]
+    fn shared_names_and_guids_are_listed() {
+        let mut nodes = vec![found(1, NodeKind::Switch, 2)];
+        let whole = |nodes, duplicates| {
+            let found = DiscoveredFabric { nodes, duplicates, ..DiscoveredFabric::default() };
+            Fabric::assemble(found, &NodeNameMap::default(), Moment(0), None)
+        };
+        let levels = |fabric: &Fabric| [0, 1].map(|nth| check_identities("f", fabric)[nth].level);
+        assert_eq!(levels(&whole(nodes.clone(), Vec::new())), [Level::Ok; 2]);
+
+        nodes.extend((2..10).map(|guid| found(guid, NodeKind::Switch, 2)));
+        nodes.extend((20..30).map(|guid| found(guid, NodeKind::AggregationNode, 1)));
+        for node in &mut nodes[1..] {
+            node.identity.description = match node.identity.kind {
+                NodeKind::Switch => "Quantum-2 Mellanox Technologies".into(),
+                _ => "Mellanox Technologies Aggregation Node".into(),
+            };
+        }
+        let duplicate = DuplicateGuid { guid: Guid(3), behind: Some(end(1, 2)) };
+        let fabric = whole(nodes, vec![duplicate]);
+        assert_eq!(levels(&fabric), [Level::Warn, Level::Note]);
+        let findings = check_identities("f", &fabric);
+        for (finding, says) in findings.iter().zip([
+            "behind node 1 port 2 (0x0000000000000003, also of Quantum-2 Mellanox Technologies#000003)",
+            "8 nodes called \"Quantum-2 Mellanox Technologies\"; each has",
+        ]) {
+            assert!(finding.found.contains(says), "{finding:?}");
+        }
+        assert!(!findings[1].found.contains("Aggregation"), "{findings:?}");
     }
 }

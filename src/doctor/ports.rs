@@ -1,27 +1,25 @@
-//! Devices and their ports: whether there is a link, and if not, why; and the firmware of devices.
+//! Devices and their ports: whether there is a link, and if not, why; the firmware of devices; and IP over
+//! InfiniBand: the mode and MTU of each interface, which should be the same on all of a host.
 
 use std::collections::BTreeMap;
 
 use ib_mad::port_state::{physical, state};
-use rdma_host::model::{Device, Netdev, Port};
+use rdma_host::model::{Device, IpoibMode, Netdev, Port};
 
-use super::finding::{Finding, Subject, grouped};
-use super::host::{CheckedHost, is_infiniband, port_name};
-
-const SUBJECT: Subject = Subject::Ports;
+use super::Subject::{Firmware, Ipoib, Ports};
+use super::{CheckedHost, Finding, bad, grouped, is_infiniband, note, ok, port_name, warn};
 
 /// How many entries of a port's GID table are read: soft RoCE has 1,024, mlx5 256, and the interface's own
 /// addresses come first.
 const GIDS: usize = 64;
 
-/// A GID that is not set.
 const NO_GID: &str = "0000:0000:0000:0000:0000:0000:0000:0000";
 
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
     if host.devices.is_empty() {
         let place = host.sysfs.join("class/infiniband");
         let found = format!("no RDMA device in {}", place.display());
-        let finding = Finding::bad(SUBJECT, "devices", found);
+        let finding = bad(Ports, "devices", found);
         let mend = "mend what stands above, or let the container see the host's sysfs";
         return vec![finding.wanted("one device at least").mend(mend)];
     }
@@ -46,12 +44,11 @@ fn is_up(port: &Port) -> bool {
 }
 
 fn unresponsive(device: &Device) -> Finding {
-    Finding::bad(SUBJECT, &*device.name, "does not answer: it could not be read within 2 s")
+    bad(Ports, &*device.name, "does not answer: it could not be read within 2 s")
         .wanted("a device that answers its driver")
         .mend("dmesg | grep -i -e mlx -e infiniband   # a firmware that hangs wants a reset, or a cold start")
 }
 
-/// The rate of the port, with width and speed.
 fn rate(port: &Port) -> String {
     let gigabits = port.rate.map(|bytes| format!("{} Gb/s", bytes as f64 * 8.0 / 1e9));
     let kind = port.width.map(|width| {
@@ -65,7 +62,7 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port, any_up: bool) ->
     let what = port_name(device, port);
     let layer = if port.link_layer.is_empty() { "link layer unknown" } else { &*port.link_layer };
     let Some(state) = port.state else {
-        return Finding::warn(SUBJECT, what, format!("{layer}: does not tell its state"))
+        return warn(Ports, what, format!("{layer}: does not tell its state"))
             .wanted("a state")
             .mend(format!(
                 "cat /sys/class/infiniband/{}/ports/{}/state",
@@ -74,21 +71,21 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port, any_up: bool) ->
     };
     let how = format!("{layer}, {}", states(state, port.physical_state));
     if is_up(port) {
-        return Finding::ok(SUBJECT, what, format!("{how}, {}", rate(port)));
+        return ok(Ports, what, format!("{how}, {}", rate(port)));
     }
     if device.info.is_virtual && device.info.guid.unwrap_or_default().0 == 0 {
-        return Finding::warn(SUBJECT, what, format!("{how}: a virtual function without a GUID"))
+        return warn(Ports, what, format!("{how}: a virtual function without a GUID"))
             .wanted("a node GUID and a port GUID, which the host of the card gives it")
             .mend("on that host: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state auto");
     }
     if state == state::INIT {
         // The subnet manager has its own finding.
-        return Finding::warn(SUBJECT, what, format!("{how}: a link that nobody configured"))
+        return warn(Ports, what, format!("{how}: a link that nobody configured"))
             .wanted("Active")
             .mend("see the subnet manager, below");
     }
     if state == state::ARMED {
-        return Finding::warn(SUBJECT, what, format!("{how}: half configured"))
+        return warn(Ports, what, format!("{how}: half configured"))
             .wanted("Active")
             .mend("wait; if it stays so, look at the subnet manager's log");
     }
@@ -109,7 +106,6 @@ fn states(state: u8, physical: Option<u8>) -> String {
     format!("{}, physical state {name}", state::name(state))
 }
 
-/// A port without a link.
 fn check_down(
     host: &CheckedHost,
     device: &Device,
@@ -121,12 +117,12 @@ fn check_down(
     let ethernet = port.netdevs.iter().filter(|_| !is_infiniband(port));
     if let Some(netdev) = ethernet.into_iter().find(|netdev| is_switched_off(host, netdev)) {
         let found = format!("{how}: its interface {} is switched off", netdev.name);
-        return Finding::warn(SUBJECT, what, found)
+        return warn(Ports, what, found)
             .wanted("the interface up, if the port is used")
             .mend(format!("ip link set {} up", netdev.name));
     }
     if port.physical_state == Some(physical::DISABLED) && is_infiniband(port) {
-        return Finding::warn(SUBJECT, what, format!("{how}: somebody switched it off"))
+        return warn(Ports, what, format!("{how}: somebody switched it off"))
             .wanted("LinkUp, if the port is used")
             .mend(format!(
                 "ibportstate -C {} -P {} -D 0 {} enable",
@@ -141,11 +137,11 @@ fn check_down(
     let mend = "plug the cable in or change it; look at the port of the switch at its other end";
     // On a card with two ports one is often not connected.
     let finding = if device.ports.iter().any(is_up) {
-        Finding::note(SUBJECT, what, format!("{found}; the device's other port is up"))
+        note(Ports, what, format!("{found}; the device's other port is up"))
     } else if any_up {
-        Finding::warn(SUBJECT, what, found)
+        warn(Ports, what, found)
     } else {
-        Finding::bad(SUBJECT, what, found)
+        bad(Ports, what, found)
     };
     finding.wanted("LinkUp, if the port is used").mend(mend)
 }
@@ -185,12 +181,12 @@ fn check_gids(host: &CheckedHost, device: &Device, port: &Port) -> Option<Findin
     versions.dedup();
     if versions.iter().any(|version| version == "RoCE v2") {
         let found = format!("{count} ({}) on {}", versions.join(", "), netdevs.join(", "));
-        return Some(Finding::ok(SUBJECT, what, found));
+        return Some(ok(Ports, what, found));
     }
     let found = if count == 0 { "none".to_owned() } else { versions.join(", ") };
     let netdev = netdevs.first().copied().unwrap_or("<interface>");
     Some(
-        Finding::warn(SUBJECT, what, format!("{found}: no entry for RoCE v2"))
+        warn(Ports, what, format!("{found}: no entry for RoCE v2"))
             .wanted("one of RoCE v2: programs that ask for it find no address to send from")
             .mend(format!("ip addr add <ADDRESS>/<LENGTH> dev {netdev}")),
     )
@@ -211,7 +207,7 @@ pub fn check_firmware(host: &CheckedHost) -> Vec<Finding> {
         versions.entry(&info.firmware).or_default().push(&device.name);
     }
     if kinds.is_empty() {
-        return vec![Finding::ok(Subject::Firmware, "devices", "none with firmware of its own")];
+        return vec![ok(Firmware, "devices", "none with firmware of its own")];
     }
     kinds.iter().map(|((kind, board), versions)| check_versions(kind, board, versions)).collect()
 }
@@ -220,14 +216,81 @@ fn check_versions(kind: &str, board: &str, versions: &BTreeMap<&str, Vec<&str>>)
     let what = if board.is_empty() { kind.to_owned() } else { format!("{kind} {board}") };
     let list = grouped(versions);
     if versions.len() < 2 {
-        return Finding::ok(Subject::Firmware, what, list);
+        return ok(Firmware, what, list);
     }
     let mend = if kind.starts_with("MT") {
         "mlxfwmanager --online -u, or flint -d <device> -i <image> burn; then a reset"
     } else {
         "the maker's tool for firmware; then a reset"
     };
-    Finding::warn(Subject::Firmware, what, format!("differs: {list}"))
+    warn(Firmware, what, format!("differs: {list}"))
         .wanted("one version on devices that are alike: they fail, and are mended, alike")
         .mend(mend)
+}
+
+/// The largest MTU in datagram mode: the link's 4 KiB less IPoIB's header of 4 bytes (RFC 4391, 4).
+const MAX_DATAGRAM_MTU: u64 = 4092;
+
+pub fn check_ipoib(host: &CheckedHost) -> Vec<Finding> {
+    let ports = host.infiniband_ports();
+    let interfaces: Vec<(String, &Netdev)> = ports
+        .flat_map(|(device, port)| port.netdevs.iter().map(|it| (port_name(device, port), it)))
+        .collect();
+    if interfaces.is_empty() {
+        return vec![ok(Ipoib, "interfaces", "none; the exporter needs none")];
+    }
+    let mut findings: Vec<Finding> =
+        interfaces.iter().map(|(on, netdev)| check_interface(on, netdev)).collect();
+    let all: Vec<&Netdev> = interfaces.iter().map(|(_, netdev)| *netdev).collect();
+    findings.extend(difference("mode", &all, |netdev| netdev.ipoib.map(|it| it.label().into())));
+    findings.extend(difference("MTU", &all, |netdev| netdev.mtu.map(|mtu| mtu.to_string())));
+    findings
+}
+
+fn check_interface(on: &str, netdev: &Netdev) -> Finding {
+    let Netdev { name, ipoib, operstate, mtu, .. } = netdev;
+    let mode = ipoib.map_or("mode unknown", IpoibMode::label);
+    let size = mtu.map_or_else(|| "unknown".into(), |mtu| mtu.to_string());
+    let state = if operstate.is_empty() { "state unknown" } else { operstate };
+    let found = format!("on {on}: {mode}, MTU {size}, {state}");
+    if *ipoib == Some(IpoibMode::Datagram) && mtu.is_some_and(|mtu| mtu > MAX_DATAGRAM_MTU) {
+        return warn(Ipoib, &**name, found)
+            .wanted(format!("{MAX_DATAGRAM_MTU} at the most: no datagram carries more"))
+            .mend(format!("ip link set {name} mtu 2044"));
+    }
+    if operstate == "down" {
+        return note(Ipoib, &**name, found)
+            .wanted("up, if IP is used on the fabric")
+            .mend(format!("ip link set {name} up"));
+    }
+    ok(Ipoib, &**name, found)
+}
+
+/// A finding if the interfaces differ in a value. The most frequent value is the suggested one.
+fn difference(
+    what: &str,
+    interfaces: &[&Netdev],
+    value: impl Fn(&Netdev) -> Option<String>,
+) -> Option<Finding> {
+    let mut by_value: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for netdev in interfaces {
+        if let Some(value) = value(netdev) {
+            by_value.entry(value).or_default().push(&netdev.name);
+        }
+    }
+    if by_value.len() < 2 {
+        return None;
+    }
+    let (usual, _) = by_value.iter().max_by_key(|(_, names)| names.len())?;
+    let mend = match what {
+        "mode" => {
+            format!("echo {usual} > /sys/class/net/<interface>/mode, and in its configuration")
+        }
+        _ => format!("ip link set <interface> mtu {usual}, and in its configuration"),
+    };
+    Some(
+        warn(Ipoib, what, format!("differs: {}", grouped(&by_value)))
+            .wanted("one for all that are in one IP network: large packets are lost between unlike ones")
+            .mend(mend),
+    )
 }

@@ -1,0 +1,405 @@
+//! The commands that tell: `history events`, `port`, `link`, `diff` and `report`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::json;
+
+use fabric_history::diff::{LinkDiff, diff_links};
+use fabric_history::file::record_kind::RecordKind;
+use fabric_history::local_clock::LocalClock;
+use fabric_history::model::time::millis;
+use fabric_history::model::{Event, Port, Series, Sum, Window};
+use fabric_history::report::{Report, html, markdown};
+use fabric_history::source::{EventFilter, SeriesDetail, until_known};
+use fabric_history::{EventKind, Source, columns};
+use ib_fabric::topology::End;
+use ib_mad::label::plural;
+use ib_mad::{Counter, Guid};
+
+use super::{Fatal, Output, WindowArgs, open_end, parse_time, ports, printable};
+
+/// Columns of a line of bars.
+const COLUMNS: usize = 60;
+
+/// Counters in an end's line of a diff: those with the largest increases.
+const MAX_COUNTERS: usize = 3;
+
+/// The arguments of `history events`.
+#[derive(Args, Debug)]
+pub struct EventsArgs {
+    #[command(flatten)]
+    window: WindowArgs,
+    /// Only of this node, with its ports and links: a name or a GUID
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+    /// Only of this link: its id, or NODE[PORT]
+    #[arg(long, value_name = "LINK")]
+    link: Option<String>,
+    /// Only of this kind; may be repeated
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Vec<EventKind>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The arguments of `history port`.
+#[derive(Args, Debug)]
+pub struct PortArgs {
+    /// The port: NODE[PORT], or NODE for all of its ports; a node by its name or GUID
+    #[arg(value_name = "PORT")]
+    port: String,
+    #[command(flatten)]
+    options: TimelineOptions,
+}
+
+/// The arguments of `history link`.
+#[derive(Args, Debug)]
+pub struct LinkArgs {
+    /// The link: its id, NODE[PORT], or NODE for all links of a node
+    #[arg(value_name = "LINK")]
+    link: String,
+    #[command(flatten)]
+    options: TimelineOptions,
+}
+
+/// The options of both.
+#[derive(Args, Debug)]
+struct TimelineOptions {
+    #[command(flatten)]
+    window: WindowArgs,
+    /// Tell each reading with errors, too
+    #[arg(long)]
+    readings: bool,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The arguments of `history diff`.
+#[derive(Args, Debug)]
+pub struct DiffArgs {
+    /// The first moment: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339
+    #[arg(value_name = "T1")]
+    from: String,
+    /// The second one; the same forms [default: now]
+    #[arg(value_name = "T2")]
+    to: Option<String>,
+    /// Tell so many links, the worst
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The arguments of `history report`.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    window: WindowArgs,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
+    format: ReportFormat,
+    /// Write it there, in the format of its ending (.html, .md, .json)
+    #[arg(long, short, value_name = "FILE", conflicts_with = "format")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    /// One page that needs nothing besides
+    Html,
+    /// For a ticket
+    Markdown,
+    /// For programs
+    Json,
+}
+
+fn kind(label: &str) -> Result<EventKind, String> {
+    let known = || EventKind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
+    EventKind::from_label(label).ok_or_else(|| format!("none of {}", known()))
+}
+
+fn as_json(value: &impl Serialize) -> Result<String, Fatal> {
+    Ok(serde_json::to_string_pretty(value).map_err(Fatal::failed)? + "\n")
+}
+
+fn text_of(lines: Vec<String>) -> String {
+    lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
+}
+
+/// The end of a summary.
+fn range(clock: &LocalClock, window: Window) -> String {
+    let [from, to] = [window.from, window.to].map(|at| clock.format(at));
+    format!("from {from} to {to}")
+}
+
+/// The width of a column with these cells.
+fn column_width<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
+    cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+}
+
+impl EventsArgs {
+    pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
+        let window = self.window.window(clock, source)?;
+        let mut wanted = EventFilter { kinds: self.kind.clone(), ..EventFilter::all(window) };
+        if let Some(node) = &self.node {
+            let ports = ports(source, "--node", node)?;
+            let guids: BTreeSet<Guid> = ports.iter().map(|port| port.guid).collect();
+            wanted.nodes = guids.into_iter().collect();
+        }
+        if let Some(link) = &self.link {
+            wanted.ports = ports(source, "--link", link)?.iter().map(Port::end).collect();
+        }
+        let events = source.events(&wanted)?;
+        let summary = format!(
+            "{} since {}; times are of {}",
+            plural(events.len(), "event"),
+            clock.format(window.from),
+            clock.zone()
+        );
+        let text = if self.json { as_json(&events)? } else { event_table(&events, clock) };
+        Ok(Output { text, summary })
+    }
+}
+
+fn event_table(events: &[Event], clock: &LocalClock) -> String {
+    let kinds = column_width(events.iter().map(|event| &*event.kind));
+    let places = column_width(events.iter().map(|event| &*event.place));
+    let line = |event: &Event| {
+        let (kind, place) = (printable(&event.kind), printable(&event.place));
+        let (at, text) = (clock.format(event.at), printable(&event.text));
+        format!("{at}  {kind:kinds$}  {place:places$}  {text}")
+    };
+    text_of(events.iter().map(line).collect())
+}
+
+impl PortArgs {
+    pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
+        let ports = ports(source, "PORT", &self.port)?;
+        self.options.timeline(&ports, source, clock)
+    }
+}
+
+impl LinkArgs {
+    pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
+        let mut ports = ports(source, "LINK", &self.link)?;
+        let window = self.options.window.window(clock, source)?;
+        let named: Vec<End> = ports.iter().map(Port::end).collect();
+        for end in source.cables(&named, window)?.into_iter().flat_map(|cable| cable.ends) {
+            if !ports.iter().any(|known| known.is_same(&end)) {
+                ports.push(end);
+            }
+        }
+        self.options.timeline(&ports, source, clock)
+    }
+}
+
+impl TimelineOptions {
+    /// The counters and events of some ports.
+    fn timeline(
+        &self,
+        ports: &[Port],
+        source: &dyn Source,
+        clock: &LocalClock,
+    ) -> Result<Output, Fatal> {
+        let window = self.window.window(clock, source)?;
+        let window = until_known(source, window, clock.time())?;
+        let ends: Vec<End> = ports.iter().map(Port::end).collect();
+        let series = source.series(&ends, SeriesDetail::All, window)?;
+        let events = source.events(&EventFilter { ports: ends, ..EventFilter::all(window) })?;
+        let (count, zone) = (plural(events.len(), "event"), clock.zone());
+        let summary = format!("{count} {}; times are of {zone}", range(clock, window));
+        if self.json {
+            let all = json!({"window": window, "ports": ports, "series": series, "events": events});
+            return Ok(Output { text: as_json(&all)?, summary });
+        }
+        let mut lines: Vec<String> =
+            ports.iter().flat_map(|port| counters(port, &series, window)).collect();
+        let mut timed: Vec<(SystemTime, String, String)> = events
+            .into_iter()
+            .map(|event| (event.at, event.place, format!("{}: {}", event.kind, event.text)))
+            .collect();
+        if self.readings {
+            timed.extend(readings(&series));
+        }
+        // Sorted by millisecond, the resolution of every source, in the given order within that.
+        timed.sort_by_key(|(at, ..)| millis(*at));
+        let places = column_width(timed.iter().map(|(_, place, _)| &**place));
+        lines.extend(timed.iter().map(|(at, place, text)| {
+            let (at, place, text) = (clock.format(*at), printable(place), printable(text));
+            format!("{at}  {place:places$}  {text}")
+        }));
+        Ok(Output { text: text_of(lines), summary })
+    }
+}
+
+/// A port's counters, a line of bars each, errors first.
+fn counters(port: &Port, series: &[Series], window: Window) -> Vec<String> {
+    let mut lines = vec![format!("{}  {}", printable(&port.label()), port.guid)];
+    let mut all: Vec<&Series> = series.iter().filter(|it| it.port.is_same(port)).collect();
+    all.sort_by_key(|series| (RecordKind::of(series.counter) as u8, series.counter));
+    if !all.iter().any(|series| RecordKind::of(series.counter) == RecordKind::ErrorDeltas) {
+        lines.push("  no errors".into());
+    }
+    let width = column_width(all.iter().map(|series| series.counter.row().metric));
+    lines.extend(all.into_iter().map(|series| {
+        let sum: u64 = series.steps.iter().fold(0, |sum, step| sum.saturating_add(step.by));
+        let bars = columns::bars(&columns::resample(&series.steps, window, COLUMNS));
+        format!("  {:width$}  {bars}  {sum}", series.counter.row().metric)
+    }));
+    lines
+}
+
+/// The increases of each port's error counters from sweep to sweep.
+fn readings(series: &[Series]) -> Vec<(SystemTime, String, String)> {
+    let mut by: BTreeMap<(SystemTime, &Port), Vec<String>> = BTreeMap::new();
+    let errors = |series: &&Series| RecordKind::of(series.counter) == RecordKind::ErrorDeltas;
+    for series in series.iter().filter(errors) {
+        for step in &series.steps {
+            let increase = format!("{} +{}", series.counter.row().metric, step.by);
+            by.entry((step.to, &series.port)).or_default().push(increase);
+        }
+    }
+    by.into_iter().map(|((at, port), increases)| (at, port.label(), increases.join(", "))).collect()
+}
+
+impl DiffArgs {
+    pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
+        let from = parse_time(clock, "T1", &self.from)?;
+        let to = match &self.to {
+            Some(to) => parse_time(clock, "T2", to)?,
+            None => open_end(clock),
+        };
+        if to < from {
+            return Err(Fatal::usage("T2: is before T1"));
+        }
+        let window = until_known(source, Window { from, to }, clock.time())?;
+        let all = diff_links(source, window)?;
+        let diffs = &all[..all.len().min(self.limit)];
+        let shown = if diffs.len() < all.len() {
+            format!(", the worst {} are told", diffs.len())
+        } else {
+            String::new()
+        };
+        let summary = format!(
+            "{} on which anything moved {}{shown}; times are of {}",
+            plural(all.len(), "link"),
+            range(clock, window),
+            clock.zone()
+        );
+        let text = if self.json {
+            as_json(&diffs)?
+        } else {
+            text_of(diffs.iter().flat_map(diff_lines).collect())
+        };
+        Ok(Output { text, summary })
+    }
+}
+
+fn diff_lines(diff: &LinkDiff) -> Vec<String> {
+    let changes = diff.changes();
+    let changes = if changes.is_empty() { "errors".into() } else { changes.join(", ") };
+    let head = format!("{}: {}", printable(&diff.label()), printable(&changes));
+    let ends = diff.ends.iter().zip(&diff.errors).filter(|(_, sums)| !sums.is_empty());
+    let ends =
+        ends.map(|(end, sums)| format!("  {}: {}", printable(&end.label()), list_increases(sums)));
+    std::iter::once(head).chain(ends).collect()
+}
+
+/// An end's increases, the largest first.
+fn list_increases(sums: &[Sum]) -> String {
+    let mut sums: Vec<(Counter, u64)> = sums.iter().map(|sum| (sum.counter, sum.by)).collect();
+    sums.sort_by_key(|(counter, by)| (Reverse(*by), *counter));
+    let largest = sums.iter().take(MAX_COUNTERS);
+    let mut increases: Vec<String> =
+        largest.map(|(counter, by)| format!("{} +{by}", counter.row().metric)).collect();
+    if sums.len() > MAX_COUNTERS {
+        increases.push(format!("{} more", plural(sums.len() - MAX_COUNTERS, "counter")));
+    }
+    increases.join(", ")
+}
+
+impl ReportArgs {
+    /// Its format, if it is of the file's ending.
+    fn format(&self) -> Result<ReportFormat, Fatal> {
+        let Some(file) = &self.output else { return Ok(self.format) };
+        match file.extension().and_then(|ending| ending.to_str()) {
+            Some("html" | "htm") => Ok(ReportFormat::Html),
+            Some("md" | "markdown" | "txt") => Ok(ReportFormat::Markdown),
+            Some("json") => Ok(ReportFormat::Json),
+            _ => {
+                let file = file.display();
+                Err(Fatal::usage(format!("--output: {file}: ends in none of .html, .md, .json")))
+            }
+        }
+    }
+
+    pub(super) fn run(&self, source: &dyn Source, clock: &LocalClock) -> Result<Output, Fatal> {
+        let window = self.window.window(clock, source)?;
+        let format = self.format()?;
+        let report = Report::compute(source, window, clock.time(), &|at| clock.format(at))?;
+        let text = match format {
+            ReportFormat::Html => html::write(&report, clock),
+            ReportFormat::Markdown => markdown::write(&report, clock),
+            ReportFormat::Json => as_json(&report)?,
+        };
+        let summary = format!(
+            "{}, {} {}; times are of {}",
+            plural(report.suspects.len() + report.more_suspects, "suspect"),
+            plural(report.events.len() + report.more_events, "event"),
+            range(clock, report.window),
+            clock.zone()
+        );
+        let Some(file) = &self.output else { return Ok(Output { text, summary }) };
+        let shown = file.display();
+        std::fs::write(file, text)
+            .map_err(Fatal::failed_to(&format!("--output: cannot write {shown}")))?;
+        Ok(Output { text: String::new(), summary: format!("{shown}: {summary}") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use fabric_history::model::{Cable, Step};
+    use fabric_history::source::Canned;
+    use ib_health::Verdict;
+
+    /// A node is the same one under its present name and under its name then.
+    #[test]
+    fn ports_of_renamed_nodes_are_listed_once_with_their_errors() {
+        let [new, old] = ["leaf", "host"].map(|node| Canned::port("fab", node, 1));
+        let renamed = |port: &Port| Port { node: format!("old-{}", port.node), ..port.clone() };
+        let mut ends = [renamed(&new), renamed(&old)];
+        ends.sort_by_key(Port::end);
+        let (up, verdict, rate) = (Some(true), Verdict::Ok, None);
+        let clock = LocalClock::now();
+        let (to, from) = (clock.time(), clock.ago(Duration::from_secs(60)));
+        let series = |port: &Port| Series {
+            port: port.clone(),
+            counter: Counter::SymbolErrors,
+            steps: vec![Step { from, to, by: 7 }],
+        };
+        let source = Canned {
+            ports: vec![new.clone()],
+            cables: vec![Cable { ends, up, verdict, rate }],
+            series: vec![series(&new), series(&old)],
+            ..Canned::default()
+        };
+        let window = WindowArgs::default();
+        let options = TimelineOptions { window, readings: false, json: false };
+        let args = LinkArgs { link: "leaf[1]".into(), options };
+        let text = args.run(&source, &clock).unwrap().text;
+        assert_eq!(text.matches("symbol_errors").count(), 2, "{text}");
+        assert_eq!(text.matches("no errors").count(), 0, "{text}");
+    }
+}

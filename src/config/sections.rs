@@ -1,0 +1,233 @@
+//! Settings of the HTTP server, of this host's own devices, of the evaluation of links, and of the history.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fabric_history::settings::HistorySettings;
+use ib_health::HealthSettings;
+use ib_health::bit_errors::{LimitRow, LimitTable, Limits};
+use ib_mad::fec::Fec;
+use ib_mad::rate::Speed;
+use rdma_host::model::Rails;
+use rdma_host::reader::{DeviceFilter, ReadOptions};
+use site_config::diagnostics::{Diagnostics, InvalidSetting, invalid, too_short};
+use site_config::units::ByteSize;
+
+use super::fabric::{DEFAULT_FABRIC, FabricSettings};
+use super::options::{
+    HealthOptions, HistoryOptions, HostOptions, LimitOption, WebOptions, seconds_or,
+};
+
+/// The first segments of the paths of probes, API and pages, which the metrics cannot have.
+pub const RESERVED_PATHS: [&str; 10] =
+    ["-", "api", "events", "host", "link", "links", "node", "port", "search", "topology"];
+
+impl WebOptions {
+    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
+        let problem = self.telemetry_path.as_deref().and_then(path_problem);
+        problem.map(|problem| invalid("telemetry-path", problem)).into_iter().collect()
+    }
+}
+
+/// Why a path cannot be that of the metrics: its segments are not plain, or it is reserved.
+fn path_problem(path: &str) -> Option<String> {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "-_.~".contains(char);
+    let mut segments = path.split('/');
+    if segments.next() != Some("")
+        || !segments.all(|segment| !segment.is_empty() && segment.chars().all(plain))
+    {
+        return Some(format!(
+            "{path:?} is no path such as /metrics: it begins with /, and between slashes are letters, \
+             digits and - _ . ~"
+        ));
+    }
+    let first = path.split('/').nth(1).unwrap_or_default();
+    RESERVED_PATHS.contains(&first).then(|| {
+        format!("{path:?} is taken: the exporter serves its own pages below /{first}; choose another path")
+    })
+}
+
+/// The addresses to listen on: of each host name all of its addresses. Names are resolved once.
+pub(super) fn listen(
+    flags: &WebOptions,
+    file: &WebOptions,
+    diagnostics: &mut Diagnostics<'_>,
+) -> Vec<Vec<SocketAddr>> {
+    let default = vec![":10315".to_owned()];
+    let given = |of: &WebOptions| of.listen_address.clone().filter(|given| !given.is_empty());
+    let (by_flag, in_file) = (given(flags), given(file));
+    let flag = by_flag.is_some().then_some("--web.listen-address");
+    let mut addresses = Vec::new();
+    for (index, text) in by_flag.or(in_file).unwrap_or(default).iter().enumerate() {
+        let found = resolve(text);
+        if found.is_empty() {
+            diagnostics.add(
+                flag,
+                &[&format!("web.listen-address[{index}]")],
+                format!("{text:?} is not an address and port, such as :10315 or 127.0.0.1:10315"),
+            );
+        }
+        addresses.push(found);
+    }
+    addresses
+}
+
+/// `HOST:PORT`, or `:PORT` for all addresses. A host can have several: `localhost` is `::1`, too.
+fn resolve(text: &str) -> Vec<SocketAddr> {
+    let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
+    let mut found: Vec<SocketAddr> = Vec::new();
+    for address in full.to_socket_addrs().into_iter().flatten() {
+        // `/etc/hosts` may have a name twice, and a second bind would find the port taken.
+        if !found.contains(&address) {
+            found.push(address);
+        }
+    }
+    found
+}
+
+/// This host's own devices.
+#[derive(Clone, Debug)]
+pub struct HostSettings {
+    /// Where sysfs is mounted.
+    pub sysfs: PathBuf,
+    /// From the start of one read to that of the next.
+    pub interval: Duration,
+    /// Which devices are read.
+    pub filter: DeviceFilter,
+    /// What is read of a device, and how often after failures.
+    pub read: ReadOptions,
+    /// How long a device that disappeared is reported as down: the longest time that a fabric has for nodes.
+    pub forget_after: Duration,
+    /// Whether to listen to the events of devices.
+    pub events: bool,
+    /// Which port is in which fabric.
+    pub rails: Rails,
+}
+
+impl HostOptions {
+    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
+        let second = Duration::from_secs(1);
+        let pattern = |key: &str, pattern: &Option<String>| {
+            let text = pattern.as_deref()?;
+            let error = DeviceFilter::new(Some(text), None).err()?;
+            Some(invalid(key, format!("{text:?} is not a regular expression: {error}")))
+        };
+        [
+            too_short("interval", self.interval, second),
+            pattern("device-include", &self.device_include),
+            pattern("device-exclude", &self.device_exclude),
+            too_short("retry-refused", self.retry_refused, second),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    pub(super) fn settings(self, sysfs: PathBuf, fabrics: &[FabricSettings]) -> HostSettings {
+        let patterns = (self.device_include.as_deref(), self.device_exclude.as_deref());
+        HostSettings {
+            sysfs,
+            interval: seconds_or(self.interval, 15),
+            filter: DeviceFilter::new(patterns.0, patterns.1).unwrap_or_default(),
+            read: ReadOptions {
+                error_backoff: seconds_or(self.retry_refused, 300),
+                ethtool: self.ethtool.unwrap_or(true),
+                cm: self.cm_counters.unwrap_or(false),
+            },
+            forget_after: fabrics.iter().map(|it| it.forget_after).max().unwrap_or_default(),
+            events: self.events.unwrap_or(true),
+            rails: rails(fabrics),
+        }
+    }
+}
+
+/// Which of this host's ports is in which fabric. With one fabric all are in it, for a host's other ports are
+/// mostly its other rails; with several, those that are listed.
+fn rails(fabrics: &[FabricSettings]) -> Rails {
+    let ports = fabrics
+        .iter()
+        .filter_map(|fabric| Some((fabric.hca.clone()?, fabric.port, fabric.name.as_str().into())));
+    let default = match fabrics {
+        [only] => only.name.as_str(),
+        _ => DEFAULT_FABRIC,
+    };
+    Rails::new(ports.collect(), default.into())
+}
+
+/// Bit error ratios that can be set. Below, one error would take months; above, no packet would arrive.
+const RATIOS: std::ops::RangeInclusive<f64> = 1e-18..=1e-2;
+
+impl HealthOptions {
+    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
+        let limits = self.limits.iter().flatten().enumerate();
+        limits.flat_map(|(index, limit)| limit.validate(index)).collect()
+    }
+
+    pub(super) fn settings(&self) -> HealthSettings {
+        let own: Vec<_> = self.limits.iter().flatten().filter_map(LimitOption::row).collect();
+        HealthSettings { limits: LimitTable::new(&own) }
+    }
+}
+
+fn fec_of(label: &str) -> Option<Fec> {
+    Fec::ALL.into_iter().find(|fec| fec.label() == label)
+}
+
+impl LimitOption {
+    fn validate(&self, index: usize) -> Vec<InvalidSetting> {
+        let key = |key: &str| format!("limits[{index}].{key}");
+        let mut found = Vec::new();
+        if Speed::from_label(&self.speed).is_none() {
+            let known = Speed::ALL.map(Speed::label).join(", ");
+            found.push(invalid(key("speed"), format!("{:?} is none of: {known}", self.speed)));
+        }
+        if let Some(label) = self.fec.as_deref().filter(|label| fec_of(label).is_none()) {
+            let known = Fec::ALL.map(Fec::label).join(", ");
+            found.push(invalid(key("fec"), format!("{label:?} is none of: {known}")));
+        }
+        for (name, ratio) in [("symbol", Some(self.symbol)), ("pre-fec", self.pre_fec)] {
+            if let Some(ratio) = ratio.filter(|ratio| !RATIOS.contains(ratio)) {
+                let (min, max) = (RATIOS.start(), RATIOS.end());
+                let problem = format!("{ratio:e} is not between {min:e} and {max:e}");
+                found.push(invalid(key(name), problem));
+            }
+        }
+        found
+    }
+
+    fn row(&self) -> Option<LimitRow> {
+        let speed = Speed::from_label(&self.speed)?;
+        let limits =
+            Limits { symbol: self.symbol as f32, pre_fec: self.pre_fec.map(|ratio| ratio as f32) };
+        Some(LimitRow { speed, fec: self.fec.as_deref().and_then(fec_of), limits })
+    }
+}
+
+/// The smallest size of a history: one sweep of the largest fabrics, or some days of a small one.
+const MIN_SIZE: u64 = 16 << 20;
+
+impl HistoryOptions {
+    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
+        let minute = Duration::from_secs(60);
+        let too_small = |ByteSize(size): ByteSize| {
+            (size < MIN_SIZE).then(|| invalid("size", format!("{size} bytes are less than 16MiB")))
+        };
+        let found = [
+            self.size.and_then(too_small),
+            too_short("traffic-for", self.traffic_for, minute),
+            too_short("rare-for", self.rare_for, minute),
+        ];
+        found.into_iter().flatten().collect()
+    }
+
+    pub(super) fn settings(self) -> Option<HistorySettings> {
+        let defaults = HistorySettings::new(self.file?);
+        Some(HistorySettings {
+            size: self.size.map_or(defaults.size, |ByteSize(size)| size),
+            traffic_for: self.traffic_for.map_or(defaults.traffic_for, Duration::from),
+            rare_for: self.rare_for.map_or(defaults.rare_for, Duration::from),
+            ..defaults
+        })
+    }
+}

@@ -1,0 +1,385 @@
+//! RDMA cards on the PCI bus: their drivers, the width and speed of their slots, and the kernel modules that make
+//! RDMA devices of them, and that programs use those by.
+//!
+//! A module that is built into the kernel is in no list of modules, and in `/sys/module` only if it has
+//! parameters. So a directory that a module creates in sysfs counts as well.
+
+use std::collections::BTreeSet;
+
+use procfs::FromRead;
+use rdma_host::reader::sysfs::Directory;
+
+use super::Subject::{Modules, Pci};
+use super::{CheckedHost, Finding, bad, note, ok, warn};
+
+/// A driver of a PCI function.
+#[derive(Clone, Copy)]
+pub struct Driver {
+    /// Its name on the PCI bus.
+    pci: &'static str,
+    /// The module that creates the RDMA devices; the same if the driver does.
+    rdma: &'static str,
+    /// Whether all of its cards have RDMA; other drivers have plain network cards, too.
+    always: bool,
+}
+
+/// The rows of a kind in `cards.tsv`.
+fn rows(kind: &str) -> impl Iterator<Item = Vec<&'static str>> {
+    let rows = include_str!("cards.tsv").lines();
+    let cells = rows.map(|row| row.split('\t').collect::<Vec<_>>());
+    cells.filter(move |cells| cells.first().is_some_and(|first| *first == kind))
+}
+
+/// The driver with this name on the PCI bus.
+fn driver(name: &str) -> Option<Driver> {
+    rows("driver").find_map(|row| match row[..] {
+        [_, pci, rdma, which] if pci == name => Some(Driver { pci, rdma, always: which == "all" }),
+        _ => None,
+    })
+}
+
+fn hex(text: &str) -> Option<u16> {
+    u16::from_str_radix(text, 16).ok()
+}
+
+/// The module of the card with these ids, if it is for RDMA alone.
+fn module_of(vendor: u16, device: u16) -> Option<&'static str> {
+    rows("card").find_map(|row| match row[..] {
+        [_, of, from, to, module] => {
+            let is_it = hex(of)? == vendor && (hex(from)?..=hex(to)?).contains(&device);
+            is_it.then_some(module)
+        }
+        _ => None,
+    })
+}
+
+fn maker(vendor: u16) -> &'static str {
+    let name = rows("maker").find_map(|row| match row[..] {
+        [_, of, name] => (hex(of)? == vendor).then_some(name),
+        _ => None,
+    });
+    name.unwrap_or("vendor")
+}
+
+/// PCI classes: base class and subclass (PCI code and ID assignment specification).
+mod class {
+    pub const ETHERNET: u32 = 0x0200;
+    pub const INFINIBAND: u32 = 0x0207;
+    /// Omni-Path's.
+    pub const FABRIC: u32 = 0x0208;
+    /// "Other network controller": ConnectX-3 that can be either.
+    pub const NETWORK: u32 = 0x0280;
+    /// InfiniBand as a serial bus: cards up to ConnectX-2.
+    pub const INFINIBAND_BUS: u32 = 0x0c06;
+    pub const ALL: [u32; 5] = [ETHERNET, INFINIBAND, FABRIC, NETWORK, INFINIBAND_BUS];
+}
+
+/// Drivers that reserve a function for a guest or a program.
+const PASSTHROUGH: [&str; 3] = ["vfio-pci", "uio_pci_generic", "pci-stub"];
+
+/// A PCI function with RDMA, or of a driver with RDMA.
+#[derive(Debug)]
+pub struct Function {
+    address: String,
+    class: u32,
+    vendor: u16,
+    device: u16,
+    pub driver: Option<String>,
+    pub rdma: Vec<String>,
+    is_virtual: bool,
+    /// Lanes and speed (GT/s): the current ones, and those that the card supports.
+    lanes: Option<(u32, u32)>,
+    speeds: Option<(f64, f64)>,
+}
+
+impl Function {
+    /// Reads a function; `None` if it is not of an RDMA card.
+    fn read(directory: &Directory, address: &str) -> Option<Self> {
+        let number = |file| u32::from_str_radix(directory.text(file).strip_prefix("0x")?, 16).ok();
+        let class = number("class")? >> 8;
+        let id = |file| number(file).and_then(|id| u16::try_from(id).ok());
+        let (vendor, device) = (id("vendor")?, id("device")?);
+        let pair = |now, most| Some((directory.text(now), directory.text(most)));
+        // A function that is asleep, or virtual, has 0 or 255 lanes and the speed "Unknown" (kernel:
+        // pci-sysfs.c).
+        let lanes = pair("current_link_width", "max_link_width")
+            .and_then(|(now, most)| Some((now.parse().ok()?, most.parse().ok()?)))
+            .filter(|(now, most)| (1..=32).contains(now) && (1..=32).contains(most));
+        let speeds = pair("current_link_speed", "max_link_speed")
+            .and_then(|(now, most)| Some((transfers(&now)?, transfers(&most)?)));
+        let function = Function {
+            address: address.to_owned(),
+            class,
+            vendor,
+            device,
+            driver: directory.link_target("driver"),
+            rdma: directory.open_below("infiniband").and_then(|it| it.names()).unwrap_or_default(),
+            is_virtual: directory.link_target("physfn").is_some(),
+            lanes,
+            speeds,
+        };
+        let is_network = class::ALL.contains(&class);
+        let does_rdma = function.must_do_rdma() || function.bound().is_some();
+        (!function.rdma.is_empty() || is_network && does_rdma).then_some(function)
+    }
+
+    /// Its driver, if it is known.
+    pub fn bound(&self) -> Option<Driver> {
+        self.driver.as_deref().and_then(driver)
+    }
+
+    /// Whether the card always has RDMA.
+    pub fn must_do_rdma(&self) -> bool {
+        matches!(self.class, class::INFINIBAND | class::FABRIC | class::INFINIBAND_BUS)
+            || module_of(self.vendor, self.device).is_some()
+            || self.bound().is_some_and(|driver| driver.always)
+    }
+
+    fn title(&self) -> String {
+        let kind = match self.class {
+            class::INFINIBAND | class::INFINIBAND_BUS => "InfiniBand",
+            class::FABRIC => "fabric",
+            class::NETWORK => "network",
+            _ => "Ethernet",
+        };
+        let maker = maker(self.vendor);
+        let part = if self.is_virtual { ", a virtual function" } else { "" };
+        format!("{maker} {:04x}:{:04x}, {kind}{part}", self.vendor, self.device)
+    }
+
+    fn finding(&self) -> Finding {
+        let (what, title) = (self.address.as_str(), self.title());
+        match &self.driver {
+            None => {
+                let unbound = format!("{title}: no driver has it");
+                let mend = module_of(self.vendor, self.device).map_or_else(
+                    || format!("lspci -k -s {what}   # and load the module that it names"),
+                    |module| format!("modprobe {module}   # if that fails: dmesg | grep {what}"),
+                );
+                // A virtual function without a driver may be meant for a guest.
+                let finding = if self.is_virtual {
+                    note(Pci, what, unbound)
+                } else {
+                    bad(Pci, what, unbound)
+                };
+                finding.wanted("a driver").mend(mend)
+            }
+            Some(driver) if PASSTHROUGH.contains(&&**driver) => {
+                note(Pci, what, format!("{title}: {driver} keeps it for a guest"))
+            }
+            Some(driver) if !self.rdma.is_empty() => {
+                let devices = self.rdma.join(", ");
+                ok(Pci, what, format!("{title}, {driver}: {devices}"))
+            }
+            Some(driver) if self.must_do_rdma() => {
+                let found = format!("{title}, {driver}: has made no RDMA device");
+                warn(Pci, what, found)
+                    .wanted("a device in /sys/class/infiniband")
+                    .mend(format!("dmesg | grep {what}   # after the kernel modules below"))
+            }
+            Some(driver) => note(
+                Pci,
+                what,
+                format!("{title}, {driver}: no RDMA device; some cards of this driver do RDMA"),
+            ),
+        }
+    }
+
+    /// A slot with fewer lanes, or a lower speed, than the card.
+    fn check_slot(&self) -> Option<Finding> {
+        let narrow = self.lanes.filter(|(now, most)| now < most);
+        let slow = self.speeds.filter(|(now, most)| now < most);
+        if self.is_virtual || narrow.is_none() && slow.is_none() {
+            return None;
+        }
+        let (now, most) = match (self.lanes, self.speeds) {
+            (Some(lanes), Some(speeds)) => (
+                format!("x{} at {} GT/s", lanes.0, speeds.0),
+                format!("x{} at {} GT/s", lanes.1, speeds.1),
+            ),
+            (Some(lanes), None) => (format!("x{}", lanes.0), format!("x{}", lanes.1)),
+            (None, speeds) => {
+                let (now, most) = speeds?;
+                (format!("{now} GT/s"), format!("{most} GT/s"))
+            }
+        };
+        let advice = "power off, reseat the card or put it in a slot that has it all";
+        Some(
+            warn(Pci, &self.address, format!("its PCIe link runs {now}"))
+                .wanted(format!("{most}, which the card can do: else the host holds the link up"))
+                .mend(format!("{advice}; lspci -vv -s {} shows LnkCap and LnkSta", self.address)),
+        )
+    }
+
+    /// The address without the function number: all functions of a slot share one link.
+    fn slot(&self) -> &str {
+        self.address.rsplit_once('.').map_or(&*self.address, |(slot, _)| slot)
+    }
+}
+
+/// The speed in `16.0 GT/s PCIe`.
+fn transfers(text: &str) -> Option<f64> {
+    text.split_once(" GT/s")?.0.parse().ok().filter(|speed: &f64| speed.is_finite())
+}
+
+/// The RDMA functions, by address; `None` if no PCI bus is visible.
+pub fn functions(host: &CheckedHost) -> Option<Vec<Function>> {
+    let bus = "bus/pci/devices";
+    let function =
+        |address: String| Function::read(&host.directory(&format!("{bus}/{address}"))?, &address);
+    Some(host.names(bus)?.into_iter().filter_map(function).collect())
+}
+
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
+    let Some(functions) = functions(host) else {
+        let place = host.sysfs.join("bus/pci/devices");
+        let found = format!("no PCI bus in {}: a container, or a host without", place.display());
+        return vec![note(Pci, "bus", found)];
+    };
+    if !functions.iter().any(Function::must_do_rdma) && host.devices.is_empty() {
+        let mut findings: Vec<Finding> = functions.iter().map(Function::finding).collect();
+        findings.push(
+            bad(Pci, "cards", "no card for InfiniBand or RoCE")
+                .wanted("an HCA, or a host that has one")
+                .mend("lspci -nn   # shows all cards that the host sees"),
+        );
+        return findings;
+    }
+    if functions.is_empty() {
+        return vec![note(Pci, "cards", "none: the RDMA devices here are software")];
+    }
+    let mut findings = Vec::new();
+    let mut slot = None;
+    for function in &functions {
+        findings.push(function.finding());
+        if slot != Some(function.slot()) {
+            slot = Some(function.slot());
+            findings.extend(function.check_slot());
+        }
+    }
+    findings
+}
+
+/// The command that loads a module now and at each boot.
+fn load_command(module: &str) -> String {
+    format!("modprobe {module} && echo {module} > /etc/modules-load.d/{module}.conf")
+}
+
+pub fn check_modules(host: &CheckedHost) -> Vec<Finding> {
+    // If it cannot be read, as in a container, only sysfs counts.
+    let listed: BTreeSet<String> = procfs::KernelModules::from_file(host.procfs.join("modules"))
+        .map(|modules| modules.0.into_keys().collect())
+        .unwrap_or_default();
+    // Whether a module is loaded or built in.
+    let has = |module: &str, trace: &str| {
+        listed.contains(module)
+            || host.directory(&format!("module/{module}")).is_some()
+            || !trace.is_empty() && host.directory(trace).is_some()
+    };
+    let mut findings = check_card_modules(host, has);
+    if host.devices.is_empty() {
+        if findings.is_empty() {
+            findings.push(note(Modules, "modules", "none needed without a device"));
+        }
+        return findings;
+    }
+    let has_infiniband = host.infiniband_ports().next().is_some();
+    findings.extend(rows("module").filter_map(|row| check_common(&row, has, has_infiniband)));
+    findings
+}
+
+/// The modules that create the RDMA devices of the cards of this host.
+fn check_card_modules(host: &CheckedHost, has: impl Fn(&str, &str) -> bool) -> Vec<Finding> {
+    let functions = functions(host).unwrap_or_default();
+    let mut checked = BTreeSet::new();
+    let mut findings = Vec::new();
+    for function in &functions {
+        let Some(driver) = function.bound() else { continue };
+        // A network card without RDMA whose driver has cards with RDMA.
+        if function.rdma.is_empty() && !function.must_do_rdma() || !checked.insert(driver.rdma) {
+            continue;
+        }
+        let of = format!("the RDMA part of {}", driver.pci);
+        let works = functions.iter().any(|other| {
+            other.bound().is_some_and(|it| it.rdma == driver.rdma) && !other.rdma.is_empty()
+        });
+        findings.push(if works || has(driver.rdma, "") {
+            ok(Modules, driver.rdma, format!("there: {of}"))
+        } else {
+            bad(Modules, driver.rdma, format!("not loaded: {of}"))
+                .wanted("loaded: without it the card is no RDMA device")
+                .mend(load_command(driver.rdma))
+        });
+    }
+    findings
+}
+
+/// A module that is not of a card, by its row.
+fn check_common(
+    row: &[&str],
+    has: impl Fn(&str, &str) -> bool,
+    has_infiniband: bool,
+) -> Option<Finding> {
+    let [_, name, trace, who, if_missing, why] = *row else { return None };
+    if has(name, trace) {
+        return Some(ok(Modules, name, "there"));
+    }
+    if who == "infiniband" && !has_infiniband {
+        let found = "not loaded, and not needed: no InfiniBand port here";
+        return Some(ok(Modules, name, found));
+    }
+    let finding = match if_missing {
+        "bad" => bad(Modules, name, "not loaded"),
+        "warn" => warn(Modules, name, "not loaded"),
+        _ => note(Modules, name, "not loaded"),
+    };
+    Some(finding.wanted(why).mend(load_command(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_give_module_of_card() {
+        for (vendor, device, module) in [
+            (0x15b3, 0x1003, Some("mlx4_core")),
+            (0x15b3, 0x6282, Some("ib_mthca")),
+            (0x15b3, 0x673c, Some("mlx4_core")),
+            (0x15b3, 0x1021, Some("mlx5_core")),
+            (0x8086, 0x24f0, Some("hfi1")),
+            (0x8086, 0x1592, None),
+            (0x1d0f, 0xefa1, Some("efa")),
+            (0x1d0f, 0xec20, None),
+        ] {
+            assert_eq!(module_of(vendor, device), module, "{device:#x}");
+        }
+    }
+
+    #[test]
+    fn each_row_of_the_table_is_valid() {
+        for line in include_str!("cards.tsv").lines().filter(|line| !line.starts_with('#')) {
+            let row: Vec<&str> = line.split('\t').collect();
+            let is_valid = match row[..] {
+                ["driver", pci, rdma, "all" | "some"] => !pci.is_empty() && !rdma.is_empty(),
+                ["card", vendor, from, to, module] => {
+                    [vendor, from, to].iter().all(|id| id.len() == 4 && hex(id).is_some())
+                        && hex(from) <= hex(to)
+                        && driver(module).is_some_and(|driver| driver.always)
+                }
+                ["module", _, trace, "infiniband" | "all", "bad" | "warn" | "note", why] => {
+                    trace.contains('/') && !why.is_empty()
+                }
+                ["maker", vendor, name] => hex(vendor).is_some() && !name.is_empty(),
+                _ => false,
+            };
+            assert!(is_valid, "{line:?}");
+        }
+        assert_eq!(maker(0x15b3), "NVIDIA (Mellanox)");
+        assert_eq!(maker(1), "vendor");
+        assert_eq!(
+            driver("ice").map(|driver| (driver.rdma, driver.always)),
+            Some(("irdma", false))
+        );
+    }
+}
