@@ -19,8 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinError};
 
-use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH};
-use fabric_history::query::Pairs;
+use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH, Pairs};
 use fabric_history::source::SourceError;
 use fabric_history::{HistoryError, Reader};
 

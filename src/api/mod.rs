@@ -23,7 +23,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use fabric_history::query::Query;
+use fabric_history::history_query::Query;
 use fabric_observation::{Observation, SharedState};
 use ib_mad::node::NodeKind;
 

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use fabric_history::query::Pairs;
+use fabric_history::history_query::Pairs;
 use fabric_observation::Observation;
 
 use super::components;

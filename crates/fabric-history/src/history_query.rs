@@ -1,18 +1,17 @@
-//! The queries that a [`Source`](super::Source) answers, and their form as an HTTP address: the exporter's API
-//! reads them, and its client writes them.
+//! The queries that a [`Source`] answers, and their form as an HTTP address: the exporter's API reads them, and its
+//! client writes them. Each parameter is read by its name, and what is wrong is one line that names the parameter
+//! and the values that it takes.
 
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use crate::query::Query;
+use crate::model::{Window, time};
+use crate::source::{EventFilter, Page, PagedSource, SeriesDetail, SourceError};
+use crate::{EventKind, source};
 use ib_fabric::topology::End;
 use ib_mad::Guid;
-
-use super::EventKind;
-use super::model::{Window, time};
-use super::page::{self, Page};
-use super::source::{EventFilter, PagedSource, SeriesDetail, SourceError};
 
 /// The path below which an exporter answers queries.
 pub const PATH: &str = "/api/v1/history";
@@ -202,11 +201,12 @@ impl Parameters<'_> {
 
     fn page(&self) -> Result<Page, String> {
         let limit = self.query.read("limit", |text| {
-            let limit = NonZeroUsize::from_str(text).ok().filter(|limit| *limit <= page::MAX_LIMIT);
-            limit.ok_or_else(|| format!("must be a number from 1 to {}", page::MAX_LIMIT))
+            let limit =
+                NonZeroUsize::from_str(text).ok().filter(|limit| *limit <= source::MAX_LIMIT);
+            limit.ok_or_else(|| format!("must be a number from 1 to {}", source::MAX_LIMIT))
         })?;
         let after = self.query.read("after", str::parse)?;
-        Ok(Page { limit: limit.unwrap_or(page::DEFAULT_LIMIT), after })
+        Ok(Page { limit: limit.unwrap_or(source::DEFAULT_LIMIT), after })
     }
 
     fn detail(&self) -> Result<SeriesDetail, String> {
@@ -251,6 +251,81 @@ fn detail_label(detail: SeriesDetail) -> &'static str {
 /// RFC 3339 to the microsecond, the precision of the file.
 fn rfc3339(at: SystemTime) -> String {
     humantime::format_rfc3339_micros(time::clamped(at)).to_string()
+}
+
+/// The parameters of an address, percent-decoded, in their order.
+pub type Pairs = Vec<(String, String)>;
+
+/// The parameters of an address, all of which are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    pairs: &'a [(String, String)],
+}
+
+impl<'a> Query<'a> {
+    /// An error if there is a parameter that is not known.
+    pub fn new(pairs: &'a [(String, String)], known: &[&str]) -> Result<Self, String> {
+        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(Query { pairs }),
+            Some((name, _)) if known.is_empty() => {
+                Err(format!("unknown parameter {name:?}: there are none"))
+            }
+            Some((name, _)) => {
+                Err(format!("unknown parameter {name:?}: there are: {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// The values of a parameter that may be repeated.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.pairs.iter().filter(move |(has, _)| has == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a parameter that may be left out.
+    pub fn optional(&self, name: &str) -> Result<Option<&'a str>, String> {
+        let mut values = self.values(name);
+        match (values.next(), values.next()) {
+            (value, None) => Ok(value),
+            _ => Err(format!("{name}: is there twice")),
+        }
+    }
+
+    /// The value of a parameter that has to be there.
+    pub fn required(&self, name: &str) -> Result<&'a str, String> {
+        self.optional(name)?.ok_or_else(|| format!("{name}: is missing"))
+    }
+
+    /// The value of a parameter that may be left out, read.
+    pub fn read<T, E: Display>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, String> {
+        self.optional(name)?.map(|value| read_one(name, value, &read)).transpose()
+    }
+
+    /// The values of a parameter that may be repeated, read.
+    pub fn read_all<T, E: Display>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Vec<T>, String> {
+        self.values(name).map(|value| read_one(name, value, &read)).collect()
+    }
+
+    /// A parameter that is `true` or `false`, and `false` if it is left out.
+    pub fn flag(&self, name: &str) -> Result<bool, String> {
+        let flag = self.read(name, |value| value.parse().map_err(|_| "must be true or false"))?;
+        Ok(flag.unwrap_or(false))
+    }
+}
+
+fn read_one<T, E: Display>(
+    name: &str,
+    value: &str,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<T, String> {
+    read(value).map_err(|error| format!("{name}: {value:?}: {error}"))
 }
 
 #[cfg(test)]
@@ -364,5 +439,34 @@ mod tests {
                 HistoryQuery::read(name, &owned(&pairs)).unwrap_err();
             assert!(said.contains(says) && said.lines().count() == 1, "{says}: {said}");
         }
+    }
+}
+
+#[cfg(test)]
+mod query_tests {
+    use super::*;
+
+    #[test]
+    fn each_mistake_names_its_parameter_and_what_it_takes() {
+        let pairs = |text: &str| -> Pairs {
+            let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.map(|(name, value)| (name.into(), value.into())).collect()
+        };
+        let flag = |text: &str| Query::new(&pairs(text), &["a", "b"])?.flag("a");
+        assert_eq!(flag(""), Ok(false));
+        assert_eq!(flag("a=true&b=x"), Ok(true));
+        for (text, says) in [
+            ("a=maybe", "a: \"maybe\": must be true or false"),
+            ("a=", "a: \"\": must be true or false"),
+            ("a=true&a=true", "a: is there twice"),
+            ("c=1", "unknown parameter \"c\": there are: a, b"),
+            ("a=x\ny", "a: \"x\\ny\": must be true or false"),
+        ] {
+            assert_eq!(flag(text), Err(says.into()), "{text}");
+        }
+        let none = pairs("c=1");
+        assert_eq!(Query::new(&none, &[]).unwrap_err(), "unknown parameter \"c\": there are none");
+        let none = Query::new(&[], &["a"]).unwrap();
+        assert_eq!(none.required("a"), Err("a: is missing".into()));
     }
 }

@@ -12,7 +12,7 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::time::millis;
 use fabric_history::model::{Event, Port, Series, Window};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
-use fabric_history::{Source, columns};
+use fabric_history::{Source, plot};
 use ib_fabric::topology::End;
 use ib_mad::label::plural;
 
@@ -165,7 +165,7 @@ impl Timeline {
         let width = all.iter().map(|series| name(series).len()).max().unwrap_or(0);
         for series in all {
             let sum: u64 = series.steps.iter().fold(0, |sum, step| sum.saturating_add(step.by));
-            let bars = columns::bars(&columns::resample(&series.steps, self.window, COLUMNS));
+            let bars = plot::bars(&plot::resample(&series.steps, self.window, COLUMNS));
             writeln!(out, "  {:width$}  {bars}  {sum}", name(series))?;
         }
         Ok(())

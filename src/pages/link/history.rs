@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use crate::pages::history_query::{self, HistoryAnswer, WindowChoice};
 use crate::pages::{address, components};
-use fabric_history::link_timeline::LinkTimeline;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Cable, Event, Port, Series, Window};
+use fabric_history::plot::LinkTimeline;
 use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
 use ib_fabric::topology::LinkId;

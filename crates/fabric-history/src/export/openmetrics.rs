@@ -7,19 +7,19 @@
 use std::io::Write;
 use std::ops::Range;
 
+use crate::export::{ExportError, ExportFilter};
 use crate::file::reader::Reader;
 use crate::file::record_kind::part_of;
-use crate::file::segment_range::{CounterGrowth, SegmentRange, SweepRange, SweepTimes, totals_at};
 use crate::file::sql::CablePresence;
 use crate::file::timeline::Timeline;
-use crate::file::totals::TotalsTable;
+use crate::file::totals::{
+    CounterGrowth, SegmentRange, SweepRange, SweepTimes, TotalsTable, totals_at,
+};
 use exposition::{Format, Header, Labels, Samples};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_header};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::counter::{Attribute, CounterField, CounterRow, TABLE, scaled};
 use ib_mad::rate::{Speed, Width};
-
-use super::{ExportError, ExportFilter};
 
 /// Values that are held at once: 32 MB.
 const MAX_VALUES: usize = 4 << 20;

@@ -16,16 +16,15 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use tempfile::NamedTempFile;
 
+use crate::file::frame::Frame;
+use crate::file::reader::Reader;
+use crate::file::record_kind::{RecordKind, part_of};
+use crate::file::sql::marks;
+use crate::file::timeline::{NODES, PORTS};
+use crate::file::totals::{SweepRange, totals_at};
+use crate::file::{free, schema};
 use crate::model::Window;
 use crate::{HistoryError, micros_of};
-
-use super::frame::Frame;
-use super::reader::Reader;
-use super::record_kind::{RecordKind, part_of};
-use super::segment_range::{SweepRange, totals_at};
-use super::sql::marks;
-use super::state_at::{NODES, PORTS};
-use super::{free, schema};
 
 /// The tables of the catalog with their columns. They are copied completely: names take little space.
 const CATALOG: [(&str, &str); 7] = [

@@ -8,15 +8,12 @@ use std::ops::RangeInclusive;
 use rusqlite::types::{FromSql, Value};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
 
+use crate::file::record_kind::{RecordKind, guid_bits};
 use crate::model::{Event, Port};
-use crate::page::Cursor;
-use crate::source::EventFilter;
+use crate::source::{Cursor, EventFilter};
 use crate::{micros_of, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::{Guid, PortNumber};
-
-use super::counter_ids::guid_bits;
-use super::record_kind::RecordKind;
 
 /// A history that is read by SQL.
 #[derive(Clone, Copy, Debug)]

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Row, params};
 
+use crate::event::About;
+use crate::file::record_kind::{CounterIds, guid_bits};
+use crate::{MOST_PORTS, OutOfIds};
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{Fabric, PortIndex};
 use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
-
-use crate::event::About;
-use crate::file::counter_ids::{CounterIds, guid_bits};
-use crate::{MOST_PORTS, OutOfIds};
 
 /// The ids of a fabric, its nodes, ports and links.
 #[derive(Debug)]

@@ -9,13 +9,11 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
 
-use crate::file::digest::{Digest, SweepInterval};
-use crate::file::frame::{Entry, Frame};
+use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
 use crate::file::record_kind::{RecordKind, part_of};
-
-use super::counter_deltas::pack_error;
-use super::retention::last_totals;
-use super::store::Store;
+use crate::record::deltas::pack_error;
+use crate::record::retention::last_totals;
+use crate::record::store::Store;
 
 /// Sweeps that are digested together span at most this, in microseconds.
 const MAX_LENGTH: i64 = 3_600_000_000;

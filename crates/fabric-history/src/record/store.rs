@@ -11,26 +11,22 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
-use crate::file::counter_ids::CounterIds;
+use crate::file::Header;
 use crate::file::frame::Frame;
-use crate::file::record_kind::{RecordKind, part_of};
-use crate::file::totals;
+use crate::file::record_kind::{CounterIds, RecordKind, part_of};
 use crate::file::totals::TotalsTable;
-use crate::file::validate::Header;
 use crate::file::{
-    BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, validate,
+    BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, totals,
 };
+use crate::record::catalog::{Catalog, FabricIds};
+use crate::record::deltas::{CounterDeltas, StateDeltas, SweepKey, insert_frame};
+use crate::record::unreferenced::drop_unused;
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
 use ib_fabric::topology::End;
 use ib_health::Assessment;
 use ib_health::totals::{ResetOffsets, TotalsSeed};
 use ib_mad::{Counter, Guid};
-
-use super::catalog::{Catalog, FabricIds};
-use super::counter_deltas::{CounterDeltas, SweepKey, insert_frame};
-use super::state_deltas::StateDeltas;
-use super::unreferenced::drop_unused;
 
 /// All totals are written every so many sweeps, so that reconstructing totals never takes longer than
 /// unpacking this many frames.
@@ -118,7 +114,7 @@ impl Store {
         is_cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
-        let Some(what) = validate::fault(path, is_cancelled)? else { return Ok(None) };
+        let Some(what) = schema::fault(path, is_cancelled)? else { return Ok(None) };
         let error = HistoryError::Damaged { path: path.into(), what };
         set_aside(path, &error)?;
         Ok(Some(error))
@@ -143,15 +139,15 @@ impl Store {
             doing: "hold its lock",
             error,
         })?;
-        validate::ensure_format(path, header)?;
+        schema::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
         set_checkpoint_on_close(&db, false).map_err(failed)?;
         // Before anything is changed: the file may be another program's.
-        validate::ensure_usable(&db, path)?;
+        schema::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;
         schema::create(&mut db).map_err(failed)?;
-        if !validate::is_history(header) {
+        if !schema::is_history(header) {
             // Everything else identifies it as a history: only these bytes are damaged.
             db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
         }

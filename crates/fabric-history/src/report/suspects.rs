@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::EventKind;
 use crate::event::downtime_of;
-use crate::link_timeline::LinkTimeline;
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
+use crate::plot::LinkTimeline;
 use crate::source::{SeriesDetail, Source, SourceError};
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
