@@ -26,7 +26,7 @@ pub fn window(window: Window) -> Vec<(&'static str, String)> {
 
 /// Reads what [`window`] has written.
 pub fn read_window(pairs: &[(String, String)]) -> Result<Window, String> {
-    Parameters { query: Query::new(pairs, &["from", "to"])? }.window()
+    Query::new(pairs, &["from", "to"])?.window()
 }
 
 /// How many ports a query may have: the readings of one in three hours, sweep by sweep, take 300 kB of
@@ -93,9 +93,7 @@ impl HistoryQuery {
     /// Its parameters; lists repeat theirs.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = Vec::new();
-        let mut span = |window: &Window| {
-            pairs.extend(self::window(*window));
-        };
+        let mut span = |window: &Window| pairs.extend(self::window(*window));
         match self {
             HistoryQuery::Span => {}
             HistoryQuery::Ports(called) => pairs.push(("called", called.clone())),
@@ -114,7 +112,8 @@ impl HistoryQuery {
             HistoryQuery::Series(ports, detail, window) => {
                 span(window);
                 pairs.extend(ports.iter().map(port_pair));
-                pairs.push(("detail", detail_label(*detail).to_owned()));
+                let is_all = *detail == SeriesDetail::All;
+                pairs.push(("detail", if is_all { "all" } else { "errors" }.to_owned()));
             }
             HistoryQuery::ErrorDeltas(window) | HistoryQuery::Coverage(window) => span(window),
             HistoryQuery::Fabrics(at) => pairs.push(("at", rfc3339(*at))),
@@ -130,8 +129,8 @@ impl HistoryQuery {
                 format!("no question is called {name:?}; there are: {}", known.join(", "));
             return Err(InvalidQuery::Name(problem));
         };
-        let parameters = Query::new(pairs, keys).map(|query| Parameters { query });
-        parameters.and_then(|parameters| parameters.parse(name)).map_err(InvalidQuery::Parameters)
+        let query = Query::new(pairs, keys).and_then(|query| query.parse(name));
+        query.map_err(InvalidQuery::Parameters)
     }
 
     /// A source's answer as JSON.
@@ -139,39 +138,32 @@ impl HistoryQuery {
         &self,
         source: &dyn PagedSource,
     ) -> Result<serde_json::Result<Vec<u8>>, SourceError> {
+        use serde_json::to_vec;
         Ok(match self {
-            HistoryQuery::Span => serde_json::to_vec(&source.span()?),
-            HistoryQuery::Ports(called) => serde_json::to_vec(&source.ports(called)?),
-            HistoryQuery::Events(filter, page) => serde_json::to_vec(&source.page(filter, *page)?),
-            HistoryQuery::Cables(ports, window) => {
-                serde_json::to_vec(&source.cables(ports, *window)?)
-            }
-            HistoryQuery::ErrorDeltas(window) => serde_json::to_vec(&source.error_deltas(*window)?),
+            HistoryQuery::Span => to_vec(&source.span()?),
+            HistoryQuery::Ports(called) => to_vec(&source.ports(called)?),
+            HistoryQuery::Events(filter, page) => to_vec(&source.page(filter, *page)?),
+            HistoryQuery::Cables(ports, window) => to_vec(&source.cables(ports, *window)?),
+            HistoryQuery::ErrorDeltas(window) => to_vec(&source.error_deltas(*window)?),
             HistoryQuery::Series(ports, detail, window) => {
-                serde_json::to_vec(&source.series(ports, *detail, *window)?)
+                to_vec(&source.series(ports, *detail, *window)?)
             }
-            HistoryQuery::Fabrics(at) => serde_json::to_vec(&source.fabrics(*at)?),
-            HistoryQuery::Coverage(window) => serde_json::to_vec(&source.coverage(*window)?),
+            HistoryQuery::Fabrics(at) => to_vec(&source.fabrics(*at)?),
+            HistoryQuery::Coverage(window) => to_vec(&source.coverage(*window)?),
         })
     }
 }
 
-/// The parameters of an address.
-struct Parameters<'a> {
-    query: Query<'a>,
-}
-
-impl Parameters<'_> {
+impl Query<'_> {
     fn parse(&self, name: &str) -> Result<HistoryQuery, String> {
-        let query = &self.query;
         Ok(match name {
             "span" => HistoryQuery::Span,
-            "ports" => HistoryQuery::Ports(query.required("called")?.to_owned()),
+            "ports" => HistoryQuery::Ports(self.required("called")?.to_owned()),
             "events" => {
                 let filter = EventFilter {
                     window: self.window()?,
-                    kinds: query.read_all("kind", kind)?,
-                    nodes: query.read_all("node", |text| {
+                    kinds: self.read_all("kind", kind)?,
+                    nodes: self.read_all("node", |text| {
                         text.parse::<Guid>()
                             .map_err(|_| "must be a GUID such as 0x00aa000000000001")
                     })?,
@@ -188,10 +180,10 @@ impl Parameters<'_> {
     }
 
     fn ports(&self) -> Result<Vec<End>, String> {
-        if self.query.values("port").count() > MAX_PORTS {
+        if self.values("port").count() > MAX_PORTS {
             return Err(format!("port: more than {MAX_PORTS} at once"));
         }
-        self.query.read_all("port", |text| {
+        self.read_all("port", |text| {
             let end = text
                 .rsplit_once(':')
                 .and_then(|(guid, number)| Some((guid.parse().ok()?, u8::from_str(number).ok()?)));
@@ -200,26 +192,25 @@ impl Parameters<'_> {
     }
 
     fn page(&self) -> Result<Page, String> {
-        let limit = self.query.read("limit", |text| {
+        let limit = self.read("limit", |text| {
             let limit =
                 NonZeroUsize::from_str(text).ok().filter(|limit| *limit <= source::MAX_LIMIT);
             limit.ok_or_else(|| format!("must be a number from 1 to {}", source::MAX_LIMIT))
         })?;
-        let after = self.query.read("after", str::parse)?;
+        let after = self.read("after", str::parse)?;
         Ok(Page { limit: limit.unwrap_or(source::DEFAULT_LIMIT), after })
     }
 
     fn detail(&self) -> Result<SeriesDetail, String> {
-        let name = "detail";
-        match self.query.required(name)? {
+        match self.required("detail")? {
             "errors" => Ok(SeriesDetail::Errors),
             "all" => Ok(SeriesDetail::All),
-            other => Err(format!("{name}: {other:?}: must be errors or all")),
+            other => Err(format!("detail: {other:?}: must be errors or all")),
         }
     }
 
     fn time(&self, name: &str) -> Result<SystemTime, String> {
-        let text = self.query.required(name)?;
+        let text = self.required(name)?;
         humantime::parse_rfc3339(text)
             .map_err(|_| format!("{name}: {text:?}: must be a time such as 2026-11-21T03:12:00Z"))
     }
@@ -239,13 +230,6 @@ fn kind(label: &str) -> Result<EventKind, String> {
 
 fn port_pair((guid, number): &End) -> (&'static str, String) {
     ("port", format!("{guid}:{number}"))
-}
-
-fn detail_label(detail: SeriesDetail) -> &'static str {
-    match detail {
-        SeriesDetail::Errors => "errors",
-        SeriesDetail::All => "all",
-    }
 }
 
 /// RFC 3339 to the microsecond, the precision of the file.

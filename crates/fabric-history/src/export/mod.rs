@@ -83,8 +83,7 @@ impl ExportFilter {
     /// The ports of the file that are exported, by id.
     fn ports_of(&self, reader: &Reader) -> rusqlite::Result<HashMap<u32, Port>> {
         let ports = reader.sql().all_ports()?.into_iter();
-        let ports = ports.filter(|row| self.has_port(row.port.end()));
-        Ok(ports.map(|row| (row.id, row.port)).collect())
+        Ok(ports.filter(|(_, port)| self.has_port(port.end())).collect())
     }
 }
 
@@ -96,7 +95,9 @@ fn row_writer<'a>(
 ) -> Result<Box<dyn RowWriter + 'a>, ExportError> {
     Ok(match format {
         TableFormat::Csv => Box::new(TextRows::csv(columns, out)?),
-        TableFormat::JsonLines => Box::new(TextRows::json(columns, out)),
+        TableFormat::JsonLines => {
+            Box::new(TextRows { columns, is_json: true, out, line: Vec::new() })
+        }
         #[cfg(feature = "parquet")]
         TableFormat::Parquet => Box::new(parquet::Parquet::new(columns, out)?),
         #[cfg(not(feature = "parquet"))]
@@ -104,70 +105,54 @@ fn row_writer<'a>(
     })
 }
 
-/// The type of a column's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnType {
-    /// A time, to the millisecond.
+/// The type of a column's values; times are to the millisecond, numbers unsigned.
+#[derive(Clone, Copy)]
+enum ColumnType {
     Time,
-    /// A text.
     Text,
-    /// An unsigned number.
     Number,
-    /// JSON.
     Json,
 }
 
-/// A column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// Its name: letters only, so that no format has to escape it.
-    pub name: &'static str,
-    /// Its type.
-    pub of: ColumnType,
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has types"))]
+/// A column. Its name has letters only, so that no format has to escape it.
+struct Column {
+    name: &'static str,
+    of: ColumnType,
     /// Whether each row has a value.
-    pub is_required: bool,
+    is_required: bool,
 }
 
 impl Column {
-    /// A column in which each row has a value.
-    pub const fn required(name: &'static str, of: ColumnType) -> Self {
+    const fn required(name: &'static str, of: ColumnType) -> Self {
         Column { name, of, is_required: true }
     }
 
-    /// A column in which rows may have no value.
-    pub const fn optional(name: &'static str, of: ColumnType) -> Self {
+    const fn optional(name: &'static str, of: ColumnType) -> Self {
         Column { name, of, is_required: false }
     }
 }
 
 /// The value of a row in a column.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cell<'a> {
-    /// No value.
+#[derive(PartialEq)]
+enum Cell<'a> {
     Null,
-    /// A time.
     Time(SystemTime),
-    /// A text.
     Text(Cow<'a, str>),
-    /// A number.
     Number(u64),
-    /// JSON.
     Json(&'a serde_json::Value),
 }
 
-/// Writes rows in a format.
-pub trait RowWriter {
-    /// Writes a row with as many cells as there are columns.
+/// Writes rows in a format, with as many cells as there are columns.
+trait RowWriter {
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError>;
 
     /// Writes the rest.
     fn finish(&mut self) -> Result<(), ExportError>;
 }
 
-/// Writes a line per row: CSV, or JSON lines.
-///
-/// CSV begins with a line of names, and is as in RFC 4180, but with `\n` at the end of lines.
-pub struct TextRows<W> {
+/// Writes a line per row: CSV, which begins with a line of names, or JSON lines.
+struct TextRows<W> {
     columns: &'static [Column],
     is_json: bool,
     out: W,
@@ -175,16 +160,10 @@ pub struct TextRows<W> {
 }
 
 impl<W: Write> TextRows<W> {
-    /// Writes CSV.
-    pub fn csv(columns: &'static [Column], mut out: W) -> io::Result<Self> {
+    fn csv(columns: &'static [Column], mut out: W) -> io::Result<Self> {
         let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         writeln!(out, "{}", names.join(","))?;
         Ok(TextRows { columns, is_json: false, out, line: Vec::new() })
-    }
-
-    /// Writes JSON lines.
-    pub fn json(columns: &'static [Column], out: W) -> Self {
-        TextRows { columns, is_json: true, out, line: Vec::new() }
     }
 
     fn push_text(&mut self, text: &str) -> io::Result<()> {

@@ -86,7 +86,7 @@ fn regular(path: &Path, data: &Metadata) -> Result<(), HistoryError> {
         (kind.is_block_device() || kind.is_char_device(), "a device"),
     ];
     match names.into_iter().find(|(is_it, _)| *is_it) {
-        Some((_, what)) => Err(HistoryError::NotAFile { path: path.into(), what }),
+        Some((_, what)) => Err(HistoryError::NotAFile(path.into(), what)),
         None => Ok(()),
     }
 }
@@ -152,7 +152,7 @@ pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> 
     let lock = lock.map_err(failed)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(lock),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(HistoryError::Taken { path: path.into() }),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(HistoryError::Taken(path.into())),
         Err(error) => Err(failed(error.into())),
     }
 }
@@ -182,7 +182,7 @@ pub(crate) fn ensure_ours(
     if schema::is_history(header) || is_marked(lock_path) {
         Ok(())
     } else {
-        Err(HistoryError::Foreign { path: path.into() })
+        Err(HistoryError::foreign(path))
     }
 }
 
@@ -205,7 +205,7 @@ const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 /// error if there are too many of those. The caller holds the lock.
 pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
     let what = || match error {
-        HistoryError::Damaged { what, .. } => what.clone(),
+        HistoryError::Damaged(_, what) => what.clone(),
         HistoryError::Database { error, .. } => error.to_string(),
         other => other.to_string(),
     };

@@ -41,7 +41,7 @@ impl Reader {
         let failed = |error: rusqlite::Error| {
             let is_none = error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
             if is_none && !is_marked(&lock_path(path)) {
-                return HistoryError::Foreign { path: path.into() };
+                return HistoryError::foreign(path);
             }
             HistoryError::database(path, "read it", error)
         };
@@ -49,7 +49,7 @@ impl Reader {
         let application: i32 =
             db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
         if application != schema::APPLICATION {
-            return Err(HistoryError::Foreign { path: path.into() });
+            return Err(HistoryError::foreign(path));
         }
         let version = schema::version(&db).map_err(failed)?;
         schema::ensure_version(path, version)?;
@@ -208,7 +208,7 @@ impl Source for Reader {
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
         let ports = self.read(|| self.ports_called(called))?;
-        Ok(ports.into_iter().map(|row| row.port).collect())
+        Ok(ports.into_iter().map(|(_, port)| port).collect())
     }
 
     fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError> {

@@ -40,7 +40,6 @@ pub enum RecordKind {
 /// 60,000 ports a link's traffic is then in a sixtieth of the data, in rows of 25 KB.
 pub(crate) const PORTS_A_PART: u32 = 1_024;
 
-/// The part that a port is in.
 pub(crate) fn part_of(port: u32) -> u32 {
     port / PORTS_A_PART
 }
@@ -81,13 +80,12 @@ const _: () = assert!(COUNT <= MOST_COUNTERS as usize && MOST_COUNTERS as u32 ==
 
 /// The ids of counters in a file: once assigned they stay, even if our own table changes.
 #[derive(Clone, Debug)]
-pub struct CounterIds {
+pub(crate) struct CounterIds {
     ours: [Option<Counter>; MOST_COUNTERS as usize],
     theirs: [Option<u8>; COUNT],
 }
 
 impl CounterIds {
-    /// From each counter's number in the file.
     pub fn new(numbers: impl IntoIterator<Item = (Counter, u8)>) -> Self {
         let mut all = CounterIds { ours: [None; MOST_COUNTERS as usize], theirs: [None; COUNT] };
         for (counter, number) in numbers {
@@ -153,20 +151,17 @@ const WIDTH: u8 = 1;
 const SPEED: u8 = 2;
 const VERDICT: u8 = 3;
 
-/// How many there are.
 const FIELDS: usize = 4;
 
 /// The state of a port and its link; of a node, whether it responds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State([u8; FIELDS]);
+pub(crate) struct State([u8; FIELDS]);
 
 impl State {
-    /// Of a node.
     pub fn of_node(up: bool) -> Self {
         State([1 + u8::from(up), 0, 0, 0])
     }
 
-    /// Of a port.
     pub fn of_port(
         up: Option<bool>,
         runs: Option<(Width, Speed)>,
@@ -203,7 +198,6 @@ impl State {
         self.runs().map(|(width, speed)| format!("{} {}", width.label(), speed.label()))
     }
 
-    /// The verdict on the link.
     pub fn verdict(self) -> Verdict {
         let known = usize::from(self.0[usize::from(VERDICT)]).checked_sub(1);
         known.and_then(|nth| Verdict::ALL.get(nth).copied()).unwrap_or(Verdict::Unknown)

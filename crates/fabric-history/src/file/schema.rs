@@ -200,8 +200,10 @@ pub(crate) fn is_history(header: &[u8]) -> bool {
 pub(crate) fn ensure_format(path: &Path, header: &[u8]) -> Result<(), HistoryError> {
     let versions = header.get(VERSIONS_AT).unwrap_or_default();
     if header.starts_with(MAGIC) && versions.iter().any(|version| *version > LAST_VERSION) {
-        let what = format!("its header asks for a later SQLite (file format {versions:?})");
-        return Err(HistoryError::Unusable { path: path.into(), what });
+        return Err(unusable(
+            path,
+            &format!("its header asks for a later SQLite (file format {versions:?})"),
+        ));
     }
     Ok(())
 }
@@ -210,12 +212,17 @@ pub(crate) fn ensure_format(path: &Path, header: &[u8]) -> Result<(), HistoryErr
 pub(crate) fn ensure_version(path: &Path, version: i64) -> Result<(), HistoryError> {
     match version {
         VERSION => Ok(()),
-        newer if newer > VERSION => Err(HistoryError::Newer { path: path.into(), version }),
-        _ => {
-            let what =
-                format!("it has version {version}, which no released fabric-exporter writes");
-            Err(HistoryError::Unusable { path: path.into(), what })
-        }
+        newer if newer > VERSION => Err(HistoryError::Unusable(
+            path.into(),
+            format!(
+                "has version {version}, which this fabric-exporter does not know: use a newer one, or \
+                 another file"
+            ),
+        )),
+        _ => Err(unusable(
+            path,
+            &format!("it has version {version}, which no released fabric-exporter writes"),
+        )),
     }
 }
 
@@ -226,18 +233,21 @@ pub(crate) fn ensure_usable(db: &Connection, path: &Path) -> Result<(), HistoryE
     let found = columns(db).map_err(failed)?;
     if version == 0 {
         let is_empty = found.iter().all(|(table, _)| table.starts_with("sqlite_"));
-        let foreign = || HistoryError::Foreign { path: path.into() };
-        return if is_empty { Ok(()) } else { Err(foreign()) };
+        return if is_empty { Ok(()) } else { Err(HistoryError::foreign(path)) };
     }
     ensure_version(path, version)?;
     let required = required_columns().map_err(failed)?;
     match required.difference(&found).next() {
         None => Ok(()),
-        Some((table, column)) => {
-            let what = format!("version {version} has a column {table}.{column}, and it has none");
-            Err(HistoryError::Unusable { path: path.into(), what })
-        }
+        Some((table, column)) => Err(unusable(
+            path,
+            &format!("version {version} has a column {table}.{column}, and it has none"),
+        )),
     }
+}
+
+fn unusable(path: &Path, what: &str) -> HistoryError {
+    HistoryError::Unusable(path.into(), format!("{what}: left as it is, use another file"))
 }
 
 /// What SQLite finds wrong with a file, if anything is: it reads all of it, and changes nothing. An error

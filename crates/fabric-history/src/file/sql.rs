@@ -29,7 +29,6 @@ pub(crate) struct Hour {
     pub ended: i64,
     /// When the first sweep with traffic began.
     pub traffic: Option<i64>,
-    /// How many sweeps.
     pub count: usize,
     /// The id of its last sweep.
     pub last: i64,
@@ -59,21 +58,8 @@ pub(crate) struct FrameRow<'a> {
     pub data: &'a [u8],
 }
 
-/// A port and its id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PortRow {
-    pub id: u32,
-    pub port: Port,
-}
-
-/// A node.
-#[derive(Clone, Debug)]
-pub(crate) struct NodeRow {
-    pub id: u32,
-    pub guid: Guid,
-    /// `switch`, `ca` or `router`.
-    pub kind: String,
-}
+/// The id of a port, and the port.
+pub(crate) type PortRow = (u32, Port);
 
 /// A cable by the ids of its ports, and when it was present.
 #[derive(Clone, Copy, Debug)]
@@ -136,13 +122,27 @@ impl Sql<'_> {
         Ok(statement.query_row(params, |row| row.get::<_, Option<T>>(0)).optional()?.flatten())
     }
 
-    fn rows<T>(
+    /// Rows, each of them a tuple of its columns.
+    fn rows<T>(self, sql: &str, params: impl Params) -> Result<Vec<T>>
+    where
+        T: for<'r> TryFrom<&'r Row<'r>, Error = rusqlite::Error>,
+    {
+        self.0.prepare_cached(sql)?.query_map(params, |row| T::try_from(row))?.collect()
+    }
+
+    /// Visits rows whose data is not copied.
+    fn visit(
         self,
         sql: &str,
         params: impl Params,
-        read: impl FnMut(&Row<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        self.0.prepare_cached(sql)?.query_map(params, read)?.collect()
+        mut see: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        while let Some(row) = rows.next()? {
+            see(row)?;
+        }
+        Ok(())
     }
 
     /// How many sweeps there are, and how many events.
@@ -154,7 +154,7 @@ impl Sql<'_> {
     /// The fabrics' ids and names, by name.
     pub fn fabrics(self) -> Result<Vec<(i64, String)>> {
         let sql = "SELECT id, name FROM fabrics ORDER BY name";
-        self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.rows(sql, [])
     }
 
     // Sweeps.
@@ -195,14 +195,14 @@ impl Sql<'_> {
         let sql = "SELECT began, since FROM sweeps
                    WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3 ORDER BY began";
         let (from, to) = began.into_inner();
-        self.rows(sql, [fabric, from, to], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.rows(sql, [fabric, from, to])
     }
 
     /// The same of the latest ones until a moment, the latest first.
     pub fn sweeps_until(self, fabric: i64, at: i64, most: u32) -> Result<Vec<(i64, Option<i64>)>> {
         let sql = "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began <= ?2
                    ORDER BY began DESC LIMIT ?3";
-        self.rows(sql, params![fabric, at, most], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.rows(sql, params![fabric, at, most])
     }
 
     /// When each sweep that ended in a time range began and ended.
@@ -210,7 +210,7 @@ impl Sql<'_> {
         let sql = "SELECT began, ended FROM sweeps
                    WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3 ORDER BY began";
         let (from, to) = ended.into_inner();
-        self.rows(sql, [fabric, from, to], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.rows(sql, [fabric, from, to])
     }
 
     /// Whether there is a sweep before a moment that is in no hour.
@@ -226,7 +226,7 @@ impl Sql<'_> {
     pub fn hours(self, (from, to): (i64, i64)) -> Result<Vec<Hour>> {
         let sql = "SELECT id, fabric, first, began, ended, traffic, sweeps, last FROM spans
                    WHERE ended >= ?1 AND first <= ?2 ORDER BY id";
-        self.rows(sql, [from, to], |row| {
+        let read = |row: &Row<'_>| {
             Ok(Hour {
                 id: row.get(0)?,
                 fabric: row.get(1)?,
@@ -236,17 +236,16 @@ impl Sql<'_> {
                 count: row.get::<_, u32>(6)? as usize,
                 last: row.get(7)?,
             })
-        })
+        };
+        self.0.prepare_cached(sql)?.query_map([from, to], read)?.collect()
     }
 
     /// When the first and the last sweep of the hours around a moment began.
     pub fn hour_around(self, fabric: i64, at: i64) -> Result<Option<(i64, i64)>> {
         let sql = "SELECT min(first), max(began) FROM spans
                    WHERE fabric = ?1 AND ?2 BETWEEN first AND began";
-        let mut statement = self.0.prepare_cached(sql)?;
-        statement.query_row([fabric, at], |row| {
-            Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
-        })
+        let around: Vec<(Option<i64>, Option<i64>)> = self.rows(sql, [fabric, at])?;
+        Ok(around.first().and_then(|(first, last)| first.zip(*last)))
     }
 
     /// Whether an hour has any digest of a kind.
@@ -263,22 +262,14 @@ impl Sql<'_> {
         part: Option<u32>,
         see: &mut dyn FnMut(i64, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let sql = match part {
-            Some(_) => {
-                "SELECT span, data FROM digests
-                 WHERE tier = ?1 AND part = ?4 AND span BETWEEN ?2 AND ?3 ORDER BY span"
-            }
-            None => {
-                "SELECT span, data FROM digests
-                 WHERE tier = ?1 AND ?4 IS NULL AND span BETWEEN ?2 AND ?3 ORDER BY span"
-            }
-        };
-        let mut statement = self.0.prepare_cached(sql)?;
-        let mut rows = statement.query(params![kind, hours.start(), hours.end(), part])?;
-        while let Some(row) = rows.next()? {
-            see(row.get(0)?, row.get_ref(1)?.as_blob()?)?;
-        }
-        Ok(())
+        let which = if part.is_some() { "part = ?4" } else { "?4 IS NULL" };
+        let sql = format!(
+            "SELECT span, data FROM digests
+             WHERE tier = ?1 AND {which} AND span BETWEEN ?2 AND ?3 ORDER BY span"
+        );
+        self.visit(&sql, params![kind, hours.start(), hours.end(), part], |row| {
+            see(row.get(0)?, row.get_ref(1)?.as_blob()?)
+        })
     }
 
     // Frames.
@@ -299,18 +290,17 @@ impl Sql<'_> {
             (None, Some(fabric)) => ("fabric = ?2", Some(fabric)),
             (part, _) => ("part IS ?2", part.map(i64::from)),
         };
-        let mut statement = self.0.prepare_cached(&format!(
+        let sql = format!(
             "SELECT fabric, began, ended, data, (SELECT since FROM sweeps
                  WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began),
                  (SELECT rowid FROM sweeps
                  WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began)
              FROM frames WHERE tier = ?1 AND {which} AND began BETWEEN ?3 AND ?4 ORDER BY began"
-        ))?;
-        let mut rows = statement.query(params![kind, key, began.start(), began.end()])?;
-        while let Some(row) = rows.next()? {
+        );
+        self.visit(&sql, params![kind, key, began.start(), began.end()], |row| {
             let of = row.get(0)?;
             if fabric.is_some_and(|fabric| fabric != of) {
-                continue;
+                return Ok(());
             }
             see(FrameRow {
                 fabric: of,
@@ -319,9 +309,8 @@ impl Sql<'_> {
                 data: row.get_ref(3)?.as_blob()?,
                 since: row.get(4)?,
                 sweep: row.get(5)?,
-            })?;
-        }
-        Ok(())
+            })
+        })
     }
 
     /// Whether there is a frame of a kind of a sweep.
@@ -353,13 +342,11 @@ impl Sql<'_> {
     ) -> Result<()> {
         let sql = "SELECT tier = ?1, began, data FROM frames WHERE tier IN (?1, ?2) AND fabric = ?3
                    AND began BETWEEN ?4 AND ?5 ORDER BY began, tier = ?1 DESC";
-        let mut statement = self.0.prepare_cached(sql)?;
-        let mut rows =
-            statement.query(params![complete, changes, fabric, began.start(), began.end()])?;
-        while let Some(row) = rows.next()? {
+        let values = params![complete, changes, fabric, began.start(), began.end()];
+        self.visit(sql, values, |row| {
             see(row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob()?);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The packed frames from which the latest totals are computed, in the order of writing, with their
@@ -367,28 +354,25 @@ impl Sql<'_> {
     pub fn frames_of_totals(self, see: &mut dyn FnMut(i64, bool, &[u8])) -> Result<()> {
         use RecordKind::{AllTotals, ErrorDeltas, FirstTotals, TrafficDeltas};
         // All rows are read in their order: by an index (hence the +) their data would be sorted.
-        let mut statement = self.0.prepare(&format!(
+        let sql = format!(
             "SELECT fabric, tier IN ({FirstTotals}, {AllTotals}), data FROM frames AS it
              WHERE +tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}, {AllTotals})
              AND id >= coalesce(
                  (SELECT min(id) FROM frames WHERE tier = {AllTotals} AND fabric = it.fabric), 0)
              ORDER BY id"
-        ))?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
+        );
+        self.visit(&sql, [], |row| {
             see(row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob()?);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     // The catalog.
 
-    /// The counters' numbers and names.
     pub fn counters(self) -> Result<Vec<(i64, String)>> {
-        self.rows("SELECT id, name FROM counters", [], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.rows("SELECT id, name FROM counters", [])
     }
 
-    /// The highest id of a port.
     pub fn last_port(self) -> Result<u32> {
         Ok(self.value("SELECT max(id) FROM ports", [])?.unwrap_or(0))
     }
@@ -416,7 +400,6 @@ impl Sql<'_> {
         if ends.is_empty() { Ok(Vec::new()) } else { self.ports(&which, ends.iter().flat_map(of)) }
     }
 
-    /// The ports with these ids.
     pub fn ports_by_id(self, ids: impl IntoIterator<Item = u32>) -> Result<Vec<PortRow>> {
         let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
         let mut ports = Vec::new();
@@ -427,7 +410,6 @@ impl Sql<'_> {
         Ok(ports)
     }
 
-    /// All ports.
     pub fn all_ports(self) -> Result<Vec<PortRow>> {
         self.ports("", [])
     }
@@ -437,7 +419,7 @@ impl Sql<'_> {
         let read = |row: &Row<'_>| {
             let mut port = port(row, 1, 2)?;
             port.node = row.get(4)?;
-            Ok(PortRow { id: row.get(0)?, port })
+            Ok((row.get(0)?, port))
         };
         statement.query_map(params_from_iter(values), read)?.collect()
     }
@@ -446,15 +428,14 @@ impl Sql<'_> {
     pub fn port_ids(self, fabric: i64) -> Result<Vec<(u32, u32, PortNumber)>> {
         let sql = "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node
                    WHERE fabric = ?1";
-        self.rows(sql, [fabric], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        self.rows(sql, [fabric])
     }
 
-    /// The nodes of a fabric.
-    pub fn nodes(self, fabric: i64) -> Result<Vec<NodeRow>> {
-        self.rows("SELECT id, guid, kind FROM nodes WHERE fabric = ?1", [fabric], |row| {
-            let guid = guid(row, 1)?.unwrap_or_default();
-            Ok(NodeRow { id: row.get(0)?, guid, kind: row.get(2)? })
-        })
+    /// The ids, GUIDs and kinds of a fabric's nodes.
+    pub fn nodes(self, fabric: i64) -> Result<Vec<(u32, Guid, String)>> {
+        let rows = self.rows("SELECT id, guid, kind FROM nodes WHERE fabric = ?1", [fabric])?;
+        let of = |(id, guid, kind): (u32, i64, String)| (id, Guid(guid.cast_unsigned()), kind);
+        Ok(rows.into_iter().map(of).collect())
     }
 
     /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest
@@ -462,7 +443,7 @@ impl Sql<'_> {
     pub fn names(self, fabric: i64) -> Result<Vec<(u32, i64, String)>> {
         let sql = "SELECT node, since, name FROM names JOIN nodes ON nodes.id = node
                    WHERE fabric = ?1 ORDER BY node, since";
-        self.rows(sql, [fabric], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        self.rows(sql, [fabric])
     }
 
     /// The presence intervals of a fabric's nodes that overlap a time range.
@@ -470,9 +451,7 @@ impl Sql<'_> {
         let sql =
             "SELECT node, since, coalesce(until, ?4) FROM presences JOIN nodes ON nodes.id = node
                    WHERE fabric = ?1 AND since <= ?3 AND (until IS NULL OR until > ?2)";
-        self.rows(sql, [fabric, from, to, i64::MAX], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })
+        self.rows(sql, [fabric, from, to, i64::MAX])
     }
 
     /// The cables of all fabrics that were present in a time range.
@@ -480,10 +459,10 @@ impl Sql<'_> {
         let sql =
             "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
                    WHERE since <= ?2 AND (until IS NULL OR until > ?1)";
-        self.rows(sql, [from, to, i64::MAX], |row| {
-            let ends = [row.get(0)?, row.get(1)?];
-            Ok(CablePresence { ends, since: row.get(2)?, until: row.get(3)? })
-        })
+        let rows = self.rows(sql, [from, to, i64::MAX])?.into_iter();
+        Ok(rows
+            .map(|(low, high, since, until)| CablePresence { ends: [low, high], since, until })
+            .collect())
     }
 
     /// The cables of some ports that were present in a time range, the earliest first.
@@ -504,7 +483,7 @@ impl Sql<'_> {
         let sql = format!(
             "{CABLES} WHERE low_node.fabric = ?1 AND since <= ?2 AND (until IS NULL OR until > ?2)"
         );
-        self.rows(&sql, [fabric, began], cable)
+        self.0.prepare_cached(&sql)?.query_map([fabric, began], cable)?.collect()
     }
 
     // Events.

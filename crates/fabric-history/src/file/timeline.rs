@@ -15,7 +15,6 @@ use ib_mad::{Guid, PortNumber};
 /// A node, with its names and when it was present.
 #[derive(Clone, Debug)]
 pub struct NodeTimeline {
-    /// Its GUID.
     pub guid: Guid,
     /// `switch`, `ca` or `router`.
     pub kind: String,
@@ -28,7 +27,6 @@ pub struct NodeTimeline {
 /// How a fabric was in some sweeps.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    /// Its nodes, by id.
     pub nodes: HashMap<u32, NodeTimeline>,
     /// The ids of its ports' nodes, and their numbers on them, by id.
     pub ports: HashMap<u32, (u32, PortNumber)>,
@@ -43,13 +41,11 @@ pub struct Timeline {
 type Changes = HashMap<u32, Vec<(i64, State)>>;
 
 impl NodeTimeline {
-    /// Its name in a sweep.
     pub fn name(&self, began: i64) -> &str {
         let after = self.names.partition_point(|(since, _)| *since <= began);
         self.names.get(after.saturating_sub(1)).map_or("", |(_, name)| name)
     }
 
-    /// Whether it was present in a sweep.
     pub fn is_present(&self, began: i64) -> bool {
         self.present.iter().any(|(since, until)| (*since..*until).contains(&began))
     }
@@ -62,7 +58,6 @@ impl CablePresence {
         if port == low { high } else { low }
     }
 
-    /// Whether it was present in a sweep.
     pub fn is_present(&self, began: i64) -> bool {
         (self.since..self.until).contains(&began)
     }
@@ -80,10 +75,9 @@ impl Timeline {
             port_states: changes(sql, PORTS, fabric, first, last)?,
             ..Timeline::default()
         };
-        for row in sql.nodes(fabric)? {
+        for (id, guid, kind) in sql.nodes(fabric)? {
             let (names, present) = (Vec::new(), Vec::new());
-            let node = NodeTimeline { guid: row.guid, kind: row.kind, names, present };
-            timeline.nodes.insert(row.id, node);
+            timeline.nodes.insert(id, NodeTimeline { guid, kind, names, present });
         }
         for (node, since, name) in sql.names(fabric)? {
             if let Some(node) = timeline.nodes.get_mut(&node) {
@@ -115,7 +109,6 @@ impl Timeline {
         is_present.then(|| state(&self.node_states, node, began).up().unwrap_or(false))
     }
 
-    /// The state of a port in a sweep.
     pub fn port(&self, port: u32, began: i64) -> State {
         state(&self.port_states, port, began)
     }
@@ -188,7 +181,7 @@ type States = HashMap<u32, State>;
 
 /// The cables of some ports in a window.
 pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> rusqlite::Result<Vec<Cable>> {
-    let ports: Vec<u32> = sql.ports_at(ends)?.into_iter().map(|row| row.id).collect();
+    let ports: Vec<u32> = sql.ports_at(ends)?.into_iter().map(|(id, _)| id).collect();
     if ports.is_empty() {
         return Ok(Vec::new());
     }
@@ -232,15 +225,13 @@ fn fabric_at(
     let names = names(sql, fabric, sweep)?;
     let present = sql.presences(fabric, (sweep, sweep))?;
     let present: HashSet<u32> = present.into_iter().map(|(node, ..)| node).collect();
-    let nodes = sql.nodes(fabric)?.into_iter().filter(|row| present.contains(&row.id));
-    let mut nodes: Vec<Node> = nodes
-        .map(|row| Node {
-            guid: row.guid,
-            name: names.get(&row.id).cloned().unwrap_or_default(),
-            kind: row.kind,
-            up: up.get(&row.id).and_then(|state| state.up()).unwrap_or(false),
-        })
-        .collect();
+    let nodes = sql.nodes(fabric)?.into_iter().filter(|(id, ..)| present.contains(id));
+    let node = |(id, guid, kind)| {
+        let name = names.get(&id).cloned().unwrap_or_default();
+        let up = up.get(&id).and_then(|state| state.up()).unwrap_or(false);
+        Node { guid, name, kind, up }
+    };
+    let mut nodes: Vec<Node> = nodes.map(node).collect();
     nodes.sort_by_key(|node| node.guid);
     let cables = sql.cables_in(fabric, sweep)?.into_iter();
     let mut cables: Vec<Cable> = cables.map(|row| cable(row, &names, &ports)).collect();

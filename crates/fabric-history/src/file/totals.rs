@@ -28,29 +28,24 @@ impl PortTotals {
         PortTotals { fabric, known: 0, values: [0; COUNT] }
     }
 
-    /// A counter's total, if it is known.
     pub fn get(&self, counter: Counter) -> Option<u64> {
         (self.known >> counter as usize & 1 == 1).then(|| self.values[counter as usize])
     }
 
-    /// Sets a counter's total.
     pub fn set(&mut self, counter: Counter, total: u64) {
         self.values[counter as usize] = total;
         self.known |= 1 << counter as usize;
     }
 
-    /// Subtracts what a counter grew by.
     pub fn undo(&mut self, counter: Counter, by: u64) {
         let value = &mut self.values[counter as usize];
         *value = value.saturating_sub(by);
     }
 
-    /// Forgets a counter's total.
     pub fn forget(&mut self, counter: Counter) {
         self.known &= !(1 << counter as usize);
     }
 
-    /// All known totals.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
         Counter::all().filter_map(|counter| Some((counter, self.get(counter)?)))
     }
@@ -72,17 +67,14 @@ impl TotalsTable {
         self.ports[index].get_or_insert_with(|| Box::new(PortTotals::new(fabric)))
     }
 
-    /// A port's totals, if there are any.
     pub fn find(&self, port: u32) -> Option<&PortTotals> {
         self.ports.get(port as usize)?.as_deref()
     }
 
-    /// A port's totals, mutable.
     pub fn find_mut(&mut self, port: u32) -> Option<&mut PortTotals> {
         self.ports.get_mut(port as usize)?.as_deref_mut()
     }
 
-    /// Forgets a port's totals.
     pub fn remove(&mut self, port: u32) {
         if let Some(totals) = self.ports.get_mut(port as usize) {
             *totals = None;
@@ -101,40 +93,30 @@ impl TotalsTable {
             .filter_map(|(totals, port)| Some((port, &**totals.as_ref()?)))
             .filter(move |(_, totals)| totals.fabric == fabric)
     }
+}
 
-    /// Applies a recorded frame: `absolute` ones have totals, others what totals grew by. Ports after the
-    /// `last` one of the file are ignored.
-    pub fn replay(
-        &mut self,
-        fabric: i64,
-        frame: &Frame,
-        absolute: bool,
-        numbers: &CounterIds,
-        last: u32,
-    ) {
+/// The latest totals, as the file has them. Ports after the last one of the catalog are ignored.
+pub fn latest(db: &Connection, counter_ids: &CounterIds) -> rusqlite::Result<TotalsTable> {
+    let sql = Sql(db);
+    let last = sql.last_port()?;
+    let mut table = TotalsTable::default();
+    sql.frames_of_totals(&mut |fabric, is_absolute, data| {
+        let frame = match Frame::unpack(data) {
+            Ok(frame) => frame,
+            // What it had is missing in the sums of the file alone: ports still show what they counted.
+            Err(error) => return tracing::warn!(%error, "a sweep of the history is passed over"),
+        };
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
-            let totals = self.port(fabric, entry.port);
+            let totals = table.port(fabric, entry.port);
             for (number, value) in frame.values(entry) {
-                let Some(counter) = numbers.counter(number) else { continue };
-                if absolute {
+                let Some(counter) = counter_ids.counter(number) else { continue };
+                if is_absolute {
                     totals.set(counter, value);
                 } else if let Some(total) = totals.get(counter) {
                     totals.set(counter, total.saturating_add(value));
                 }
             }
         }
-    }
-}
-
-/// The latest totals, as the file has them.
-pub fn latest(db: &Connection, numbers: &CounterIds) -> rusqlite::Result<TotalsTable> {
-    let sql = Sql(db);
-    let last = sql.last_port()?;
-    let mut table = TotalsTable::default();
-    sql.frames_of_totals(&mut |fabric, is_absolute, data| match Frame::unpack(data) {
-        Ok(frame) => table.replay(fabric, &frame, is_absolute, numbers, last),
-        // What it had is missing in the sums of the file alone: ports still show what they counted.
-        Err(error) => tracing::warn!(%error, "a sweep of the history is passed over"),
     })?;
     Ok(table)
 }
@@ -142,9 +124,7 @@ pub fn latest(db: &Connection, numbers: &CounterIds) -> rusqlite::Result<TotalsT
 /// The sweeps, first to last, that a query for a window covers: digested hours are included completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepRange {
-    /// When the first began.
     pub first: i64,
-    /// When the last was.
     pub last: i64,
 }
 
@@ -252,24 +232,19 @@ pub(crate) fn totals_at(
 ) -> rusqlite::Result<TotalsTable> {
     let mut table = latest(sql.0, counter_ids)?;
     let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
-    for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
+    let mut change = |kind, change: fn(&mut PortTotals, Counter, u64)| {
         range.visit(sql, kind, None, &mut |_, frame, entry| {
             let Some(totals) = table.find_mut(entry.port) else { return };
             for (number, by) in frame.values(entry) {
                 if let Some(counter) = counter_ids.counter(number) {
-                    totals.undo(counter, by);
+                    change(totals, counter, by);
                 }
             }
-        })?;
-    }
-    range.visit(sql, RecordKind::FirstTotals, None, &mut |_, frame, entry| {
-        let Some(totals) = table.find_mut(entry.port) else { return };
-        for (number, _) in frame.values(entry) {
-            if let Some(counter) = counter_ids.counter(number) {
-                totals.forget(counter);
-            }
-        }
-    })?;
+        })
+    };
+    change(RecordKind::ErrorDeltas, PortTotals::undo)?;
+    change(RecordKind::TrafficDeltas, PortTotals::undo)?;
+    change(RecordKind::FirstTotals, |totals, counter, _| totals.forget(counter))?;
     if !range.is_traffic_known_at(at) {
         for port in 0..table.end() {
             let Some(totals) = table.find_mut(port) else { continue };
@@ -284,9 +259,7 @@ pub(crate) fn totals_at(
 /// When a sweep began, and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepTimes {
-    /// In microseconds since 1970.
     pub began: i64,
-    /// Likewise.
     pub ended: i64,
 }
 
@@ -318,7 +291,6 @@ pub struct CounterGrowth {
 }
 
 impl CounterGrowth {
-    /// What a counter of some ports grew by between sweeps.
     pub(crate) fn read(
         sql: Sql<'_>,
         counter_ids: &CounterIds,

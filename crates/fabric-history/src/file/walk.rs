@@ -204,9 +204,9 @@ pub(super) fn series(
     let mut steps = Steps { counter_ids, window, most, by: BTreeMap::new(), count: 0 };
     let ports = read_steps(reader.sql(), ends, detail, &mut steps).map_err(reader.failed())?;
     if steps.count > most {
-        return Err(HistoryError::TooMuch { most });
+        return Err(HistoryError::TooMuch(most));
     }
-    let ports: HashMap<u32, _> = ports.into_iter().map(|row| (row.id, row.port)).collect();
+    let ports: HashMap<u32, _> = ports.into_iter().collect();
     let series = steps.by.into_iter().filter_map(|((port, counter), mut steps)| {
         steps.sort_by_key(|step| step.to);
         Some(Series { port: ports.get(&port)?.clone(), counter, steps })
@@ -225,7 +225,7 @@ fn read_steps(
     if ports.is_empty() {
         return Ok(ports);
     }
-    let set: PortSet = ports.iter().map(|row| row.id).collect();
+    let set: PortSet = ports.iter().map(|(id, _)| *id).collect();
     let mut add = |span, frame: &Frame, entry: &Entry| steps.add(span, frame, entry);
     let hours = sql.hours(window.micros())?;
     walk(RecordKind::ErrorDeltas, Some(&set), window).visit(sql, &hours, &mut add)?;
@@ -277,8 +277,7 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> rusqlite::Result<
     let other = |port: &u32| peers.get(port).map(|(peer, _)| *peer);
     let ids: BTreeSet<u32> =
         sums.keys().flat_map(|port| [Some(*port), other(port)]).flatten().collect();
-    let ports = sql.ports_by_id(ids)?.into_iter().map(|row| (row.id, row.port));
-    let ports: HashMap<u32, _> = ports.collect();
+    let ports: HashMap<u32, _> = sql.ports_by_id(ids)?.into_iter().collect();
     let moved = sums.into_iter().filter_map(|(port, sums)| {
         let peer = other(&port).and_then(|peer| ports.get(&peer).cloned());
         let sums = sums.into_values().collect();

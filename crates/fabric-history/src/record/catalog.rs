@@ -17,7 +17,6 @@ use ib_mad::{Guid, PortNumber};
 /// The ids of a fabric, its nodes, ports and links.
 #[derive(Debug)]
 pub struct FabricIds {
-    /// The fabric's own id.
     pub fabric: i64,
     /// Ids of the present ports, by [`PortIndex`].
     pub ports: Vec<u32>,
@@ -53,7 +52,6 @@ impl Catalog {
         Ok(Catalog { fabrics: HashMap::new(), counters: CounterIds::read(db)? })
     }
 
-    /// The counters' ids.
     pub fn counters(&self) -> &CounterIds {
         &self.counters
     }
@@ -242,7 +240,6 @@ pub struct PresenceIntervals {
 }
 
 impl PresenceIntervals {
-    /// Of the cables of a fabric.
     pub fn cables(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
         let sql = "SELECT link, cables.id FROM cables JOIN links ON links.id = link
              JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
@@ -252,7 +249,6 @@ impl PresenceIntervals {
         Ok(PresenceIntervals { open, insert, close: "UPDATE cables SET until = ?2 WHERE id = ?1" })
     }
 
-    /// Of the nodes of a fabric.
     pub fn nodes(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
         let sql = "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
              WHERE until IS NULL AND fabric = ?1";

@@ -18,9 +18,7 @@ use ib_mad::Counter;
 /// The increases of a sweep's counters; traffic and first values by part of the ports ([`part_of`]).
 #[derive(Default)]
 pub struct CounterDeltas {
-    /// Increases of error counters.
     errors: Frame,
-    /// Increases of traffic counters.
     traffic: Vec<Frame>,
     /// Totals of counters that were never seen before, or that were restarted.
     first: Vec<Frame>,
@@ -31,14 +29,11 @@ pub struct CounterDeltas {
 /// A part with this many ports of first values is written as soon as another part begins.
 const MAX_FIRST_PORTS: usize = 256;
 
-/// What identifies a sweep's rows: its fabric, and its time.
+/// What identifies a sweep's rows: its fabric's id, and its time in microseconds since 1970.
 #[derive(Clone, Copy)]
 pub struct SweepKey {
-    /// The fabric's id.
     pub fabric: i64,
-    /// In microseconds since 1970.
     pub began: i64,
-    /// In microseconds since 1970.
     pub ended: i64,
 }
 

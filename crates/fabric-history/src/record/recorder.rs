@@ -299,7 +299,7 @@ impl Recorder {
         }
         self.counted = None;
         // Only if the error is about the file itself, not about a copy or a file beside it.
-        if matches!(error, HistoryError::Damaged { .. } | HistoryError::Database { .. })
+        if matches!(error, HistoryError::Damaged(..) | HistoryError::Database { .. })
             && error.is_damage()
             && let Err(error) = Store::set_aside(&self.settings.file, error)
         {

@@ -115,7 +115,7 @@ impl Store {
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
         let Some(what) = schema::fault(path, is_cancelled)? else { return Ok(None) };
-        let error = HistoryError::Damaged { path: path.into(), what };
+        let error = HistoryError::Damaged(path.into(), what);
         set_aside(path, &error)?;
         Ok(Some(error))
     }
