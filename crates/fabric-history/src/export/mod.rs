@@ -114,8 +114,8 @@ enum ColumnType {
     Json,
 }
 
-#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has types"))]
 /// A column. Its name has letters only, so that no format has to escape it.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has types"))]
 struct Column {
     name: &'static str,
     of: ColumnType,
@@ -264,7 +264,7 @@ fn write_readings(
                 let Some(port) = ports.get(&entry.port).filter(|_| filter.window.has(to)) else {
                     return;
                 };
-                for (counter, by) in reader.counter_ids().values(frame, entry) {
+                for (counter, by) in reader.counter_ids.values(frame, entry) {
                     if result.is_err() {
                         return;
                     }

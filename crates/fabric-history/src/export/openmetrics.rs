@@ -113,7 +113,7 @@ fn fabrics<'a>(
         let Some(first) = sweeps.first() else { continue };
         let range = SegmentRange::read(sql, fabric, first.began, all_sweeps.last, false)?;
         let timeline = Timeline::read(sql, fabric, &sweeps)?;
-        let ledger = totals_at(sql, reader.counter_ids(), fabric, all_sweeps.last)?;
+        let ledger = totals_at(sql, &reader.counter_ids, fabric, all_sweeps.last)?;
         let time = |sweep: &SweepTimes| {
             let millis = sweep.ended / 1_000;
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
@@ -183,7 +183,7 @@ impl ExportedFabric<'_> {
             };
             let growth = CounterGrowth::read(
                 reader.sql(),
-                reader.counter_ids(),
+                &reader.counter_ids,
                 &self.range,
                 row.counter,
                 *first..last + 1,

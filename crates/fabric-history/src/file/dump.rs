@@ -110,8 +110,8 @@ impl Reader {
         window: Window,
         least_free: u64,
     ) -> Result<(Dumped, File), HistoryError> {
-        let folder = folder_of(self.path());
-        let temporary = temporary_beside(self.path())?;
+        let folder = folder_of(&self.path);
+        let temporary = temporary_beside(&self.path)?;
         let path = temporary.path().to_owned();
         let (file, name) = temporary.into_parts();
         let dumped = self.copy(window, &path, folder, least_free, || name.close())?;
@@ -132,7 +132,7 @@ impl Reader {
         opened().map_err(unmade(place))?;
         let mut copy = Copy {
             from: self.sql().0,
-            source: self.path(),
+            source: &self.path,
             to: to.and_then(begun).map_err(unwritten(place))?,
             place: place.into(),
             empty: empty.into(),
@@ -254,7 +254,7 @@ impl Copy<'_> {
 
     /// Writes all totals as they were, after all other frames, so that totals continue from there.
     fn totals(&self, reader: &Reader, fabric: i64, last: i64) -> Result<(), HistoryError> {
-        let table = totals_at(reader.sql(), reader.counter_ids(), fabric, last);
+        let table = totals_at(reader.sql(), &reader.counter_ids, fabric, last);
         let table = table.map_err(reader.failed())?;
         let mut parts: Vec<Frame> = Vec::new();
         for (port, totals) in table.of(fabric) {
@@ -262,7 +262,7 @@ impl Copy<'_> {
             if parts.len() <= part {
                 parts.resize_with(part + 1, Frame::default);
             }
-            let values = reader.counter_ids().in_order();
+            let values = reader.counter_ids.in_order();
             let values = values.filter_map(|(number, it)| Some((number, totals.get(it)?)));
             if let Some(frame) = parts.get_mut(part) {
                 frame.push(port, Duration::ZERO, values);

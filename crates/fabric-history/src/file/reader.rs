@@ -24,8 +24,8 @@ use ib_mad::Guid;
 #[derive(Debug)]
 pub struct Reader {
     db: Connection,
-    path: PathBuf,
-    counter_ids: CounterIds,
+    pub(super) path: PathBuf,
+    pub(crate) counter_ids: CounterIds,
     /// Maximum number of readings in a response.
     pub(super) max_readings: usize,
 }
@@ -99,15 +99,6 @@ impl Reader {
     /// Its statements.
     pub(crate) fn sql(&self) -> Sql<'_> {
         Sql(&self.db)
-    }
-
-    /// The counters' numbers in it.
-    pub(crate) fn counter_ids(&self) -> &CounterIds {
-        &self.counter_ids
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     pub(crate) fn failed(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {

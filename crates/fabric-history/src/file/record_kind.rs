@@ -86,26 +86,17 @@ pub(crate) struct CounterIds {
 }
 
 impl CounterIds {
-    pub fn new(numbers: impl IntoIterator<Item = (Counter, u8)>) -> Self {
-        let mut all = CounterIds { ours: [None; MOST_COUNTERS as usize], theirs: [None; COUNT] };
-        for (counter, number) in numbers {
-            if let Some(place) = all.ours.get_mut(usize::from(number)) {
-                *place = Some(counter);
-                all.theirs[counter as usize] = Some(number);
-            }
-        }
-        all
-    }
-
     /// Reads the ids that a file has; an error if one of ours has an id for which a frame has no bit.
     pub fn read(db: &Connection) -> rusqlite::Result<Self> {
-        let mut given = Vec::new();
-        for (number, name) in Sql(db).counters()? {
-            let Some(counter) = of_name(&name) else { continue };
-            let fits = u8::try_from(number).ok().filter(|number| *number < MOST_COUNTERS);
-            given.push((counter, fits.ok_or_else(|| OutOfIds::Counters(number).in_sql())?));
+        let mut ids = CounterIds { ours: [None; MOST_COUNTERS as usize], theirs: [None; COUNT] };
+        for (id, name) in Sql(db).counters()? {
+            let Some(row) = TABLE.iter().find(|row| row.ibta == name) else { continue };
+            let number = u8::try_from(id).map_err(|_| OutOfIds::Counters(id).in_sql())?;
+            let ours = ids.ours.get_mut(usize::from(number));
+            *ours.ok_or_else(|| OutOfIds::Counters(id).in_sql())? = Some(row.counter);
+            ids.theirs[row.counter as usize] = Some(number);
         }
-        Ok(Self::new(given))
+        Ok(ids)
     }
 
     /// The counter that has a number; `None` if a newer version gave it.
@@ -134,10 +125,6 @@ impl CounterIds {
     pub fn in_order(&self) -> impl Iterator<Item = (u8, Counter)> + '_ {
         (0..MOST_COUNTERS).filter_map(|number| Some((number, self.counter(number)?)))
     }
-}
-
-fn of_name(name: &str) -> Option<Counter> {
-    TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter)
 }
 
 /// A GUID as the file stores it: its 64 bits.

@@ -24,10 +24,6 @@ pub struct PortTotals {
 }
 
 impl PortTotals {
-    fn new(fabric: i64) -> Self {
-        PortTotals { fabric, known: 0, values: [0; COUNT] }
-    }
-
     pub fn get(&self, counter: Counter) -> Option<u64> {
         (self.known >> counter as usize & 1 == 1).then(|| self.values[counter as usize])
     }
@@ -64,7 +60,8 @@ impl TotalsTable {
         if self.ports.len() <= index {
             self.ports.resize_with(index + 1, || None);
         }
-        self.ports[index].get_or_insert_with(|| Box::new(PortTotals::new(fabric)))
+        let blank = || Box::new(PortTotals { fabric, known: 0, values: [0; COUNT] });
+        self.ports[index].get_or_insert_with(blank)
     }
 
     pub fn find(&self, port: u32) -> Option<&PortTotals> {
@@ -79,11 +76,6 @@ impl TotalsTable {
         if let Some(totals) = self.ports.get_mut(port as usize) {
             *totals = None;
         }
-    }
-
-    /// One past the highest port with totals.
-    pub fn end(&self) -> u32 {
-        self.ports.len() as u32
     }
 
     /// All ports of a fabric with totals.
@@ -246,8 +238,7 @@ pub(crate) fn totals_at(
     change(RecordKind::TrafficDeltas, PortTotals::undo)?;
     change(RecordKind::FirstTotals, |totals, counter, _| totals.forget(counter))?;
     if !range.is_traffic_known_at(at) {
-        for port in 0..table.end() {
-            let Some(totals) = table.find_mut(port) else { continue };
+        for totals in table.ports.iter_mut().flatten() {
             let busy = Counter::all()
                 .filter(|counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas);
             busy.for_each(|counter| totals.forget(counter));

@@ -200,7 +200,7 @@ pub(super) fn series(
     window: Window,
 ) -> Result<Vec<Series>, HistoryError> {
     let most = reader.max_readings;
-    let counter_ids = reader.counter_ids();
+    let counter_ids = &reader.counter_ids;
     let mut steps = Steps { counter_ids, window, most, by: BTreeMap::new(), count: 0 };
     let ports = read_steps(reader.sql(), ends, detail, &mut steps).map_err(reader.failed())?;
     if steps.count > most {
@@ -267,7 +267,7 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> rusqlite::Result<
             return;
         }
         let of = sums.entry(entry.port).or_default();
-        for (counter, by) in reader.counter_ids().values(frame, entry) {
+        for (counter, by) in reader.counter_ids.values(frame, entry) {
             let sum = of.entry(counter).or_insert(Sum { counter, by: 0, first: at, last: at });
             sum.by = sum.by.saturating_add(by);
             (sum.first, sum.last) = (sum.first.min(at), sum.last.max(at));

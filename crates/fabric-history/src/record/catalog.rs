@@ -40,7 +40,7 @@ pub struct FabricIds {
 #[derive(Debug)]
 pub struct Catalog {
     fabrics: HashMap<String, FabricIds>,
-    counters: CounterIds,
+    pub counters: CounterIds,
 }
 
 impl Catalog {
@@ -50,10 +50,6 @@ impl Catalog {
             db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
         }
         Ok(Catalog { fabrics: HashMap::new(), counters: CounterIds::read(db)? })
-    }
-
-    pub fn counters(&self) -> &CounterIds {
-        &self.counters
     }
 
     /// The ids of a fabric as it was last.
@@ -101,7 +97,7 @@ impl FabricIds {
              FROM nodes WHERE fabric = ?1";
         let ports = "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node
              WHERE fabric = ?1";
-        let links = "SELECT links.id, low, high FROM links JOIN ports ON ports.id = low
+        let links = "SELECT low, high, links.id FROM links JOIN ports ON ports.id = low
              JOIN nodes ON nodes.id = node WHERE fabric = ?1";
         Ok(FabricIds {
             fabric,
@@ -116,7 +112,7 @@ impl FabricIds {
                 Ok(((row.get(1)?, row.get(2)?), port_id(row.get(0)?)?))
             })?,
             links: read_map(db, links, fabric, |row| {
-                Ok(((row.get(1)?, row.get(2)?), row.get(0)?))
+                Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
             })?,
             referring_events: BTreeSet::new(),
             cable_intervals: PresenceIntervals::cables(db, fabric)?,
@@ -240,23 +236,23 @@ pub struct PresenceIntervals {
 }
 
 impl PresenceIntervals {
-    pub fn cables(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
-        let sql = "SELECT link, cables.id FROM cables JOIN links ON links.id = link
+    fn cables(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
+        let open = "SELECT link, cables.id FROM cables JOIN links ON links.id = link
              JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
              WHERE until IS NULL AND fabric = ?1";
-        let open = read_map(db, sql, fabric, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let insert = "INSERT INTO cables (link, since) VALUES (?1, ?2)";
-        Ok(PresenceIntervals { open, insert, close: "UPDATE cables SET until = ?2 WHERE id = ?1" })
+        Ok(PresenceIntervals {
+            open: read_map(db, open, fabric, |row| row.try_into())?,
+            insert: "INSERT INTO cables (link, since) VALUES (?1, ?2)",
+            close: "UPDATE cables SET until = ?2 WHERE id = ?1",
+        })
     }
 
-    pub fn nodes(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
-        let sql = "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
+    fn nodes(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
+        let open = "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
              WHERE until IS NULL AND fabric = ?1";
-        let open = read_map(db, sql, fabric, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let insert = "INSERT INTO presences (node, since) VALUES (?1, ?2)";
         Ok(PresenceIntervals {
-            open,
-            insert,
+            open: read_map(db, open, fabric, |row| row.try_into())?,
+            insert: "INSERT INTO presences (node, since) VALUES (?1, ?2)",
             close: "UPDATE presences SET until = ?2 WHERE id = ?1",
         })
     }

@@ -152,7 +152,7 @@ impl Store {
             db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
         }
         let catalog = Catalog::read(&db).map_err(failed)?;
-        let ledger = totals::latest(&db, catalog.counters()).map_err(failed)?;
+        let ledger = totals::latest(&db, &catalog.counters).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
         let latest = latest(&db).map_err(failed)?;
         set_checkpoint_on_close(&db, true).map_err(failed)?;
@@ -230,7 +230,7 @@ impl Store {
     ) -> rusqlite::Result<WriteCounts> {
         let Store { db, catalog, ledger, befores, written, latest, pruned_unused, .. } = self;
         let db = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let counters = catalog.counters().clone();
+        let counters = catalog.counters.clone();
         let began = sweep.map(|(snapshot, _)| snapshot.anchor.wall_of(snapshot.began));
         let at = began.or(events.first().map(|event| event.at)).map_or(0, micros_of);
         let is_pruned = pruned_unused
@@ -382,7 +382,7 @@ fn befores(
     let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let Some(counter) = catalog.counters().counter(row.get(1)?) else { continue };
+        let Some(counter) = catalog.counters.counter(row.get(1)?) else { continue };
         let before = befores.entry(row.get(0)?).or_insert([0; _]);
         before[counter as usize] = row.get::<_, i64>(2)?.cast_unsigned();
     }

@@ -28,6 +28,9 @@ const MAX_EVENTS: usize = 1_000;
 /// Ports with errors that do not belong to a suspect.
 const MAX_OTHERS: usize = 30;
 
+/// Formats times for readers.
+type FormatTime<'a> = &'a dyn Fn(SystemTime) -> String;
+
 /// The report on a window.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -61,7 +64,7 @@ impl Report {
         source: &dyn Source,
         window: Window,
         now: SystemTime,
-        format_time: &dyn Fn(SystemTime) -> String,
+        format_time: FormatTime<'_>,
     ) -> Result<Self, SourceError> {
         let window = until_known(source, window, now)?;
         let cover = source.coverage(window)?;
@@ -239,7 +242,7 @@ fn limitations(
     window: Window,
     events: &[Event],
     after: &[FabricState],
-    format_time: &dyn Fn(SystemTime) -> String,
+    format_time: FormatTime<'_>,
 ) -> Vec<String> {
     let mut sentences = Vec::new();
     if cover.fabrics.is_empty() {
@@ -309,7 +312,7 @@ fn limitations(
 }
 
 /// The times in which nodes did not respond.
-fn silent_nodes(events: &[Event], format_time: &dyn Fn(SystemTime) -> String) -> Vec<String> {
+fn silent_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<String> {
     let mut silent: BTreeMap<_, SystemTime> = BTreeMap::new();
     let mut sentences = Vec::new();
     let consequence =

@@ -1,6 +1,8 @@
 //! Detects what happened between two observations of a fabric. Reads no clock, and writes nothing.
 
 mod ports;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -52,7 +54,7 @@ impl EventDetector {
         let Some(snapshot) = &observation.snapshot else { return Vec::new() };
         let events = self.fabric_wide.update(observation, snapshot, now);
         // While no request succeeds nothing is known to have changed.
-        if self.fabric_wide.is_failing() {
+        if self.fabric_wide.is_failing {
             return events;
         }
         let mut sweep = Sweep { snapshot, assessment: &observation.assessment, events };
@@ -190,9 +192,6 @@ impl Sweep<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// A fabric as a whole, as it was last known.
 #[derive(Debug, Default)]
 pub(super) struct FabricWide {
@@ -206,11 +205,6 @@ pub(super) struct FabricWide {
 }
 
 impl FabricWide {
-    /// Whether all collectors failed.
-    pub fn is_failing(&self) -> bool {
-        self.is_failing
-    }
-
     /// The events of an observation. `now` is the time of day.
     pub fn update(
         &mut self,

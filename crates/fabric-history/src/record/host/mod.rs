@@ -32,7 +32,8 @@ use rdma_host::model::{Device, HostSnapshot, Port};
 #[derive(Debug, Default)]
 pub(super) struct HostFabric {
     topology: HostTopology,
-    events: HostEventDetector,
+    /// Ports and devices as they were last known: the first state is the reference for later ones.
+    last: BTreeMap<PortKey, LastState>,
     /// The latest counter assessment of ports, including those of devices that are absent at the moment.
     assessment: HashMap<End, PortAssessment>,
 }
@@ -62,7 +63,7 @@ impl HostFabric {
         }
         let snapshot = self.snapshot(host, look, &devices);
         let assessment = self.assessment(host, &devices);
-        let events = self.events.update(&host.port_events, look, &snapshot);
+        let events = self.events(&host.port_events, look, &snapshot);
         let mut observation = Observation {
             fabric: HOST_FABRIC.to_owned(),
             interval: host.interval,
@@ -119,34 +120,9 @@ impl HostFabric {
         let of = |port| self.assessment.get(&fabric.end(port)).cloned().unwrap_or_default();
         Assessment { ports: fabric.port_indexes().map(of).collect(), ..Assessment::default() }
     }
-}
 
-/// A device that is recorded, because no fabric contains it.
-struct RecordedDevice<'a> {
-    /// Its index among the snapshot's devices.
-    index: usize,
-    id: Guid,
-    device: &'a Device,
-}
-
-/// Detects events of all ports and devices of the host.
-#[derive(Debug, Default)]
-struct HostEventDetector {
-    last: BTreeMap<PortKey, LastState>,
-}
-
-/// A port, or a device, as it was last known.
-#[derive(Clone, Copy, Debug, Default)]
-struct LastState {
-    up: Option<bool>,
-    losses: u64,
-    fatals: u64,
-    rate: Option<(Width, Speed)>,
-}
-
-impl HostEventDetector {
-    /// The events since the snapshot before. The first state of a port is the reference for later ones.
-    fn update(
+    /// The events since the snapshot before.
+    fn events(
         &mut self,
         tally: &HostPortEvents,
         look: &HostSnapshot,
@@ -174,11 +150,16 @@ impl HostEventDetector {
                     }
                     None => (About::Node(id), place.0.to_string()),
                 };
-                let mut events = EventsOf { look, about, place: name, events: &mut events };
+                let mut push = |kind, text, at| {
+                    let (place, detail) = (name.clone(), Value::Null);
+                    events.push(NewEvent { at, kind, about, place, text, detail });
+                };
                 if port.is_some() {
-                    events.push_port(last, &state, now);
+                    push_port(last, &state, now, look, &mut push);
                 } else if state.fatals > last.fatals {
-                    events.push_fatal(now);
+                    let at = now.get(PortEventKind::DeviceFatal).1;
+                    let at = at.map_or(look.anchor.wall, |at| at.wall);
+                    push(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
                 }
             }
             states.insert(place.clone(), state);
@@ -188,6 +169,23 @@ impl HostEventDetector {
     }
 }
 
+/// A device that is recorded, because no fabric contains it.
+struct RecordedDevice<'a> {
+    /// Its index among the snapshot's devices.
+    index: usize,
+    id: Guid,
+    device: &'a Device,
+}
+
+/// A port, or a device, as it was last known.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastState {
+    up: Option<bool>,
+    losses: u64,
+    fatals: u64,
+    rate: Option<(Width, Speed)>,
+}
+
 /// The devices by name; of several that had one name in turn, the one that is present.
 fn by_name(snapshot: &Snapshot) -> HashMap<&str, Guid> {
     let mut nodes: Vec<_> = snapshot.fabric.nodes.iter().collect();
@@ -195,48 +193,32 @@ fn by_name(snapshot: &Snapshot) -> HashMap<&str, Guid> {
     nodes.into_iter().map(|node| (&*node.name, node.identity.guid)).collect()
 }
 
-/// The events of one port or device.
-struct EventsOf<'a> {
-    look: &'a HostSnapshot,
-    about: About,
-    place: String,
-    events: &'a mut Vec<NewEvent>,
-}
-
-impl EventsOf<'_> {
-    fn push(&mut self, kind: EventKind, text: String, at: SystemTime) {
-        let (about, place) = (self.about, self.place.clone());
-        self.events.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
+/// The events of a port.
+fn push_port(
+    was: &LastState,
+    is: &LastState,
+    tally: &PortEventCounts,
+    look: &HostSnapshot,
+    push: &mut dyn FnMut(EventKind, String, SystemTime),
+) {
+    let wall = |moment| look.anchor.wall_of(moment);
+    let lost = wall(tally.lost());
+    // The kernel may have reported when the port became Active; otherwise only this snapshot's time is known.
+    let reported = tally.get(PortEventKind::PortActive).1.map(|reported| reported.moment);
+    let back = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(look.began));
+    if (was.up, is.up) == (Some(true), Some(false)) {
+        push(EventKind::LinkDown, "it is not Active any more".into(), lost);
     }
-
-    fn push_port(&mut self, was: &LastState, is: &LastState, tally: &PortEventCounts) {
-        let wall = |moment| self.look.anchor.wall_of(moment);
-        let lost = wall(tally.lost());
-        // The kernel may have reported when the port became Active; otherwise only this snapshot's time is
-        // known.
-        let reported = tally.get(PortEventKind::PortActive).1.map(|reported| reported.moment);
-        let back = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
-        let seen = wall(self.look.began);
-        if (was.up, is.up) == (Some(true), Some(false)) {
-            self.push(EventKind::LinkDown, "it is not Active any more".into(), lost);
-        }
-        let losses = is.losses.saturating_sub(was.losses);
-        if losses > 0 {
-            let times = evidence::times(u32::try_from(losses).unwrap_or(u32::MAX));
-            self.push(EventKind::Flap, format!("lost {times}; {} in all", is.losses), lost);
-        }
-        if (was.up, is.up) == (Some(false), Some(true)) {
-            self.push(EventKind::LinkUp, "it is Active again".into(), back);
-        }
-        if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
-            self.push(EventKind::Rate, rate_change(was, is), seen);
-        }
+    let losses = is.losses.saturating_sub(was.losses);
+    if losses > 0 {
+        let times = evidence::times(u32::try_from(losses).unwrap_or(u32::MAX));
+        push(EventKind::Flap, format!("lost {times}; {} in all", is.losses), lost);
     }
-
-    fn push_fatal(&mut self, tally: &PortEventCounts) {
-        let at =
-            tally.get(PortEventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
-        self.push(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
+    if (was.up, is.up) == (Some(false), Some(true)) {
+        push(EventKind::LinkUp, "it is Active again".into(), back);
+    }
+    if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
+        push(EventKind::Rate, rate_change(was, is), wall(look.began));
     }
 }
 
