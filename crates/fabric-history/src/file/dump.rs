@@ -10,19 +10,17 @@
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use tempfile::NamedTempFile;
 
-use crate::file::frame::Frame;
 use crate::file::reader::Reader;
-use crate::file::record_kind::{RecordKind, part_of};
+use crate::file::record_kind::RecordKind;
 use crate::file::sql::marks;
 use crate::file::timeline::{NODES, PORTS};
 use crate::file::totals::{SweepRange, totals_at};
-use crate::file::{free, schema};
+use crate::file::{folder_of, free, schema};
 use crate::model::Window;
 use crate::{HistoryError, micros_of};
 
@@ -155,11 +153,6 @@ pub fn temporary_beside(file: &Path) -> Result<NamedTempFile, HistoryError> {
     builder.tempfile_in(folder_of(file)).map_err(unmade(file))
 }
 
-fn folder_of(file: &Path) -> &Path {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
-}
-
 /// Makes an empty file a history, in a transaction that stays open.
 fn begun(mut db: Connection) -> rusqlite::Result<Connection> {
     // It has no reader before it is complete, and an incomplete one is discarded. With a journal SQLite would
@@ -256,34 +249,22 @@ impl Copy<'_> {
     fn totals(&self, reader: &Reader, fabric: i64, last: i64) -> Result<(), HistoryError> {
         let table = totals_at(reader.sql(), &reader.counter_ids, fabric, last);
         let table = table.map_err(reader.failed())?;
-        let mut parts: Vec<Frame> = Vec::new();
-        for (port, totals) in table.of(fabric) {
-            let part = part_of(port) as usize;
-            if parts.len() <= part {
-                parts.resize_with(part + 1, Frame::default);
+        table.for_each_part(fabric, &reader.counter_ids, |part, frame| {
+            if frame.is_empty() {
+                return Ok(());
             }
-            let values = reader.counter_ids.in_order();
-            let values = values.filter_map(|(number, it)| Some((number, totals.get(it)?)));
-            if let Some(frame) = parts.get_mut(part) {
-                frame.push(port, Duration::ZERO, values);
-            }
-        }
-        for (part, frame) in parts.iter().enumerate().filter(|(_, frame)| !frame.is_empty()) {
-            let packed = frame.pack().map_err(|error| HistoryError::Io {
-                path: self.place.clone(),
-                doing: "pack what is in it",
-                error,
-            })?;
-            let values = params![fabric, RecordKind::AllTotals, part as u32, last, packed];
-            self.to
-                .execute(
+            let (path, doing) = (self.place.clone(), "pack what is in it");
+            let packed = frame.pack().map_err(|error| HistoryError::Io { path, doing, error })?;
+            let mut insert = (self.to)
+                .prepare_cached(
                     "INSERT INTO frames (id, fabric, tier, part, began, ended, data)
                      SELECT coalesce(max(id), 0) + 1, ?1, ?2, ?3, ?4, ?4, ?5 FROM frames",
-                    values,
                 )
                 .map_err(self.unwritten())?;
-        }
-        Ok(())
+            let written =
+                insert.execute(params![fabric, RecordKind::AllTotals, part, last, packed]);
+            written.map(|_| ()).map_err(self.unwritten())
+        })
     }
 
     /// Copies rows of a table as they are.

@@ -49,15 +49,18 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// How many bytes of a file's disk are free.
 pub fn free(path: &Path) -> Result<u64, HistoryError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let disk = rustix::fs::statvfs(folder.unwrap_or(Path::new("."))).map_err(|error| {
-        HistoryError::Io {
-            path: path.into(),
-            doing: "see what is free on its disk",
-            error: error.into(),
-        }
+    let doing = "see what is free on its disk";
+    let disk = rustix::fs::statvfs(folder_of(path)).map_err(|error| HistoryError::Io {
+        path: path.into(),
+        doing,
+        error: error.into(),
     })?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
@@ -273,10 +276,9 @@ fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
 
 /// How many files beside a history were set aside: `.damaged-` and the time follow its name.
 pub(crate) fn count_aside(path: &Path) -> std::io::Result<usize> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let mut found = HashSet::new();
-    for entry in std::fs::read_dir(folder.unwrap_or(Path::new(".")))? {
+    for entry in std::fs::read_dir(folder_of(path))? {
         let entry = entry?.file_name();
         let rest = entry.as_encoded_bytes().strip_prefix(name);
         let time = rest.and_then(|rest| rest.strip_prefix(ASIDE.as_bytes()));

@@ -3,11 +3,12 @@
 //! finely as the file has it: sweep by sweep, or by the hour.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
 use crate::file::frame::Frame;
-use crate::file::record_kind::{CounterIds, RecordKind};
+use crate::file::record_kind::{CounterIds, RecordKind, part_of};
 use crate::file::sql::{Hour, Sql};
 use crate::file::walk::{PortSet, Visitor, Walk};
 use crate::model::Window;
@@ -76,6 +77,26 @@ impl TotalsTable {
         if let Some(totals) = self.ports.get_mut(port as usize) {
             *totals = None;
         }
+    }
+
+    /// Passes on the totals of a fabric's ports, part by part: all at once are 20 MB. Some parts may be empty.
+    pub fn for_each_part<E>(
+        &self,
+        fabric: i64,
+        counter_ids: &CounterIds,
+        mut see: impl FnMut(u32, &Frame) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut frame, mut part) = (Frame::default(), 0);
+        for (port, totals) in self.of(fabric) {
+            if part_of(port) != part {
+                see(part, &frame)?;
+                (frame, part) = (Frame::default(), part_of(port));
+            }
+            let values = counter_ids.in_order();
+            let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
+            frame.push(port, Duration::ZERO, values);
+        }
+        see(part, &frame)
     }
 
     /// All ports of a fabric with totals.

@@ -5,15 +5,13 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
 use crate::file::Header;
-use crate::file::frame::Frame;
-use crate::file::record_kind::{CounterIds, RecordKind, part_of};
+use crate::file::record_kind::{CounterIds, RecordKind};
 use crate::file::totals::TotalsTable;
 use crate::file::{
     BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, totals,
@@ -294,8 +292,7 @@ fn insert_sweep(
     Ok(())
 }
 
-/// Writes the totals of all counters, in parts, because all at once are 20 MB. Returns whether there were
-/// any. Deletes the totals that were written before, even without new ones if they are stale.
+/// Writes the totals of all counters. Returns whether there were any. Deletes the totals that were written before, even without new ones if they are stale.
 fn write_totals(
     db: &Transaction<'_>,
     sweep: SweepKey,
@@ -307,17 +304,11 @@ fn write_totals(
     let last: i64 = db
         .prepare_cached(last)?
         .query_row(params![RecordKind::AllTotals, sweep.fabric], |row| row.get(0))?;
-    let (mut frame, mut part, mut any) = (Frame::default(), 0, false);
-    for (port, totals) in ledger.of(sweep.fabric) {
-        if part_of(port) != part {
-            any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), &frame)?;
-            (frame, part) = (Frame::default(), part_of(port));
-        }
-        let values = counters.in_order();
-        let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
-        frame.push(port, Duration::ZERO, values);
-    }
-    any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), &frame)?;
+    let mut any = false;
+    ledger.for_each_part(sweep.fabric, counters, |part, frame| {
+        any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), frame)?;
+        Ok::<_, rusqlite::Error>(())
+    })?;
     if any || is_stale {
         db.execute(
             "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3",
