@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, InterruptHandle, OpenFlags};
+use rusqlite::{Connection, InterruptHandle, OpenFlags, Result};
 
 use crate::file::frame::{Digest, Frame};
 use crate::file::record_kind::{CounterIds, RecordKind};
@@ -64,10 +64,7 @@ impl Reader {
     }
 
     /// Reads in one transaction, so that the response is consistent despite concurrent writes and deletions.
-    pub(super) fn read<T>(
-        &self,
-        answer: impl FnOnce() -> rusqlite::Result<T>,
-    ) -> Result<T, HistoryError> {
+    pub(super) fn read<T>(&self, answer: impl FnOnce() -> Result<T>) -> Result<T, HistoryError> {
         self.in_one_transaction(|| answer().map_err(self.failed()))
     }
 
@@ -155,7 +152,7 @@ impl Reader {
         self.db.get_interrupt_handle()
     }
 
-    fn ports_called(&self, called: &str) -> rusqlite::Result<Vec<PortRow>> {
+    fn ports_called(&self, called: &str) -> Result<Vec<PortRow>> {
         if let Ok(link) = called.parse::<LinkId>() {
             return self.sql().ports_at(&link.ends());
         }
@@ -241,7 +238,7 @@ impl Source for Reader {
 
 /// Opens a file to read. If there is no writer, and we may not create the files beside it that SQLite needs,
 /// it is read as immutable.
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+fn open(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let look = |db: Connection| {
         db.busy_timeout(Duration::from_secs(5))?;
@@ -268,7 +265,7 @@ const GAP: f64 = 2.5;
 const BEFORE: u32 = 20;
 
 /// The coverage of a window.
-pub(super) fn coverage(sql: Sql<'_>, window: Window) -> rusqlite::Result<Coverage> {
+pub(super) fn coverage(sql: Sql<'_>, window: Window) -> Result<Coverage> {
     let mut fabrics = BTreeMap::new();
     for (fabric, name) in sql.fabrics()? {
         fabrics.insert(name, of_fabric(sql, fabric, window)?);
@@ -276,7 +273,7 @@ pub(super) fn coverage(sql: Sql<'_>, window: Window) -> rusqlite::Result<Coverag
     Ok(Coverage { fabrics, damaged: damaged(sql, window)? })
 }
 
-fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> rusqlite::Result<FabricCoverage> {
+fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> Result<FabricCoverage> {
     let (from, to) = window.micros();
     let sweeps = sql.sweeps(fabric, from..=to)?;
     let length = |(began, since): &(i64, Option<i64>)| Some(began - (*since)?);
@@ -307,7 +304,7 @@ fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> rusqlite::Result<Fabr
 
 /// How many sweeps' errors cannot be read. (Traffic is not checked for this: it is hundreds of times as
 /// much.)
-fn damaged(sql: Sql<'_>, window: Window) -> rusqlite::Result<usize> {
+fn damaged(sql: Sql<'_>, window: Window) -> Result<usize> {
     let (from, to) = window.micros();
     let mut damaged = 0;
     sql.frames(RecordKind::ErrorDeltas, None, None, from..=to, &mut |row| {
@@ -329,7 +326,7 @@ fn damaged(sql: Sql<'_>, window: Window) -> rusqlite::Result<usize> {
 pub(super) fn count_sweeps(
     sql: Sql<'_>,
     kind: RecordKind,
-) -> rusqlite::Result<(usize, usize, Option<SystemTime>)> {
+) -> Result<(usize, usize, Option<SystemTime>)> {
     let mut sweeps: HashMap<(i64, i64), bool> = HashMap::new();
     let (mut damaged_hours, mut last) = (HashSet::new(), None);
     for (fabric, _) in sql.fabrics()? {

@@ -16,7 +16,7 @@ use std::sync::mpsc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Result};
 
 use crate::HistoryError;
 use crate::file::{BUSY, ensure_regular};
@@ -92,12 +92,12 @@ const TABLES: &str = "
 ";
 
 /// The version of a file; 0 of an empty one.
-pub(crate) fn version(db: &Connection) -> rusqlite::Result<i64> {
+pub(crate) fn version(db: &Connection) -> Result<i64> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Makes the tables of an empty file, in one transaction.
-pub(crate) fn create(db: &mut Connection) -> rusqlite::Result<()> {
+pub(crate) fn create(db: &mut Connection) -> Result<()> {
     if version(db)? == VERSION {
         return Ok(());
     }
@@ -109,7 +109,7 @@ pub(crate) fn create(db: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// A file without rows, in memory.
-fn sample() -> rusqlite::Result<Connection> {
+fn sample() -> Result<Connection> {
     let db = Connection::open_in_memory()?;
     db.execute_batch(TABLES)?;
     Ok(db)
@@ -119,13 +119,13 @@ fn sample() -> rusqlite::Result<Connection> {
 pub(crate) type SchemaColumn = (String, String);
 
 /// The columns that a history must have; it may have more, and other tables.
-pub(crate) fn required_columns() -> rusqlite::Result<BTreeSet<SchemaColumn>> {
+pub(crate) fn required_columns() -> Result<BTreeSet<SchemaColumn>> {
     columns(&sample()?)
 }
 
 /// The lines of SQLite's check about a row that violates our schema. A column that we
 /// allow to be NULL may have been made NOT NULL by an operator.
-pub(crate) fn faults() -> rusqlite::Result<HashSet<String>> {
+pub(crate) fn faults() -> Result<HashSet<String>> {
     let db = sample()?;
     let mut statement = db.prepare(
         "SELECT tables.name, columns.name, \"notnull\" FROM sqlite_schema AS tables
@@ -146,7 +146,7 @@ pub(crate) fn faults() -> rusqlite::Result<HashSet<String>> {
 }
 
 /// The columns that a file has.
-pub(crate) fn columns(db: &Connection) -> rusqlite::Result<BTreeSet<SchemaColumn>> {
+pub(crate) fn columns(db: &Connection) -> Result<BTreeSet<SchemaColumn>> {
     let mut statement = db.prepare(
         "SELECT tables.name, columns.name FROM sqlite_schema AS tables
          JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'",
@@ -285,8 +285,8 @@ pub(crate) fn fault(
 fn until<T>(
     is_over: &(dyn Fn() -> bool + Sync),
     db: &Connection,
-    work: impl FnOnce() -> rusqlite::Result<T>,
-) -> rusqlite::Result<T> {
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let handle = db.get_interrupt_handle();
     let (working, has_worked) = mpsc::channel::<()>();
     std::thread::scope(|scope| {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use rusqlite::types::{FromSql, Value};
-use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params, params_from_iter};
 
 use crate::file::record_kind::{RecordKind, guid_bits};
 use crate::model::{Event, Port};
@@ -112,8 +112,6 @@ const CABLES: &str = "
     JOIN ports AS low ON low.id = links.low JOIN nodes AS low_node ON low_node.id = low.node
     JOIN ports AS high ON high.id = links.high JOIN nodes AS high_node ON high_node.id = high.node
     JOIN fabrics ON fabrics.id = low_node.fabric";
-
-type Result<T> = rusqlite::Result<T>;
 
 impl Sql<'_> {
     /// The first column of the first row; none of no row, and of NULL.

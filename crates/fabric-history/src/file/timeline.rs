@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::SystemTime;
 
+use rusqlite::Result;
+
 use crate::file::frame::Frame;
 use crate::file::record_kind::{RecordKind, State};
 use crate::file::sql::{CablePresence, CableRow, Sql};
@@ -65,7 +67,7 @@ impl CablePresence {
 
 impl Timeline {
     /// Reads how a fabric was in some sweeps, of which the first is the earliest.
-    pub(crate) fn read(sql: Sql<'_>, fabric: i64, sweeps: &[SweepTimes]) -> rusqlite::Result<Self> {
+    pub(crate) fn read(sql: Sql<'_>, fabric: i64, sweeps: &[SweepTimes]) -> Result<Self> {
         let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else {
             return Ok(Timeline::default());
         };
@@ -140,7 +142,7 @@ fn changes(
     fabric: i64,
     first: i64,
     last: i64,
-) -> rusqlite::Result<Changes> {
+) -> Result<Changes> {
     let from = sql.latest_frame(kinds[0], fabric, first)?.unwrap_or(first);
     let mut changes = Changes::new();
     sql.states(kinds, fabric, from..=last, &mut |is_complete, began, data| {
@@ -180,7 +182,7 @@ pub(super) const NODES: [RecordKind; 2] = [RecordKind::NodeStates, RecordKind::N
 type States = HashMap<u32, State>;
 
 /// The cables of some ports in a window.
-pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> rusqlite::Result<Vec<Cable>> {
+pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> Result<Vec<Cable>> {
     let ports: Vec<u32> = sql.ports_at(ends)?.into_iter().map(|(id, _)| id).collect();
     if ports.is_empty() {
         return Ok(Vec::new());
@@ -204,7 +206,7 @@ pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> rusqlite::Re
 }
 
 /// The fabrics as they were at a moment.
-pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> rusqlite::Result<Vec<FabricState>> {
+pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> Result<Vec<FabricState>> {
     let at = micros_of(at);
     let mut fabrics = Vec::new();
     for (fabric, name) in sql.fabrics()? {
@@ -213,12 +215,7 @@ pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> rusqlite::Result<Vec<Fabr
     Ok(fabrics)
 }
 
-fn fabric_at(
-    sql: Sql<'_>,
-    fabric: i64,
-    name: String,
-    at: i64,
-) -> rusqlite::Result<Option<FabricState>> {
+fn fabric_at(sql: Sql<'_>, fabric: i64, name: String, at: i64) -> Result<Option<FabricState>> {
     let Some(sweep) = sql.latest_sweep(fabric, at)? else { return Ok(None) };
     let Some(ports) = states(sql, PORTS, fabric, sweep)? else { return Ok(None) };
     let up = states(sql, NODES, fabric, sweep)?.unwrap_or_default();
@@ -253,12 +250,7 @@ fn cable(row: CableRow, names: &HashMap<u32, String>, states: &States) -> Cable 
 
 /// The states at a moment: the latest complete ones before it, and what changed since. None if there are
 /// no complete ones that can be read.
-fn states(
-    sql: Sql<'_>,
-    kinds: [RecordKind; 2],
-    fabric: i64,
-    at: i64,
-) -> rusqlite::Result<Option<States>> {
+fn states(sql: Sql<'_>, kinds: [RecordKind; 2], fabric: i64, at: i64) -> Result<Option<States>> {
     let Some(from) = sql.latest_frame(kinds[0], fabric, at)? else { return Ok(None) };
     let mut states = None;
     sql.states(kinds, fabric, from..=at, &mut |is_complete, _, data| {
@@ -276,7 +268,7 @@ fn states(
 }
 
 /// The names of the nodes at a moment; before the first one, that.
-fn names(sql: Sql<'_>, fabric: i64, at: i64) -> rusqlite::Result<HashMap<u32, String>> {
+fn names(sql: Sql<'_>, fabric: i64, at: i64) -> Result<HashMap<u32, String>> {
     let mut names = HashMap::new();
     for (node, since, name) in sql.names(fabric)? {
         if since <= at || !names.contains_key(&node) {

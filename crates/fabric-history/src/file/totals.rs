@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Result};
 
 use crate::file::frame::Frame;
 use crate::file::record_kind::{CounterIds, RecordKind, part_of};
@@ -109,7 +109,7 @@ impl TotalsTable {
 }
 
 /// The latest totals, as the file has them. Ports after the last one of the catalog are ignored.
-pub fn latest(db: &Connection, counter_ids: &CounterIds) -> rusqlite::Result<TotalsTable> {
+pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> {
     let sql = Sql(db);
     let last = sql.last_port()?;
     let mut table = TotalsTable::default();
@@ -143,11 +143,7 @@ pub struct SweepRange {
 
 impl SweepRange {
     /// The sweeps of a window, from the one that was the latest when it began.
-    pub(crate) fn read(
-        sql: Sql<'_>,
-        fabric: i64,
-        window: Window,
-    ) -> rusqlite::Result<Option<Self>> {
+    pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> Result<Option<Self>> {
         let (from, to) = window.micros();
         let first = match sql.latest_sweep(fabric, from)? {
             None => sql.earliest_sweep(fabric, from)?.filter(|first| *first <= to),
@@ -185,7 +181,7 @@ impl SegmentRange {
         after: i64,
         to: i64,
         by_the_hour: bool,
-    ) -> rusqlite::Result<Self> {
+    ) -> Result<Self> {
         let mut hours = sql.hours((0, to))?;
         hours.retain(|hour| hour.fabric == fabric && *hour.sweeps.end() > after);
         let full = sql.first_frame(RecordKind::TrafficDeltas, fabric)?;
@@ -223,7 +219,7 @@ impl SegmentRange {
         kind: RecordKind,
         ports: Option<&PortSet>,
         see: &mut Visitor<'_>,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let hours = match kind {
             RecordKind::ErrorDeltas => &*self.hours,
             RecordKind::TrafficDeltas => &*self.summed,
@@ -242,7 +238,7 @@ pub(crate) fn totals_at(
     counter_ids: &CounterIds,
     fabric: i64,
     at: i64,
-) -> rusqlite::Result<TotalsTable> {
+) -> Result<TotalsTable> {
     let mut table = latest(sql.0, counter_ids)?;
     let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
     let mut change = |kind, change: fn(&mut PortTotals, Counter, u64)| {
@@ -277,7 +273,7 @@ pub struct SweepTimes {
 
 impl SweepTimes {
     /// The sweeps that ended in a window; times that do not rise are skipped.
-    pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> rusqlite::Result<Vec<Self>> {
+    pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> Result<Vec<Self>> {
         let (from, to) = window.micros();
         let mut sweeps: Vec<SweepTimes> = Vec::new();
         for (began, ended) in sql.sweeps_ended(fabric, from..=to)? {
@@ -310,7 +306,7 @@ impl CounterGrowth {
         counter: Counter,
         ports: Range<u32>,
         sweeps: &[SweepTimes],
-    ) -> rusqlite::Result<Self> {
+    ) -> Result<Self> {
         let kind = RecordKind::of(counter);
         let columns = sweeps.len() + 1;
         let mut by = vec![0u64; ports.len() * columns];

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime};
 
+use rusqlite::Result;
+
 use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
 use crate::file::reader::Reader;
 use crate::file::record_kind::{CounterIds, RecordKind, part_of};
@@ -76,12 +78,7 @@ impl Walk<'_> {
     /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is
     /// damaged is skipped: an hour whose digests cannot be read is visited by its frames, if they are
     /// still in the file.
-    pub fn visit(
-        &self,
-        sql: Sql<'_>,
-        hours: &[Hour],
-        see: &mut Visitor<'_>,
-    ) -> rusqlite::Result<()> {
+    pub fn visit(&self, sql: Sql<'_>, hours: &[Hour], see: &mut Visitor<'_>) -> Result<()> {
         let parts: Vec<Option<u32>> = match self.ports {
             None => vec![None],
             Some(ports) => ports.parts.keys().copied().map(Some).collect(),
@@ -104,7 +101,7 @@ impl Walk<'_> {
         part: Option<u32>,
         digested: &mut Vec<&'h Hour>,
         see: &mut Visitor<'_>,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return Ok(()) };
         let by_id: HashMap<i64, &Hour> = hours.iter().map(|hour| (hour.id, hour)).collect();
         sql.digests(self.kind, first.id..=last.id, part, &mut |id, data| {
@@ -134,7 +131,7 @@ impl Walk<'_> {
         part: Option<u32>,
         digested: &[&Hour],
         see: &mut Visitor<'_>,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let of_part = part.zip(self.ports).and_then(|(part, ports)| ports.parts.get(&part));
         let is_wanted = |port: u32| match (of_part, self.ports) {
             (Some(ports), _) => contains(ports, port),
@@ -219,7 +216,7 @@ fn read_steps(
     ends: &[End],
     detail: SeriesDetail,
     steps: &mut Steps<'_>,
-) -> rusqlite::Result<Vec<PortRow>> {
+) -> Result<Vec<PortRow>> {
     let window = steps.window;
     let ports = sql.ports_at(ends)?;
     if ports.is_empty() {
@@ -238,7 +235,7 @@ fn read_steps(
 
 /// The hours of which the sum of traffic is returned: those inside the window, if it is long, and
 /// those that end in it and of whose sweeps at least one was dropped.
-fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> rusqlite::Result<Vec<Hour>> {
+fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> Result<Vec<Hour>> {
     let is_long = window.length() > SHORT;
     let (from, to) = window.micros();
     let mut summed = Vec::new();
@@ -257,7 +254,7 @@ fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> rusqlite::Result<Vec<
 }
 
 /// The errors of all ports.
-pub(super) fn error_deltas(reader: &Reader, window: Window) -> rusqlite::Result<Vec<ErrorDelta>> {
+pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorDelta>> {
     let sql = reader.sql();
     let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
     let hours = sql.hours(window.micros())?;
@@ -287,7 +284,7 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> rusqlite::Result<
 }
 
 /// The peer of each port, by its latest cable in a window.
-fn peers(sql: Sql<'_>, window: Window) -> rusqlite::Result<HashMap<u32, (u32, i64)>> {
+fn peers(sql: Sql<'_>, window: Window) -> Result<HashMap<u32, (u32, i64)>> {
     let mut peers: HashMap<u32, (u32, i64)> = HashMap::new();
     for cable in sql.cable_presences(window.micros())? {
         let [low, high] = cable.ends;

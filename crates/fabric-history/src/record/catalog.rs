@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Result, Row, params};
 
 use crate::event::About;
 use crate::file::record_kind::{CounterIds, guid_bits};
@@ -45,7 +45,7 @@ pub struct Catalog {
 
 impl Catalog {
     /// Reads the ids of counters, and assigns ids to those that have none.
-    pub fn read(db: &Connection) -> rusqlite::Result<Self> {
+    pub fn read(db: &Connection) -> Result<Self> {
         for row in TABLE {
             db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
         }
@@ -53,11 +53,7 @@ impl Catalog {
     }
 
     /// The ids of a fabric as it was last.
-    pub(super) fn fabric(
-        &mut self,
-        db: &Connection,
-        name: &str,
-    ) -> rusqlite::Result<&mut FabricIds> {
+    pub(super) fn fabric(&mut self, db: &Connection, name: &str) -> Result<&mut FabricIds> {
         match self.fabrics.entry(name.to_owned()) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => Ok(new.insert(FabricIds::read(db, name)?)),
@@ -71,7 +67,7 @@ impl Catalog {
         name: &str,
         fabric: Option<&Arc<Fabric>>,
         at: i64,
-    ) -> rusqlite::Result<&mut FabricIds> {
+    ) -> Result<&mut FabricIds> {
         let ids = self.fabric(db, name)?;
         if let Some(fabric) = fabric
             && !ids.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, fabric))
@@ -82,13 +78,13 @@ impl Catalog {
     }
 }
 
-fn port_id(id: i64) -> rusqlite::Result<u32> {
+fn port_id(id: i64) -> Result<u32> {
     let in_range = u32::try_from(id).ok().filter(|id| *id < MOST_PORTS);
     in_range.ok_or_else(|| OutOfIds::Ports(id).in_sql())
 }
 
 impl FabricIds {
-    fn read(db: &Connection, name: &str) -> rusqlite::Result<Self> {
+    fn read(db: &Connection, name: &str) -> Result<Self> {
         db.execute("INSERT OR IGNORE INTO fabrics (name) VALUES (?1)", [name])?;
         let fabric =
             db.query_row("SELECT id FROM fabrics WHERE name = ?1", [name], |row| row.get(0))?;
@@ -120,7 +116,7 @@ impl FabricIds {
         })
     }
 
-    fn update(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> rusqlite::Result<()> {
+    fn update(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> Result<()> {
         let mut add_node =
             db.prepare_cached("INSERT INTO nodes (fabric, guid, kind) VALUES (?1, ?2, ?3)")?;
         let mut name_node = db.prepare_cached(
@@ -190,7 +186,7 @@ impl FabricIds {
         &mut self,
         db: &Connection,
         about: About,
-    ) -> rusqlite::Result<(Option<i64>, Option<u32>, Option<i64>)> {
+    ) -> Result<(Option<i64>, Option<u32>, Option<i64>)> {
         Ok(match about {
             About::All => (None, None, None),
             About::Node(guid) => (self.node(guid), None, None),
@@ -202,7 +198,7 @@ impl FabricIds {
         })
     }
 
-    fn link_between(&mut self, db: &Connection, ends: (u32, u32)) -> rusqlite::Result<i64> {
+    fn link_between(&mut self, db: &Connection, ends: (u32, u32)) -> Result<i64> {
         if let Some(id) = self.links.get(&ends) {
             return Ok(*id);
         }
@@ -218,8 +214,8 @@ pub(super) fn read_map<K: Eq + std::hash::Hash, V>(
     db: &Connection,
     sql: &str,
     fabric: i64,
-    entry: impl FnMut(&Row<'_>) -> rusqlite::Result<(K, V)>,
-) -> rusqlite::Result<HashMap<K, V>> {
+    entry: impl FnMut(&Row<'_>) -> Result<(K, V)>,
+) -> Result<HashMap<K, V>> {
     db.prepare(sql)?.query_map([fabric], entry)?.collect()
 }
 
@@ -236,7 +232,7 @@ pub struct PresenceIntervals {
 }
 
 impl PresenceIntervals {
-    fn cables(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
+    fn cables(db: &Connection, fabric: i64) -> Result<Self> {
         let open = "SELECT link, cables.id FROM cables JOIN links ON links.id = link
              JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
              WHERE until IS NULL AND fabric = ?1";
@@ -247,7 +243,7 @@ impl PresenceIntervals {
         })
     }
 
-    fn nodes(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
+    fn nodes(db: &Connection, fabric: i64) -> Result<Self> {
         let open = "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
              WHERE until IS NULL AND fabric = ?1";
         Ok(PresenceIntervals {
@@ -258,12 +254,7 @@ impl PresenceIntervals {
     }
 
     /// Closes the intervals of what is not present any more, and opens those of what is new.
-    pub fn update(
-        &mut self,
-        db: &Connection,
-        present: HashSet<i64>,
-        at: i64,
-    ) -> rusqlite::Result<()> {
+    pub fn update(&mut self, db: &Connection, present: HashSet<i64>, at: i64) -> Result<()> {
         let mut close = db.prepare_cached(self.close)?;
         for (_, row) in self.open.extract_if(|id, _| !present.contains(id)) {
             close.execute([row, at])?;

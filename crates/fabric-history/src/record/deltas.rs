@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Result, Transaction, params};
 
 use crate::OutOfIds;
 use crate::file::frame::Frame;
@@ -47,7 +47,7 @@ impl CounterDeltas {
         ids: &FabricIds,
         snapshot: &Snapshot,
         counters: &CounterIds,
-    ) -> rusqlite::Result<Self> {
+    ) -> Result<Self> {
         let mut deltas = CounterDeltas::default();
         let mut last_part = 0;
         let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
@@ -94,7 +94,7 @@ impl CounterDeltas {
     }
 
     /// Writes first values of a part with many ports, so that they need not be held until the end.
-    fn write_full_first(&mut self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<()> {
+    fn write_full_first(&mut self, db: &Transaction<'_>, sweep: SweepKey) -> Result<()> {
         let mut parts = self.first.iter_mut();
         if let Some(full) = parts.find(|frame| frame.entries().len() >= MAX_FIRST_PORTS) {
             let part = full.entries().first().map(|entry| part_of(entry.port));
@@ -105,7 +105,7 @@ impl CounterDeltas {
     }
 
     /// Writes what is not written yet; returns how many kinds of frames the sweep has.
-    pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<u64> {
+    pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> Result<u64> {
         let mut written =
             u64::from(insert_frame(db, sweep, RecordKind::ErrorDeltas, None, &self.errors)?);
         for (kind, parts, mut any) in [
@@ -128,7 +128,7 @@ pub fn insert_frame(
     kind: RecordKind,
     part: Option<u32>,
     frame: &Frame,
-) -> rusqlite::Result<bool> {
+) -> Result<bool> {
     if frame.is_empty() {
         return Ok(false);
     }
@@ -170,7 +170,7 @@ impl StateDeltas {
         ids: &FabricIds,
         snapshot: &Snapshot,
         assessment: &Assessment,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let interval = ALL_INTERVAL.as_micros() as i64;
         // Also due if the clock was set back.
         let is_due = |written: i64| !(0..interval).contains(&sweep.began.saturating_sub(written));

@@ -20,7 +20,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Transaction, TransactionBehavior, params};
+use rusqlite::{Result, Transaction, TransactionBehavior, params};
 
 use crate::file::record_kind::RecordKind::{
     AllTotals, ErrorDeltas, FirstTotals, NodeChanges, NodeStates, PortChanges, PortStates,
@@ -93,11 +93,7 @@ impl Store {
         self.truncate_log().map_err(failed("bring its log into it"))
     }
 
-    fn prune_all(
-        &self,
-        settings: &HistorySettings,
-        now: Option<SystemTime>,
-    ) -> rusqlite::Result<()> {
+    fn prune_all(&self, settings: &HistorySettings, now: Option<SystemTime>) -> Result<()> {
         let before = |age: Duration| now.and_then(|now| now.checked_sub(age)).map_or(0, micros_of);
         let (traffic, rare) = (before(settings.traffic_for), before(settings.rare_for));
         self.drop_sweep_traffic(traffic)?;
@@ -126,14 +122,14 @@ impl Store {
     }
 
     /// Executes a statement; returns whether it changed anything.
-    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<bool> {
+    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<bool> {
         Ok(self.db.prepare_cached(sql)?.execute(values)? > 0)
     }
 
     /// Drops some sweeps' traffic from before a time; returns whether there was any. What was written first
     /// is dropped first, whatever its time: sweeps recorded by a clock that was years ahead must not outlive
     /// all others.
-    fn drop_sweep_traffic(&self, before: i64) -> rusqlite::Result<bool> {
+    fn drop_sweep_traffic(&self, before: i64) -> Result<bool> {
         let mut any = false;
         for fabric in self.fabrics()? {
             any |= self.drop_traffic_of(fabric, before)?;
@@ -142,7 +138,7 @@ impl Store {
     }
 
     /// The same where its hour is digested: what is dropped earlier is in no sum.
-    fn drop_digested_traffic(&self, before: i64) -> rusqlite::Result<bool> {
+    fn drop_digested_traffic(&self, before: i64) -> Result<bool> {
         let mut any = false;
         for fabric in self.fabrics()? {
             let mut digested = self.db.prepare_cached(
@@ -154,7 +150,7 @@ impl Store {
         Ok(any)
     }
 
-    fn drop_traffic_of(&self, fabric: i64, before: i64) -> rusqlite::Result<bool> {
+    fn drop_traffic_of(&self, fabric: i64, before: i64) -> Result<bool> {
         // All parts of a sweep at once: readers rely on that.
         self.execute(
             &format!(
@@ -169,7 +165,7 @@ impl Store {
     }
 
     /// Drops the traffic of some hours from before a time; returns whether there was any.
-    fn drop_hourly_traffic(&self, before: i64) -> rusqlite::Result<bool> {
+    fn drop_hourly_traffic(&self, before: i64) -> Result<bool> {
         self.execute(
             &format!(
                 "DELETE FROM digests WHERE tier = {TrafficDeltas} AND span IN (
@@ -184,7 +180,7 @@ impl Store {
     /// Drops errors, states and sweeps from before a time, or those that were written first. Sweeps whose
     /// traffic is due as well (before `traffic`) are dropped after it, so that no more of them is dropped at
     /// a time than [`SWEEPS_AT_ONCE`]: an operator should notice a wrong clock in time.
-    fn drop_sweeps(&self, before: Option<i64>, traffic: i64) -> rusqlite::Result<bool> {
+    fn drop_sweeps(&self, before: Option<i64>, traffic: i64) -> Result<bool> {
         let oldest = match before {
             Some(_) => format!(
                 "fabric = ?1 AND began < ?2 AND NOT EXISTS (
@@ -202,7 +198,7 @@ impl Store {
             let mut due = self.db.prepare_cached(&sql)?;
             let due: Vec<(i64, i64)> = due
                 .query_map(params![fabric, before, traffic], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect::<rusqlite::Result<_>>()?;
+                .collect::<Result<_>>()?;
             if due.is_empty() {
                 continue;
             }
@@ -217,7 +213,7 @@ impl Store {
         Ok(any)
     }
 
-    fn drop_sweep(&self, fabric: i64, sweep: i64, began: i64) -> rusqlite::Result<bool> {
+    fn drop_sweep(&self, fabric: i64, sweep: i64, began: i64) -> Result<bool> {
         let frames = format!(
             "DELETE FROM frames WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals},
                  {PortChanges}, {PortStates}, {NodeChanges}, {NodeStates})
@@ -243,7 +239,7 @@ impl Store {
     }
 
     /// Drops the intervals of cables and nodes that ended before the oldest sweep that is kept.
-    fn drop_ended_intervals(&self, fabric: i64) -> rusqlite::Result<()> {
+    fn drop_ended_intervals(&self, fabric: i64) -> Result<()> {
         let Some(oldest) = oldest(&self.db, fabric)? else { return Ok(()) };
         self.execute(
             "DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL AND EXISTS (
@@ -260,13 +256,13 @@ impl Store {
         Ok(())
     }
 
-    pub(super) fn fabrics(&self) -> rusqlite::Result<Vec<i64>> {
+    pub(super) fn fabrics(&self) -> Result<Vec<i64>> {
         let mut fabrics = self.db.prepare_cached("SELECT id FROM fabrics")?;
         fabrics.query_map([], |row| row.get(0))?.collect()
     }
 
     /// Drops events from before a time, or those that were written first.
-    fn drop_events(&self, before: Option<i64>) -> rusqlite::Result<bool> {
+    fn drop_events(&self, before: Option<i64>) -> Result<bool> {
         let oldest = match before {
             Some(_) => "at < ?1 ORDER BY at".to_owned(),
             None => format!(
@@ -283,7 +279,7 @@ impl Store {
     }
 
     /// Bytes of the file that are in use.
-    fn used_bytes(&self) -> rusqlite::Result<u64> {
+    fn used_bytes(&self) -> Result<u64> {
         let pragma = |name| self.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let pages = pragma("page_count")? - pragma("freelist_count")?;
         Ok(pages.saturating_mul(pragma("page_size")?).unsigned_abs())
@@ -320,7 +316,7 @@ const READER_TIMEOUT: Duration = Duration::from_secs(2);
 impl Store {
     /// Truncates the log if it is long. If a reader takes longer than [`READER_TIMEOUT`], it is tried again
     /// when the log has grown by as much again.
-    pub(super) fn truncate_log(&self) -> rusqlite::Result<()> {
+    pub(super) fn truncate_log(&self) -> Result<()> {
         let log = with_suffix(&self.path, "-wal");
         let length = || std::fs::metadata(&log).map_or(0, |data| data.len());
         let before = length();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
 use crate::file::Header;
@@ -179,7 +179,7 @@ impl Store {
         self.read_totals(fabric).map_err(self.failed("read totals from it"))
     }
 
-    fn read_totals(&self, fabric: &str) -> rusqlite::Result<TotalsSeed> {
+    fn read_totals(&self, fabric: &str) -> Result<TotalsSeed> {
         let mut statement = self.db.prepare(
             "SELECT ports.id, guid, number, fabrics.id FROM ports
              JOIN nodes ON nodes.id = node JOIN fabrics ON fabrics.id = fabric
@@ -225,7 +225,7 @@ impl Store {
         fabric: &str,
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Assessment)>,
-    ) -> rusqlite::Result<WriteCounts> {
+    ) -> Result<WriteCounts> {
         let Store { db, catalog, ledger, befores, written, latest, pruned_unused, .. } = self;
         let db = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let counters = catalog.counters.clone();
@@ -276,7 +276,7 @@ impl Store {
 }
 
 /// Whether the last connection that is closed moves the write-ahead log into the file.
-fn set_checkpoint_on_close(db: &Connection, enabled: bool) -> rusqlite::Result<()> {
+fn set_checkpoint_on_close(db: &Connection, enabled: bool) -> Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !enabled).map(|_| ())
 }
 
@@ -284,7 +284,7 @@ fn insert_sweep(
     db: &Transaction<'_>,
     SweepKey { fabric, began, ended }: SweepKey,
     previous: Option<i64>,
-) -> rusqlite::Result<()> {
+) -> Result<()> {
     // The time of day may have been set back.
     let since = previous.filter(|previous| *previous < began);
     db.prepare_cached("INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)")?
@@ -299,7 +299,7 @@ fn write_totals(
     ledger: &TotalsTable,
     counters: &CounterIds,
     is_stale: bool,
-) -> rusqlite::Result<bool> {
+) -> Result<bool> {
     let last = "SELECT coalesce(max(id), 0) FROM frames WHERE tier = ?1 AND fabric = ?2";
     let last: i64 = db
         .prepare_cached(last)?
@@ -318,11 +318,7 @@ fn write_totals(
     Ok(any)
 }
 
-fn insert_event(
-    db: &Transaction<'_>,
-    ids: &mut FabricIds,
-    event: &NewEvent,
-) -> rusqlite::Result<()> {
+fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> Result<()> {
     let (node, port, link) = ids.subject(db, event.about)?;
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());
@@ -342,7 +338,7 @@ fn write_befores(
     ids: &FabricIds,
     assessment: &Assessment,
     counters: &CounterIds,
-) -> rusqlite::Result<()> {
+) -> Result<()> {
     for (&port, found) in ids.ports.iter().zip(&assessment.ports) {
         let Some(before) = &found.reset_offsets else { continue };
         let last = befores.get(&port);
@@ -365,10 +361,7 @@ fn write_befores(
 }
 
 /// What counters had counted before they were last reset, by port id.
-fn befores(
-    db: &Connection,
-    catalog: &Catalog,
-) -> rusqlite::Result<HashMap<u32, Arc<ResetOffsets>>> {
+fn befores(db: &Connection, catalog: &Catalog) -> Result<HashMap<u32, Arc<ResetOffsets>>> {
     let mut befores: HashMap<u32, ResetOffsets> = HashMap::new();
     let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
     let mut rows = statement.query([])?;
@@ -382,7 +375,7 @@ fn befores(
 
 /// The beginning of each fabric's last recorded sweep: last in the order of writing, as clocks may have been
 /// wrong.
-fn latest(db: &Connection) -> rusqlite::Result<HashMap<i64, i64>> {
+fn latest(db: &Connection) -> Result<HashMap<i64, i64>> {
     let mut statement = db.prepare(
         "SELECT fabrics.id, began FROM fabrics JOIN sweeps ON sweeps.id = (
              SELECT id FROM sweeps WHERE +fabric = fabrics.id ORDER BY id DESC LIMIT 1)",
