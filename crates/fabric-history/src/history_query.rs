@@ -1,6 +1,6 @@
-//! The queries that a [`Source`] answers, and their form as an HTTP address: the exporter's API reads them, and its
-//! client writes them. Each parameter is read by its name, and what is wrong is one line that names the parameter
-//! and the values that it takes.
+//! The queries that a [`Source`](super::Source) answers, and their form as an HTTP address: the exporter's API
+//! reads them, and its client writes them. Each parameter is read by its name, and what is wrong is one line
+//! that names the parameter and the values that it takes.
 
 use std::fmt::Display;
 use std::num::NonZeroUsize;
