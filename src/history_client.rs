@@ -9,8 +9,9 @@ use fabric_history::history_query::{self, DUMP, HistoryQuery, PATH};
 use fabric_history::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window,
 };
-use fabric_history::page::{Cursor, Events, Page};
-use fabric_history::source::{EventFilter, PagedSource, SeriesDetail, Source, SourceError};
+use fabric_history::source::{
+    Cursor, EventFilter, Events, Page, PagedSource, SeriesDetail, Source, SourceError,
+};
 use ib_fabric::topology::End;
 use serde::de::DeserializeOwned;
 

@@ -1,7 +1,6 @@
 //! What stands in the history's file: packed counters, sweep by sweep and together.
 
-use fabric_history::file::digest::Digest;
-use fabric_history::file::frame::{Entry, Frame};
+use fabric_history::file::frame::{Digest, Entry, Frame};
 use fabric_history::file::packed;
 use fabric_history::file::packed::FrameError;
 

@@ -20,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
 
-use fabric_history::query::Query;
+use fabric_history::history_query::Query;
 use fabric_observation::{Observation, SharedState};
 use ib_mad::node::NodeKind;
 

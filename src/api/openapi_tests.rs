@@ -14,7 +14,7 @@ use crate::metrics::Exposition;
 use fabric_history::EventKind;
 use fabric_history::history_query::{DUMP, NAMES, PATH};
 use fabric_history::model::{Cable, Coverage, ErrorDelta, FabricState, Port, Series, Span};
-use fabric_history::page::{self, Events};
+use fabric_history::source::{self, Events};
 use fabric_observation::SharedState;
 use ib_mad::node::NodeKind;
 
@@ -57,7 +57,7 @@ fn parameter(key: &str, place: &str) -> Value {
         }
         "limit" => (
             "How many there are on a page at most.",
-            json!({"type": "integer", "minimum": 1, "maximum": page::MAX_LIMIT, "default": page::DEFAULT_LIMIT}),
+            json!({"type": "integer", "minimum": 1, "maximum": source::MAX_LIMIT, "default": source::DEFAULT_LIMIT}),
             false,
         ),
         "after" => ("The page after the one that has this `next`.", text, false),

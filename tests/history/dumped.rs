@@ -8,9 +8,8 @@ use fabric_history::export::ExportFilter;
 use fabric_history::file::dump::Existing;
 use fabric_history::history_query::{DUMP, HistoryQuery, window as said};
 use fabric_history::model::{Port, Window};
-use fabric_history::page::Page;
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::{EventFilter, SeriesDetail};
+use fabric_history::source::{EventFilter, Page, SeriesDetail};
 use fabric_history::{EventKind, Reader, Source};
 
 use crate::exported::openmetrics;

@@ -8,8 +8,7 @@ use fabric_exporter::history_client::HistoryClient;
 use fabric_exporter::remote::Access;
 use fabric_history::history_query::{HistoryQuery, PATH};
 use fabric_history::model::Window;
-use fabric_history::page::Page;
-use fabric_history::source::{EventFilter, SeriesDetail};
+use fabric_history::source::{EventFilter, Page, SeriesDetail};
 use fabric_history::{EventKind, Reader, Source};
 
 use test_rig::child::Running;

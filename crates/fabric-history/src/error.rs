@@ -9,54 +9,19 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum HistoryError {
     /// Another exporter records in it.
-    #[error("{path}: another exporter records there: each needs a file of its own")]
-    Taken {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{0}: another exporter records there: each needs a file of its own")]
+    Taken(PathBuf),
     /// It is a FIFO, a directory, a device or a socket.
     #[error(
-        "{path}: is {what}, where a history needs a regular file: move it away, or give another path"
+        "{0}: is {1}, where a history needs a regular file: move it away, or give another path"
     )]
-    NotAFile {
-        /// The path.
-        path: PathBuf,
-        /// What is there.
-        what: &'static str,
-    },
-    /// It is not a history.
-    #[error("{path}: is not a history file of fabric-exporter: left as it is")]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A later version of the program wrote it.
-    #[error(
-        "{path}: has version {version}, which this fabric-exporter does not know: use a newer one, \
-         or another file"
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: i64,
-    },
-    /// It is a history that this program cannot read or write.
-    #[error("{path}: {what}: left as it is, use another file")]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
+    NotAFile(PathBuf, &'static str),
+    /// It is another program's, or a history that this version cannot read or write.
+    #[error("{0}: {1}")]
+    Unusable(PathBuf, String),
     /// SQLite has found it corrupt.
-    #[error("{path}: damaged: {what}")]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite found.
-        what: String,
-    },
+    #[error("{0}: damaged: {1}")]
+    Damaged(PathBuf, String),
     /// It is damaged, and not set aside because too many were before.
     #[error(
         "{path}: damaged ({what}), and {count} damaged files were set aside before: look at them and \
@@ -71,13 +36,8 @@ pub enum HistoryError {
         count: usize,
     },
     /// All ids are in use.
-    #[error("{path}: {what}: begin a new file")]
-    OutOfIds {
-        /// The file.
-        path: PathBuf,
-        /// Of what kind.
-        what: OutOfIds,
-    },
+    #[error("{0}: {1}: begin a new file")]
+    OutOfIds(PathBuf, OutOfIds),
     /// Its disk is nearly full.
     #[error("{path}: {free} bytes are free on its disk, and {least} are left alone")]
     Full {
@@ -89,11 +49,8 @@ pub enum HistoryError {
         least: u64,
     },
     /// The answer would be too large.
-    #[error("more than {most} readings in one answer: ask for fewer ports or a shorter time")]
-    TooMuch {
-        /// How many readings an answer may have.
-        most: usize,
-    },
+    #[error("more than {0} readings in one answer: ask for fewer ports or a shorter time")]
+    TooMuch(usize),
     /// A system call failed.
     #[error("{path}: cannot {doing}: {error}")]
     Io {
@@ -142,13 +99,19 @@ impl OutOfIds {
 }
 
 impl HistoryError {
+    /// The file is not a history.
+    pub(crate) fn foreign(path: &Path) -> Self {
+        let what = "is not a history file of fabric-exporter: left as it is";
+        HistoryError::Unusable(path.into(), what.into())
+    }
+
     /// The error of an operation in SQLite.
     pub(crate) fn database(path: &Path, doing: &'static str, error: rusqlite::Error) -> Self {
         let path = path.into();
         if let rusqlite::Error::ToSqlConversionFailure(source) = &error
             && let Some(what) = source.downcast_ref::<OutOfIds>()
         {
-            return HistoryError::OutOfIds { path, what: *what };
+            return HistoryError::OutOfIds(path, *what);
         }
         HistoryError::Database { path, doing, error }
     }
@@ -158,7 +121,7 @@ impl HistoryError {
     pub fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
-            HistoryError::Damaged { .. } | HistoryError::Crowded { .. } => true,
+            HistoryError::Damaged(..) | HistoryError::Crowded { .. } => true,
             HistoryError::Database { error, .. } => match error.sqlite_error_code() {
                 Some(NotADatabase) => true,
                 Some(DatabaseCorrupt) => !crate::file::schema::is_about_additions(error),
@@ -181,7 +144,7 @@ impl HistoryError {
             HistoryError::Database { error, .. } => error,
             // No history has grown that large: a damaged id is as likely, and a check finds that it is not
             // in order, or not what an index has.
-            HistoryError::OutOfIds { .. } => return true,
+            HistoryError::OutOfIds(..) => return true,
             _ => return false,
         };
         let is_odd = matches!(
@@ -200,18 +163,12 @@ impl HistoryError {
     pub fn metric_kind(&self) -> RecorderErrorKind {
         match self {
             _ if self.is_damage() => RecorderErrorKind::Damaged,
-            HistoryError::Taken { .. } => RecorderErrorKind::Taken,
+            HistoryError::Taken(_) => RecorderErrorKind::Taken,
             HistoryError::Full { .. } => RecorderErrorKind::Full,
             HistoryError::Io { .. } => RecorderErrorKind::Io,
-            HistoryError::OutOfIds { .. } => RecorderErrorKind::Numbers,
+            HistoryError::OutOfIds(..) => RecorderErrorKind::Numbers,
             HistoryError::Database { .. } => RecorderErrorKind::Database,
-            HistoryError::NotAFile { .. }
-            | HistoryError::Foreign { .. }
-            | HistoryError::Newer { .. }
-            | HistoryError::Unusable { .. }
-            | HistoryError::Damaged { .. }
-            | HistoryError::TooMuch { .. }
-            | HistoryError::Crowded { .. } => RecorderErrorKind::Unusable,
+            _ => RecorderErrorKind::Unusable,
         }
     }
 }

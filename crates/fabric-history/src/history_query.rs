@@ -1,18 +1,17 @@
 //! The queries that a [`Source`](super::Source) answers, and their form as an HTTP address: the exporter's API
-//! reads them, and its client writes them.
+//! reads them, and its client writes them. Each parameter is read by its name, and what is wrong is one line
+//! that names the parameter and the values that it takes.
 
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use crate::query::Query;
+use crate::model::{Window, time};
+use crate::source::{EventFilter, Page, PagedSource, SeriesDetail, SourceError};
+use crate::{EventKind, source};
 use ib_fabric::topology::End;
 use ib_mad::Guid;
-
-use super::EventKind;
-use super::model::{Window, time};
-use super::page::{self, Page};
-use super::source::{EventFilter, PagedSource, SeriesDetail, SourceError};
 
 /// The path below which an exporter answers queries.
 pub const PATH: &str = "/api/v1/history";
@@ -27,7 +26,7 @@ pub fn window(window: Window) -> Vec<(&'static str, String)> {
 
 /// Reads what [`window`] has written.
 pub fn read_window(pairs: &[(String, String)]) -> Result<Window, String> {
-    Parameters { query: Query::new(pairs, &["from", "to"])? }.window()
+    Query::new(pairs, &["from", "to"])?.window()
 }
 
 /// How many ports a query may have: the readings of one in three hours, sweep by sweep, take 300 kB of
@@ -94,9 +93,7 @@ impl HistoryQuery {
     /// Its parameters; lists repeat theirs.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = Vec::new();
-        let mut span = |window: &Window| {
-            pairs.extend(self::window(*window));
-        };
+        let mut span = |window: &Window| pairs.extend(self::window(*window));
         match self {
             HistoryQuery::Span => {}
             HistoryQuery::Ports(called) => pairs.push(("called", called.clone())),
@@ -115,7 +112,8 @@ impl HistoryQuery {
             HistoryQuery::Series(ports, detail, window) => {
                 span(window);
                 pairs.extend(ports.iter().map(port_pair));
-                pairs.push(("detail", detail_label(*detail).to_owned()));
+                let is_all = *detail == SeriesDetail::All;
+                pairs.push(("detail", if is_all { "all" } else { "errors" }.to_owned()));
             }
             HistoryQuery::ErrorDeltas(window) | HistoryQuery::Coverage(window) => span(window),
             HistoryQuery::Fabrics(at) => pairs.push(("at", rfc3339(*at))),
@@ -131,8 +129,8 @@ impl HistoryQuery {
                 format!("no question is called {name:?}; there are: {}", known.join(", "));
             return Err(InvalidQuery::Name(problem));
         };
-        let parameters = Query::new(pairs, keys).map(|query| Parameters { query });
-        parameters.and_then(|parameters| parameters.parse(name)).map_err(InvalidQuery::Parameters)
+        let query = Query::new(pairs, keys).and_then(|query| query.parse(name));
+        query.map_err(InvalidQuery::Parameters)
     }
 
     /// A source's answer as JSON.
@@ -140,39 +138,32 @@ impl HistoryQuery {
         &self,
         source: &dyn PagedSource,
     ) -> Result<serde_json::Result<Vec<u8>>, SourceError> {
+        use serde_json::to_vec;
         Ok(match self {
-            HistoryQuery::Span => serde_json::to_vec(&source.span()?),
-            HistoryQuery::Ports(called) => serde_json::to_vec(&source.ports(called)?),
-            HistoryQuery::Events(filter, page) => serde_json::to_vec(&source.page(filter, *page)?),
-            HistoryQuery::Cables(ports, window) => {
-                serde_json::to_vec(&source.cables(ports, *window)?)
-            }
-            HistoryQuery::ErrorDeltas(window) => serde_json::to_vec(&source.error_deltas(*window)?),
+            HistoryQuery::Span => to_vec(&source.span()?),
+            HistoryQuery::Ports(called) => to_vec(&source.ports(called)?),
+            HistoryQuery::Events(filter, page) => to_vec(&source.page(filter, *page)?),
+            HistoryQuery::Cables(ports, window) => to_vec(&source.cables(ports, *window)?),
+            HistoryQuery::ErrorDeltas(window) => to_vec(&source.error_deltas(*window)?),
             HistoryQuery::Series(ports, detail, window) => {
-                serde_json::to_vec(&source.series(ports, *detail, *window)?)
+                to_vec(&source.series(ports, *detail, *window)?)
             }
-            HistoryQuery::Fabrics(at) => serde_json::to_vec(&source.fabrics(*at)?),
-            HistoryQuery::Coverage(window) => serde_json::to_vec(&source.coverage(*window)?),
+            HistoryQuery::Fabrics(at) => to_vec(&source.fabrics(*at)?),
+            HistoryQuery::Coverage(window) => to_vec(&source.coverage(*window)?),
         })
     }
 }
 
-/// The parameters of an address.
-struct Parameters<'a> {
-    query: Query<'a>,
-}
-
-impl Parameters<'_> {
+impl Query<'_> {
     fn parse(&self, name: &str) -> Result<HistoryQuery, String> {
-        let query = &self.query;
         Ok(match name {
             "span" => HistoryQuery::Span,
-            "ports" => HistoryQuery::Ports(query.required("called")?.to_owned()),
+            "ports" => HistoryQuery::Ports(self.required("called")?.to_owned()),
             "events" => {
                 let filter = EventFilter {
                     window: self.window()?,
-                    kinds: query.read_all("kind", kind)?,
-                    nodes: query.read_all("node", |text| {
+                    kinds: self.read_all("kind", kind)?,
+                    nodes: self.read_all("node", |text| {
                         text.parse::<Guid>()
                             .map_err(|_| "must be a GUID such as 0x00aa000000000001")
                     })?,
@@ -189,10 +180,10 @@ impl Parameters<'_> {
     }
 
     fn ports(&self) -> Result<Vec<End>, String> {
-        if self.query.values("port").count() > MAX_PORTS {
+        if self.values("port").count() > MAX_PORTS {
             return Err(format!("port: more than {MAX_PORTS} at once"));
         }
-        self.query.read_all("port", |text| {
+        self.read_all("port", |text| {
             let end = text
                 .rsplit_once(':')
                 .and_then(|(guid, number)| Some((guid.parse().ok()?, u8::from_str(number).ok()?)));
@@ -201,25 +192,25 @@ impl Parameters<'_> {
     }
 
     fn page(&self) -> Result<Page, String> {
-        let limit = self.query.read("limit", |text| {
-            let limit = NonZeroUsize::from_str(text).ok().filter(|limit| *limit <= page::MAX_LIMIT);
-            limit.ok_or_else(|| format!("must be a number from 1 to {}", page::MAX_LIMIT))
+        let limit = self.read("limit", |text| {
+            let limit =
+                NonZeroUsize::from_str(text).ok().filter(|limit| *limit <= source::MAX_LIMIT);
+            limit.ok_or_else(|| format!("must be a number from 1 to {}", source::MAX_LIMIT))
         })?;
-        let after = self.query.read("after", str::parse)?;
-        Ok(Page { limit: limit.unwrap_or(page::DEFAULT_LIMIT), after })
+        let after = self.read("after", str::parse)?;
+        Ok(Page { limit: limit.unwrap_or(source::DEFAULT_LIMIT), after })
     }
 
     fn detail(&self) -> Result<SeriesDetail, String> {
-        let name = "detail";
-        match self.query.required(name)? {
+        match self.required("detail")? {
             "errors" => Ok(SeriesDetail::Errors),
             "all" => Ok(SeriesDetail::All),
-            other => Err(format!("{name}: {other:?}: must be errors or all")),
+            other => Err(format!("detail: {other:?}: must be errors or all")),
         }
     }
 
     fn time(&self, name: &str) -> Result<SystemTime, String> {
-        let text = self.query.required(name)?;
+        let text = self.required(name)?;
         humantime::parse_rfc3339(text)
             .map_err(|_| format!("{name}: {text:?}: must be a time such as 2026-11-21T03:12:00Z"))
     }
@@ -241,16 +232,84 @@ fn port_pair((guid, number): &End) -> (&'static str, String) {
     ("port", format!("{guid}:{number}"))
 }
 
-fn detail_label(detail: SeriesDetail) -> &'static str {
-    match detail {
-        SeriesDetail::Errors => "errors",
-        SeriesDetail::All => "all",
-    }
-}
-
 /// RFC 3339 to the microsecond, the precision of the file.
 fn rfc3339(at: SystemTime) -> String {
     humantime::format_rfc3339_micros(time::clamped(at)).to_string()
+}
+
+/// The parameters of an address, percent-decoded, in their order.
+pub type Pairs = Vec<(String, String)>;
+
+/// The parameters of an address, all of which are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    pairs: &'a [(String, String)],
+}
+
+impl<'a> Query<'a> {
+    /// An error if there is a parameter that is not known.
+    pub fn new(pairs: &'a [(String, String)], known: &[&str]) -> Result<Self, String> {
+        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(Query { pairs }),
+            Some((name, _)) if known.is_empty() => {
+                Err(format!("unknown parameter {name:?}: there are none"))
+            }
+            Some((name, _)) => {
+                Err(format!("unknown parameter {name:?}: there are: {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// The values of a parameter that may be repeated.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.pairs.iter().filter(move |(has, _)| has == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a parameter that may be left out.
+    pub fn optional(&self, name: &str) -> Result<Option<&'a str>, String> {
+        let mut values = self.values(name);
+        match (values.next(), values.next()) {
+            (value, None) => Ok(value),
+            _ => Err(format!("{name}: is there twice")),
+        }
+    }
+
+    /// The value of a parameter that has to be there.
+    pub fn required(&self, name: &str) -> Result<&'a str, String> {
+        self.optional(name)?.ok_or_else(|| format!("{name}: is missing"))
+    }
+
+    /// The value of a parameter that may be left out, read.
+    pub fn read<T, E: Display>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, String> {
+        self.optional(name)?.map(|value| read_one(name, value, &read)).transpose()
+    }
+
+    /// The values of a parameter that may be repeated, read.
+    pub fn read_all<T, E: Display>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Vec<T>, String> {
+        self.values(name).map(|value| read_one(name, value, &read)).collect()
+    }
+
+    /// A parameter that is `true` or `false`, and `false` if it is left out.
+    pub fn flag(&self, name: &str) -> Result<bool, String> {
+        let flag = self.read(name, |value| value.parse().map_err(|_| "must be true or false"))?;
+        Ok(flag.unwrap_or(false))
+    }
+}
+
+fn read_one<T, E: Display>(
+    name: &str,
+    value: &str,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<T, String> {
+    read(value).map_err(|error| format!("{name}: {value:?}: {error}"))
 }
 
 #[cfg(test)]
@@ -364,5 +423,34 @@ mod tests {
                 HistoryQuery::read(name, &owned(&pairs)).unwrap_err();
             assert!(said.contains(says) && said.lines().count() == 1, "{says}: {said}");
         }
+    }
+}
+
+#[cfg(test)]
+mod query_tests {
+    use super::*;
+
+    #[test]
+    fn each_mistake_names_its_parameter_and_what_it_takes() {
+        let pairs = |text: &str| -> Pairs {
+            let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.map(|(name, value)| (name.into(), value.into())).collect()
+        };
+        let flag = |text: &str| Query::new(&pairs(text), &["a", "b"])?.flag("a");
+        assert_eq!(flag(""), Ok(false));
+        assert_eq!(flag("a=true&b=x"), Ok(true));
+        for (text, says) in [
+            ("a=maybe", "a: \"maybe\": must be true or false"),
+            ("a=", "a: \"\": must be true or false"),
+            ("a=true&a=true", "a: is there twice"),
+            ("c=1", "unknown parameter \"c\": there are: a, b"),
+            ("a=x\ny", "a: \"x\\ny\": must be true or false"),
+        ] {
+            assert_eq!(flag(text), Err(says.into()), "{text}");
+        }
+        let none = pairs("c=1");
+        assert_eq!(Query::new(&none, &[]).unwrap_err(), "unknown parameter \"c\": there are none");
+        let none = Query::new(&[], &["a"]).unwrap();
+        assert_eq!(none.required("a"), Err("a: is missing".into()));
     }
 }

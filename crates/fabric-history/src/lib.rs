@@ -1,18 +1,14 @@
 #![doc = include_str!("../README.md")]
 
-pub mod columns;
 pub mod diff;
 mod error;
 pub mod event;
 pub mod export;
 pub mod file;
 pub mod history_query;
-pub mod link_timeline;
 pub mod local_clock;
 pub mod model;
-pub mod page;
 pub mod plot;
-pub mod query;
 pub mod record;
 pub mod report;
 pub mod settings;

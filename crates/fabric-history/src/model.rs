@@ -357,25 +357,21 @@ mod text {
         }
     }
 
-    impl Text for Guid {
-        fn write(&self) -> impl Display {
-            self
-        }
+    macro_rules! as_displayed {
+        ($($type:ty),+) => {$(
+            impl Text for $type {
+                fn write(&self) -> impl Display {
+                    self
+                }
 
-        fn read(text: &str) -> Result<Self, String> {
-            text.parse().map_err(|error| format!("{error}"))
-        }
+                fn read(text: &str) -> Result<Self, String> {
+                    text.parse().map_err(|error| format!("{error}"))
+                }
+            }
+        )+};
     }
 
-    impl Text for LinkId {
-        fn write(&self) -> impl Display {
-            self
-        }
-
-        fn read(text: &str) -> Result<Self, String> {
-            text.parse().map_err(|error| format!("{error}"))
-        }
-    }
+    as_displayed!(Guid, LinkId);
 
     /// The middle of its metric's name: `symbol_errors`.
     impl Text for Counter {

@@ -1,16 +1,17 @@
-//! A plot of a cable's timeline as SVG: errors at each end, traffic, and events, on one time axis.
+//! The timeline of a cable: its ends' counters, resampled to columns of equal length, and its events; as an SVG
+//! with one time axis, and as a line in a terminal.
 
 use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
+use crate::EventKind;
+use crate::local_clock::LocalClock;
+use crate::model::{Event, Port, Series, Step, Window};
+use ib_fabric::topology::LinkId;
+use ib_mad::Counter;
+use ib_mad::counter::LINK_ERRORS;
 use ib_mad::label::abbreviate;
-
-use super::EventKind;
-use super::columns;
-use super::link_timeline::LinkTimeline;
-use super::local_clock::LocalClock;
-use super::model::{Event, Window};
 
 /// Width of the time axis, in the picture's units.
 const WIDTH: f64 = 640.0;
@@ -55,7 +56,7 @@ pub fn draw(timeline: LinkTimeline<'_>, window: Window, clock: &LocalClock) -> O
         svg .plot viewBox={ "0 0 " (right + 10.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
             @for event in timeline.events { (event_mark(event, window, bottom, clock)) }
             @for (index, row) in rows.iter().enumerate() {
-                (bars(row, ROW_GAP * 2.0 + index as f64 * (ROW_HEIGHT + ROW_GAP)))
+                (bar_row(row, ROW_GAP * 2.0 + index as f64 * (ROW_HEIGHT + ROW_GAP)))
             }
             line .axis x1=(LABEL_WIDTH) y1=(bottom) x2=(right) y2=(bottom) {}
             @for index in 0..=TICKS { (tick(index, window, bottom, clock)) }
@@ -79,7 +80,7 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
     if let Some((port, directions)) = timeline.traffic() {
         for (series, direction) in directions.into_iter().zip(["sent", "received"]) {
             let Some(series) = series else { continue };
-            let mut columns = columns::resample(&series.steps, window, COLUMNS);
+            let mut columns = resample(&series.steps, window, COLUMNS);
             for bytes in &mut columns {
                 *bytes /= column_seconds * 1e9;
             }
@@ -96,7 +97,7 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
     rows
 }
 
-fn bars(row: &Row, top: f64) -> Markup {
+fn bar_row(row: &Row, top: f64) -> Markup {
     let max = row.columns.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let width = WIDTH / COLUMNS as f64;
     let bottom = top + ROW_HEIGHT;
@@ -149,4 +150,180 @@ fn x_of(at: SystemTime, window: Window) -> f64 {
 /// Rounds to a tenth: more is not visible, and makes the page longer.
 fn rounded(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
+}
+
+/// The sum of steps in each of `count` columns of a window. A step is spread evenly over the time between its
+/// two readings; the part before the window is left out.
+pub fn resample<'a>(
+    steps: impl IntoIterator<Item = &'a Step>,
+    window: Window,
+    count: usize,
+) -> Vec<f64> {
+    let mut columns = vec![0.0; count];
+    let length = window.length().as_secs_f64();
+    if count == 0 || length <= 0.0 {
+        return columns;
+    }
+    let position = |at: SystemTime| {
+        let since = match at.duration_since(window.from) {
+            Ok(since) => since.as_secs_f64(),
+            Err(before) => -before.duration().as_secs_f64(),
+        };
+        (since / length).min(1.0) * count as f64
+    };
+    for step in steps {
+        let (from, to) = (position(step.from), position(step.to));
+        #[expect(
+            clippy::cast_sign_loss,
+            reason = "a time before the window belongs to its first column"
+        )]
+        let (first, last) = ((from as usize).min(count - 1), (to as usize).min(count - 1));
+        let share = step.by as f64 / (to - from);
+        for (column, sum) in columns.iter_mut().enumerate().take(last + 1).skip(first) {
+            // A step without length belongs to the column of its reading.
+            if to <= from {
+                *sum += step.by as f64;
+                break;
+            }
+            let overlap = to.min((column + 1) as f64) - from.max(column as f64);
+            *sum += share * overlap.max(0.0);
+        }
+    }
+    columns
+}
+
+/// A line of bars for a terminal: a dot for zero, and at least the lowest bar for anything else.
+pub fn bars(columns: &[f64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = columns.iter().copied().fold(0.0, f64::max);
+    let bar = |value: &f64| {
+        #[expect(clippy::cast_sign_loss, reason = "increases are not negative")]
+        let height = (value / most * 8.0).ceil() as usize;
+        if *value > 0.0 { BARS[height.clamp(1, 8) - 1] } else { '·' }
+    };
+    columns.iter().map(bar).collect()
+}
+
+/// A cable's counters and events.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkTimeline<'a> {
+    /// The cable.
+    pub link: LinkId,
+    /// Its label.
+    pub place: &'a str,
+    /// Its ends' counters.
+    pub series: &'a [Series],
+    /// Its events, the earliest first.
+    pub events: &'a [Event],
+}
+
+/// The errors and discards of one end of a cable, in columns of equal length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndErrors<'a> {
+    /// The end.
+    pub port: &'a Port,
+    /// Link errors, as [`link_errors`](ib_mad::counter::link_errors) adds them up.
+    pub link_errors: Vec<f64>,
+    /// Packets that were discarded instead of being sent.
+    pub discards: Vec<f64>,
+}
+
+impl<'a> LinkTimeline<'a> {
+    /// The ends that counted link errors or discards in a window.
+    pub fn end_errors(self, window: Window, count: usize) -> Vec<EndErrors<'a>> {
+        let ends = self.link.ends().into_iter();
+        let lanes = ends.filter_map(|end| {
+            let of_end = || self.series.iter().filter(move |series| series.port.end() == end);
+            let columns = |is_wanted: &dyn Fn(Counter) -> bool| {
+                let steps = of_end().filter(|series| is_wanted(series.counter));
+                resample(steps.flat_map(|series| &series.steps), window, count)
+            };
+            let mut link_errors = columns(&|counter| LINK_ERRORS.contains(&counter));
+            let received = columns(&|counter| counter == Counter::RcvErrors);
+            let marked = columns(&|counter| counter == Counter::RcvRemotePhysicalErrors);
+            // The share over the whole window: within a column the two counters may be read at different times.
+            let sum = |columns: &[f64]| columns.iter().sum::<f64>();
+            let share = (sum(&marked) / sum(&received).max(f64::MIN_POSITIVE)).min(1.0);
+            for (errors, received) in link_errors.iter_mut().zip(&received) {
+                *errors = (*errors - received * share).max(0.0);
+            }
+            let discards = columns(&Counter::is_discard);
+            // Less than one is a rounding error.
+            let counted = |columns: &[f64]| sum(columns) > 0.5;
+            let has_any = counted(&link_errors) || counted(&discards);
+            let port = &of_end().next().filter(|_| has_any)?.port;
+            Some(EndErrors { port, link_errors, discards })
+        });
+        lanes.collect()
+    }
+
+    /// The traffic of one end, sent and received, in bytes.
+    pub fn traffic(self) -> Option<(&'a Port, [Option<&'a Series>; 2])> {
+        let of = |end, counter| {
+            let mut series = self.series.iter();
+            series.find(move |series| series.port.end() == end && series.counter == counter)
+        };
+        self.link.ends().into_iter().find_map(|end| {
+            let both = [of(end, Counter::XmitData), of(end, Counter::RcvData)];
+            let port = &both.iter().flatten().next()?.port;
+            Some((port, both))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Of an hour's bytes, only the last minute's share lies in the window.
+    #[test]
+    fn share_before_the_window_is_left_out() {
+        let at = |minutes: u64| at(60 * minutes);
+        let window = Window { from: at(60), to: at(70) };
+        let step = Step { from: at(1), to: at(61), by: 600 };
+        assert_eq!(resample([&step], window, 10)[..2], [10.0, 0.0]);
+    }
+
+    fn at(second: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(second)
+    }
+
+    fn step(from: u64, to: u64, by: u64) -> Step {
+        Step { from: at(from), to: at(to), by }
+    }
+
+    #[test]
+    fn steps_are_drawn_as_bars() {
+        let window = Window { from: at(0), to: at(60) };
+        let columns = resample(&[step(0, 15, 1), step(45, 60, 8)], window, 4);
+        assert_eq!(columns, [1.0, 0.0, 0.0, 8.0]);
+        assert_eq!(bars(&columns), "▁··█");
+    }
+
+    #[test]
+    fn step_without_length_is_in_one_column() {
+        let window = Window { from: at(0), to: at(60) };
+        assert_eq!(resample(&[step(60, 60, 5)], window, 3), [0.0, 0.0, 5.0]);
+        assert_eq!(resample(&[step(60, 60, 5)], Window { from: at(9), to: at(9) }, 2), [0.0, 0.0]);
+        assert_eq!(bars(&[0.0, 0.0]), "··");
+    }
+
+    proptest! {
+        #[test]
+        fn sum_of_columns_is_sum_of_steps(
+            steps in proptest::collection::vec((0u64..1000, 0u64..100, 0u64..1_000_000), 0..20),
+            count in 1usize..100,
+        ) {
+            let steps: Vec<Step> =
+                steps.into_iter().map(|(from, long, by)| step(from, from + long, by)).collect();
+            let window = Window { from: at(0), to: at(1100) };
+            let sum: f64 = resample(&steps, window, count).iter().sum();
+            let all: u64 = steps.iter().map(|step| step.by).sum();
+            prop_assert!((sum - all as f64).abs() < 1e-3 * all as f64 + 1e-6, "{sum} of {all}");
+        }
+    }
 }

@@ -4,24 +4,27 @@
 mod openmetrics;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod table;
-mod tables;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
 
+use crate::HistoryError;
+use crate::export::ColumnType::{Json, Number, Text, Time};
+use crate::file::reader::Reader;
+use crate::file::record_kind::RecordKind;
+use crate::file::totals::{SegmentRange, SweepRange};
+use crate::file::walk::reading_times;
+use crate::model::{Event, Port, Window, time};
+use crate::source::EventFilter;
 use ib_fabric::topology::End;
 use ib_mad::Guid;
 
-use super::HistoryError;
-use super::file::reader::Reader;
-use super::model::{Port, Window};
-
 pub use openmetrics::openmetrics;
-pub use tables::{counters, events};
 
 /// Why an export failed.
 #[derive(Debug, Error)]
@@ -31,7 +34,7 @@ pub enum ExportError {
     History(#[from] HistoryError),
     /// The output cannot be written.
     #[error("cannot write: {0}")]
-    Write(#[from] std::io::Error),
+    Write(#[from] io::Error),
     /// The program was built without Parquet.
     #[error("this fabric-exporter was built without Parquet (cargo's feature parquet)")]
     NoParquet,
@@ -80,23 +83,271 @@ impl ExportFilter {
     /// The ports of the file that are exported, by id.
     fn ports_of(&self, reader: &Reader) -> rusqlite::Result<HashMap<u32, Port>> {
         let ports = reader.sql().all_ports()?.into_iter();
-        let ports = ports.filter(|row| self.has_port(row.port.end()));
-        Ok(ports.map(|row| (row.id, row.port)).collect())
+        Ok(ports.filter(|(_, port)| self.has_port(port.end())).collect())
     }
 }
 
 /// A writer of rows.
 fn row_writer<'a>(
     format: TableFormat,
-    columns: &'static [table::Column],
+    columns: &'static [Column],
     out: Box<dyn Write + Send + 'a>,
-) -> Result<Box<dyn table::RowWriter + 'a>, ExportError> {
+) -> Result<Box<dyn RowWriter + 'a>, ExportError> {
     Ok(match format {
-        TableFormat::Csv => Box::new(table::TextRows::csv(columns, out)?),
-        TableFormat::JsonLines => Box::new(table::TextRows::json(columns, out)),
+        TableFormat::Csv => Box::new(TextRows::csv(columns, out)?),
+        TableFormat::JsonLines => {
+            Box::new(TextRows { columns, is_json: true, out, line: Vec::new() })
+        }
         #[cfg(feature = "parquet")]
         TableFormat::Parquet => Box::new(parquet::Parquet::new(columns, out)?),
         #[cfg(not(feature = "parquet"))]
         TableFormat::Parquet => return Err(ExportError::NoParquet),
     })
+}
+
+/// The type of a column's values; times are to the millisecond, numbers unsigned.
+#[derive(Clone, Copy)]
+enum ColumnType {
+    Time,
+    Text,
+    Number,
+    Json,
+}
+
+/// A column. Its name has letters only, so that no format has to escape it.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has types"))]
+struct Column {
+    name: &'static str,
+    of: ColumnType,
+    /// Whether each row has a value.
+    is_required: bool,
+}
+
+impl Column {
+    const fn required(name: &'static str, of: ColumnType) -> Self {
+        Column { name, of, is_required: true }
+    }
+
+    const fn optional(name: &'static str, of: ColumnType) -> Self {
+        Column { name, of, is_required: false }
+    }
+}
+
+/// The value of a row in a column.
+#[derive(PartialEq)]
+enum Cell<'a> {
+    Null,
+    Time(SystemTime),
+    Text(Cow<'a, str>),
+    Number(u64),
+    Json(&'a serde_json::Value),
+}
+
+/// Writes rows in a format, with as many cells as there are columns.
+trait RowWriter {
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError>;
+
+    /// Writes the rest.
+    fn finish(&mut self) -> Result<(), ExportError>;
+}
+
+/// Writes a line per row: CSV, which begins with a line of names, or JSON lines.
+struct TextRows<W> {
+    columns: &'static [Column],
+    is_json: bool,
+    out: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> TextRows<W> {
+    fn csv(columns: &'static [Column], mut out: W) -> io::Result<Self> {
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        writeln!(out, "{}", names.join(","))?;
+        Ok(TextRows { columns, is_json: false, out, line: Vec::new() })
+    }
+
+    fn push_text(&mut self, text: &str) -> io::Result<()> {
+        if self.is_json {
+            return Ok(serde_json::to_writer(&mut self.line, text)?);
+        }
+        if text.contains([',', '"', '\n', '\r']) {
+            write!(self.line, "\"{}\"", text.replace('"', "\"\""))
+        } else {
+            self.line.write_all(text.as_bytes())
+        }
+    }
+}
+
+impl<W: Write> RowWriter for TextRows<W> {
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError> {
+        self.line.clear();
+        for (index, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
+            match (self.is_json, index) {
+                (true, 0) => write!(self.line, "{{\"{}\":", column.name)?,
+                (true, _) => write!(self.line, ",\"{}\":", column.name)?,
+                (false, 0) => {}
+                (false, _) => self.line.push(b','),
+            }
+            match cell {
+                Cell::Null if self.is_json => self.line.extend_from_slice(b"null"),
+                Cell::Null => {}
+                Cell::Time(at) => self.push_text(&time::text(*at))?,
+                Cell::Text(text) => self.push_text(text)?,
+                Cell::Number(number) => write!(self.line, "{number}")?,
+                Cell::Json(json) if self.is_json => write!(self.line, "{json}")?,
+                Cell::Json(json) => self.push_text(&json.to_string())?,
+            }
+        }
+        self.line.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
+        Ok(self.out.write_all(&self.line)?)
+    }
+
+    fn finish(&mut self) -> Result<(), ExportError> {
+        Ok(self.out.flush()?)
+    }
+}
+
+const COUNTERS: &[Column] = &[
+    Column::required("from", Time),
+    Column::required("to", Time),
+    Column::required("fabric", Text),
+    Column::required("guid", Text),
+    Column::required("node", Text),
+    Column::required("port", Number),
+    Column::required("counter", Text),
+    Column::required("by", Number),
+];
+
+const EVENTS: &[Column] = &[
+    Column::required("at", Time),
+    Column::required("fabric", Text),
+    Column::required("kind", Text),
+    Column::optional("node", Text),
+    Column::optional("port", Number),
+    Column::optional("link", Text),
+    Column::required("place", Text),
+    Column::required("text", Text),
+    Column::optional("detail", Json),
+];
+
+/// Writes the increases of counters, a row per reading; returns the number of rows.
+pub fn counters(
+    reader: &Reader,
+    filter: &ExportFilter,
+    format: TableFormat,
+    out: Box<dyn Write + Send + '_>,
+) -> Result<u64, ExportError> {
+    let mut table = row_writer(format, COUNTERS, out)?;
+    let rows = reader.in_one_transaction(|| write_readings(reader, filter, &mut *table))?;
+    table.finish()?;
+    Ok(rows)
+}
+
+fn write_readings(
+    reader: &Reader,
+    filter: &ExportFilter,
+    table: &mut dyn RowWriter,
+) -> Result<u64, ExportError> {
+    let failed = |error| ExportError::from(reader.failed()(error));
+    let ports = filter.ports_of(reader).map_err(failed)?;
+    let mut rows = 0;
+    let sql = reader.sql();
+    for (fabric, name) in sql.fabrics().map_err(failed)? {
+        let sweeps = SweepRange::read(sql, fabric, filter.window).map_err(failed)?;
+        let Some(SweepRange { first, last }) = sweeps else { continue };
+        let before = first.saturating_sub(1);
+        let range = SegmentRange::read(sql, fabric, before, last, false).map_err(failed)?;
+        for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
+            let mut result = Ok(());
+            let visited = range.visit(sql, kind, None, &mut |span, frame, entry| {
+                let (from, to) = reading_times(span, entry);
+                let Some(port) = ports.get(&entry.port).filter(|_| filter.window.has(to)) else {
+                    return;
+                };
+                for (counter, by) in reader.counter_ids.values(frame, entry) {
+                    if result.is_err() {
+                        return;
+                    }
+                    result = table.row(&[
+                        Cell::Time(from),
+                        Cell::Time(to),
+                        Cell::Text((&*name).into()),
+                        Cell::Text(port.guid.to_string().into()),
+                        Cell::Text((&*port.node).into()),
+                        Cell::Number(port.port.into()),
+                        Cell::Text(counter.row().metric.into()),
+                        Cell::Number(by),
+                    ]);
+                    rows += 1;
+                }
+            });
+            visited.map_err(failed)?;
+            result?;
+        }
+    }
+    Ok(rows)
+}
+
+/// Writes events, a row per event; returns the number of rows.
+pub fn events(
+    reader: &Reader,
+    filter: &ExportFilter,
+    format: TableFormat,
+    out: Box<dyn Write + Send + '_>,
+) -> Result<u64, ExportError> {
+    let mut table = row_writer(format, EVENTS, out)?;
+    let wanted = EventFilter {
+        nodes: filter.nodes.iter().flatten().copied().collect(),
+        ports: filter.ports.iter().flatten().copied().collect(),
+        ..EventFilter::all(filter.window)
+    };
+    let mut rows = 0;
+    reader.visit_events(&wanted, &mut |event| {
+        rows += 1;
+        write_event(&event, &mut *table)
+    })?;
+    table.finish()?;
+    Ok(rows)
+}
+
+fn write_event(event: &Event, table: &mut dyn RowWriter) -> Result<(), ExportError> {
+    let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
+    table.row(&[
+        Cell::Time(event.at),
+        Cell::Text((&*event.fabric).into()),
+        Cell::Text((&*event.kind).into()),
+        text(event.node.map(|guid| guid.to_string())),
+        event.port.map_or(Cell::Null, |port| Cell::Number(port.into())),
+        text(event.link.map(|link| link.to_string())),
+        Cell::Text((&*event.place).into()),
+        Cell::Text((&*event.text).into()),
+        if event.detail.is_null() { Cell::Null } else { Cell::Json(&event.detail) },
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_quotes_separators_quotes_and_line_breaks() {
+        const COLUMNS: &[Column] = &[Column::required("a", Text), Column::optional("b", Json)];
+        let mut out = Vec::new();
+        let mut csv = TextRows::csv(COLUMNS, &mut out).unwrap();
+        let json = serde_json::json!({"x": 1});
+        for (text, cell) in [
+            ("plain", Cell::Null),
+            ("a,b", Cell::Json(&json)),
+            ("say \"no\"", Cell::Number(7)),
+            ("two\r\nlines", Cell::Time(SystemTime::UNIX_EPOCH)),
+        ] {
+            csv.row(&[Cell::Text(text.into()), cell]).unwrap();
+        }
+        csv.finish().unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "a,b\nplain,\n\"a,b\",\"{\"\"x\"\":1}\"\n\"say \"\"no\"\"\",7\n\
+             \"two\r\nlines\",1970-01-01T00:00:00.000Z\n"
+        );
+    }
 }

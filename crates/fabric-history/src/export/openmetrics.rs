@@ -7,19 +7,19 @@
 use std::io::Write;
 use std::ops::Range;
 
+use crate::export::{ExportError, ExportFilter};
 use crate::file::reader::Reader;
 use crate::file::record_kind::part_of;
-use crate::file::segment_range::{CounterGrowth, SegmentRange, SweepRange, SweepTimes, totals_at};
 use crate::file::sql::CablePresence;
 use crate::file::timeline::Timeline;
-use crate::file::totals::TotalsTable;
+use crate::file::totals::{
+    CounterGrowth, SegmentRange, SweepRange, SweepTimes, TotalsTable, totals_at,
+};
 use exposition::{Format, Header, Labels, Samples};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_header};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::counter::{Attribute, CounterField, CounterRow, TABLE, scaled};
 use ib_mad::rate::{Speed, Width};
-
-use super::{ExportError, ExportFilter};
 
 /// Values that are held at once: 32 MB.
 const MAX_VALUES: usize = 4 << 20;
@@ -39,7 +39,8 @@ pub struct ExportCounts {
 }
 
 /// A fabric in the window.
-struct ExportedFabric {
+struct ExportedFabric<'a> {
+    filter: &'a ExportFilter,
     name: String,
     /// The sweeps with samples.
     sweeps: Vec<SweepTimes>,
@@ -49,6 +50,8 @@ struct ExportedFabric {
     timeline: Timeline,
     /// The totals at the end.
     ledger: TotalsTable,
+    /// The ids of the exported ports.
+    ports: Vec<u32>,
 }
 
 /// Writes samples.
@@ -76,19 +79,17 @@ pub fn openmetrics(
         let mut lines = SampleWriter { out, text, header: None, name, counts };
         let lines = &mut lines;
         lines.family(NODE_UP.into());
-        fabrics.iter().try_for_each(|fabric| fabric.node_up(filter, lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.node_up(lines))?;
         lines.family(PORT_INFO.into());
-        fabrics.iter().try_for_each(|fabric| fabric.port_info(filter, lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.port_info(lines))?;
         for row in TABLE {
             lines.family(counter_header(row.counter));
-            for fabric in &fabrics {
-                fabric.counter(row, reader, filter, lines)?;
-            }
+            fabrics.iter().try_for_each(|fabric| fabric.counter(row, reader, lines))?;
         }
         lines.family(LINK_INFO.into());
-        fabrics.iter().try_for_each(|fabric| fabric.link_info(filter, lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.link_info(lines))?;
         lines.family(LINK_UP.into());
-        fabrics.iter().try_for_each(|fabric| fabric.link_up(filter, lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.link_up(lines))?;
         lines.text.extend_from_slice(b"# EOF\n");
         lines.flush()?;
         lines.out.flush()?;
@@ -96,7 +97,10 @@ pub fn openmetrics(
     })
 }
 
-fn fabrics(reader: &Reader, filter: &ExportFilter) -> rusqlite::Result<Vec<ExportedFabric>> {
+fn fabrics<'a>(
+    reader: &Reader,
+    filter: &'a ExportFilter,
+) -> rusqlite::Result<Vec<ExportedFabric<'a>>> {
     let mut all = Vec::new();
     let sql = reader.sql();
     for (fabric, name) in sql.fabrics()? {
@@ -109,30 +113,27 @@ fn fabrics(reader: &Reader, filter: &ExportFilter) -> rusqlite::Result<Vec<Expor
         let Some(first) = sweeps.first() else { continue };
         let range = SegmentRange::read(sql, fabric, first.began, all_sweeps.last, false)?;
         let timeline = Timeline::read(sql, fabric, &sweeps)?;
-        let ledger = totals_at(sql, reader.counter_ids(), fabric, all_sweeps.last)?;
+        let ledger = totals_at(sql, &reader.counter_ids, fabric, all_sweeps.last)?;
         let time = |sweep: &SweepTimes| {
             let millis = sweep.ended / 1_000;
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
         };
         let times = sweeps.iter().map(time).collect();
-        all.push(ExportedFabric { name, sweeps, times, range, timeline, ledger });
+        let ports = Vec::new();
+        let mut fabric =
+            ExportedFabric { filter, name, sweeps, times, range, timeline, ledger, ports };
+        let is_exported = |port: &u32| fabric.end(*port).is_some_and(|end| filter.has_port(end));
+        fabric.ports = fabric.timeline.ports.keys().copied().filter(is_exported).collect();
+        fabric.ports.sort_unstable();
+        all.push(fabric);
     }
     Ok(all)
 }
 
-impl ExportedFabric {
+impl ExportedFabric<'_> {
     fn end(&self, port: u32) -> Option<End> {
         let (node, number) = self.timeline.ports.get(&port)?;
         Some((self.timeline.nodes.get(node)?.guid, *number))
-    }
-
-    /// The ids of the exported ports.
-    fn ports(&self, filter: &ExportFilter) -> Vec<u32> {
-        let ports = self.timeline.ports.keys().copied();
-        let mut ports: Vec<u32> =
-            ports.filter(|port| self.end(*port).is_some_and(|end| filter.has_port(end))).collect();
-        ports.sort_unstable();
-        ports
     }
 
     fn port_labels(&self, (guid, number): End) -> Vec<u8> {
@@ -143,13 +144,9 @@ impl ExportedFabric {
         text
     }
 
-    fn node_up(
-        &self,
-        filter: &ExportFilter,
-        lines: &mut SampleWriter<'_>,
-    ) -> Result<(), ExportError> {
+    fn node_up(&self, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let mut nodes: Vec<_> = self.timeline.nodes.iter().collect();
-        nodes.retain(|(_, node)| filter.has_node(node.guid));
+        nodes.retain(|(_, node)| self.filter.has_node(node.guid));
         nodes.sort_unstable_by_key(|(_, node)| node.guid);
         for (id, node) in nodes {
             let mut labels = Vec::new();
@@ -169,17 +166,15 @@ impl ExportedFabric {
         &self,
         row: &CounterRow,
         reader: &Reader,
-        filter: &ExportFilter,
         lines: &mut SampleWriter<'_>,
     ) -> Result<(), ExportError> {
         let is_of_link =
             |field: &CounterField| field.attribute == Attribute::PortExtendedSpeedsCounters;
         let of_link = row.fields.iter().any(is_of_link);
-        let ports = self.ports(filter);
         let most = (MAX_VALUES / self.sweeps.len().max(1))
             .clamp(PORTS_AT_ONCE.start, PORTS_AT_ONCE.end) as u32;
         let chunk = |port: u32| (part_of(port), port / most);
-        for ports in ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
+        for ports in self.ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
             let end = |port: u32| self.ledger.find(port)?.get(row.counter);
             let known: Vec<(u32, u64)> =
                 ports.iter().filter_map(|port| Some((*port, end(*port)?))).collect();
@@ -188,7 +183,7 @@ impl ExportedFabric {
             };
             let growth = CounterGrowth::read(
                 reader.sql(),
-                reader.counter_ids(),
+                &reader.counter_ids,
                 &self.range,
                 row.counter,
                 *first..last + 1,
@@ -214,13 +209,9 @@ impl ExportedFabric {
         Ok(())
     }
 
-    fn port_info(
-        &self,
-        filter: &ExportFilter,
-        lines: &mut SampleWriter<'_>,
-    ) -> Result<(), ExportError> {
+    fn port_info(&self, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
-        for port in self.ports(filter) {
+        for &port in &self.ports {
             let Some((node_id, _)) = timeline.ports.get(&port) else { continue };
             let (Some(node), Some(end)) = (timeline.nodes.get(node_id), self.end(port)) else {
                 continue;
@@ -260,14 +251,14 @@ impl ExportedFabric {
     }
 
     /// The exported cables: the port ids of their ends, their ends, and the intervals in which they were present.
-    fn cables(&self, filter: &ExportFilter) -> Vec<([u32; 2], [End; 2], Vec<&CablePresence>)> {
+    fn cables(&self) -> Vec<([u32; 2], [End; 2], Vec<&CablePresence>)> {
         let mut cables: Vec<&CablePresence> = self.timeline.cables.iter().collect();
         cables.sort_by_key(|cable| cable.ends);
         let all = cables.chunk_by(|a, b| a.ends == b.ends).filter_map(|same| {
             let ends = same.first()?.ends;
             let [low, high] = ends.map(|port| self.end(port));
             let both = [low?, high?];
-            both.iter().any(|end| filter.has_port(*end)).then(|| (ends, both, same.to_vec()))
+            both.iter().any(|end| self.filter.has_port(*end)).then(|| (ends, both, same.to_vec()))
         });
         all.collect()
     }
@@ -279,13 +270,9 @@ impl ExportedFabric {
         labels
     }
 
-    fn link_info(
-        &self,
-        filter: &ExportFilter,
-        lines: &mut SampleWriter<'_>,
-    ) -> Result<(), ExportError> {
+    fn link_info(&self, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
-        for (ids, ends, there) in self.cables(filter) {
+        for (ids, ends, there) in self.cables() {
             let nodes = ids.map(|port| timeline.nodes.get(&timeline.ports.get(&port)?.0));
             let [Some(low), Some(high)] = nodes else { continue };
             let mut series: Vec<(InfoLabels<'_>, Vec<usize>)> = Vec::new();
@@ -314,12 +301,8 @@ impl ExportedFabric {
         Ok(())
     }
 
-    fn link_up(
-        &self,
-        filter: &ExportFilter,
-        lines: &mut SampleWriter<'_>,
-    ) -> Result<(), ExportError> {
-        for (ids, ends, there) in self.cables(filter) {
+    fn link_up(&self, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
+        for (ids, ends, there) in self.cables() {
             let samples = self.sweeps.iter().zip(&self.times).filter_map(|(sweep, time)| {
                 there.iter().find(|cable| cable.is_present(sweep.began))?;
                 Some((self.timeline.port(ids[0], sweep.began).up()?.into(), time))

@@ -10,10 +10,8 @@ use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::parser::parse_message_type;
 
+use crate::export::{Cell, Column, ColumnType, ExportError, RowWriter};
 use crate::model::time::millis;
-
-use super::ExportError;
-use super::table::{Cell, Column, ColumnType, RowWriter};
 
 /// Rows of a row group, which is held in memory: some 15 MB.
 const GROUP_ROWS: usize = 1 << 16;

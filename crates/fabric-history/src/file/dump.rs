@@ -10,22 +10,19 @@
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use tempfile::NamedTempFile;
 
+use crate::file::reader::Reader;
+use crate::file::record_kind::RecordKind;
+use crate::file::sql::marks;
+use crate::file::timeline::{NODES, PORTS};
+use crate::file::totals::{SweepRange, totals_at};
+use crate::file::{folder_of, free, schema};
 use crate::model::Window;
 use crate::{HistoryError, micros_of};
-
-use super::frame::Frame;
-use super::reader::Reader;
-use super::record_kind::{RecordKind, part_of};
-use super::segment_range::{SweepRange, totals_at};
-use super::sql::marks;
-use super::state_at::{NODES, PORTS};
-use super::{free, schema};
 
 /// The tables of the catalog with their columns. They are copied completely: names take little space.
 const CATALOG: [(&str, &str); 7] = [
@@ -111,8 +108,8 @@ impl Reader {
         window: Window,
         least_free: u64,
     ) -> Result<(Dumped, File), HistoryError> {
-        let folder = folder_of(self.path());
-        let temporary = temporary_beside(self.path())?;
+        let folder = folder_of(&self.path);
+        let temporary = temporary_beside(&self.path)?;
         let path = temporary.path().to_owned();
         let (file, name) = temporary.into_parts();
         let dumped = self.copy(window, &path, folder, least_free, || name.close())?;
@@ -133,7 +130,7 @@ impl Reader {
         opened().map_err(unmade(place))?;
         let mut copy = Copy {
             from: self.sql().0,
-            source: self.path(),
+            source: &self.path,
             to: to.and_then(begun).map_err(unwritten(place))?,
             place: place.into(),
             empty: empty.into(),
@@ -154,11 +151,6 @@ pub fn temporary_beside(file: &Path) -> Result<NamedTempFile, HistoryError> {
     // The usual mode: the umask restricts it.
     builder.prefix(PREFIX).permissions(Permissions::from_mode(0o666));
     builder.tempfile_in(folder_of(file)).map_err(unmade(file))
-}
-
-fn folder_of(file: &Path) -> &Path {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
 }
 
 /// Makes an empty file a history, in a transaction that stays open.
@@ -255,36 +247,24 @@ impl Copy<'_> {
 
     /// Writes all totals as they were, after all other frames, so that totals continue from there.
     fn totals(&self, reader: &Reader, fabric: i64, last: i64) -> Result<(), HistoryError> {
-        let table = totals_at(reader.sql(), reader.counter_ids(), fabric, last);
+        let table = totals_at(reader.sql(), &reader.counter_ids, fabric, last);
         let table = table.map_err(reader.failed())?;
-        let mut parts: Vec<Frame> = Vec::new();
-        for (port, totals) in table.of(fabric) {
-            let part = part_of(port) as usize;
-            if parts.len() <= part {
-                parts.resize_with(part + 1, Frame::default);
+        table.for_each_part(fabric, &reader.counter_ids, |part, frame| {
+            if frame.is_empty() {
+                return Ok(());
             }
-            let values = reader.counter_ids().in_order();
-            let values = values.filter_map(|(number, it)| Some((number, totals.get(it)?)));
-            if let Some(frame) = parts.get_mut(part) {
-                frame.push(port, Duration::ZERO, values);
-            }
-        }
-        for (part, frame) in parts.iter().enumerate().filter(|(_, frame)| !frame.is_empty()) {
-            let packed = frame.pack().map_err(|error| HistoryError::Io {
-                path: self.place.clone(),
-                doing: "pack what is in it",
-                error,
-            })?;
-            let values = params![fabric, RecordKind::AllTotals, part as u32, last, packed];
-            self.to
-                .execute(
+            let (path, doing) = (self.place.clone(), "pack what is in it");
+            let packed = frame.pack().map_err(|error| HistoryError::Io { path, doing, error })?;
+            let mut insert = (self.to)
+                .prepare_cached(
                     "INSERT INTO frames (id, fabric, tier, part, began, ended, data)
                      SELECT coalesce(max(id), 0) + 1, ?1, ?2, ?3, ?4, ?4, ?5 FROM frames",
-                    values,
                 )
                 .map_err(self.unwritten())?;
-        }
-        Ok(())
+            let written =
+                insert.execute(params![fabric, RecordKind::AllTotals, part, last, packed]);
+            written.map(|_| ()).map_err(self.unwritten())
+        })
     }
 
     /// Copies rows of a table as they are.

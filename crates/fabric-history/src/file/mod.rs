@@ -1,28 +1,22 @@
 //! The file of a history: its lock, and how a damaged file is set aside.
 
-pub(crate) mod counter_ids;
-mod coverage;
-pub mod digest;
 pub mod dump;
 pub mod frame;
 pub mod packed;
 pub mod reader;
 pub mod record_kind;
 pub(crate) mod schema;
-pub(crate) mod segment_range;
-mod series;
 pub(crate) mod sql;
-pub(crate) mod state;
-mod state_at;
 pub(crate) mod timeline;
 pub(crate) mod totals;
-pub(crate) mod validate;
-mod varint;
 pub(crate) mod walk;
 
-use std::fs::File;
+use std::collections::HashSet;
+use std::fs::{File, Metadata};
 use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
@@ -56,15 +50,18 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// How many bytes of a file's disk are free.
 pub fn free(path: &Path) -> Result<u64, HistoryError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let disk = rustix::fs::statvfs(folder.unwrap_or(Path::new("."))).map_err(|error| {
-        HistoryError::Io {
-            path: path.into(),
-            doing: "see what is free on its disk",
-            error: error.into(),
-        }
+    let doing = "see what is free on its disk";
+    let disk = rustix::fs::statvfs(folder_of(path)).map_err(|error| HistoryError::Io {
+        path: path.into(),
+        doing,
+        error: error.into(),
     })?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
@@ -74,10 +71,79 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
     with_suffix(path, ".lock")
 }
 
+/// An error if there is something other than a regular file. It is not opened for this: a FIFO would wait
+/// for a writer, and a device may do something when it is opened.
+pub(crate) fn ensure_regular(path: &Path) -> Result<(), HistoryError> {
+    match std::fs::metadata(path) {
+        Ok(data) => regular(path, &data),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(HistoryError::Io { path: path.into(), doing: "find it", error }),
+    }
+}
+
+fn regular(path: &Path, data: &Metadata) -> Result<(), HistoryError> {
+    let kind = data.file_type();
+    let names = [
+        (kind.is_dir(), "a directory"),
+        (kind.is_fifo(), "a FIFO"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_block_device() || kind.is_char_device(), "a device"),
+    ];
+    match names.into_iter().find(|(is_it, _)| *is_it) {
+        Some((_, what)) => Err(HistoryError::NotAFile(path.into(), what)),
+        None => Ok(()),
+    }
+}
+
+/// A file whose header is read again and again, kept open.
+///
+/// A process that closes any descriptor of a file loses all POSIX locks that it holds on it (fcntl(2)),
+/// those of SQLite's connections as well, and SQLite does not notice. Then another program may believe
+/// that it has the file alone, and delete the write-ahead log in use. So the descriptor has to stay
+/// open for as long as the process may have connections to the file.
+#[derive(Clone, Debug, Default)]
+pub struct Header(Option<Arc<File>>);
+
+impl Header {
+    /// The header of the file at a path, as far as it exists; empty if the file does not exist yet.
+    pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, HistoryError> {
+        let failed = |error| HistoryError::Io { path: path.into(), doing: "read it", error };
+        let found = match std::fs::metadata(path) {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        regular(path, &found)?;
+        let is_same = |file: &Arc<File>| {
+            let held = file.metadata();
+            held.is_ok_and(|held| (held.dev(), held.ino()) == (found.dev(), found.ino()))
+        };
+        // A file that has replaced another one is opened; nothing is written to the other.
+        let file = match self.0.take().filter(is_same) {
+            Some(file) => file,
+            None => Arc::new(open(path)?),
+        };
+        let mut header = vec![0; 100];
+        let length = file.read_at(&mut header, 0).map_err(failed)?;
+        header.truncate(length);
+        self.0 = Some(file);
+        Ok(header)
+    }
+}
+
+fn open(path: &Path) -> Result<File, HistoryError> {
+    let failed = |error| HistoryError::Io { path: path.into(), doing: "read it", error };
+    // A FIFO that has replaced the file since then must not block us either.
+    let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    regular(path, &file.metadata().map_err(failed)?)?;
+    Ok(file)
+}
+
 /// An error if a path, or that of its lock, cannot be a history file.
 pub fn ensure_place(path: &Path) -> Result<(), HistoryError> {
-    validate::ensure_regular(path)?;
-    validate::ensure_regular(&lock_path(path))
+    ensure_regular(path)?;
+    ensure_regular(&lock_path(path))
 }
 
 /// The lock of the process that writes a file. A separate file: SQLite holds its own lock only during each
@@ -97,12 +163,12 @@ impl Drop for WriterLock {
 pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<WriterLock, HistoryError> {
     let failed =
         |error| HistoryError::Io { path: path.into(), doing: "make the lock beside it", error };
-    validate::ensure_regular(lock_path)?;
+    ensure_regular(lock_path)?;
     let lock = File::options().create(true).truncate(false).write(true).open(lock_path);
     let lock = lock.map_err(failed)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(WriterLock(lock)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(HistoryError::Taken { path: path.into() }),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(HistoryError::Taken(path.into())),
         Err(error) => Err(failed(error.into())),
     }
 }
@@ -129,10 +195,10 @@ pub(crate) fn ensure_ours(
     header: &[u8],
     lock_path: &Path,
 ) -> Result<(), HistoryError> {
-    if validate::is_history(header) || is_marked(lock_path) {
+    if schema::is_history(header) || is_marked(lock_path) {
         Ok(())
     } else {
-        Err(HistoryError::Foreign { path: path.into() })
+        Err(HistoryError::foreign(path))
     }
 }
 
@@ -155,7 +221,7 @@ const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 /// error if there are too many of those. The caller holds the lock.
 pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
     let what = || match error {
-        HistoryError::Damaged { what, .. } => what.clone(),
+        HistoryError::Damaged(_, what) => what.clone(),
         HistoryError::Database { error, .. } => error.to_string(),
         other => other.to_string(),
     };
@@ -187,7 +253,7 @@ pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
 /// Renames a history to one with the time in its name, which it returns.
 fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, HistoryError> {
     let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };
-    let count = validate::aside(path).map_err(failed)?;
+    let count = count_aside(path).map_err(failed)?;
     if count >= MAX_ASIDE {
         return Err(HistoryError::Crowded { path: path.into(), what: what(), count });
     }
@@ -221,6 +287,33 @@ fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// How many files beside a history were set aside: `.damaged-` and the time follow its name.
+pub(crate) fn count_aside(path: &Path) -> std::io::Result<usize> {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let mut found = HashSet::new();
+    for entry in std::fs::read_dir(folder_of(path))? {
+        let entry = entry?.file_name();
+        let rest = entry.as_encoded_bytes().strip_prefix(name);
+        let time = rest.and_then(|rest| rest.strip_prefix(ASIDE.as_bytes()));
+        // A kill between two renames leaves a log alone.
+        let time = time.map(|time| time.strip_suffix(b"-wal").unwrap_or(time));
+        if let Some(time) = time.filter(|time| is_time(time)) {
+            found.insert(time.to_vec());
+        }
+    }
+    Ok(found.len())
+}
+
+/// Whether it is a time as [`set_aside`] writes it: `2026-12-01T080000.123456Z`.
+fn is_time(text: &[u8]) -> bool {
+    const PATTERN: &[u8] = b"0000-00-00T000000.000000Z";
+    let fits = |(byte, pattern): (&u8, &u8)| match pattern {
+        b'0' => byte.is_ascii_digit(),
+        other => byte == other,
+    };
+    text.len() == PATTERN.len() && text.iter().zip(PATTERN).all(fits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,7 +324,7 @@ mod tests {
         let [file, beside] = ["history.db", "history.db.lock"].map(|name| folder.path().join(name));
         let held = lock(&file, &beside).unwrap();
         let of_the_child = held.0.try_clone().unwrap();
-        assert!(matches!(lock(&file, &beside), Err(HistoryError::Taken { .. })));
+        assert!(matches!(lock(&file, &beside), Err(HistoryError::Taken(_))));
         drop(held);
         lock(&file, &beside).unwrap();
         drop(of_the_child);
@@ -259,5 +352,24 @@ mod tests {
             assert!(!with_suffix(&file, suffix).exists());
             assert_eq!(std::fs::read_to_string(with_suffix(&aside, suffix)).unwrap(), suffix);
         }
+    }
+
+    #[test]
+    fn only_files_with_a_time_count_as_set_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        for name in [
+            "history.db.damaged-2026-12-01T080000.123456Z",
+            "history.db.damaged-2026-12-01T080000.123456Z-wal",
+            // A log alone, and empty shared memory alone.
+            "history.db.damaged-2026-12-02T080000.123456Z-wal",
+            "history.db.damaged-2026-12-03T080000.123456Z-shm",
+            "history.db.damaged-notes.txt",
+            "history.db.damaged-2026-12-01T080000.123456Z.gz",
+            "other.db.damaged-2026-12-01T080000.123456Z",
+        ] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(count_aside(&file).unwrap(), 2);
     }
 }

@@ -1,28 +1,31 @@
-//! The reader of a file, which answers queries also while an exporter writes it.
+//! The reader of a file, which answers queries also while an exporter writes it; and what of a window it has.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, InterruptHandle, OpenFlags};
+use rusqlite::{Connection, InterruptHandle, OpenFlags, Result};
 
-use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window};
-use crate::page::{Events, Page};
-use crate::source::{EventFilter, PagedSource, SeriesDetail, Source, SourceError};
+use crate::file::frame::{Digest, Frame};
+use crate::file::record_kind::{CounterIds, RecordKind};
+use crate::file::sql::{Order, PortRow, Sql};
+use crate::file::{
+    ensure_regular, is_marked, lock_path, packed, schema, timeline, walk, with_suffix,
+};
+use crate::model::{
+    Cable, Coverage, ErrorDelta, Event, FabricCoverage, FabricState, Port, Series, Span, Window,
+};
+use crate::source::{EventFilter, Events, Page, PagedSource, SeriesDetail, Source, SourceError};
 use crate::{HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
-
-use super::counter_ids::CounterIds;
-use super::record_kind::RecordKind;
-use super::sql::{Order, PortRow, Sql};
-use super::{coverage, is_marked, lock_path, schema, series, state_at, validate, with_suffix};
 
 /// A file that is read.
 #[derive(Debug)]
 pub struct Reader {
     db: Connection,
-    path: PathBuf,
-    counter_ids: CounterIds,
+    pub(super) path: PathBuf,
+    pub(crate) counter_ids: CounterIds,
     /// Maximum number of readings in a response.
     pub(super) max_readings: usize,
 }
@@ -34,11 +37,11 @@ impl Reader {
             return Err(HistoryError::Io { path: path.into(), doing: "find it", error });
         }
         // Only SQLite reads the header: closing another descriptor would drop its locks (see `validate`).
-        validate::ensure_regular(path)?;
+        ensure_regular(path)?;
         let failed = |error: rusqlite::Error| {
             let is_none = error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
             if is_none && !is_marked(&lock_path(path)) {
-                return HistoryError::Foreign { path: path.into() };
+                return HistoryError::foreign(path);
             }
             HistoryError::database(path, "read it", error)
         };
@@ -46,10 +49,10 @@ impl Reader {
         let application: i32 =
             db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
         if application != schema::APPLICATION {
-            return Err(HistoryError::Foreign { path: path.into() });
+            return Err(HistoryError::foreign(path));
         }
         let version = schema::version(&db).map_err(failed)?;
-        validate::ensure_version(path, version)?;
+        schema::ensure_version(path, version)?;
         let counter_ids = CounterIds::read(&db).map_err(failed)?;
         Ok(Reader { db, path: path.into(), counter_ids, max_readings: usize::MAX })
     }
@@ -61,10 +64,7 @@ impl Reader {
     }
 
     /// Reads in one transaction, so that the response is consistent despite concurrent writes and deletions.
-    pub(super) fn read<T>(
-        &self,
-        answer: impl FnOnce() -> rusqlite::Result<T>,
-    ) -> Result<T, HistoryError> {
+    pub(super) fn read<T>(&self, answer: impl FnOnce() -> Result<T>) -> Result<T, HistoryError> {
         self.in_one_transaction(|| answer().map_err(self.failed()))
     }
 
@@ -90,21 +90,12 @@ impl Reader {
         &self,
         kind: RecordKind,
     ) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
-        self.read(|| coverage::count_sweeps(self.sql(), kind))
+        self.read(|| count_sweeps(self.sql(), kind))
     }
 
     /// Its statements.
     pub(crate) fn sql(&self) -> Sql<'_> {
         Sql(&self.db)
-    }
-
-    /// The counters' numbers in it.
-    pub(crate) fn counter_ids(&self) -> &CounterIds {
-        &self.counter_ids
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     pub(crate) fn failed(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
@@ -161,7 +152,7 @@ impl Reader {
         self.db.get_interrupt_handle()
     }
 
-    fn ports_called(&self, called: &str) -> rusqlite::Result<Vec<PortRow>> {
+    fn ports_called(&self, called: &str) -> Result<Vec<PortRow>> {
         if let Ok(link) = called.parse::<LinkId>() {
             return self.sql().ports_at(&link.ends());
         }
@@ -205,7 +196,7 @@ impl Source for Reader {
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
         let ports = self.read(|| self.ports_called(called))?;
-        Ok(ports.into_iter().map(|row| row.port).collect())
+        Ok(ports.into_iter().map(|(_, port)| port).collect())
     }
 
     fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError> {
@@ -220,11 +211,11 @@ impl Source for Reader {
     }
 
     fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
-        Ok(self.read(|| state_at::cables(self.sql(), ports, window))?)
+        Ok(self.read(|| timeline::cables(self.sql(), ports, window))?)
     }
 
     fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
-        Ok(self.read(|| series::error_deltas(self, window))?)
+        Ok(self.read(|| walk::error_deltas(self, window))?)
     }
 
     fn series(
@@ -233,21 +224,21 @@ impl Source for Reader {
         detail: SeriesDetail,
         window: Window,
     ) -> Result<Vec<Series>, SourceError> {
-        Ok(self.in_one_transaction(|| series::series(self, ports, detail, window))?)
+        Ok(self.in_one_transaction(|| walk::series(self, ports, detail, window))?)
     }
 
     fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
-        Ok(self.read(|| state_at::fabrics(self.sql(), at))?)
+        Ok(self.read(|| timeline::fabrics(self.sql(), at))?)
     }
 
     fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
-        Ok(self.read(|| coverage::coverage(self.sql(), window))?)
+        Ok(self.read(|| coverage(self.sql(), window))?)
     }
 }
 
 /// Opens a file to read. If there is no writer, and we may not create the files beside it that SQLite needs,
 /// it is read as immutable.
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+fn open(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let look = |db: Connection| {
         db.busy_timeout(Duration::from_secs(5))?;
@@ -265,4 +256,103 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
         }
         other => other,
     }
+}
+
+/// Number of intervals without a sweep that counts as a gap.
+const GAP: f64 = 2.5;
+
+/// Sweeps before a window from which the interval is computed if there are too few in it.
+const BEFORE: u32 = 20;
+
+/// The coverage of a window.
+pub(super) fn coverage(sql: Sql<'_>, window: Window) -> Result<Coverage> {
+    let mut fabrics = BTreeMap::new();
+    for (fabric, name) in sql.fabrics()? {
+        fabrics.insert(name, of_fabric(sql, fabric, window)?);
+    }
+    Ok(Coverage { fabrics, damaged: damaged(sql, window)? })
+}
+
+fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> Result<FabricCoverage> {
+    let (from, to) = window.micros();
+    let sweeps = sql.sweeps(fabric, from..=to)?;
+    let length = |(began, since): &(i64, Option<i64>)| Some(began - (*since)?);
+    let mut lengths: Vec<i64> = sweeps.iter().filter_map(length).collect();
+    if lengths.is_empty() {
+        lengths.extend(sql.sweeps_until(fabric, to, BEFORE)?.iter().filter_map(length));
+    }
+    lengths.sort_unstable();
+    let interval = lengths.get(lengths.len() / 2).map_or(0.0, |micros| *micros as f64 / 1e6);
+    // After a single sweep it is not known when the next one was due.
+    let most = if interval > 0.0 { GAP * interval } else { f64::INFINITY };
+    let most = Duration::try_from_secs_f64(most).unwrap_or(Duration::MAX);
+    let mut ends = vec![window.from];
+    ends.extend(sweeps.iter().map(|(began, _)| time_of(*began)));
+    ends.push(window.to);
+    let spans = ends.windows(2).filter_map(|pair| {
+        let [from, to] = *pair else { return None };
+        Some(Window { from, to })
+    });
+    let gaps = spans.filter(|gap| sweeps.is_empty() || gap.length() > most).collect();
+    // The earliest frame has what was counted since the sweep before it.
+    let traffic_from = match sql.first_frame(RecordKind::TrafficDeltas, fabric)? {
+        Some(first) => Some(time_of(sql.sweep_before(fabric, first)?).max(window.from)),
+        None => None,
+    };
+    Ok(FabricCoverage { sweeps: sweeps.len(), interval, gaps, traffic_from })
+}
+
+/// How many sweeps' errors cannot be read. (Traffic is not checked for this: it is hundreds of times as
+/// much.)
+fn damaged(sql: Sql<'_>, window: Window) -> Result<usize> {
+    let (from, to) = window.micros();
+    let mut damaged = 0;
+    sql.frames(RecordKind::ErrorDeltas, None, None, from..=to, &mut |row| {
+        damaged += usize::from(!packed::is_whole(row.data));
+        Ok(())
+    })?;
+    for hour in sql.hours((from, to))? {
+        let mut is_whole = true;
+        sql.digests(RecordKind::ErrorDeltas, hour.id..=hour.id, None, &mut |_, data| {
+            is_whole &= packed::is_whole(data);
+            Ok(())
+        })?;
+        damaged += if is_whole { 0 } else { hour.count };
+    }
+    Ok(damaged)
+}
+
+/// How many sweeps can be read of a kind, how many cannot, and when the latest ended.
+pub(super) fn count_sweeps(
+    sql: Sql<'_>,
+    kind: RecordKind,
+) -> Result<(usize, usize, Option<SystemTime>)> {
+    let mut sweeps: HashMap<(i64, i64), bool> = HashMap::new();
+    let (mut damaged_hours, mut last) = (HashSet::new(), None);
+    for (fabric, _) in sql.fabrics()? {
+        sql.frames(kind, Some(fabric), None, i64::MIN..=i64::MAX, &mut |row| {
+            *sweeps.entry((fabric, row.began)).or_insert(true) &= Frame::unpack(row.data).is_ok();
+            last = last.max(Some(row.ended));
+            Ok(())
+        })?;
+    }
+    let damaged = sweeps.values().filter(|is_whole| !**is_whole).count();
+    let whole = sweeps.len() - damaged;
+    if kind != RecordKind::ErrorDeltas {
+        return Ok((whole, damaged, last.map(time_of)));
+    }
+    let mut digested: HashSet<(i64, i64)> = HashSet::new();
+    for hour in sql.hours((i64::MIN, i64::MAX))? {
+        sql.digests(kind, hour.id..=hour.id, None, &mut |_, data| {
+            match Digest::unpack(data, *hour.sweeps.start()) {
+                Ok(digest) => {
+                    digested.extend(digest.spans().iter().map(|span| (hour.fabric, span.began)));
+                }
+                Err(_) => drop(damaged_hours.insert(hour.id)),
+            }
+            last = last.max(Some(hour.ended));
+            Ok(())
+        })?;
+    }
+    Ok((whole + digested.len(), damaged + damaged_hours.len(), last.map(time_of)))
 }

@@ -1,12 +1,18 @@
-//! The kinds of records, and the parts that they are in.
+//! The numbers of the file's format: kinds of records, the parts that they are in, the ids of counters, and the
+//! states of ports, links and nodes. In a state 0 is unknown, and so is a number of a later version.
 
 use std::fmt;
 
-use rusqlite::ToSql;
 use rusqlite::types::ToSqlOutput;
+use rusqlite::{Connection, ToSql};
 
-use ib_mad::Counter;
-use ib_mad::counter::CounterKind;
+use crate::file::frame::{Entry, Frame};
+use crate::file::sql::Sql;
+use crate::{MOST_COUNTERS, OutOfIds};
+use ib_health::Verdict;
+use ib_mad::counter::{COUNT, CounterKind, TABLE, scaled};
+use ib_mad::rate::{Speed, Width};
+use ib_mad::{Counter, Guid};
 
 /// The kind of a record's content; the column `tier` has its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +40,6 @@ pub enum RecordKind {
 /// 60,000 ports a link's traffic is then in a sixtieth of the data, in rows of 25 KB.
 pub(crate) const PORTS_A_PART: u32 = 1_024;
 
-/// The part that a port is in.
 pub(crate) fn part_of(port: u32) -> u32 {
     port / PORTS_A_PART
 }
@@ -67,5 +72,171 @@ impl fmt::Display for RecordKind {
 impl ToSql for RecordKind {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok((*self as u8).into())
+    }
+}
+
+// A frame has one bit per counter that shows which values it contains.
+const _: () = assert!(COUNT <= MOST_COUNTERS as usize && MOST_COUNTERS as u32 == u64::BITS);
+
+/// The ids of counters in a file: once assigned they stay, even if our own table changes.
+#[derive(Clone, Debug)]
+pub(crate) struct CounterIds {
+    ours: [Option<Counter>; MOST_COUNTERS as usize],
+    theirs: [Option<u8>; COUNT],
+}
+
+impl CounterIds {
+    /// Reads the ids that a file has; an error if one of ours has an id for which a frame has no bit.
+    pub fn read(db: &Connection) -> rusqlite::Result<Self> {
+        let mut ids = CounterIds { ours: [None; MOST_COUNTERS as usize], theirs: [None; COUNT] };
+        for (id, name) in Sql(db).counters()? {
+            let Some(row) = TABLE.iter().find(|row| row.ibta == name) else { continue };
+            let number = u8::try_from(id).map_err(|_| OutOfIds::Counters(id).in_sql())?;
+            let ours = ids.ours.get_mut(usize::from(number));
+            *ours.ok_or_else(|| OutOfIds::Counters(id).in_sql())? = Some(row.counter);
+            ids.theirs[row.counter as usize] = Some(number);
+        }
+        Ok(ids)
+    }
+
+    /// The counter that has a number; `None` if a newer version gave it.
+    pub fn counter(&self, number: u8) -> Option<Counter> {
+        self.ours.get(usize::from(number)).copied().flatten()
+    }
+
+    /// A counter's number; `None` if the file is older than the counter.
+    pub fn number(&self, counter: Counter) -> Option<u8> {
+        self.theirs[counter as usize]
+    }
+
+    /// The values of an entry in the counters' units; counters of a later version are skipped.
+    pub fn values<'a>(
+        &'a self,
+        frame: &'a Frame,
+        entry: &Entry,
+    ) -> impl Iterator<Item = (Counter, u64)> + use<'a> {
+        frame.values(entry).filter_map(|(number, by)| {
+            let counter = self.counter(number)?;
+            Some((counter, scaled(by, counter.row().scale)))
+        })
+    }
+
+    /// The counters of an entry in the order of frames: the lowest id first.
+    pub fn in_order(&self) -> impl Iterator<Item = (u8, Counter)> + '_ {
+        (0..MOST_COUNTERS).filter_map(|number| Some((number, self.counter(number)?)))
+    }
+}
+
+/// A GUID as the file stores it: its 64 bits.
+pub(crate) fn guid_bits(guid: Guid) -> i64 {
+    guid.0.cast_signed()
+}
+
+/// The fields of a port and its link; a node has the first alone.
+const UP: u8 = 0;
+const WIDTH: u8 = 1;
+const SPEED: u8 = 2;
+const VERDICT: u8 = 3;
+
+const FIELDS: usize = 4;
+
+/// The state of a port and its link; of a node, whether it responds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State([u8; FIELDS]);
+
+impl State {
+    pub fn of_node(up: bool) -> Self {
+        State([1 + u8::from(up), 0, 0, 0])
+    }
+
+    pub fn of_port(
+        up: Option<bool>,
+        runs: Option<(Width, Speed)>,
+        verdict: Option<Verdict>,
+    ) -> Self {
+        let (width, speed) = runs.unzip();
+        // Speeds are in the order of their introduction, the newest last.
+        State([
+            up.map_or(0, |up| 1 + u8::from(up)),
+            width.map_or(0, Width::lanes),
+            speed.map_or(0, |speed| 1 + speed as u8),
+            verdict.map_or(0, |verdict| 1 + verdict as u8),
+        ])
+    }
+
+    /// Whether the link carries traffic, or the node responds.
+    pub fn up(self) -> Option<bool> {
+        match self.0[usize::from(UP)] {
+            1 => Some(false),
+            2 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// The width and the speed that it runs at.
+    pub fn runs(self) -> Option<(Width, Speed)> {
+        let width = Width::from_lanes(self.0[usize::from(WIDTH)])?;
+        let speed = usize::from(self.0[usize::from(SPEED)]).checked_sub(1)?;
+        Some((width, *Speed::ALL.get(speed)?))
+    }
+
+    /// Width and speed as text: `4x NDR`.
+    pub fn rate(self) -> Option<String> {
+        self.runs().map(|(width, speed)| format!("{} {}", width.label(), speed.label()))
+    }
+
+    pub fn verdict(self) -> Verdict {
+        let known = usize::from(self.0[usize::from(VERDICT)]).checked_sub(1);
+        known.and_then(|nth| Verdict::ALL.get(nth).copied()).unwrap_or(Verdict::Unknown)
+    }
+
+    /// The fields that differ from an earlier state.
+    pub fn changes_since(self, before: State) -> impl Iterator<Item = (u8, u64)> {
+        let fields = (0..).zip(self.0).zip(before.0);
+        fields.filter(|((_, now), was)| now != was).map(|((field, now), _)| (field, now.into()))
+    }
+
+    /// Sets the fields of an entry.
+    pub fn apply(&mut self, frame: &Frame, entry: &Entry) {
+        for (field, value) in frame.values(entry) {
+            if let Some(known) = self.0.get_mut(usize::from(field)) {
+                *known = u8::try_from(value).unwrap_or(0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_states_are_fixed() {
+        let state = State::of_port(Some(true), Some((Width::X2, Speed::Ndr)), Some(Verdict::Bad));
+        assert_eq!(state.0, [2, 2, 8, 4]);
+        assert_eq!((state.up(), state.verdict()), (Some(true), Verdict::Bad));
+        assert_eq!(state.rate().as_deref(), Some("2x NDR"));
+        assert_eq!(State::of_node(false).up(), Some(false));
+    }
+
+    #[test]
+    fn unknown_numbers_are_unknown_states() {
+        let blank = State::default();
+        assert_eq!((blank.up(), blank.rate(), blank.verdict()), (None, None, Verdict::Unknown));
+        // Numbers of a later version.
+        let later = State([3, 5, 77, 9]);
+        assert_eq!((later.up(), later.rate(), later.verdict()), (None, None, Verdict::Unknown));
+    }
+
+    #[test]
+    fn applied_changes_give_the_new_state() {
+        let was = State::of_port(Some(true), Some((Width::X4, Speed::Ndr)), Some(Verdict::Ok));
+        let is = State::of_port(None, None, Some(Verdict::Ok));
+        let mut frame = Frame::default();
+        frame.push_after(7, 0, is.changes_since(was));
+        let mut after = was;
+        after.apply(&frame, &frame.entries()[0]);
+        assert_eq!(after, is);
+        assert_eq!(is.changes_since(is).count(), 0);
     }
 }

@@ -1,20 +1,22 @@
-//! How nodes, ports and cables were in the sweeps of a window.
+//! The state of nodes, ports and cables: at a moment, and in the sweeps of a window.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::SystemTime;
 
+use rusqlite::Result;
+
+use crate::file::frame::Frame;
+use crate::file::record_kind::{RecordKind, State};
+use crate::file::sql::{CablePresence, CableRow, Sql};
+use crate::file::totals::SweepTimes;
+use crate::model::{Cable, FabricState, Node, Port, Window};
+use crate::{micros_of, time_of};
+use ib_fabric::topology::End;
 use ib_mad::{Guid, PortNumber};
-
-use super::frame::Frame;
-use super::record_kind::RecordKind;
-use super::segment_range::SweepTimes;
-use super::sql::{CablePresence, Sql};
-use super::state::State;
-use super::state_at::{NODES, PORTS};
 
 /// A node, with its names and when it was present.
 #[derive(Clone, Debug)]
 pub struct NodeTimeline {
-    /// Its GUID.
     pub guid: Guid,
     /// `switch`, `ca` or `router`.
     pub kind: String,
@@ -27,7 +29,6 @@ pub struct NodeTimeline {
 /// How a fabric was in some sweeps.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    /// Its nodes, by id.
     pub nodes: HashMap<u32, NodeTimeline>,
     /// The ids of its ports' nodes, and their numbers on them, by id.
     pub ports: HashMap<u32, (u32, PortNumber)>,
@@ -42,13 +43,11 @@ pub struct Timeline {
 type Changes = HashMap<u32, Vec<(i64, State)>>;
 
 impl NodeTimeline {
-    /// Its name in a sweep.
     pub fn name(&self, began: i64) -> &str {
         let after = self.names.partition_point(|(since, _)| *since <= began);
         self.names.get(after.saturating_sub(1)).map_or("", |(_, name)| name)
     }
 
-    /// Whether it was present in a sweep.
     pub fn is_present(&self, began: i64) -> bool {
         self.present.iter().any(|(since, until)| (*since..*until).contains(&began))
     }
@@ -61,7 +60,6 @@ impl CablePresence {
         if port == low { high } else { low }
     }
 
-    /// Whether it was present in a sweep.
     pub fn is_present(&self, began: i64) -> bool {
         (self.since..self.until).contains(&began)
     }
@@ -69,7 +67,7 @@ impl CablePresence {
 
 impl Timeline {
     /// Reads how a fabric was in some sweeps, of which the first is the earliest.
-    pub(crate) fn read(sql: Sql<'_>, fabric: i64, sweeps: &[SweepTimes]) -> rusqlite::Result<Self> {
+    pub(crate) fn read(sql: Sql<'_>, fabric: i64, sweeps: &[SweepTimes]) -> Result<Self> {
         let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else {
             return Ok(Timeline::default());
         };
@@ -79,10 +77,9 @@ impl Timeline {
             port_states: changes(sql, PORTS, fabric, first, last)?,
             ..Timeline::default()
         };
-        for row in sql.nodes(fabric)? {
+        for (id, guid, kind) in sql.nodes(fabric)? {
             let (names, present) = (Vec::new(), Vec::new());
-            let node = NodeTimeline { guid: row.guid, kind: row.kind, names, present };
-            timeline.nodes.insert(row.id, node);
+            timeline.nodes.insert(id, NodeTimeline { guid, kind, names, present });
         }
         for (node, since, name) in sql.names(fabric)? {
             if let Some(node) = timeline.nodes.get_mut(&node) {
@@ -114,7 +111,6 @@ impl Timeline {
         is_present.then(|| state(&self.node_states, node, began).up().unwrap_or(false))
     }
 
-    /// The state of a port in a sweep.
     pub fn port(&self, port: u32, began: i64) -> State {
         state(&self.port_states, port, began)
     }
@@ -146,7 +142,7 @@ fn changes(
     fabric: i64,
     first: i64,
     last: i64,
-) -> rusqlite::Result<Changes> {
+) -> Result<Changes> {
     let from = sql.latest_frame(kinds[0], fabric, first)?.unwrap_or(first);
     let mut changes = Changes::new();
     sql.states(kinds, fabric, from..=last, &mut |is_complete, began, data| {
@@ -176,4 +172,108 @@ fn push(course: &mut Vec<(i64, State)>, began: i64, now: State) {
     if course.last().is_none_or(|(_, was)| *was != now) {
         course.push((began, now));
     }
+}
+
+/// The kinds of records with states of ports and of nodes: complete ones, and changes.
+pub(super) const PORTS: [RecordKind; 2] = [RecordKind::PortStates, RecordKind::PortChanges];
+pub(super) const NODES: [RecordKind; 2] = [RecordKind::NodeStates, RecordKind::NodeChanges];
+
+/// States by the ids of ports or nodes.
+type States = HashMap<u32, State>;
+
+/// The cables of some ports in a window.
+pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> Result<Vec<Cable>> {
+    let ports: Vec<u32> = sql.ports_at(ends)?.into_iter().map(|(id, _)| id).collect();
+    if ports.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (from, to) = window.micros();
+    // As it was at the end of the window, or just before the sweep that missed it.
+    let mut moments: BTreeMap<(i64, i64), Vec<CableRow>> = BTreeMap::new();
+    for row in sql.cables_at(&ports, (from, to))? {
+        let at = row.until.map_or(to, |until| to.min(until - 1));
+        moments.entry((at, row.fabric)).or_default().push(row);
+    }
+    let mut cables: BTreeMap<_, Cable> = BTreeMap::new();
+    for ((at, fabric), rows) in moments {
+        let states = states(sql, PORTS, fabric, at)?.unwrap_or_default();
+        let names = names(sql, fabric, at)?;
+        // One that was present twice has its latest state.
+        let at_moment = rows.into_iter().map(|row| cable(row, &names, &states));
+        cables.extend(at_moment.map(|cable| (cable.link(), cable)));
+    }
+    Ok(cables.into_values().collect())
+}
+
+/// The fabrics as they were at a moment.
+pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> Result<Vec<FabricState>> {
+    let at = micros_of(at);
+    let mut fabrics = Vec::new();
+    for (fabric, name) in sql.fabrics()? {
+        fabrics.extend(fabric_at(sql, fabric, name, at)?);
+    }
+    Ok(fabrics)
+}
+
+fn fabric_at(sql: Sql<'_>, fabric: i64, name: String, at: i64) -> Result<Option<FabricState>> {
+    let Some(sweep) = sql.latest_sweep(fabric, at)? else { return Ok(None) };
+    let Some(ports) = states(sql, PORTS, fabric, sweep)? else { return Ok(None) };
+    let up = states(sql, NODES, fabric, sweep)?.unwrap_or_default();
+    let names = names(sql, fabric, sweep)?;
+    let present = sql.presences(fabric, (sweep, sweep))?;
+    let present: HashSet<u32> = present.into_iter().map(|(node, ..)| node).collect();
+    let nodes = sql.nodes(fabric)?.into_iter().filter(|(id, ..)| present.contains(id));
+    let node = |(id, guid, kind)| {
+        let name = names.get(&id).cloned().unwrap_or_default();
+        let up = up.get(&id).and_then(|state| state.up()).unwrap_or(false);
+        Node { guid, name, kind, up }
+    };
+    let mut nodes: Vec<Node> = nodes.map(node).collect();
+    nodes.sort_by_key(|node| node.guid);
+    let cables = sql.cables_in(fabric, sweep)?.into_iter();
+    let mut cables: Vec<Cable> = cables.map(|row| cable(row, &names, &ports)).collect();
+    cables.sort_by_key(Cable::link);
+    Ok(Some(FabricState { fabric: name, at: time_of(sweep), nodes, cables }))
+}
+
+/// A cable with its ends' names and states.
+fn cable(row: CableRow, names: &HashMap<u32, String>, states: &States) -> Cable {
+    let CableRow { ports, nodes, mut ends, .. } = row;
+    for (end, node) in ends.iter_mut().zip(nodes) {
+        end.node = names.get(&node).cloned().unwrap_or_default();
+    }
+    let [low, high] = ports.map(|port| states.get(&port).copied().unwrap_or_default());
+    ends.sort_by_key(Port::end);
+    // Both ends have the verdict on the cable; its rate is that of either end.
+    Cable { ends, up: low.up(), verdict: low.verdict(), rate: low.rate().or_else(|| high.rate()) }
+}
+
+/// The states at a moment: the latest complete ones before it, and what changed since. None if there are
+/// no complete ones that can be read.
+fn states(sql: Sql<'_>, kinds: [RecordKind; 2], fabric: i64, at: i64) -> Result<Option<States>> {
+    let Some(from) = sql.latest_frame(kinds[0], fabric, at)? else { return Ok(None) };
+    let mut states = None;
+    sql.states(kinds, fabric, from..=at, &mut |is_complete, _, data| {
+        let frame = Frame::unpack(data).ok();
+        if is_complete {
+            states = frame.is_some().then(States::new);
+        }
+        if let (Some(states), Some(frame)) = (&mut states, frame) {
+            for entry in frame.entries() {
+                states.entry(entry.port).or_default().apply(&frame, entry);
+            }
+        }
+    })?;
+    Ok(states)
+}
+
+/// The names of the nodes at a moment; before the first one, that.
+fn names(sql: Sql<'_>, fabric: i64, at: i64) -> Result<HashMap<u32, String>> {
+    let mut names = HashMap::new();
+    for (node, since, name) in sql.names(fabric)? {
+        if since <= at || !names.contains_key(&node) {
+            names.insert(node, name);
+        }
+    }
+    Ok(names)
 }

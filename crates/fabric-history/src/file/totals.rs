@@ -1,14 +1,19 @@
-//! The totals of each port when they were last recorded: the next sweep is compared with them, and they
-//! continue from there when the exporter is restarted.
+//! Totals: of each port when they were last recorded, with which the next sweep is compared and from which
+//! they continue when the exporter is restarted; and at earlier sweeps, less what counters grew by since then, as
+//! finely as the file has it: sweep by sweep, or by the hour.
 
-use rusqlite::Connection;
+use std::ops::Range;
+use std::time::Duration;
 
+use rusqlite::{Connection, Result};
+
+use crate::file::frame::Frame;
+use crate::file::record_kind::{CounterIds, RecordKind, part_of};
+use crate::file::sql::{Hour, Sql};
+use crate::file::walk::{PortSet, Visitor, Walk};
+use crate::model::Window;
 use ib_mad::Counter;
 use ib_mad::counter::COUNT;
-
-use super::counter_ids::CounterIds;
-use super::frame::Frame;
-use super::sql::Sql;
 
 /// The latest totals of a port.
 #[derive(Clone, Debug)]
@@ -20,33 +25,24 @@ pub struct PortTotals {
 }
 
 impl PortTotals {
-    fn new(fabric: i64) -> Self {
-        PortTotals { fabric, known: 0, values: [0; COUNT] }
-    }
-
-    /// A counter's total, if it is known.
     pub fn get(&self, counter: Counter) -> Option<u64> {
         (self.known >> counter as usize & 1 == 1).then(|| self.values[counter as usize])
     }
 
-    /// Sets a counter's total.
     pub fn set(&mut self, counter: Counter, total: u64) {
         self.values[counter as usize] = total;
         self.known |= 1 << counter as usize;
     }
 
-    /// Subtracts what a counter grew by.
     pub fn undo(&mut self, counter: Counter, by: u64) {
         let value = &mut self.values[counter as usize];
         *value = value.saturating_sub(by);
     }
 
-    /// Forgets a counter's total.
     pub fn forget(&mut self, counter: Counter) {
         self.known &= !(1 << counter as usize);
     }
 
-    /// All known totals.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
         Counter::all().filter_map(|counter| Some((counter, self.get(counter)?)))
     }
@@ -65,29 +61,42 @@ impl TotalsTable {
         if self.ports.len() <= index {
             self.ports.resize_with(index + 1, || None);
         }
-        self.ports[index].get_or_insert_with(|| Box::new(PortTotals::new(fabric)))
+        let blank = || Box::new(PortTotals { fabric, known: 0, values: [0; COUNT] });
+        self.ports[index].get_or_insert_with(blank)
     }
 
-    /// A port's totals, if there are any.
     pub fn find(&self, port: u32) -> Option<&PortTotals> {
         self.ports.get(port as usize)?.as_deref()
     }
 
-    /// A port's totals, mutable.
     pub fn find_mut(&mut self, port: u32) -> Option<&mut PortTotals> {
         self.ports.get_mut(port as usize)?.as_deref_mut()
     }
 
-    /// Forgets a port's totals.
     pub fn remove(&mut self, port: u32) {
         if let Some(totals) = self.ports.get_mut(port as usize) {
             *totals = None;
         }
     }
 
-    /// One past the highest port with totals.
-    pub fn end(&self) -> u32 {
-        self.ports.len() as u32
+    /// Passes on the totals of a fabric's ports, part by part: all at once are 20 MB. Some parts may be empty.
+    pub fn for_each_part<E>(
+        &self,
+        fabric: i64,
+        counter_ids: &CounterIds,
+        mut see: impl FnMut(u32, &Frame) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut frame, mut part) = (Frame::default(), 0);
+        for (port, totals) in self.of(fabric) {
+            if part_of(port) != part {
+                see(part, &frame)?;
+                (frame, part) = (Frame::default(), part_of(port));
+            }
+            let values = counter_ids.in_order();
+            let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
+            frame.push(port, Duration::ZERO, values);
+        }
+        see(part, &frame)
     }
 
     /// All ports of a fabric with totals.
@@ -97,40 +106,257 @@ impl TotalsTable {
             .filter_map(|(totals, port)| Some((port, &**totals.as_ref()?)))
             .filter(move |(_, totals)| totals.fabric == fabric)
     }
+}
 
-    /// Applies a recorded frame: `absolute` ones have totals, others what totals grew by. Ports after the
-    /// `last` one of the file are ignored.
-    pub fn replay(
-        &mut self,
-        fabric: i64,
-        frame: &Frame,
-        absolute: bool,
-        numbers: &CounterIds,
-        last: u32,
-    ) {
+/// The latest totals, as the file has them. Ports after the last one of the catalog are ignored.
+pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> {
+    let sql = Sql(db);
+    let last = sql.last_port()?;
+    let mut table = TotalsTable::default();
+    sql.frames_of_totals(&mut |fabric, is_absolute, data| {
+        let frame = match Frame::unpack(data) {
+            Ok(frame) => frame,
+            // What it had is missing in the sums of the file alone: ports still show what they counted.
+            Err(error) => return tracing::warn!(%error, "a sweep of the history is passed over"),
+        };
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
-            let totals = self.port(fabric, entry.port);
+            let totals = table.port(fabric, entry.port);
             for (number, value) in frame.values(entry) {
-                let Some(counter) = numbers.counter(number) else { continue };
-                if absolute {
+                let Some(counter) = counter_ids.counter(number) else { continue };
+                if is_absolute {
                     totals.set(counter, value);
                 } else if let Some(total) = totals.get(counter) {
                     totals.set(counter, total.saturating_add(value));
                 }
             }
         }
+    })?;
+    Ok(table)
+}
+
+/// The sweeps, first to last, that a query for a window covers: digested hours are included completely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SweepRange {
+    pub first: i64,
+    pub last: i64,
+}
+
+impl SweepRange {
+    /// The sweeps of a window, from the one that was the latest when it began.
+    pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> Result<Option<Self>> {
+        let (from, to) = window.micros();
+        let first = match sql.latest_sweep(fabric, from)? {
+            None => sql.earliest_sweep(fabric, from)?.filter(|first| *first <= to),
+            latest => latest,
+        };
+        let (Some(first), Some(last)) = (first, sql.latest_sweep(fabric, to)?) else {
+            return Ok(None);
+        };
+        let begins = sql.hour_around(fabric, first)?.map_or(first, |(first, _)| first);
+        let ends = sql.hour_around(fabric, last)?.map_or(last, |(_, last)| last);
+        Ok(Some(SweepRange { first: begins, last: ends }))
     }
 }
 
-/// The latest totals, as the file has them.
-pub fn latest(db: &Connection, numbers: &CounterIds) -> rusqlite::Result<TotalsTable> {
-    let sql = Sql(db);
-    let last = sql.last_port()?;
-    let mut table = TotalsTable::default();
-    sql.frames_of_totals(&mut |fabric, is_absolute, data| match Frame::unpack(data) {
-        Ok(frame) => table.replay(fabric, &frame, is_absolute, numbers, last),
-        // What it had is missing in the sums of the file alone: ports still show what they counted.
-        Err(error) => tracing::warn!(%error, "a sweep of the history is passed over"),
-    })?;
+/// What grew after one sweep, up to another.
+#[derive(Debug)]
+pub struct SegmentRange {
+    fabric: i64,
+    after: i64,
+    to: i64,
+    /// Hours whose errors are digested.
+    hours: Vec<Hour>,
+    /// Hours of which only the sum of traffic is used.
+    summed: Vec<Hour>,
+    /// Before this sweep the totals of traffic are unknown.
+    floor: i64,
+}
+
+impl SegmentRange {
+    /// The range after one sweep, up to another. Traffic is by the hour where nothing else is left, or
+    /// wherever possible.
+    pub(crate) fn read(
+        sql: Sql<'_>,
+        fabric: i64,
+        after: i64,
+        to: i64,
+        by_the_hour: bool,
+    ) -> Result<Self> {
+        let mut hours = sql.hours((0, to))?;
+        hours.retain(|hour| hour.fabric == fabric && *hour.sweeps.end() > after);
+        let full = sql.first_frame(RecordKind::TrafficDeltas, fabric)?;
+        let (mut summed, mut floor) = (Vec::new(), i64::MIN);
+        for hour in &hours {
+            let Some(first) = hour.traffic else { continue };
+            let is_whole = full.is_some_and(|full| full <= first);
+            if first > *hour.sweeps.start() {
+                floor = floor.max(sql.sweep_before(fabric, first)?);
+            }
+            if (by_the_hour || !is_whole) && sql.has_digest(RecordKind::TrafficDeltas, hour.id)? {
+                summed.push(hour.clone());
+            } else if !is_whole {
+                floor = floor.max(*hour.sweeps.end());
+            }
+        }
+        if let Some(full) = full.filter(|full| *full > after)
+            && sql.has_undigested_sweep_before(fabric, full)?
+        {
+            floor = floor.max(sql.sweep_before(fabric, full)?);
+        }
+        Ok(SegmentRange { fabric, after, to, hours, summed, floor })
+    }
+
+    /// Whether the totals of traffic are known at one of its sweeps.
+    pub fn is_traffic_known_at(&self, began: i64) -> bool {
+        let is_within = |hour: &Hour| hour.sweeps.contains(&began) && began < *hour.sweeps.end();
+        began >= self.floor && !self.summed.iter().any(is_within)
+    }
+
+    /// Visits what all ports counted, or some.
+    pub(crate) fn visit(
+        &self,
+        sql: Sql<'_>,
+        kind: RecordKind,
+        ports: Option<&PortSet>,
+        see: &mut Visitor<'_>,
+    ) -> Result<()> {
+        let hours = match kind {
+            RecordKind::ErrorDeltas => &*self.hours,
+            RecordKind::TrafficDeltas => &*self.summed,
+            _ => &[],
+        };
+        let began = (self.after.saturating_add(1), self.to);
+        let walk = Walk { kind, fabric: Some(self.fabric), ports, began, ended: i64::MIN };
+        walk.visit(sql, hours, see)
+    }
+}
+
+/// The totals of all counters after a sweep, as far as the file has them: those that were not seen yet
+/// have no total.
+pub(crate) fn totals_at(
+    sql: Sql<'_>,
+    counter_ids: &CounterIds,
+    fabric: i64,
+    at: i64,
+) -> Result<TotalsTable> {
+    let mut table = latest(sql.0, counter_ids)?;
+    let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
+    let mut change = |kind, change: fn(&mut PortTotals, Counter, u64)| {
+        range.visit(sql, kind, None, &mut |_, frame, entry| {
+            let Some(totals) = table.find_mut(entry.port) else { return };
+            for (number, by) in frame.values(entry) {
+                if let Some(counter) = counter_ids.counter(number) {
+                    change(totals, counter, by);
+                }
+            }
+        })
+    };
+    change(RecordKind::ErrorDeltas, PortTotals::undo)?;
+    change(RecordKind::TrafficDeltas, PortTotals::undo)?;
+    change(RecordKind::FirstTotals, |totals, counter, _| totals.forget(counter))?;
+    if !range.is_traffic_known_at(at) {
+        for totals in table.ports.iter_mut().flatten() {
+            let busy = Counter::all()
+                .filter(|counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas);
+            busy.for_each(|counter| totals.forget(counter));
+        }
+    }
     Ok(table)
+}
+
+/// When a sweep began, and ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SweepTimes {
+    pub began: i64,
+    pub ended: i64,
+}
+
+impl SweepTimes {
+    /// The sweeps that ended in a window; times that do not rise are skipped.
+    pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> Result<Vec<Self>> {
+        let (from, to) = window.micros();
+        let mut sweeps: Vec<SweepTimes> = Vec::new();
+        for (began, ended) in sql.sweeps_ended(fabric, from..=to)? {
+            if sweeps.last().is_none_or(|last| ended / 1000 > last.ended / 1000) {
+                sweeps.push(SweepTimes { began, ended });
+            }
+        }
+        Ok(sweeps)
+    }
+}
+
+/// What a counter of some ports grew by from each sweep to the next.
+#[derive(Debug)]
+pub struct CounterGrowth {
+    ports: Range<u32>,
+    /// How many sweeps, and one more: what grew after the last.
+    columns: usize,
+    by: Vec<u64>,
+    /// The first sweep that saw the counter, by port.
+    since: Vec<usize>,
+    /// The sweeps at which its total is known.
+    known: Vec<bool>,
+}
+
+impl CounterGrowth {
+    pub(crate) fn read(
+        sql: Sql<'_>,
+        counter_ids: &CounterIds,
+        range: &SegmentRange,
+        counter: Counter,
+        ports: Range<u32>,
+        sweeps: &[SweepTimes],
+    ) -> Result<Self> {
+        let kind = RecordKind::of(counter);
+        let columns = sweeps.len() + 1;
+        let mut by = vec![0u64; ports.len() * columns];
+        let mut since = vec![0; ports.len()];
+        let column = |began: i64| sweeps.partition_point(|sweep| sweep.began < began);
+        let Some(number) = counter_ids.number(counter) else {
+            // The file is older than the counter: no port has a total of it.
+            let known = vec![false; sweeps.len()];
+            return Ok(CounterGrowth { ports, columns, by, since, known });
+        };
+        let set: PortSet = ports.clone().collect();
+        range.visit(sql, kind, Some(&set), &mut |span, frame, entry| {
+            if entry.counters >> number & 1 == 0 {
+                return;
+            }
+            let Some((_, value)) = frame.values(entry).find(|(it, _)| *it == number) else {
+                return;
+            };
+            let at = (entry.port - ports.start) as usize * columns + column(span.began);
+            if let Some(by) = by.get_mut(at) {
+                *by = by.saturating_add(value);
+            }
+        })?;
+        range.visit(sql, RecordKind::FirstTotals, Some(&set), &mut |span, _, entry| {
+            if entry.counters >> number & 1 == 1
+                && let Some(since) = since.get_mut((entry.port - ports.start) as usize)
+            {
+                *since = column(span.began).max(*since);
+            }
+        })?;
+        let is_known = |sweep: &SweepTimes| {
+            kind == RecordKind::ErrorDeltas || range.is_traffic_known_at(sweep.began)
+        };
+        let known = sweeps.iter().map(is_known).collect();
+        Ok(CounterGrowth { ports, columns, by, since, known })
+    }
+
+    /// A port's totals at each sweep, from its total in the end.
+    pub fn totals(&self, port: u32, end: u64) -> Vec<Option<u64>> {
+        let at = port.wrapping_sub(self.ports.start) as usize;
+        let row = self.by.get(at * self.columns..(at + 1) * self.columns).unwrap_or_default();
+        let since = self.since.get(at).copied().unwrap_or(0);
+        let mut totals = vec![None; row.len().saturating_sub(1)];
+        let mut total = end;
+        // A column has what grew before its sweep.
+        for (sweep, value) in totals.iter_mut().enumerate().rev() {
+            total = total.saturating_sub(row.get(sweep + 1).copied().unwrap_or(0));
+            let is_known = sweep >= since && self.known.get(sweep) == Some(&true);
+            *value = is_known.then_some(total);
+        }
+        totals
+    }
 }

@@ -1,15 +1,20 @@
-//! Walks through readings: what counters grew by from one sweep to the next, in the digests of hours and
-//! in the frames of sweeps.
+//! Walks through readings, what counters grew by from one sweep to the next, in the digests of hours and in the
+//! frames of sweeps; and what queries make of them: the series of some ports, and the sums of all.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime};
 
-use crate::time_of;
+use rusqlite::Result;
 
-use super::digest::{Digest, SweepInterval};
-use super::frame::{Entry, Frame};
-use super::record_kind::{RecordKind, part_of};
-use super::sql::{Hour, Sql};
+use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
+use crate::file::reader::Reader;
+use crate::file::record_kind::{CounterIds, RecordKind, part_of};
+use crate::file::sql::{Hour, PortRow, Sql};
+use crate::model::{ErrorDelta, Series, Step, Sum, Window};
+use crate::source::SeriesDetail;
+use crate::{HistoryError, time_of};
+use ib_fabric::topology::End;
+use ib_mad::Counter;
 
 /// Called with each reading: the sweep, the frame, and the entry whose values the frame has.
 pub(crate) type Visitor<'a> = dyn FnMut(SweepInterval, &Frame, &Entry) + 'a;
@@ -73,12 +78,7 @@ impl Walk<'_> {
     /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is
     /// damaged is skipped: an hour whose digests cannot be read is visited by its frames, if they are
     /// still in the file.
-    pub fn visit(
-        &self,
-        sql: Sql<'_>,
-        hours: &[Hour],
-        see: &mut Visitor<'_>,
-    ) -> rusqlite::Result<()> {
+    pub fn visit(&self, sql: Sql<'_>, hours: &[Hour], see: &mut Visitor<'_>) -> Result<()> {
         let parts: Vec<Option<u32>> = match self.ports {
             None => vec![None],
             Some(ports) => ports.parts.keys().copied().map(Some).collect(),
@@ -101,7 +101,7 @@ impl Walk<'_> {
         part: Option<u32>,
         digested: &mut Vec<&'h Hour>,
         see: &mut Visitor<'_>,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return Ok(()) };
         let by_id: HashMap<i64, &Hour> = hours.iter().map(|hour| (hour.id, hour)).collect();
         sql.digests(self.kind, first.id..=last.id, part, &mut |id, data| {
@@ -131,7 +131,7 @@ impl Walk<'_> {
         part: Option<u32>,
         digested: &[&Hour],
         see: &mut Visitor<'_>,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let of_part = part.zip(self.ports).and_then(|(part, ports)| ports.parts.get(&part));
         let is_wanted = |port: u32| match (of_part, self.ports) {
             (Some(ports), _) => contains(ports, port),
@@ -151,4 +151,149 @@ impl Walk<'_> {
             Ok(())
         })
     }
+}
+
+/// For windows up to this length each sweep's traffic is returned, if recorded: 720 sweeps of two parts
+/// of 60,000 ports are unpacked in a fifth of a second.
+const SHORT: Duration = Duration::from_secs(3 * 3600);
+
+/// No sweep takes this long, in microseconds: one that began this long before a window is not in it.
+const LONGEST_SWEEP: i64 = 3_600_000_000;
+
+/// The steps of some ports' counters.
+struct Steps<'a> {
+    counter_ids: &'a CounterIds,
+    window: Window,
+    most: usize,
+    by: BTreeMap<(u32, Counter), Vec<Step>>,
+    count: usize,
+}
+
+impl Steps<'_> {
+    fn add(&mut self, span: SweepInterval, frame: &Frame, entry: &Entry) {
+        let (from, to) = reading_times(span, entry);
+        if self.window.has(to) {
+            for (counter, by) in self.counter_ids.values(frame, entry) {
+                self.count = self.count.saturating_add(1);
+                if self.count <= self.most {
+                    self.by.entry((entry.port, counter)).or_default().push(Step { from, to, by });
+                }
+            }
+        }
+    }
+}
+
+/// Readings of all fabrics in a window.
+fn walk(kind: RecordKind, ports: Option<&PortSet>, window: Window) -> Walk<'_> {
+    let (from, to) = window.micros();
+    Walk { kind, fabric: None, ports, began: (from - LONGEST_SWEEP, to), ended: from }
+}
+
+/// The series of some ports' counters.
+pub(super) fn series(
+    reader: &Reader,
+    ends: &[End],
+    detail: SeriesDetail,
+    window: Window,
+) -> Result<Vec<Series>, HistoryError> {
+    let most = reader.max_readings;
+    let counter_ids = &reader.counter_ids;
+    let mut steps = Steps { counter_ids, window, most, by: BTreeMap::new(), count: 0 };
+    let ports = read_steps(reader.sql(), ends, detail, &mut steps).map_err(reader.failed())?;
+    if steps.count > most {
+        return Err(HistoryError::TooMuch(most));
+    }
+    let ports: HashMap<u32, _> = ports.into_iter().collect();
+    let series = steps.by.into_iter().filter_map(|((port, counter), mut steps)| {
+        steps.sort_by_key(|step| step.to);
+        Some(Series { port: ports.get(&port)?.clone(), counter, steps })
+    });
+    Ok(series.collect())
+}
+
+fn read_steps(
+    sql: Sql<'_>,
+    ends: &[End],
+    detail: SeriesDetail,
+    steps: &mut Steps<'_>,
+) -> Result<Vec<PortRow>> {
+    let window = steps.window;
+    let ports = sql.ports_at(ends)?;
+    if ports.is_empty() {
+        return Ok(ports);
+    }
+    let set: PortSet = ports.iter().map(|(id, _)| *id).collect();
+    let mut add = |span, frame: &Frame, entry: &Entry| steps.add(span, frame, entry);
+    let hours = sql.hours(window.micros())?;
+    walk(RecordKind::ErrorDeltas, Some(&set), window).visit(sql, &hours, &mut add)?;
+    if detail == SeriesDetail::All {
+        let summed = summed(sql, &hours, window)?;
+        walk(RecordKind::TrafficDeltas, Some(&set), window).visit(sql, &summed, &mut add)?;
+    }
+    Ok(ports)
+}
+
+/// The hours of which the sum of traffic is returned: those inside the window, if it is long, and
+/// those that end in it and of whose sweeps at least one was dropped.
+fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> Result<Vec<Hour>> {
+    let is_long = window.length() > SHORT;
+    let (from, to) = window.micros();
+    let mut summed = Vec::new();
+    for hour in hours {
+        let is_whole = match hour.traffic {
+            // The earliest is dropped first.
+            Some(first) => sql.has_frame(RecordKind::TrafficDeltas, hour.fabric, first)?,
+            None => false,
+        };
+        let is_in = hour.traffic.is_none_or(|first| from <= first);
+        if hour.ended <= to && (is_long && is_in || !is_whole) {
+            summed.push(hour.clone());
+        }
+    }
+    Ok(summed)
+}
+
+/// The errors of all ports.
+pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorDelta>> {
+    let sql = reader.sql();
+    let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
+    let hours = sql.hours(window.micros())?;
+    walk(RecordKind::ErrorDeltas, None, window).visit(sql, &hours, &mut |span, frame, entry| {
+        let (_, at) = reading_times(span, entry);
+        if !window.has(at) {
+            return;
+        }
+        let of = sums.entry(entry.port).or_default();
+        for (counter, by) in reader.counter_ids.values(frame, entry) {
+            let sum = of.entry(counter).or_insert(Sum { counter, by: 0, first: at, last: at });
+            sum.by = sum.by.saturating_add(by);
+            (sum.first, sum.last) = (sum.first.min(at), sum.last.max(at));
+        }
+    })?;
+    let peers = peers(sql, window)?;
+    let other = |port: &u32| peers.get(port).map(|(peer, _)| *peer);
+    let ids: BTreeSet<u32> =
+        sums.keys().flat_map(|port| [Some(*port), other(port)]).flatten().collect();
+    let ports: HashMap<u32, _> = sql.ports_by_id(ids)?.into_iter().collect();
+    let moved = sums.into_iter().filter_map(|(port, sums)| {
+        let peer = other(&port).and_then(|peer| ports.get(&peer).cloned());
+        let sums = sums.into_values().collect();
+        Some(ErrorDelta { port: ports.get(&port)?.clone(), peer, sums })
+    });
+    Ok(moved.collect())
+}
+
+/// The peer of each port, by its latest cable in a window.
+fn peers(sql: Sql<'_>, window: Window) -> Result<HashMap<u32, (u32, i64)>> {
+    let mut peers: HashMap<u32, (u32, i64)> = HashMap::new();
+    for cable in sql.cable_presences(window.micros())? {
+        let [low, high] = cable.ends;
+        for (port, peer) in [(low, high), (high, low)] {
+            let latest = peers.entry(port).or_insert((peer, cable.since));
+            if cable.since >= latest.1 {
+                *latest = (peer, cable.since);
+            }
+        }
+    }
+    Ok(peers)
 }

@@ -4,21 +4,19 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Result, Row, params};
 
+use crate::event::About;
+use crate::file::record_kind::{CounterIds, guid_bits};
+use crate::{MOST_PORTS, OutOfIds};
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{Fabric, PortIndex};
 use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
-use crate::event::About;
-use crate::file::counter_ids::{CounterIds, guid_bits};
-use crate::{MOST_PORTS, OutOfIds};
-
 /// The ids of a fabric, its nodes, ports and links.
 #[derive(Debug)]
 pub struct FabricIds {
-    /// The fabric's own id.
     pub fabric: i64,
     /// Ids of the present ports, by [`PortIndex`].
     pub ports: Vec<u32>,
@@ -42,29 +40,20 @@ pub struct FabricIds {
 #[derive(Debug)]
 pub struct Catalog {
     fabrics: HashMap<String, FabricIds>,
-    counters: CounterIds,
+    pub counters: CounterIds,
 }
 
 impl Catalog {
     /// Reads the ids of counters, and assigns ids to those that have none.
-    pub fn read(db: &Connection) -> rusqlite::Result<Self> {
+    pub fn read(db: &Connection) -> Result<Self> {
         for row in TABLE {
             db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
         }
         Ok(Catalog { fabrics: HashMap::new(), counters: CounterIds::read(db)? })
     }
 
-    /// The counters' ids.
-    pub fn counters(&self) -> &CounterIds {
-        &self.counters
-    }
-
     /// The ids of a fabric as it was last.
-    pub(super) fn fabric(
-        &mut self,
-        db: &Connection,
-        name: &str,
-    ) -> rusqlite::Result<&mut FabricIds> {
+    pub(super) fn fabric(&mut self, db: &Connection, name: &str) -> Result<&mut FabricIds> {
         match self.fabrics.entry(name.to_owned()) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => Ok(new.insert(FabricIds::read(db, name)?)),
@@ -78,7 +67,7 @@ impl Catalog {
         name: &str,
         fabric: Option<&Arc<Fabric>>,
         at: i64,
-    ) -> rusqlite::Result<&mut FabricIds> {
+    ) -> Result<&mut FabricIds> {
         let ids = self.fabric(db, name)?;
         if let Some(fabric) = fabric
             && !ids.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, fabric))
@@ -89,13 +78,13 @@ impl Catalog {
     }
 }
 
-fn port_id(id: i64) -> rusqlite::Result<u32> {
+fn port_id(id: i64) -> Result<u32> {
     let in_range = u32::try_from(id).ok().filter(|id| *id < MOST_PORTS);
     in_range.ok_or_else(|| OutOfIds::Ports(id).in_sql())
 }
 
 impl FabricIds {
-    fn read(db: &Connection, name: &str) -> rusqlite::Result<Self> {
+    fn read(db: &Connection, name: &str) -> Result<Self> {
         db.execute("INSERT OR IGNORE INTO fabrics (name) VALUES (?1)", [name])?;
         let fabric =
             db.query_row("SELECT id FROM fabrics WHERE name = ?1", [name], |row| row.get(0))?;
@@ -104,7 +93,7 @@ impl FabricIds {
              FROM nodes WHERE fabric = ?1";
         let ports = "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node
              WHERE fabric = ?1";
-        let links = "SELECT links.id, low, high FROM links JOIN ports ON ports.id = low
+        let links = "SELECT low, high, links.id FROM links JOIN ports ON ports.id = low
              JOIN nodes ON nodes.id = node WHERE fabric = ?1";
         Ok(FabricIds {
             fabric,
@@ -119,7 +108,7 @@ impl FabricIds {
                 Ok(((row.get(1)?, row.get(2)?), port_id(row.get(0)?)?))
             })?,
             links: read_map(db, links, fabric, |row| {
-                Ok(((row.get(1)?, row.get(2)?), row.get(0)?))
+                Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
             })?,
             referring_events: BTreeSet::new(),
             cable_intervals: PresenceIntervals::cables(db, fabric)?,
@@ -127,7 +116,7 @@ impl FabricIds {
         })
     }
 
-    fn update(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> rusqlite::Result<()> {
+    fn update(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> Result<()> {
         let mut add_node =
             db.prepare_cached("INSERT INTO nodes (fabric, guid, kind) VALUES (?1, ?2, ?3)")?;
         let mut name_node = db.prepare_cached(
@@ -197,7 +186,7 @@ impl FabricIds {
         &mut self,
         db: &Connection,
         about: About,
-    ) -> rusqlite::Result<(Option<i64>, Option<u32>, Option<i64>)> {
+    ) -> Result<(Option<i64>, Option<u32>, Option<i64>)> {
         Ok(match about {
             About::All => (None, None, None),
             About::Node(guid) => (self.node(guid), None, None),
@@ -209,7 +198,7 @@ impl FabricIds {
         })
     }
 
-    fn link_between(&mut self, db: &Connection, ends: (u32, u32)) -> rusqlite::Result<i64> {
+    fn link_between(&mut self, db: &Connection, ends: (u32, u32)) -> Result<i64> {
         if let Some(id) = self.links.get(&ends) {
             return Ok(*id);
         }
@@ -225,8 +214,8 @@ pub(super) fn read_map<K: Eq + std::hash::Hash, V>(
     db: &Connection,
     sql: &str,
     fabric: i64,
-    entry: impl FnMut(&Row<'_>) -> rusqlite::Result<(K, V)>,
-) -> rusqlite::Result<HashMap<K, V>> {
+    entry: impl FnMut(&Row<'_>) -> Result<(K, V)>,
+) -> Result<HashMap<K, V>> {
     db.prepare(sql)?.query_map([fabric], entry)?.collect()
 }
 
@@ -243,36 +232,29 @@ pub struct PresenceIntervals {
 }
 
 impl PresenceIntervals {
-    /// Of the cables of a fabric.
-    pub fn cables(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
-        let sql = "SELECT link, cables.id FROM cables JOIN links ON links.id = link
+    fn cables(db: &Connection, fabric: i64) -> Result<Self> {
+        let open = "SELECT link, cables.id FROM cables JOIN links ON links.id = link
              JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
              WHERE until IS NULL AND fabric = ?1";
-        let open = read_map(db, sql, fabric, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let insert = "INSERT INTO cables (link, since) VALUES (?1, ?2)";
-        Ok(PresenceIntervals { open, insert, close: "UPDATE cables SET until = ?2 WHERE id = ?1" })
+        Ok(PresenceIntervals {
+            open: read_map(db, open, fabric, |row| row.try_into())?,
+            insert: "INSERT INTO cables (link, since) VALUES (?1, ?2)",
+            close: "UPDATE cables SET until = ?2 WHERE id = ?1",
+        })
     }
 
-    /// Of the nodes of a fabric.
-    pub fn nodes(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
-        let sql = "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
+    fn nodes(db: &Connection, fabric: i64) -> Result<Self> {
+        let open = "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
              WHERE until IS NULL AND fabric = ?1";
-        let open = read_map(db, sql, fabric, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let insert = "INSERT INTO presences (node, since) VALUES (?1, ?2)";
         Ok(PresenceIntervals {
-            open,
-            insert,
+            open: read_map(db, open, fabric, |row| row.try_into())?,
+            insert: "INSERT INTO presences (node, since) VALUES (?1, ?2)",
             close: "UPDATE presences SET until = ?2 WHERE id = ?1",
         })
     }
 
     /// Closes the intervals of what is not present any more, and opens those of what is new.
-    pub fn update(
-        &mut self,
-        db: &Connection,
-        present: HashSet<i64>,
-        at: i64,
-    ) -> rusqlite::Result<()> {
+    pub fn update(&mut self, db: &Connection, present: HashSet<i64>, at: i64) -> Result<()> {
         let mut close = db.prepare_cached(self.close)?;
         for (_, row) in self.open.extract_if(|id, _| !present.contains(id)) {
             close.execute([row, at])?;

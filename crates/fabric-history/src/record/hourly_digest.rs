@@ -7,15 +7,13 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Result, params};
 
-use crate::file::digest::{Digest, SweepInterval};
-use crate::file::frame::{Entry, Frame};
+use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
 use crate::file::record_kind::{RecordKind, part_of};
-
-use super::counter_deltas::pack_error;
-use super::retention::last_totals;
-use super::store::Store;
+use crate::record::deltas::pack_error;
+use crate::record::retention::last_totals;
+use crate::record::store::Store;
 
 /// Sweeps that are digested together span at most this, in microseconds.
 const MAX_LENGTH: i64 = 3_600_000_000;
@@ -36,7 +34,7 @@ struct DueSweep {
 
 impl Store {
     /// Digests at most an hour of each fabric, if one is over.
-    pub(super) fn digest(&self) -> rusqlite::Result<()> {
+    pub(super) fn digest(&self) -> Result<()> {
         for fabric in self.fabrics()? {
             let sweeps = due_sweeps(&self.db, fabric)?;
             if !sweeps.is_empty() {
@@ -52,7 +50,7 @@ impl Store {
 
 /// The sweeps that are digested next; none while more may still belong to them. Sweeps after the latest
 /// totals are not digested: totals are reconstructed from them.
-fn due_sweeps(db: &Connection, fabric: i64) -> rusqlite::Result<Vec<DueSweep>> {
+fn due_sweeps(db: &Connection, fabric: i64) -> Result<Vec<DueSweep>> {
     let mut sweeps = db.prepare_cached(&format!(
         "SELECT id, coalesce(since, began), began, ended,
              coalesce((SELECT length(data) FROM frames WHERE tier = {} AND frames.fabric = sweeps.fabric
@@ -86,7 +84,7 @@ fn due_sweeps(db: &Connection, fabric: i64) -> rusqlite::Result<Vec<DueSweep>> {
     Ok(Vec::new())
 }
 
-fn digest(db: &Connection, fabric: i64, sweeps: &[DueSweep]) -> rusqlite::Result<()> {
+fn digest(db: &Connection, fabric: i64, sweeps: &[DueSweep]) -> Result<()> {
     let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else { return Ok(()) };
     let (base, began, count) = (first.span.began, last.span.began, sweeps.len() as u32);
     // With a clock that is set back by less than a sweep, a sweep may end before the one before it.
@@ -115,7 +113,7 @@ fn digest_errors(
     db: &Connection,
     fabric: i64,
     sweeps: &[DueSweep],
-) -> rusqlite::Result<BTreeMap<u32, Digest>> {
+) -> Result<BTreeMap<u32, Digest>> {
     let mut parts: BTreeMap<u32, Digest> = BTreeMap::new();
     let mut read = Vec::new();
     for_each_frame(db, fabric, RecordKind::ErrorDeltas, sweeps, |id, span, frame| {
@@ -138,7 +136,7 @@ fn digest_traffic(
     db: &Connection,
     fabric: i64,
     sweeps: &[DueSweep],
-) -> rusqlite::Result<(Option<i64>, BTreeMap<u32, Digest>)> {
+) -> Result<(Option<i64>, BTreeMap<u32, Digest>)> {
     let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
     let mut sums = TrafficSums::default();
     let mut first: Option<SweepInterval> = None;
@@ -209,7 +207,7 @@ fn for_each_frame(
     kind: RecordKind,
     sweeps: &[DueSweep],
     mut visit: impl FnMut(i64, SweepInterval, &Frame),
-) -> rusqlite::Result<()> {
+) -> Result<()> {
     let mut frames = db.prepare_cached(
         "SELECT id, data FROM frames WHERE tier = ?1 AND fabric = ?2 AND began = ?3",
     )?;

@@ -13,23 +13,25 @@
 //! A dropped sweep takes everything that is left of it along. So a file that is too small for everything
 //! still has the traffic of the last hour by sweep, and that of some days by hour. What is needed to
 //! reconstruct totals stays, as do the latest errors and events, even where these exceed the budget.
+//!
+//! SQLite restarts its write-ahead log only while no reader uses it. With overlapping readers that never
+//! happens, and each write makes the log longer: it is truncated here.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Transaction, TransactionBehavior, params};
+use rusqlite::{Result, Transaction, TransactionBehavior, params};
 
 use crate::file::record_kind::RecordKind::{
     AllTotals, ErrorDeltas, FirstTotals, NodeChanges, NodeStates, PortChanges, PortStates,
     TrafficDeltas,
 };
-use crate::file::{free, with_suffix};
+use crate::file::{BUSY, free, with_suffix};
+use crate::record::store::Store;
+use crate::record::unreferenced::oldest;
 use crate::settings::HistorySettings;
 use crate::{HistoryError, micros_of};
 use fabric_observation::RecorderMetrics;
-
-use super::store::Store;
-use super::unreferenced::oldest;
 
 /// Sweeps whose traffic is dropped at a time: of 60,000 ports 1.5 MB each.
 const SWEEPS_AT_ONCE: u32 = 16;
@@ -91,11 +93,7 @@ impl Store {
         self.truncate_log().map_err(failed("bring its log into it"))
     }
 
-    fn prune_all(
-        &self,
-        settings: &HistorySettings,
-        now: Option<SystemTime>,
-    ) -> rusqlite::Result<()> {
+    fn prune_all(&self, settings: &HistorySettings, now: Option<SystemTime>) -> Result<()> {
         let before = |age: Duration| now.and_then(|now| now.checked_sub(age)).map_or(0, micros_of);
         let (traffic, rare) = (before(settings.traffic_for), before(settings.rare_for));
         self.drop_sweep_traffic(traffic)?;
@@ -124,14 +122,14 @@ impl Store {
     }
 
     /// Executes a statement; returns whether it changed anything.
-    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<bool> {
+    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<bool> {
         Ok(self.db.prepare_cached(sql)?.execute(values)? > 0)
     }
 
     /// Drops some sweeps' traffic from before a time; returns whether there was any. What was written first
     /// is dropped first, whatever its time: sweeps recorded by a clock that was years ahead must not outlive
     /// all others.
-    fn drop_sweep_traffic(&self, before: i64) -> rusqlite::Result<bool> {
+    fn drop_sweep_traffic(&self, before: i64) -> Result<bool> {
         let mut any = false;
         for fabric in self.fabrics()? {
             any |= self.drop_traffic_of(fabric, before)?;
@@ -140,7 +138,7 @@ impl Store {
     }
 
     /// The same where its hour is digested: what is dropped earlier is in no sum.
-    fn drop_digested_traffic(&self, before: i64) -> rusqlite::Result<bool> {
+    fn drop_digested_traffic(&self, before: i64) -> Result<bool> {
         let mut any = false;
         for fabric in self.fabrics()? {
             let mut digested = self.db.prepare_cached(
@@ -152,7 +150,7 @@ impl Store {
         Ok(any)
     }
 
-    fn drop_traffic_of(&self, fabric: i64, before: i64) -> rusqlite::Result<bool> {
+    fn drop_traffic_of(&self, fabric: i64, before: i64) -> Result<bool> {
         // All parts of a sweep at once: readers rely on that.
         self.execute(
             &format!(
@@ -167,7 +165,7 @@ impl Store {
     }
 
     /// Drops the traffic of some hours from before a time; returns whether there was any.
-    fn drop_hourly_traffic(&self, before: i64) -> rusqlite::Result<bool> {
+    fn drop_hourly_traffic(&self, before: i64) -> Result<bool> {
         self.execute(
             &format!(
                 "DELETE FROM digests WHERE tier = {TrafficDeltas} AND span IN (
@@ -182,7 +180,7 @@ impl Store {
     /// Drops errors, states and sweeps from before a time, or those that were written first. Sweeps whose
     /// traffic is due as well (before `traffic`) are dropped after it, so that no more of them is dropped at
     /// a time than [`SWEEPS_AT_ONCE`]: an operator should notice a wrong clock in time.
-    fn drop_sweeps(&self, before: Option<i64>, traffic: i64) -> rusqlite::Result<bool> {
+    fn drop_sweeps(&self, before: Option<i64>, traffic: i64) -> Result<bool> {
         let oldest = match before {
             Some(_) => format!(
                 "fabric = ?1 AND began < ?2 AND NOT EXISTS (
@@ -200,7 +198,7 @@ impl Store {
             let mut due = self.db.prepare_cached(&sql)?;
             let due: Vec<(i64, i64)> = due
                 .query_map(params![fabric, before, traffic], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect::<rusqlite::Result<_>>()?;
+                .collect::<Result<_>>()?;
             if due.is_empty() {
                 continue;
             }
@@ -215,7 +213,7 @@ impl Store {
         Ok(any)
     }
 
-    fn drop_sweep(&self, fabric: i64, sweep: i64, began: i64) -> rusqlite::Result<bool> {
+    fn drop_sweep(&self, fabric: i64, sweep: i64, began: i64) -> Result<bool> {
         let frames = format!(
             "DELETE FROM frames WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals},
                  {PortChanges}, {PortStates}, {NodeChanges}, {NodeStates})
@@ -241,7 +239,7 @@ impl Store {
     }
 
     /// Drops the intervals of cables and nodes that ended before the oldest sweep that is kept.
-    fn drop_ended_intervals(&self, fabric: i64) -> rusqlite::Result<()> {
+    fn drop_ended_intervals(&self, fabric: i64) -> Result<()> {
         let Some(oldest) = oldest(&self.db, fabric)? else { return Ok(()) };
         self.execute(
             "DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL AND EXISTS (
@@ -258,13 +256,13 @@ impl Store {
         Ok(())
     }
 
-    pub(super) fn fabrics(&self) -> rusqlite::Result<Vec<i64>> {
+    pub(super) fn fabrics(&self) -> Result<Vec<i64>> {
         let mut fabrics = self.db.prepare_cached("SELECT id FROM fabrics")?;
         fabrics.query_map([], |row| row.get(0))?.collect()
     }
 
     /// Drops events from before a time, or those that were written first.
-    fn drop_events(&self, before: Option<i64>) -> rusqlite::Result<bool> {
+    fn drop_events(&self, before: Option<i64>) -> Result<bool> {
         let oldest = match before {
             Some(_) => "at < ?1 ORDER BY at".to_owned(),
             None => format!(
@@ -281,7 +279,7 @@ impl Store {
     }
 
     /// Bytes of the file that are in use.
-    fn used_bytes(&self) -> rusqlite::Result<u64> {
+    fn used_bytes(&self) -> Result<u64> {
         let pragma = |name| self.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let pages = pragma("page_count")? - pragma("freelist_count")?;
         Ok(pages.saturating_mul(pragma("page_size")?).unsigned_abs())
@@ -306,5 +304,78 @@ impl Store {
         } else {
             Ok(())
         }
+    }
+}
+
+/// A longer log is truncated; the first sweep of 60,000 ports writes this much.
+const MAX_BYTES: u64 = 32 << 20;
+
+/// How long to wait for the present readers: later ones read from the file.
+const READER_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Store {
+    /// Truncates the log if it is long. If a reader takes longer than [`READER_TIMEOUT`], it is tried again
+    /// when the log has grown by as much again.
+    pub(super) fn truncate_log(&self) -> Result<()> {
+        let log = with_suffix(&self.path, "-wal");
+        let length = || std::fs::metadata(&log).map_or(0, |data| data.len());
+        let before = length();
+        if before < self.log_left.get().saturating_add(MAX_BYTES) {
+            return Ok(());
+        }
+        self.db.busy_timeout(READER_TIMEOUT)?;
+        let truncated = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        self.db.busy_timeout(BUSY)?;
+        self.log_left.set(length());
+        truncated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+
+    use rusqlite::Connection;
+
+    use super::*;
+
+    const BEGIN: &str = "BEGIN; SELECT count(*) FROM blobs;";
+
+    /// Reads all the time: the next reader begins before the last one has ended.
+    fn read(file: &Path, begun: &mpsc::Sender<()>, is_over: &AtomicBool) {
+        let readers = [(); 2].map(|()| Connection::open(file).unwrap());
+        readers[0].execute_batch(BEGIN).unwrap();
+        begun.send(()).unwrap();
+        while !is_over.load(Ordering::Relaxed) {
+            for (next, last) in [(1, 0), (0, 1)] {
+                readers[next].execute_batch(BEGIN).unwrap();
+                readers[last].execute_batch("END").unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn log_stays_bounded_under_overlapping_readers() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        let store = Store::open(&file).unwrap();
+        store.db.execute_batch("CREATE TABLE blobs (data BLOB)").unwrap();
+        let is_over = AtomicBool::new(false);
+        let (begun, is_begun) = mpsc::channel();
+        let most = std::thread::scope(|scope| {
+            scope.spawn(|| read(&file, &begun, &is_over));
+            is_begun.recv().unwrap();
+            let mut most = 0;
+            for _ in 0..30 {
+                store.db.execute("INSERT INTO blobs VALUES (zeroblob(4194304))", []).unwrap();
+                most = most.max(std::fs::metadata(with_suffix(&file, "-wal")).unwrap().len());
+                store.truncate_log().unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            most
+        });
+        assert!(most < 2 * MAX_BYTES, "{most}");
     }
 }

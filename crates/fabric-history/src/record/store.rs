@@ -4,33 +4,27 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
-use crate::file::counter_ids::CounterIds;
-use crate::file::frame::Frame;
-use crate::file::record_kind::{RecordKind, part_of};
-use crate::file::totals;
+use crate::file::Header;
+use crate::file::record_kind::{CounterIds, RecordKind};
 use crate::file::totals::TotalsTable;
-use crate::file::validate::Header;
 use crate::file::{
     BUSY, WriterLock, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside,
-    set_log_aside, validate,
+    set_log_aside, totals,
 };
+use crate::record::catalog::{Catalog, FabricIds};
+use crate::record::deltas::{CounterDeltas, StateDeltas, SweepKey, insert_frame};
+use crate::record::unreferenced::drop_unused;
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
 use ib_fabric::topology::End;
 use ib_health::Assessment;
 use ib_health::totals::{ResetOffsets, TotalsSeed};
 use ib_mad::{Counter, Guid};
-
-use super::catalog::{Catalog, FabricIds};
-use super::counter_deltas::{CounterDeltas, SweepKey, insert_frame};
-use super::state_deltas::StateDeltas;
-use super::unreferenced::drop_unused;
 
 /// All totals are written every so many sweeps, so that reconstructing totals never takes longer than
 /// unpacking this many frames.
@@ -118,8 +112,8 @@ impl Store {
         is_cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
-        let Some(what) = validate::fault(path, is_cancelled)? else { return Ok(None) };
-        let error = HistoryError::Damaged { path: path.into(), what };
+        let Some(what) = schema::fault(path, is_cancelled)? else { return Ok(None) };
+        let error = HistoryError::Damaged(path.into(), what);
         set_aside(path, &error)?;
         Ok(Some(error))
     }
@@ -138,20 +132,20 @@ impl Store {
         lock: &Arc<WriterLock>,
     ) -> Result<Self, HistoryError> {
         let failed = |error| HistoryError::database(path, "open it", error);
-        validate::ensure_format(path, header)?;
+        schema::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
         set_checkpoint_on_close(&db, false).map_err(failed)?;
         // Before anything is changed: the file may be another program's.
-        validate::ensure_usable(&db, path)?;
+        schema::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;
         schema::create(&mut db).map_err(failed)?;
-        if !validate::is_history(header) {
+        if !schema::is_history(header) {
             // Everything else identifies it as a history: only these bytes are damaged.
             db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
         }
         let catalog = Catalog::read(&db).map_err(failed)?;
-        let ledger = totals::latest(&db, catalog.counters()).map_err(failed)?;
+        let ledger = totals::latest(&db, &catalog.counters).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
         let latest = latest(&db).map_err(failed)?;
         set_checkpoint_on_close(&db, true).map_err(failed)?;
@@ -180,7 +174,7 @@ impl Store {
         self.read_totals(fabric).map_err(self.failed("read totals from it"))
     }
 
-    fn read_totals(&self, fabric: &str) -> rusqlite::Result<TotalsSeed> {
+    fn read_totals(&self, fabric: &str) -> Result<TotalsSeed> {
         let mut statement = self.db.prepare(
             "SELECT ports.id, guid, number, fabrics.id FROM ports
              JOIN nodes ON nodes.id = node JOIN fabrics ON fabrics.id = fabric
@@ -226,10 +220,10 @@ impl Store {
         fabric: &str,
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Assessment)>,
-    ) -> rusqlite::Result<WriteCounts> {
+    ) -> Result<WriteCounts> {
         let Store { db, catalog, ledger, befores, written, latest, pruned_unused, .. } = self;
         let db = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let counters = catalog.counters().clone();
+        let counters = catalog.counters.clone();
         let began = sweep.map(|(snapshot, _)| snapshot.anchor.wall_of(snapshot.began));
         let at = began.or(events.first().map(|event| event.at)).map_or(0, micros_of);
         let is_pruned = pruned_unused
@@ -277,7 +271,7 @@ impl Store {
 }
 
 /// Whether the last connection that is closed moves the write-ahead log into the file.
-fn set_checkpoint_on_close(db: &Connection, enabled: bool) -> rusqlite::Result<()> {
+fn set_checkpoint_on_close(db: &Connection, enabled: bool) -> Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !enabled).map(|_| ())
 }
 
@@ -285,7 +279,7 @@ fn insert_sweep(
     db: &Transaction<'_>,
     SweepKey { fabric, began, ended }: SweepKey,
     previous: Option<i64>,
-) -> rusqlite::Result<()> {
+) -> Result<()> {
     // The time of day may have been set back.
     let since = previous.filter(|previous| *previous < began);
     db.prepare_cached("INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)")?
@@ -293,30 +287,23 @@ fn insert_sweep(
     Ok(())
 }
 
-/// Writes the totals of all counters, in parts, because all at once are 20 MB. Returns whether there were
-/// any. Deletes the totals that were written before, even without new ones if they are stale.
+/// Writes the totals of all counters. Returns whether there were any. Deletes the totals that were written before, even without new ones if they are stale.
 fn write_totals(
     db: &Transaction<'_>,
     sweep: SweepKey,
     ledger: &TotalsTable,
     counters: &CounterIds,
     is_stale: bool,
-) -> rusqlite::Result<bool> {
+) -> Result<bool> {
     let last = "SELECT coalesce(max(id), 0) FROM frames WHERE tier = ?1 AND fabric = ?2";
     let last: i64 = db
         .prepare_cached(last)?
         .query_row(params![RecordKind::AllTotals, sweep.fabric], |row| row.get(0))?;
-    let (mut frame, mut part, mut any) = (Frame::default(), 0, false);
-    for (port, totals) in ledger.of(sweep.fabric) {
-        if part_of(port) != part {
-            any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), &frame)?;
-            (frame, part) = (Frame::default(), part_of(port));
-        }
-        let values = counters.in_order();
-        let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
-        frame.push(port, Duration::ZERO, values);
-    }
-    any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), &frame)?;
+    let mut any = false;
+    ledger.for_each_part(sweep.fabric, counters, |part, frame| {
+        any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), frame)?;
+        Ok::<_, rusqlite::Error>(())
+    })?;
     if any || is_stale {
         db.execute(
             "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3",
@@ -326,11 +313,7 @@ fn write_totals(
     Ok(any)
 }
 
-fn insert_event(
-    db: &Transaction<'_>,
-    ids: &mut FabricIds,
-    event: &NewEvent,
-) -> rusqlite::Result<()> {
+fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> Result<()> {
     let (node, port, link) = ids.subject(db, event.about)?;
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());
@@ -350,7 +333,7 @@ fn write_befores(
     ids: &FabricIds,
     assessment: &Assessment,
     counters: &CounterIds,
-) -> rusqlite::Result<()> {
+) -> Result<()> {
     for (&port, found) in ids.ports.iter().zip(&assessment.ports) {
         let Some(before) = &found.reset_offsets else { continue };
         let last = befores.get(&port);
@@ -373,15 +356,12 @@ fn write_befores(
 }
 
 /// What counters had counted before they were last reset, by port id.
-fn befores(
-    db: &Connection,
-    catalog: &Catalog,
-) -> rusqlite::Result<HashMap<u32, Arc<ResetOffsets>>> {
+fn befores(db: &Connection, catalog: &Catalog) -> Result<HashMap<u32, Arc<ResetOffsets>>> {
     let mut befores: HashMap<u32, ResetOffsets> = HashMap::new();
     let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let Some(counter) = catalog.counters().counter(row.get(1)?) else { continue };
+        let Some(counter) = catalog.counters.counter(row.get(1)?) else { continue };
         let before = befores.entry(row.get(0)?).or_insert([0; _]);
         before[counter as usize] = row.get::<_, i64>(2)?.cast_unsigned();
     }
@@ -390,7 +370,7 @@ fn befores(
 
 /// The beginning of each fabric's last recorded sweep: last in the order of writing, as clocks may have been
 /// wrong.
-fn latest(db: &Connection) -> rusqlite::Result<HashMap<i64, i64>> {
+fn latest(db: &Connection) -> Result<HashMap<i64, i64>> {
     let mut statement = db.prepare(
         "SELECT fabrics.id, began FROM fabrics JOIN sweeps ON sweeps.id = (
              SELECT id FROM sweeps WHERE +fabric = fabrics.id ORDER BY id DESC LIMIT 1)",

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rusqlite::{Connection, Row, Transaction};
+use rusqlite::{Connection, Result, Row, Transaction};
 
 use ib_fabric::Fabric;
 use ib_mad::Guid;
@@ -22,9 +22,9 @@ use super::catalog::FabricIds;
 
 /// The beginning of a fabric's oldest sweep of which anything is kept. `None` if there is none, or if times
 /// do not rise in the order of writing.
-pub(super) fn oldest(db: &Connection, fabric: i64) -> rusqlite::Result<Option<i64>> {
+pub(super) fn oldest(db: &Connection, fabric: i64) -> Result<Option<i64>> {
     // Each of these reads no more than the fabric's part of one index.
-    let query = |sql: &str| -> rusqlite::Result<Option<i64>> {
+    let query = |sql: &str| -> Result<Option<i64>> {
         db.prepare_cached(sql)?.query_row([fabric], |row| row.get(0))
     };
     let first = query("SELECT min(id) FROM sweeps WHERE fabric = ?1")?;
@@ -56,7 +56,7 @@ pub(super) fn drop_unused(
     db: &Transaction<'_>,
     ids: &mut FabricIds,
     current: &Fabric,
-) -> rusqlite::Result<Vec<u32>> {
+) -> Result<Vec<u32>> {
     let fabric = ids.fabric;
     let Some(oldest) = oldest(db, fabric)? else { return Ok(Vec::new()) };
     drop_names(db, fabric, oldest)?;
@@ -72,7 +72,7 @@ pub(super) fn drop_unused(
 }
 
 /// Drops the names that nodes had before the oldest sweep.
-fn drop_names(db: &Connection, fabric: i64, oldest: i64) -> rusqlite::Result<()> {
+fn drop_names(db: &Connection, fabric: i64, oldest: i64) -> Result<()> {
     db.prepare_cached(
         "DELETE FROM names WHERE node IN (SELECT id FROM nodes WHERE fabric = ?1)
          AND since < (SELECT max(since) FROM names AS later
@@ -84,7 +84,7 @@ fn drop_names(db: &Connection, fabric: i64, oldest: i64) -> rusqlite::Result<()>
 
 impl Unreferenced {
     /// Nodes that were present in no sweep that is kept, and links without a cable that is kept.
-    fn candidates(db: &Connection, fabric: i64, current: &Fabric) -> rusqlite::Result<Self> {
+    fn candidates(db: &Connection, fabric: i64, current: &Fabric) -> Result<Self> {
         let mut unused = Unreferenced::default();
         let mut links = db.prepare_cached(
             "SELECT links.id FROM links JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
@@ -115,11 +115,7 @@ impl Unreferenced {
     /// Keeps what events are about. `referring` are the events that kept something the last time: they are
     /// looked up first, and all events are searched only for the remaining candidates. No index finds events
     /// by their node or link, and searching a million of them takes a second.
-    fn keep_subjects(
-        &mut self,
-        db: &Connection,
-        referring: &mut BTreeSet<i64>,
-    ) -> rusqlite::Result<()> {
+    fn keep_subjects(&mut self, db: &Connection, referring: &mut BTreeSet<i64>) -> Result<()> {
         let mut event =
             db.prepare_cached("SELECT id, node, port, link FROM events WHERE id = ?1")?;
         for id in std::mem::take(referring) {
@@ -147,7 +143,7 @@ impl Unreferenced {
     }
 
     /// Keeps what an event is about; returns whether that was a candidate.
-    fn keep(&mut self, event: &Row<'_>) -> rusqlite::Result<bool> {
+    fn keep(&mut self, event: &Row<'_>) -> Result<bool> {
         let mut is_kept = false;
         if let Some(node) = event.get::<_, Option<i64>>(1)? {
             is_kept |= self.nodes.remove(&node);
@@ -162,7 +158,7 @@ impl Unreferenced {
     }
 
     /// Keeps the nodes at the ends of links that are kept.
-    fn keep_linked(&mut self, db: &Connection) -> rusqlite::Result<()> {
+    fn keep_linked(&mut self, db: &Connection) -> Result<()> {
         let ports: Vec<u32> = self.ports.keys().copied().collect();
         let mut links = db.prepare_cached(
             "SELECT id FROM links WHERE low = ?1 UNION ALL SELECT id FROM links WHERE high = ?1",
@@ -183,7 +179,7 @@ impl Unreferenced {
         self.ports.get(&port).is_some_and(|node| self.nodes.remove(node))
     }
 
-    fn delete(&self, db: &Connection) -> rusqlite::Result<()> {
+    fn delete(&self, db: &Connection) -> Result<()> {
         let mut links = db.prepare_cached("DELETE FROM links WHERE id = ?1")?;
         for link in &self.links {
             links.execute([link])?;

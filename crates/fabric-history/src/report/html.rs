@@ -5,9 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::local_clock::LocalClock;
 use crate::plot;
-
-use super::suspects::list_errors;
-use super::{Report, Suspect, fabric_summary};
+use crate::report::suspects::list_errors;
+use crate::report::{Report, Suspect, side_by_side};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif;
@@ -136,7 +135,7 @@ fn summaries(report: &Report) -> Markup {
         @for (fabric, [before, after]) in &report.summaries {
             div .wide { table {
                 thead { tr { th { (fabric) } th { "at the beginning" } th { "at the end" } } }
-                tbody { @for (what, before, after) in fabric_summary::side_by_side(before.as_ref(), after.as_ref()) {
+                tbody { @for (what, before, after) in side_by_side(before.as_ref(), after.as_ref()) {
                     tr { td { (what) } td { (before) } td { (after) } }
                 } }
             } }

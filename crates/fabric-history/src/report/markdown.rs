@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::columns;
 use crate::local_clock::LocalClock;
-
-use super::suspects::list_errors;
-use super::{Report, Suspect};
+use crate::plot;
+use crate::report::suspects::list_errors;
+use crate::report::{Report, Suspect, side_by_side};
 
 /// Columns of a line of bars.
 const COLUMNS: usize = 60;
@@ -74,9 +73,7 @@ fn write_report(out: &mut String, report: &Report, clock: &LocalClock) -> std::f
     for (fabric, [before, after]) in &report.summaries {
         let fabric = escaped(fabric);
         writeln!(out, "| {fabric} | at the beginning | at the end |\n|---|---|---|")?;
-        for (what, before, after) in
-            super::fabric_summary::side_by_side(before.as_ref(), after.as_ref())
-        {
+        for (what, before, after) in side_by_side(before.as_ref(), after.as_ref()) {
             writeln!(out, "| {} | {before} | {after} |", escaped(&what))?;
         }
         writeln!(out)?;
@@ -115,7 +112,7 @@ fn write_suspect(
         for (what, columns) in [("link errors", end.link_errors), ("discards", end.discards)] {
             if columns.iter().any(|value| *value > 0.0) {
                 let place = escaped(&end.port.label());
-                writeln!(out, "`{}` {what} at {place}\n", columns::bars(&columns))?;
+                writeln!(out, "`{}` {what} at {place}\n", plot::bars(&columns))?;
             }
         }
     }

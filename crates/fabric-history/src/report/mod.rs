@@ -1,11 +1,9 @@
 //! The report on a window: events in order, suspect cables with evidence, the fabric at both ends of the
-//! window, and what is not known.
+//! window, and what is not known: readers take what is silently left out for what did not happen.
 //!
 //! [`Report`] is computed from any [`Source`]; [`html`] and [`markdown`] write it.
 
-mod fabric_summary;
 pub mod html;
-mod limitations;
 pub mod markdown;
 mod suspects;
 
@@ -14,10 +12,11 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::model::{ErrorDelta, Event, FabricState, Window};
-use super::source::{EventFilter, Source, SourceError, until_known};
+use crate::EventKind;
+use crate::model::{Coverage, ErrorDelta, Event, FabricState, Window};
+use crate::source::{EventFilter, Source, SourceError, until_known};
+use ib_health::Verdict;
 
-pub use fabric_summary::FabricSummary;
 pub use suspects::Suspect;
 
 /// Suspects in the report; further ones are only counted.
@@ -28,6 +27,9 @@ const MAX_EVENTS: usize = 1_000;
 
 /// Ports with errors that do not belong to a suspect.
 const MAX_OTHERS: usize = 30;
+
+/// Formats times for readers.
+type FormatTime<'a> = &'a dyn Fn(SystemTime) -> String;
 
 /// The report on a window.
 #[derive(Clone, Debug, Serialize)]
@@ -62,14 +64,14 @@ impl Report {
         source: &dyn Source,
         window: Window,
         now: SystemTime,
-        format_time: &dyn Fn(SystemTime) -> String,
+        format_time: FormatTime<'_>,
     ) -> Result<Self, SourceError> {
         let window = until_known(source, window, now)?;
         let cover = source.coverage(window)?;
         let mut events = source.events(&EventFilter::all(window))?;
         let moved = source.error_deltas(window)?;
         let (before, after) = (at_beginning(source, window)?, source.fabrics(window.to)?);
-        let unknown = limitations::sentences(&cover, window, &events, &after, format_time);
+        let unknown = limitations(&cover, window, &events, &after, format_time);
         let mut suspects = suspects::find(&events, &moved, [&before, &after], window, format_time);
         let more_suspects = truncate(&mut suspects, MAX_SUSPECTS);
         suspects::read_series(source, &mut suspects, window)?;
@@ -145,6 +147,203 @@ fn others(moved: Vec<ErrorDelta>, suspects: &[Suspect]) -> Vec<ErrorDelta> {
     let rank = |moved: &ErrorDelta| std::cmp::Reverse((moved.link_errors(), sum(moved)));
     others.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.port.cmp(&b.port)));
     others
+}
+
+/// The nodes and cables of a fabric at a time, counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FabricSummary {
+    /// The time of the sweep.
+    #[serde(with = "crate::model::time")]
+    pub at: SystemTime,
+    /// Nodes by kind: all, and those that responded.
+    pub nodes: BTreeMap<String, (usize, usize)>,
+    /// Cables: all, and those that carried traffic.
+    pub cables: (usize, usize),
+    /// Cables by verdict.
+    pub verdicts: BTreeMap<&'static str, usize>,
+    /// Cables by rate.
+    pub rates: BTreeMap<String, usize>,
+}
+
+impl FabricSummary {
+    /// Counts a fabric.
+    pub fn of(then: &FabricState) -> Self {
+        let mut nodes: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        for node in &then.nodes {
+            let (all, up) = nodes.entry(node.kind.clone()).or_default();
+            *all += 1;
+            *up += usize::from(node.up);
+        }
+        let up = then.cables.iter().filter(|cable| cable.up == Some(true)).count();
+        let (mut verdicts, mut rates) = (BTreeMap::new(), BTreeMap::new());
+        for cable in &then.cables {
+            *verdicts.entry(cable.verdict.label()).or_default() += 1;
+            if let Some(rate) = &cable.rate {
+                *rates.entry(rate.clone()).or_default() += 1;
+            }
+        }
+        FabricSummary { at: then.at, nodes, cables: (then.cables.len(), up), verdicts, rates }
+    }
+
+    /// Table rows: a name, and a count.
+    fn rows(&self) -> Vec<(String, String)> {
+        let mut rows: Vec<(String, String)> = (self.nodes.iter())
+            .map(|(kind, counts)| (format!("nodes: {kind}"), of_all(*counts, "silent")))
+            .collect();
+        rows.push(("cables".into(), of_all(self.cables, "without traffic")));
+        rows.extend(
+            self.rates.iter().map(|(rate, count)| (format!("at {rate}"), count.to_string())),
+        );
+        let verdicts = self.verdicts.iter();
+        rows.extend(verdicts.map(|(label, count)| (format!("verdict {label}"), count.to_string())));
+        rows
+    }
+}
+
+fn of_all((all, up): (usize, usize), otherwise: &str) -> String {
+    match all - up {
+        0 => all.to_string(),
+        down => format!("{all}, {down} of them {otherwise}"),
+    }
+}
+
+/// The rows of two times side by side: a name, and both counts.
+pub(super) fn side_by_side(
+    before: Option<&FabricSummary>,
+    after: Option<&FabricSummary>,
+) -> Vec<(String, String, String)> {
+    let rows = |shape: Option<&FabricSummary>| shape.map(FabricSummary::rows);
+    let (before, after) = (rows(before), rows(after));
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in [&before, &after].into_iter().flatten().flatten() {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    let count = |rows: &Option<Vec<(String, String)>>, name: &str| match rows {
+        None => "not known".to_owned(),
+        Some(rows) => {
+            let found = rows.iter().find(|(known, _)| known == name);
+            found.map_or("0".to_owned(), |(_, count)| count.clone())
+        }
+    };
+    names
+        .into_iter()
+        .map(|name| (name.clone(), count(&before, &name), count(&after, &name)))
+        .collect()
+}
+
+/// Sentences of one kind; further ones are only counted.
+const MAX_OF_A_KIND: usize = 10;
+
+/// All sentences.
+fn limitations(
+    cover: &Coverage,
+    window: Window,
+    events: &[Event],
+    after: &[FabricState],
+    format_time: FormatTime<'_>,
+) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if cover.fabrics.is_empty() {
+        sentences.push("Nothing at all was recorded in this window.".into());
+    }
+    for (fabric, known) in &cover.fabrics {
+        let gaps = known.gaps.iter().map(|gap| {
+            format!(
+                "{fabric}: no sweep from {} to {}. What counters grew by in between stands at the \
+                 first sweep after it; what went down and came back may be missing.",
+                format_time(gap.from),
+                format_time(gap.to)
+            )
+        });
+        push_some(&mut sentences, gaps, &format!("{fabric}: spans without a sweep"));
+        match known.traffic_from {
+            None if known.sweeps > 0 => {
+                sentences.push(format!("{fabric}: traffic is not known sweep by sweep."));
+            }
+            Some(from) if known.is_swept_before(from, window) => sentences.push(format!(
+                "{fabric}: traffic is known sweep by sweep from {} on; before it, hour by hour at most.",
+                format_time(from)
+            )),
+            _ => {}
+        }
+    }
+    if cover.damaged > 0 {
+        sentences.push(format!(
+            "Sweeps that cannot be read because they are damaged: {}.",
+            cover.damaged
+        ));
+    }
+    for (kind, meaning) in [
+        (
+            EventKind::ExporterStart,
+            "The exporter was started: what was down or suspect is judged anew.",
+        ),
+        (EventKind::SweepFailed, "The fabric could not be asked from here on."),
+        (
+            EventKind::CounterReset,
+            "Counters fell: what was counted since the reading before is not known.",
+        ),
+        (EventKind::Saturation, "A counter is full: the true number is higher."),
+    ] {
+        let matching = events.iter().filter(|event| event.kind == kind.label());
+        let lines =
+            matching.map(|event| format!("{}, {}: {meaning}", format_time(event.at), event.place));
+        push_some(&mut sentences, lines, kind.label());
+    }
+    push_some(
+        &mut sentences,
+        silent_nodes(events, format_time).into_iter(),
+        "nodes that did not answer",
+    );
+    for then in after {
+        let unknown = then.cables.iter().filter(|cable| cable.verdict == Verdict::Unknown);
+        let count = unknown.count();
+        if count > 0 {
+            sentences.push(format!(
+                "{}: on {count} of {} cables too little is known for a verdict.",
+                then.fabric,
+                then.cables.len()
+            ));
+        }
+    }
+    sentences
+}
+
+/// The times in which nodes did not respond.
+fn silent_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<String> {
+    let mut silent: BTreeMap<_, SystemTime> = BTreeMap::new();
+    let mut sentences = Vec::new();
+    let consequence =
+        "its ports' counters are not known of that time, but what they show after it.";
+    for event in events {
+        let Some(node) = event.node else { continue };
+        if event.kind == EventKind::NodeGone.label() {
+            silent.insert((node, event.place.clone()), event.at);
+        } else if event.kind == EventKind::NodeBack.label()
+            && let Some(since) = silent.remove(&(node, event.place.clone()))
+        {
+            let (from, to) = (format_time(since), format_time(event.at));
+            sentences
+                .push(format!("{} did not answer from {from} to {to}: {consequence}", event.place));
+        }
+    }
+    let still = silent.into_iter().map(|((_, place), since)| {
+        format!("{place} did not answer from {} on.", format_time(since))
+    });
+    sentences.extend(still);
+    sentences
+}
+
+/// Adds up to [`MAX_OF_A_KIND`] sentences, and the number of further ones.
+fn push_some(sentences: &mut Vec<String>, lines: impl Iterator<Item = String>, what: &str) {
+    let lines: Vec<String> = lines.collect();
+    let more = lines.len().saturating_sub(MAX_OF_A_KIND);
+    sentences.extend(lines.into_iter().take(MAX_OF_A_KIND));
+    if more > 0 {
+        sentences.push(format!("{what}: {more} more."));
+    }
 }
 
 #[cfg(test)]

@@ -7,13 +7,15 @@ use serde::Serialize;
 
 use crate::EventKind;
 use crate::event::downtime_of;
-use crate::link_timeline::LinkTimeline;
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
+use crate::plot::LinkTimeline;
 use crate::source::{SeriesDetail, Source, SourceError};
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
 use ib_health::verdict::Repair;
 use ib_health::{Verdict, evidence};
+
+use super::FormatTime;
 
 /// Sentences on outages, and on rates, of a cable; further ones are only counted.
 const MAX_OF_A_KIND: usize = 10;
@@ -67,7 +69,7 @@ pub(super) fn find(
     moved: &[ErrorDelta],
     [before, after]: [&[FabricState]; 2],
     window: Window,
-    format_time: &dyn Fn(SystemTime) -> String,
+    format_time: FormatTime<'_>,
 ) -> Vec<Suspect> {
     let mut cases: BTreeMap<(&str, LinkId), Case<'_>> = BTreeMap::new();
     for event in events {
@@ -147,7 +149,7 @@ impl Case<'_> {
         link: LinkId,
         knows_after: bool,
         window: Window,
-        format_time: &dyn Fn(SystemTime) -> String,
+        format_time: FormatTime<'_>,
     ) -> Suspect {
         let last = match self.after {
             Some(cable) => cable.verdict.label(),
@@ -193,7 +195,7 @@ impl Case<'_> {
         &self,
         decisive: Option<&Event>,
         window: Window,
-        format_time: &dyn Fn(SystemTime) -> String,
+        format_time: FormatTime<'_>,
     ) -> Vec<String> {
         let mut sentences = Vec::new();
         if let Some(before) = self.before {
@@ -298,10 +300,7 @@ fn push_more(sentences: &mut Vec<String>, count: usize, what: &str) {
 }
 
 /// A port's errors in words, the most first.
-pub(super) fn list_errors(
-    moved: &ErrorDelta,
-    format_time: &dyn Fn(SystemTime) -> String,
-) -> String {
+pub(super) fn list_errors(moved: &ErrorDelta, format_time: FormatTime<'_>) -> String {
     let mut sums: Vec<_> = moved.sums.iter().collect();
     sums.sort_by_key(|sum| (std::cmp::Reverse(sum.by), sum.counter));
     let counts: Vec<String> =

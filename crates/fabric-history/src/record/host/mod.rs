@@ -1,33 +1,39 @@
 //! The devices of the exporter's own host as a fabric: nodes with ports and without links, since a host does
-//! not know where its cables lead.
+//! not know where its cables lead. Its ports' events have the times that the kernel reported.
 
-mod port_events;
 #[cfg(test)]
 mod tests;
-mod topology;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use crate::event::NewEvent;
+use serde_json::Value;
+
+use crate::event::{About, EventKind, NewEvent};
+use crate::record::events::{active_rate, rate_change};
 use crate::settings::HOST_FABRIC;
-use fabric_observation::host::HostObservation;
+use fabric_observation::host::{HostObservation, HostPortEvents, PortEventCounts, PortKey};
 use fabric_observation::{Collector, Observation};
-use ib_fabric::Snapshot;
+use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode};
+use ib_fabric::names::NodeNameMap;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::End;
-use ib_health::{Assessment, PortAssessment};
-use ib_mad::Guid;
-use rdma_host::model::{Device, HostSnapshot};
-
-use port_events::HostEventDetector;
-use topology::HostTopology;
+use ib_fabric::{Fabric, Snapshot};
+use ib_health::{Assessment, PortAssessment, evidence};
+use ib_mad::node::{NodeIdentity, NodeKind};
+use ib_mad::port_event::PortEventKind;
+use ib_mad::port_state::{PortStatus, SpeedFields, physical, state};
+use ib_mad::rate::{Speed, SpeedSet, Width};
+use ib_mad::{Guid, Moment};
+use rdma_host::model::{Device, HostSnapshot, Port};
 
 /// Converts observations of a host to observations of a fabric.
 #[derive(Debug, Default)]
 pub(super) struct HostFabric {
     topology: HostTopology,
-    events: HostEventDetector,
+    /// Ports and devices as they were last known: the first state is the reference for later ones.
+    last: BTreeMap<PortKey, LastState>,
     /// The latest counter assessment of ports, including those of devices that are absent at the moment.
     assessment: HashMap<End, PortAssessment>,
 }
@@ -57,7 +63,7 @@ impl HostFabric {
         }
         let snapshot = self.snapshot(host, look, &devices);
         let assessment = self.assessment(host, &devices);
-        let events = self.events.update(&host.port_events, look, &snapshot);
+        let events = self.events(&host.port_events, look, &snapshot);
         let mut observation = Observation {
             fabric: HOST_FABRIC.to_owned(),
             interval: host.interval,
@@ -90,8 +96,7 @@ impl HostFabric {
             for (port, totals) in device.ports.iter().zip(totals) {
                 let Some(index) = fabric.find((*id, port.number)) else { continue };
                 let index = index.0 as usize;
-                snapshot.statuses[index] =
-                    topology::status(port).map_or(PortRead::Unknown, PortRead::Ok);
+                snapshot.statuses[index] = status(port).map_or(PortRead::Unknown, PortRead::Ok);
                 if !totals.reading.is_empty() {
                     snapshot.readings[index] = Some(totals.reading.clone());
                 }
@@ -115,6 +120,53 @@ impl HostFabric {
         let of = |port| self.assessment.get(&fabric.end(port)).cloned().unwrap_or_default();
         Assessment { ports: fabric.port_indexes().map(of).collect(), ..Assessment::default() }
     }
+
+    /// The events since the snapshot before.
+    fn events(
+        &mut self,
+        tally: &HostPortEvents,
+        look: &HostSnapshot,
+        snapshot: &Snapshot,
+    ) -> Vec<NewEvent> {
+        let ids = by_name(snapshot);
+        let mut events = Vec::new();
+        let mut states = BTreeMap::new();
+        for (place, now) in tally.iter() {
+            let Some(&id) = ids.get(&*place.0) else { continue };
+            let port = place.1.and_then(|number| snapshot.fabric.find((id, number)));
+            let mut state = LastState {
+                up: now.is_up(),
+                losses: now.losses,
+                fatals: now.get(PortEventKind::DeviceFatal).0,
+                rate: port.and_then(|port| active_rate(snapshot, port)),
+            };
+            if let Some(last) = self.last.get(place) {
+                state.up = state.up.or(last.up);
+                state.rate = state.rate.or(last.rate);
+                let (about, name) = match port {
+                    Some(port) => {
+                        let end = snapshot.fabric.end(port);
+                        (About::from(end), evidence::port_label(snapshot, port))
+                    }
+                    None => (About::Node(id), place.0.to_string()),
+                };
+                let mut push = |kind, text, at| {
+                    let (place, detail) = (name.clone(), Value::Null);
+                    events.push(NewEvent { at, kind, about, place, text, detail });
+                };
+                if port.is_some() {
+                    push_port(last, &state, now, look, &mut push);
+                } else if state.fatals > last.fatals {
+                    let at = now.get(PortEventKind::DeviceFatal).1;
+                    let at = at.map_or(look.anchor.wall, |at| at.wall);
+                    push(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
+                }
+            }
+            states.insert(place.clone(), state);
+        }
+        self.last = states;
+        events
+    }
 }
 
 /// A device that is recorded, because no fabric contains it.
@@ -123,4 +175,151 @@ struct RecordedDevice<'a> {
     index: usize,
     id: Guid,
     device: &'a Device,
+}
+
+/// A port, or a device, as it was last known.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastState {
+    up: Option<bool>,
+    losses: u64,
+    fatals: u64,
+    rate: Option<(Width, Speed)>,
+}
+
+/// The devices by name; of several that had one name in turn, the one that is present.
+fn by_name(snapshot: &Snapshot) -> HashMap<&str, Guid> {
+    let mut nodes: Vec<_> = snapshot.fabric.nodes.iter().collect();
+    nodes.sort_by_key(|node| node.present());
+    nodes.into_iter().map(|node| (&*node.name, node.identity.guid)).collect()
+}
+
+/// The events of a port.
+fn push_port(
+    was: &LastState,
+    is: &LastState,
+    tally: &PortEventCounts,
+    look: &HostSnapshot,
+    push: &mut dyn FnMut(EventKind, String, SystemTime),
+) {
+    let wall = |moment| look.anchor.wall_of(moment);
+    let lost = wall(tally.lost());
+    // The kernel may have reported when the port became Active; otherwise only this snapshot's time is known.
+    let reported = tally.get(PortEventKind::PortActive).1.map(|reported| reported.moment);
+    let back = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(look.began));
+    if (was.up, is.up) == (Some(true), Some(false)) {
+        push(EventKind::LinkDown, "it is not Active any more".into(), lost);
+    }
+    let losses = is.losses.saturating_sub(was.losses);
+    if losses > 0 {
+        let times = evidence::times(u32::try_from(losses).unwrap_or(u32::MAX));
+        push(EventKind::Flap, format!("lost {times}; {} in all", is.losses), lost);
+    }
+    if (was.up, is.up) == (Some(false), Some(true)) {
+        push(EventKind::LinkUp, "it is Active again".into(), back);
+    }
+    if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
+        push(EventKind::Rate, rate_change(was, is), wall(look.began));
+    }
+}
+
+/// How long an absent device is kept.
+const KEEP_ABSENT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Absent devices are removed while there are more than this: devices of containers and virtual machines may
+/// have new names each time.
+const MAX_DEVICES: usize = 1024;
+
+/// Before any snapshot.
+const LONG_AGO: Moment = Moment(0);
+
+/// The present devices, and absent ones that may come back.
+#[derive(Debug, Default)]
+struct HostTopology {
+    fabric: Arc<Fabric>,
+    /// Names and port counts of the present devices.
+    present: BTreeMap<Guid, (Arc<str>, u8)>,
+    /// The beginning of the last snapshot.
+    last_seen: Moment,
+}
+
+impl HostTopology {
+    /// Updates the fabric from the recorded devices of a snapshot. Devices that a discovered fabric contains
+    /// by now are removed.
+    fn update(
+        &mut self,
+        look: &HostSnapshot,
+        devices: &[RecordedDevice<'_>],
+        is_in_fabric: impl Fn(Guid) -> bool,
+    ) {
+        let port_count = |recorded: &RecordedDevice<'_>| {
+            let most = recorded.device.ports.iter().map(|port| port.number).max().unwrap_or(0);
+            // A device that does not respond has no ports in a snapshot.
+            let node = self.fabric.node_by_guid(recorded.id);
+            most.max(node.map_or(0, |node| self.fabric.node(node).identity.port_count))
+        };
+        let present: BTreeMap<Guid, (Arc<str>, u8)> = (devices.iter())
+            .map(|it| (it.id, (Arc::clone(&it.device.name), port_count(it))))
+            .collect();
+        if present != self.present {
+            let mut before = (*self.fabric).clone();
+            for node in &mut before.nodes {
+                if is_in_fabric(node.identity.guid) {
+                    node.last_found = LONG_AGO;
+                } else if self.present.contains_key(&node.identity.guid) {
+                    node.last_found = self.last_seen;
+                }
+            }
+            let too_many = before.nodes.len() > MAX_DEVICES;
+            let oldest = if too_many { look.began } else { look.began.before(KEEP_ABSENT) };
+            let oldest = oldest.max(LONG_AGO + Duration::from_nanos(1));
+            let nodes = present.iter().map(|(id, (name, ports))| node(*id, name, *ports)).collect();
+            let found =
+                DiscoveredFabric { nodes, allow_shared_names: true, ..DiscoveredFabric::default() };
+            let names = NodeNameMap::default();
+            let fabric = Fabric::assemble(found, &names, look.began, Some((&before, oldest)));
+            self.fabric = Arc::new(fabric);
+            self.present = present;
+        }
+        self.last_seen = look.began;
+    }
+}
+
+/// A device as a node. It has the name that metrics use: node descriptions may be the same for all HCAs of a
+/// host.
+fn node(guid: Guid, name: &str, ports: u8) -> DiscoveredNode {
+    let identity = NodeIdentity {
+        guid,
+        system_guid: guid,
+        kind: NodeKind::Ca,
+        description: name.to_owned(),
+        vendor_id: 0,
+        device_id: 0,
+        port_count: ports,
+        enhanced_port0: false,
+        speed_fields: SpeedFields::default(),
+        reports_fec: false,
+    };
+    DiscoveredNode { identity, ports: Vec::new() }
+}
+
+/// A port's status in the fabric's terms; `None` if the kernel did not report its state.
+fn status(port: &Port) -> Option<PortStatus> {
+    let known = port.state?;
+    // Some drivers report only one of the two.
+    let has_link = known == state::ACTIVE || known == state::ACTIVE_DEFER;
+    let physical_state = port.physical_state.or(has_link.then_some(physical::LINK_UP));
+    Some(PortStatus {
+        lid: port.lid.unwrap_or_default(),
+        lmc: 0,
+        sm_lid: port.sm_lid.unwrap_or_default(),
+        is_sm: false,
+        state: known,
+        physical_state: physical_state.unwrap_or(0),
+        width: port.width,
+        speed: port.speed,
+        widths_supported: 0,
+        speeds_supported: SpeedSet::default(),
+        widths_enabled: 0,
+        speeds_enabled: SpeedSet::default(),
+    })
 }

@@ -1,23 +1,24 @@
-//! How much each counter increased in a sweep, as it is written.
+//! What is written of a sweep: how much each counter increased, and the states of ports, links and nodes, all of
+//! them once an hour, and the changes in between.
 
-use rusqlite::{Transaction, params};
+use std::time::Duration;
+
+use rusqlite::{Result, Transaction, params};
 
 use crate::OutOfIds;
-use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
-use crate::file::record_kind::{RecordKind, part_of};
+use crate::file::record_kind::{CounterIds, RecordKind, State, part_of};
 use crate::file::totals::TotalsTable;
+use crate::record::catalog::FabricIds;
+use crate::record::events::active_rate;
 use ib_fabric::Snapshot;
+use ib_health::Assessment;
 use ib_mad::Counter;
-
-use super::catalog::FabricIds;
 
 /// The increases of a sweep's counters; traffic and first values by part of the ports ([`part_of`]).
 #[derive(Default)]
 pub struct CounterDeltas {
-    /// Increases of error counters.
     errors: Frame,
-    /// Increases of traffic counters.
     traffic: Vec<Frame>,
     /// Totals of counters that were never seen before, or that were restarted.
     first: Vec<Frame>,
@@ -28,14 +29,11 @@ pub struct CounterDeltas {
 /// A part with this many ports of first values is written as soon as another part begins.
 const MAX_FIRST_PORTS: usize = 256;
 
-/// What identifies a sweep's rows: its fabric, and its time.
+/// What identifies a sweep's rows: its fabric's id, and its time in microseconds since 1970.
 #[derive(Clone, Copy)]
 pub struct SweepKey {
-    /// The fabric's id.
     pub fabric: i64,
-    /// In microseconds since 1970.
     pub began: i64,
-    /// In microseconds since 1970.
     pub ended: i64,
 }
 
@@ -49,7 +47,7 @@ impl CounterDeltas {
         ids: &FabricIds,
         snapshot: &Snapshot,
         counters: &CounterIds,
-    ) -> rusqlite::Result<Self> {
+    ) -> Result<Self> {
         let mut deltas = CounterDeltas::default();
         let mut last_part = 0;
         let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
@@ -96,7 +94,7 @@ impl CounterDeltas {
     }
 
     /// Writes first values of a part with many ports, so that they need not be held until the end.
-    fn write_full_first(&mut self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<()> {
+    fn write_full_first(&mut self, db: &Transaction<'_>, sweep: SweepKey) -> Result<()> {
         let mut parts = self.first.iter_mut();
         if let Some(full) = parts.find(|frame| frame.entries().len() >= MAX_FIRST_PORTS) {
             let part = full.entries().first().map(|entry| part_of(entry.port));
@@ -107,7 +105,7 @@ impl CounterDeltas {
     }
 
     /// Writes what is not written yet; returns how many kinds of frames the sweep has.
-    pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<u64> {
+    pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> Result<u64> {
         let mut written =
             u64::from(insert_frame(db, sweep, RecordKind::ErrorDeltas, None, &self.errors)?);
         for (kind, parts, mut any) in [
@@ -130,7 +128,7 @@ pub fn insert_frame(
     kind: RecordKind,
     part: Option<u32>,
     frame: &Frame,
-) -> rusqlite::Result<bool> {
+) -> Result<bool> {
     if frame.is_empty() {
         return Ok(false);
     }
@@ -147,5 +145,75 @@ pub fn pack_error(error: std::io::Error) -> rusqlite::Error {
     match error.downcast::<OutOfIds>() {
         Ok(numbers) => numbers.in_sql(),
         Err(error) => rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
+    }
+}
+
+/// Time between two sweeps of which all states are written: reconstructing a fabric reads one of them and
+/// the changes after it. That of 60,000 ports takes 1 kB while they are alike.
+const ALL_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// The states of a fabric that were written last, by id.
+#[derive(Debug, Default)]
+pub struct StateDeltas {
+    ports: Vec<State>,
+    nodes: Vec<State>,
+    /// The beginning of the sweep of which all states were last written; `None` after a start.
+    all_written: Option<i64>,
+}
+
+impl StateDeltas {
+    /// Writes the states that changed, or all of them when that is due.
+    pub fn write(
+        &mut self,
+        db: &Transaction<'_>,
+        sweep: SweepKey,
+        ids: &FabricIds,
+        snapshot: &Snapshot,
+        assessment: &Assessment,
+    ) -> Result<()> {
+        let interval = ALL_INTERVAL.as_micros() as i64;
+        // Also due if the clock was set back.
+        let is_due = |written: i64| !(0..interval).contains(&sweep.began.saturating_sub(written));
+        let is_all = self.all_written.is_none_or(is_due);
+        if is_all {
+            *self = StateDeltas { all_written: Some(sweep.began), ..StateDeltas::default() };
+        }
+        let mut links = vec![(None, None); ids.ports.len()];
+        for link in &assessment.links {
+            for end in [link.link.0, link.link.1] {
+                if let Some(found) = links.get_mut(end.0 as usize) {
+                    *found = (link.up, Some(link.verdict));
+                }
+            }
+        }
+        let mut ports = Frame::default();
+        let ends = snapshot.fabric.port_indexes().zip(&ids.ports).zip(links);
+        for ((index, &port), (up, verdict)) in ends {
+            let rate = active_rate(snapshot, index);
+            push_change(&mut self.ports, port, State::of_port(up, rate, verdict), &mut ports);
+        }
+        let mut nodes = Frame::default();
+        for (index, &node) in snapshot.fabric.node_indexes().zip(&ids.present_nodes) {
+            push_change(&mut self.nodes, node, State::of_node(snapshot.is_up(index)), &mut nodes);
+        }
+        let [ports_kind, nodes_kind] = if is_all {
+            [RecordKind::PortStates, RecordKind::NodeStates]
+        } else {
+            [RecordKind::PortChanges, RecordKind::NodeChanges]
+        };
+        insert_frame(db, sweep, ports_kind, None, &ports)?;
+        insert_frame(db, sweep, nodes_kind, None, &nodes)?;
+        Ok(())
+    }
+}
+
+/// Replaces a state by the one that holds now, and adds what of it changed to a frame.
+fn push_change(states: &mut Vec<State>, id: u32, now: State, changes: &mut Frame) {
+    let index = id as usize;
+    if states.len() <= index {
+        states.resize(index + 1, State::default());
+    }
+    if let Some(state) = states.get_mut(index) {
+        changes.push_after(id, 0, now.changes_since(std::mem::replace(state, now)));
     }
 }

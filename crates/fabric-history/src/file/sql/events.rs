@@ -1,0 +1,166 @@
+//! The SQL that reads events.
+
+use std::fmt::Write;
+
+use rusqlite::types::Value;
+use rusqlite::{Result, Row, params_from_iter};
+
+use crate::file::record_kind::guid_bits;
+use crate::model::Event;
+use crate::source::{Cursor, EventFilter};
+use crate::{micros_of, time_of};
+use ib_fabric::topology::LinkId;
+use ib_mad::PortNumber;
+
+use super::{Sql, guid, marks};
+
+/// The order of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    EarliestFirst,
+    LatestFirst,
+}
+
+/// By a CROSS JOIN SQLite goes through the events in the order of their index and joins the rest to each
+/// (sqlite.org/optoverview.html, 9.1): a page does not sort all later events.
+const EVENTS: &str = "
+    SELECT at, fabrics.name, events.kind, nodes.guid, ports.number, place, text, detail,
+        low_node.guid, low.number, high_node.guid, high.number, events.id
+    FROM events CROSS JOIN fabrics ON fabrics.id = events.fabric
+    LEFT JOIN nodes ON nodes.id = events.node
+    LEFT JOIN ports ON ports.id = events.port
+    LEFT JOIN links ON links.id = events.link
+    LEFT JOIN ports AS low ON low.id = links.low LEFT JOIN nodes AS low_node ON low_node.id = low.node
+    LEFT JOIN ports AS high ON high.id = links.high LEFT JOIN nodes AS high_node ON high_node.id = high.node
+    WHERE at BETWEEN ? AND ?";
+
+impl Sql<'_> {
+    /// The events that a filter selects after another one, with their cursors, until `see` returns false.
+    pub fn events(
+        self,
+        filter: &EventFilter,
+        order: Order,
+        after: Option<Cursor>,
+        see: &mut dyn FnMut(Cursor, Event) -> bool,
+    ) -> Result<()> {
+        let (sql, values) = select_events(filter, order, after);
+        let mut statement = self.0.prepare(&sql)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        while let Some(row) = rows.next()? {
+            if !see(Cursor { at: row.get(0)?, id: row.get(12)? }, event(row)?) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn select_events(
+    filter: &EventFilter,
+    order: Order,
+    after: Option<Cursor>,
+) -> (String, Vec<Value>) {
+    let mut sql = EVENTS.to_owned();
+    let [mut from, mut to] = [filter.window.from, filter.window.to].map(micros_of);
+    // The index is searched from the other event on: a late page costs no more than an early one.
+    match (after, order) {
+        (None, _) => {}
+        (Some(Cursor { at, .. }), Order::EarliestFirst) => from = from.max(at),
+        (Some(Cursor { at, .. }), Order::LatestFirst) => to = to.min(at),
+    }
+    let mut values: Vec<Value> = vec![from.into(), to.into()];
+    if let Some(Cursor { at, id }) = after {
+        let beyond = if order == Order::EarliestFirst { '>' } else { '<' };
+        // Writing to a string cannot fail.
+        let _ = write!(sql, " AND (at {beyond} ? OR events.id {beyond} ?)");
+        values.extend([at, id].map(Value::from));
+    }
+    if !filter.kinds.is_empty() {
+        let _ = write!(sql, " AND events.kind IN ({})", marks(filter.kinds.len(), "?"));
+        values.extend(filter.kinds.iter().map(|kind| Value::from(kind.label().to_owned())));
+    }
+    if !filter.nodes.is_empty() {
+        let nodes = marks(filter.nodes.len(), "?");
+        let _ = write!(
+            sql,
+            " AND (nodes.guid IN ({nodes}) OR low_node.guid IN ({nodes}) OR high_node.guid IN ({nodes}))"
+        );
+        let guids = (0..3).flat_map(|_| &filter.nodes);
+        values.extend(guids.map(|guid| Value::from(guid_bits(*guid))));
+    }
+    if !filter.ports.is_empty() {
+        let ports = marks(filter.ports.len(), "(?, ?)");
+        let nodes = marks(filter.ports.len(), "?");
+        // Events of a node are events of its ports, too.
+        let _ = write!(
+            sql,
+            " AND ((nodes.guid, ports.number) IN (VALUES {ports})
+              OR (low_node.guid, low.number) IN (VALUES {ports})
+              OR (high_node.guid, high.number) IN (VALUES {ports})
+              OR events.port IS NULL AND nodes.guid IN ({nodes}))"
+        );
+        for (guid, number) in (0..3).flat_map(|_| &filter.ports) {
+            values.extend([Value::from(guid_bits(*guid)), Value::from(*number)]);
+        }
+        values.extend(filter.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
+    }
+    sql += match order {
+        Order::EarliestFirst => " ORDER BY at, events.id",
+        Order::LatestFirst => " ORDER BY at DESC, events.id DESC",
+    };
+    (sql, values)
+}
+
+fn event(row: &Row<'_>) -> Result<Event> {
+    let end = |column: usize| -> Result<_> {
+        Ok(guid(row, column)?.zip(row.get::<_, Option<PortNumber>>(column + 1)?))
+    };
+    let detail: Option<String> = row.get(7)?;
+    Ok(Event {
+        at: time_of(row.get(0)?),
+        fabric: row.get(1)?,
+        kind: row.get(2)?,
+        node: guid(row, 3)?,
+        port: row.get(4)?,
+        link: end(8)?.zip(end(10)?).map(|(low, high)| LinkId(low, high)),
+        place: row.get(5)?,
+        text: row.get(6)?,
+        detail: detail.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::EventKind;
+    use crate::file::schema;
+    use crate::model::Window;
+    use ib_mad::Guid;
+
+    /// A page that had to sort all later events would hold them in memory.
+    #[test]
+    fn events_are_found_in_their_order() {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::create(&mut db).unwrap();
+        let window = Window { from: time_of(0), to: time_of(1 << 50) };
+        let all = EventFilter::all(window);
+        let after = Some(Cursor { at: 5, id: 7 });
+        for wanted in [
+            EventFilter { kinds: vec![EventKind::Flap, EventKind::LinkUp], ..all.clone() },
+            EventFilter { nodes: vec![Guid(1), Guid(2)], ..all.clone() },
+            EventFilter { ports: vec![(Guid(1), 2)], ..all.clone() },
+            all,
+        ] {
+            for order in [Order::EarliestFirst, Order::LatestFirst] {
+                let (sql, values) = select_events(&wanted, order, after);
+                let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let steps = plan.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
+                let steps: Vec<String> = steps.map(Result::unwrap).collect();
+                assert!(steps[0].contains("events USING INDEX events_by_time"), "{steps:#?}");
+                assert!(!steps.iter().any(|step| step.contains("TEMP")), "{steps:#?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The SQL of the reading side: one function a statement, with typed parameters and rows.
+//!
+//! Times are microseconds since 1970. `fabric`, `port` and `node` are row ids, not names.
+
+mod catalog;
+mod events;
+
+use std::ops::RangeInclusive;
+
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
+
+use crate::file::record_kind::RecordKind;
+use ib_mad::Guid;
+
+pub(crate) use catalog::{CablePresence, CableRow, PortRow};
+pub(crate) use events::Order;
+
+/// A history that is read by SQL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sql<'a>(pub &'a Connection);
+
+/// Sweeps that are digested together.
+#[derive(Clone, Debug)]
+pub(crate) struct Hour {
+    pub id: i64,
+    pub fabric: i64,
+    /// When its first sweep began, and its last.
+    pub sweeps: RangeInclusive<i64>,
+    pub ended: i64,
+    /// When the first sweep with traffic began.
+    pub traffic: Option<i64>,
+    pub count: usize,
+    /// The id of its last sweep.
+    pub last: i64,
+}
+
+impl Hour {
+    /// Whether it contains a sweep. One that was written later is not in it, even if the clock was set back
+    /// into this hour.
+    pub fn has(&self, frame: &FrameRow<'_>) -> bool {
+        self.fabric == frame.fabric
+            && self.sweeps.contains(&frame.began)
+            && frame.sweep.is_none_or(|sweep| sweep <= self.last)
+    }
+}
+
+/// A row of frames.
+#[derive(Debug)]
+pub(crate) struct FrameRow<'a> {
+    pub fabric: i64,
+    pub began: i64,
+    pub ended: i64,
+    /// When the previous sweep began, if there was one.
+    pub since: Option<i64>,
+    /// The id of the sweep.
+    pub sweep: Option<i64>,
+    /// The packed frame.
+    pub data: &'a [u8],
+}
+
+impl Sql<'_> {
+    /// The first column of the first row; none of no row, and of NULL.
+    fn value<T: FromSql>(self, sql: &str, params: impl Params) -> Result<Option<T>> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        Ok(statement.query_row(params, |row| row.get::<_, Option<T>>(0)).optional()?.flatten())
+    }
+
+    /// Rows, each of them a tuple of its columns.
+    fn rows<T>(self, sql: &str, params: impl Params) -> Result<Vec<T>>
+    where
+        T: for<'r> TryFrom<&'r Row<'r>, Error = rusqlite::Error>,
+    {
+        self.0.prepare_cached(sql)?.query_map(params, |row| T::try_from(row))?.collect()
+    }
+
+    /// Visits rows whose data is not copied.
+    fn visit(
+        self,
+        sql: &str,
+        params: impl Params,
+        mut see: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        while let Some(row) = rows.next()? {
+            see(row)?;
+        }
+        Ok(())
+    }
+
+    /// How many sweeps there are, and how many events.
+    pub fn counts(self) -> Result<(usize, usize)> {
+        let count = |sql| self.value::<u32>(sql, []).map(|count| count.unwrap_or(0) as usize);
+        Ok((count("SELECT count(*) FROM sweeps")?, count("SELECT count(*) FROM events")?))
+    }
+
+    /// The fabrics' ids and names, by name.
+    pub fn fabrics(self) -> Result<Vec<(i64, String)>> {
+        let sql = "SELECT id, name FROM fabrics ORDER BY name";
+        self.rows(sql, [])
+    }
+
+    // Sweeps.
+
+    /// When the first sweep began and the last one ended, by the order of writing: a clock that was
+    /// wrong for a while does not matter.
+    pub fn first_and_last(self) -> Result<[Option<i64>; 2]> {
+        Ok([
+            self.value("SELECT began FROM sweeps ORDER BY rowid LIMIT 1", [])?,
+            self.value("SELECT ended FROM sweeps ORDER BY rowid DESC LIMIT 1", [])?,
+        ])
+    }
+
+    /// When the latest sweep until a moment began.
+    pub fn latest_sweep(self, fabric: i64, at: i64) -> Result<Option<i64>> {
+        let sql = "SELECT max(began) FROM sweeps WHERE fabric = ?1 AND began <= ?2";
+        self.value(sql, [fabric, at])
+    }
+
+    /// When the earliest sweep from a moment on began.
+    pub fn earliest_sweep(self, fabric: i64, from: i64) -> Result<Option<i64>> {
+        let sql = "SELECT min(began) FROM sweeps WHERE fabric = ?1 AND began >= ?2";
+        self.value(sql, [fabric, from])
+    }
+
+    /// When the sweep before another began; the other itself if there was none.
+    pub fn sweep_before(self, fabric: i64, began: i64) -> Result<i64> {
+        let sql = "SELECT since FROM sweeps WHERE fabric = ?1 AND began = ?2";
+        Ok(self.value(sql, [fabric, began])?.unwrap_or(began))
+    }
+
+    /// When each sweep in a time range began, the earliest first, with the beginning of the one before it.
+    pub fn sweeps(
+        self,
+        fabric: i64,
+        began: RangeInclusive<i64>,
+    ) -> Result<Vec<(i64, Option<i64>)>> {
+        let sql = "SELECT began, since FROM sweeps
+                   WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3 ORDER BY began";
+        let (from, to) = began.into_inner();
+        self.rows(sql, [fabric, from, to])
+    }
+
+    /// The same of the latest ones until a moment, the latest first.
+    pub fn sweeps_until(self, fabric: i64, at: i64, most: u32) -> Result<Vec<(i64, Option<i64>)>> {
+        let sql = "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began <= ?2
+                   ORDER BY began DESC LIMIT ?3";
+        self.rows(sql, params![fabric, at, most])
+    }
+
+    /// When each sweep that ended in a time range began and ended.
+    pub fn sweeps_ended(self, fabric: i64, ended: RangeInclusive<i64>) -> Result<Vec<(i64, i64)>> {
+        let sql = "SELECT began, ended FROM sweeps
+                   WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3 ORDER BY began";
+        let (from, to) = ended.into_inner();
+        self.rows(sql, [fabric, from, to])
+    }
+
+    /// Whether there is a sweep before a moment that is in no hour.
+    pub fn has_undigested_sweep_before(self, fabric: i64, began: i64) -> Result<bool> {
+        let sql = "SELECT 1 FROM sweeps WHERE fabric = ?1 AND began < ?2
+                   AND rowid > (SELECT coalesce(max(last), 0) FROM spans WHERE fabric = ?1) LIMIT 1";
+        self.0.prepare_cached(sql)?.exists([fabric, began])
+    }
+
+    // Hours, and their digests.
+
+    /// The hours that overlap a time range, the earliest first.
+    pub fn hours(self, (from, to): (i64, i64)) -> Result<Vec<Hour>> {
+        let sql = "SELECT id, fabric, first, began, ended, traffic, sweeps, last FROM spans
+                   WHERE ended >= ?1 AND first <= ?2 ORDER BY id";
+        let read = |row: &Row<'_>| {
+            Ok(Hour {
+                id: row.get(0)?,
+                fabric: row.get(1)?,
+                sweeps: row.get(2)?..=row.get(3)?,
+                ended: row.get(4)?,
+                traffic: row.get(5)?,
+                count: row.get::<_, u32>(6)? as usize,
+                last: row.get(7)?,
+            })
+        };
+        self.0.prepare_cached(sql)?.query_map([from, to], read)?.collect()
+    }
+
+    /// When the first and the last sweep of the hours around a moment began.
+    pub fn hour_around(self, fabric: i64, at: i64) -> Result<Option<(i64, i64)>> {
+        let sql = "SELECT min(first), max(began) FROM spans
+                   WHERE fabric = ?1 AND ?2 BETWEEN first AND began";
+        let around: Vec<(Option<i64>, Option<i64>)> = self.rows(sql, [fabric, at])?;
+        Ok(around.first().and_then(|(first, last)| first.zip(*last)))
+    }
+
+    /// Whether an hour has any digest of a kind.
+    pub fn has_digest(self, kind: RecordKind, hour: i64) -> Result<bool> {
+        let sql = "SELECT 1 FROM digests WHERE tier = ?1 AND span = ?2 LIMIT 1";
+        self.0.prepare_cached(sql)?.exists(params![kind, hour])
+    }
+
+    /// The packed digests of some hours, with the hours' ids, the earliest first: of one part, or of all.
+    pub fn digests(
+        self,
+        kind: RecordKind,
+        hours: RangeInclusive<i64>,
+        part: Option<u32>,
+        see: &mut dyn FnMut(i64, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let which = if part.is_some() { "part = ?4" } else { "?4 IS NULL" };
+        let sql = format!(
+            "SELECT span, data FROM digests
+             WHERE tier = ?1 AND {which} AND span BETWEEN ?2 AND ?3 ORDER BY span"
+        );
+        self.visit(&sql, params![kind, hours.start(), hours.end(), part], |row| {
+            see(row.get(0)?, row.get_ref(1)?.as_blob()?)
+        })
+    }
+
+    // Frames.
+
+    /// The frames of the sweeps that began in a time range, the earliest first: of one fabric or, of a
+    /// part and of kinds without parts, of all; of one part, or of all.
+    pub fn frames(
+        self,
+        kind: RecordKind,
+        fabric: Option<i64>,
+        part: Option<u32>,
+        began: RangeInclusive<i64>,
+        see: &mut dyn FnMut(FrameRow<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let part = part.filter(|_| kind.is_in_parts());
+        // Each is one index search: searching a fabric in the rows of a part would read them all.
+        let (which, key) = match (part, fabric) {
+            (None, Some(fabric)) => ("fabric = ?2", Some(fabric)),
+            (part, _) => ("part IS ?2", part.map(i64::from)),
+        };
+        let sql = format!(
+            "SELECT fabric, began, ended, data, (SELECT since FROM sweeps
+                 WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began),
+                 (SELECT rowid FROM sweeps
+                 WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began)
+             FROM frames WHERE tier = ?1 AND {which} AND began BETWEEN ?3 AND ?4 ORDER BY began"
+        );
+        self.visit(&sql, params![kind, key, began.start(), began.end()], |row| {
+            let of = row.get(0)?;
+            if fabric.is_some_and(|fabric| fabric != of) {
+                return Ok(());
+            }
+            see(FrameRow {
+                fabric: of,
+                began: row.get(1)?,
+                ended: row.get(2)?,
+                data: row.get_ref(3)?.as_blob()?,
+                since: row.get(4)?,
+                sweep: row.get(5)?,
+            })
+        })
+    }
+
+    /// Whether there is a frame of a kind of a sweep.
+    pub fn has_frame(self, kind: RecordKind, fabric: i64, began: i64) -> Result<bool> {
+        let sql = "SELECT 1 FROM frames WHERE tier = ?1 AND fabric = ?2 AND began = ?3 LIMIT 1";
+        self.0.prepare_cached(sql)?.exists(params![kind, fabric, began])
+    }
+
+    /// When the earliest sweep with a frame of a kind began.
+    pub fn first_frame(self, kind: RecordKind, fabric: i64) -> Result<Option<i64>> {
+        let sql = "SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2";
+        self.value(sql, params![kind, fabric])
+    }
+
+    /// When the latest sweep until a moment with a frame of a kind began.
+    pub fn latest_frame(self, kind: RecordKind, fabric: i64, at: i64) -> Result<Option<i64>> {
+        let sql = "SELECT max(began) FROM frames WHERE tier = ?1 AND fabric = ?2 AND began <= ?3";
+        self.value(sql, params![kind, fabric, at])
+    }
+
+    /// The packed states of the sweeps that began in a time range, with their kind, the earliest first: the
+    /// complete ones of a sweep come before its changes.
+    pub fn states(
+        self,
+        [complete, changes]: [RecordKind; 2],
+        fabric: i64,
+        began: RangeInclusive<i64>,
+        see: &mut dyn FnMut(bool, i64, &[u8]),
+    ) -> Result<()> {
+        let sql = "SELECT tier = ?1, began, data FROM frames WHERE tier IN (?1, ?2) AND fabric = ?3
+                   AND began BETWEEN ?4 AND ?5 ORDER BY began, tier = ?1 DESC";
+        let values = params![complete, changes, fabric, began.start(), began.end()];
+        self.visit(sql, values, |row| {
+            see(row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob()?);
+            Ok(())
+        })
+    }
+
+    /// The packed frames from which the latest totals are computed, in the order of writing, with their
+    /// fabric, and whether they have totals instead of growth: from the latest write of all totals on.
+    pub fn frames_of_totals(self, see: &mut dyn FnMut(i64, bool, &[u8])) -> Result<()> {
+        use RecordKind::{AllTotals, ErrorDeltas, FirstTotals, TrafficDeltas};
+        // All rows are read in their order: by an index (hence the +) their data would be sorted.
+        let sql = format!(
+            "SELECT fabric, tier IN ({FirstTotals}, {AllTotals}), data FROM frames AS it
+             WHERE +tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}, {AllTotals})
+             AND id >= coalesce(
+                 (SELECT min(id) FROM frames WHERE tier = {AllTotals} AND fabric = it.fabric), 0)
+             ORDER BY id"
+        );
+        self.visit(&sql, [], |row| {
+            see(row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob()?);
+            Ok(())
+        })
+    }
+}
+
+/// This number of placeholders for values.
+pub(in crate::file) fn marks(count: usize, mark: &str) -> String {
+    vec![mark; count].join(", ")
+}
+
+fn guid(row: &Row<'_>, column: usize) -> Result<Option<Guid>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(|bits| Guid(bits.cast_unsigned())))
+}
