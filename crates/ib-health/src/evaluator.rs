@@ -34,7 +34,7 @@ pub struct LinkEvaluator {
     ports: Vec<PortTracker>,
     /// In the order of the fabric's links.
     links: Vec<(Link, LinkTracker)>,
-    /// Links that events changed since they were last assessed, by their place in `links`.
+    /// Links that events changed since they were last assessed, by their index in `links`.
     changed: Vec<usize>,
     congestion: Congestion,
     maintenance: Vec<MaintenanceWindow>,
@@ -102,10 +102,10 @@ impl LinkEvaluator {
         let Some((end, up)) = event.end().zip(event.link_up()) else { return false };
         let Some(port) = self.fabric.find(end) else { return false };
         let is_its = |(link, _): &(Link, LinkTracker)| link.0 == port || link.1 == port;
-        let Some(place) = self.links.iter().position(is_its) else { return false };
-        let has_changed = self.links[place].1.history.handle_event(up, event.at.moment);
-        if has_changed && !self.changed.contains(&place) {
-            self.changed.push(place);
+        let Some(index) = self.links.iter().position(is_its) else { return false };
+        let has_changed = self.links[index].1.history.handle_event(up, event.at.moment);
+        if has_changed && !self.changed.contains(&index) {
+            self.changed.push(index);
         }
         has_changed
     }
@@ -122,12 +122,12 @@ impl LinkEvaluator {
         }
         let maintenance = self.ports_in_maintenance(&snapshot.anchor, at);
         let mut links = std::mem::take(&mut self.links);
-        for place in changed {
-            let Some((link, tracker)) = links.get_mut(place) else { continue };
+        for index in changed {
+            let Some((link, tracker)) = links.get_mut(index) else { continue };
             let input = self.input(snapshot, assessment, *link, &maintenance);
             let input = LinkInput { at, trained: false, ..input };
             let found = tracker.assess(*link, &input, tracker.history.up().0);
-            if let Some(assessed) = assessment.links.get_mut(place) {
+            if let Some(assessed) = assessment.links.get_mut(index) {
                 *assessed = LinkAssessment { upstream: assessed.upstream, ..found };
             }
         }
@@ -216,7 +216,7 @@ impl LinkEvaluator {
                 totals
             });
             if totals.is_none() {
-                tracker.miss();
+                tracker.missed = tracker.missed.saturating_add(1);
             }
             found.counters = tracker.totals.status();
             found.reset_offsets = tracker.totals.reset_offsets().cloned();
@@ -308,6 +308,7 @@ impl LinkEvaluator {
         let fabric = &snapshot.fabric;
         let ends = [link.0, link.1];
         let statuses = ends.map(|port| snapshot.status(port));
+        let both = statuses[0].zip(statuses[1]);
         let end = |nth: usize| {
             let port = ends[nth];
             EndInput {
@@ -321,18 +322,13 @@ impl LinkEvaluator {
         LinkInput {
             ends: [end(0), end(1)],
             at: snapshot.ended,
-            active: (
-                statuses.iter().flatten().find_map(|status| status.width),
-                statuses.iter().flatten().find_map(|status| status.speed),
-            ),
-            best: match statuses {
-                [Some(a), Some(b)] => a.best_enabled_with(b),
-                _ => (None, None),
-            },
-            allowed: match statuses {
-                [Some(a), Some(b)] => Some([a.allowed(), b.allowed()]),
-                _ => None,
-            },
+            rate: (statuses.iter().flatten().find_map(|status| status.width))
+                .zip(statuses.iter().flatten().find_map(|status| status.speed)),
+            best: both.and_then(|(a, b)| {
+                let (width, speed) = a.best_enabled_with(b);
+                width.zip(speed)
+            }),
+            allowed: both.map(|(a, b)| [a.allowed(), b.allowed()]),
             expected: None,
             trained: statuses.iter().any(Option::is_some)
                 && statuses.iter().flatten().all(|status| status.link_up()),

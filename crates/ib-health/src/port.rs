@@ -7,9 +7,8 @@ use ib_mad::{Counter, Moment, Reading};
 
 use super::assessment::CounterStatus;
 use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, Limits, PreFecBer};
-use super::corruption::LoadCorrelation;
 use super::totals::{Growth, PortTotals};
-use super::window::RecentSum;
+use super::window::{LoadCorrelation, Period, RecentSum};
 
 /// The period of [`RecentCounter`] sums: the shorter of the windows that others judge links by (UFM: 12
 /// and 125 minutes).
@@ -23,24 +22,26 @@ pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
 /// do not count.
 pub const TRAINING: Duration = Duration::from_secs(30);
 
-macro_rules! recent {
-    ($($name:ident $counter:ident $about:literal;)+) => {
-        /// What is summed over the latest 12 to 24 minutes.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u8)]
-        pub enum RecentCounter { $(#[doc = $about] $name),+ }
-
-        /// The counters that they come from, in the same order.
-        const RECENT: &[Counter] = &[$(Counter::$counter),+];
-    };
+/// What is summed over the latest 12 to 24 minutes.
+#[derive(Clone, Copy, Debug)]
+pub enum RecentCounter {
+    /// Packets that this link corrupted: received broken, and whole at the other end.
+    LocalPhysicalErrors,
+    /// Packets that were received marked bad.
+    RemotePhysicalErrors,
+    /// Words of four bytes that were received.
+    ReceivedData,
+    /// Times that local errors exceeded the port's threshold.
+    LinkIntegrity,
 }
 
-recent! {
-    LocalPhysicalErrors RcvErrors "Packets that this link corrupted: received broken, and whole at the other end.";
-    RemotePhysicalErrors RcvRemotePhysicalErrors "Packets that were received marked bad.";
-    ReceivedData RcvData "Words of four bytes that were received.";
-    LinkIntegrity LocalLinkIntegrityErrors "Times that local errors exceeded the port's threshold.";
-}
+/// The counters that they come from, in the same order.
+const RECENT: [Counter; 4] = [
+    Counter::RcvErrors,
+    Counter::RcvRemotePhysicalErrors,
+    Counter::RcvData,
+    Counter::LocalLinkIntegrityErrors,
+];
 
 /// The bits that a port receives.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,10 +67,9 @@ struct PreFec {
 /// The state of a port.
 #[derive(Clone, Debug, Default)]
 pub struct PortTracker {
-    /// The totals of its counters.
     pub totals: PortTotals,
     ber: BerWindows,
-    load_correlation: LoadCorrelation,
+    pub load_correlation: LoadCorrelation,
     recent: [RecentSum; RECENT.len()],
     /// Symbols that error correction corrected, and the seconds in which it did.
     corrected: RecentSum,
@@ -77,8 +77,8 @@ pub struct PortTracker {
     /// The ratio of these when the counter was last below its maximum.
     pre_fec: Option<PreFec>,
     /// The current period of `recent`, and of the sums of corrected symbols.
-    period: u16,
-    pre_fec_period: u16,
+    period: Period,
+    pre_fec_period: Period,
     /// Consecutive sweeps that did not read the port.
     pub missed: u8,
     /// The level of its bit errors at the latest reading.
@@ -116,7 +116,7 @@ impl PortTracker {
         for (recent, counter) in self.recent.iter_mut().zip(RECENT) {
             let more = match counter {
                 Counter::RcvErrors => local_physical_errors(&growth, status),
-                counter => growth.get(*counter).unwrap_or(0),
+                counter => growth.get(counter).unwrap_or(0),
             };
             recent.add(more as f32);
         }
@@ -201,25 +201,16 @@ impl PortTracker {
         }
     }
 
-    /// A sweep did not read the port.
-    pub fn miss(&mut self) {
-        self.missed = self.missed.saturating_add(1);
-    }
-
     fn advance_periods(&mut self, at: Moment) {
-        let period = (at.0 / PERIOD.as_nanos() as u64) as u16;
-        let periods = period.wrapping_sub(self.period);
+        let periods = self.period.periods_until(at, PERIOD);
         if periods > 0 {
             self.recent.iter_mut().for_each(|recent| recent.advance(periods));
             self.load_correlation.decay();
-            self.period = period;
         }
-        let period = (at.0 / PRE_FEC_PERIOD.as_nanos() as u64) as u16;
-        let periods = period.wrapping_sub(self.pre_fec_period);
+        let periods = self.pre_fec_period.periods_until(at, PRE_FEC_PERIOD);
         if periods > 0 {
             self.corrected.advance(periods);
             self.corrected_seconds.advance(periods);
-            self.pre_fec_period = period;
             // The attribute is not read any more: the ratio is out of date.
             if self.corrected_seconds.sum() <= 0.0 && !self.is_full(Counter::FecCorrectedSymbols) {
                 self.pre_fec = None;
@@ -251,11 +242,6 @@ impl PortTracker {
     /// link has trained since then.
     pub fn may_exceed_pre_fec_limit(&self) -> bool {
         self.pre_fec.is_some_and(|known| known.over && known.outdated)
-    }
-
-    /// Whether packets are corrupted under high load, and not at other times.
-    pub fn errors_follow_load(&self) -> bool {
-        self.load_correlation.errors_follow_load()
     }
 
     /// The pre-FEC bit error ratio as it was last measured, if it and its limit are known.
