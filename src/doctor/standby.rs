@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ib_fabric::Fabric;
 use ib_fabric::collect::discovery::Discovery;
-use ib_fabric::collect::sm_sweep::SmSweep;
+use ib_fabric::collect::sweep::SmSweep;
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::snapshot::SubnetManager;
 use ib_mad::Mad;

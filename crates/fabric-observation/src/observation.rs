@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::SiteFileKind;
+use ib_fabric::topology::End;
 use ib_fabric::{Snapshot, change};
 use ib_health::Assessment;
-use ib_mad::Moment;
 use ib_mad::moment::Anchor;
+use ib_mad::smp::SmState;
+use ib_mad::{Moment, labeled_enum};
 use ib_umad::stats::MadStats;
 
 use super::host::HostObservation;
-use super::mastership::Mastership;
 use super::recorder_metrics::RecorderMetrics;
 
 /// The latest observation of each monitor.
@@ -49,27 +49,32 @@ pub struct Observation {
     pub mads: MadStats,
 }
 
-/// A part of a monitor's work that can fail by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collector {
-    /// Finding nodes and links.
-    Discovery,
-    /// Reading counters.
-    Perfmgt,
-    /// Querying subnet managers.
-    Subnet,
+labeled_enum! {
+    /// A part of a monitor's work that can fail by itself.
+    pub enum Collector {
+        Discovery, "discovery", "Finding nodes and links.";
+        Perfmgt, "perfmgt", "Reading counters.";
+        Subnet, "subnet", "Querying subnet managers.";
+    }
 }
 
-impl Collector {
-    /// All of them.
-    pub const ALL: [Collector; 3] = [Collector::Discovery, Collector::Perfmgt, Collector::Subnet];
+labeled_enum! {
+    /// A file in which a site describes its fabric.
+    #[derive(PartialOrd, Ord)]
+    pub enum SiteFileKind {
+        NodeNameMap, "node_name_map", "The names of nodes.";
+        MKey, "m_key", "The M_Keys of ports.";
+        Maintenance, "maintenance", "Maintenance windows.";
+    }
+}
 
-    /// As metrics write it.
-    pub fn label(self) -> &'static str {
+impl SiteFileKind {
+    /// As messages call it.
+    pub fn name(self) -> &'static str {
         match self {
-            Collector::Discovery => "discovery",
-            Collector::Perfmgt => "perfmgt",
-            Collector::Subnet => "subnet",
+            SiteFileKind::NodeNameMap => "node-name-map",
+            SiteFileKind::MKey => "M_Key file",
+            SiteFileKind::Maintenance => "maintenance file",
         }
     }
 }
@@ -112,5 +117,98 @@ impl MonitorStats {
     /// Whether a part of the work succeeded the last time.
     pub fn success(&self, collector: Collector) -> bool {
         self.success[collector as usize]
+    }
+}
+
+/// The subnet's master from sweep to sweep.
+#[derive(Clone, Debug, Default)]
+pub struct Mastership {
+    /// The port of the last known master, which may be gone.
+    last: Option<End>,
+    changes: u64,
+}
+
+impl Mastership {
+    /// How often another subnet manager became the master. The first known one is no change, nor is the return of
+    /// the same one.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The port of the last known master, which may be gone.
+    pub fn master(&self) -> Option<End> {
+        self.last
+    }
+
+    /// Adds a sweep. While two claim to be the master, the one that was it still is: they will resolve it between
+    /// them.
+    pub fn update<V>(&mut self, name: &str, snapshot: &Snapshot<V>) {
+        let (fabric, managers) = (&snapshot.fabric, snapshot.managers.as_deref());
+        let masters = managers.unwrap_or_default().iter();
+        let mut masters = masters.filter(|it| it.state == SmState::Master).peekable();
+        let Some(&first) = masters.peek() else { return };
+        if masters.any(|master| Some(fabric.end(master.port)) == self.last) {
+            return;
+        }
+        let node = &fabric.node_of(first.port).name;
+        if let Some((before, port)) = self.last.replace(fabric.end(first.port)) {
+            tracing::info!(fabric = name, node, %before, port, "another subnet manager is the master");
+            self.changes += 1;
+        } else {
+            tracing::info!(fabric = name, node, "the subnet has a master");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::SystemTime;
+
+    use super::*;
+    use ib_fabric::snapshot::SubnetManager;
+    use ib_fabric::testing::{end, fabric, found};
+    use ib_mad::node::NodeKind;
+
+    /// The role of each host in one sweep: `M` master, `s` standby, `-` silent; `None` if it is not known.
+    fn snapshot(parts: Option<&str>) -> Snapshot {
+        let nodes = (1..=3).map(|guid| found(guid, NodeKind::Ca, 1)).collect();
+        let fabric = Arc::new(fabric(nodes, &[], None));
+        let manager = |(guid, part): (u64, char)| {
+            let state = match part {
+                'M' => SmState::Master,
+                's' => SmState::Standby,
+                _ => return None,
+            };
+            let port = fabric.find(end(guid, 1))?;
+            Some(SubnetManager { port, state, priority: 0, act_count: 0 })
+        };
+        let managers = parts.map(|parts| (1..).zip(parts.chars()).filter_map(manager).collect());
+        let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
+        Snapshot { managers, ..Snapshot::blank(Arc::clone(&fabric), anchor) }
+    }
+
+    #[test]
+    fn only_another_master_is_a_change() {
+        for (story, changes) in [
+            (&["M--"][..], 0),
+            (&["Ms-", "Ms-", "sM-", "sM-"], 1),
+            (&["Ms-", "sM-", "Ms-"], 2),
+            // Away for a while: itself, another one, and before any was known.
+            (&["M--", "-s-", "---", "M--"], 0),
+            (&["M--", "-s-", "-M-"], 1),
+            (&["---", "ss-", "-M-"], 0),
+            // Two at once, until they have settled it.
+            (&["-M-", "MM-", "sM-"], 0),
+            (&["-M-", "MM-", "Ms-", "MM-"], 1),
+            (&["--M", "MM-", "MM-", "sM-"], 2),
+        ] {
+            let mut mastership = Mastership::default();
+            for parts in story {
+                mastership.update("f", &snapshot(Some(parts)));
+                mastership.update("f", &snapshot(None));
+            }
+            assert_eq!(mastership.changes(), changes, "{story:?}");
+        }
     }
 }

@@ -4,33 +4,17 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-macro_rules! error_kinds {
-    ($($kind:ident $label:literal $help:literal;)+) => {
-        /// Why something could not be written to the history.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum RecorderErrorKind { $(#[doc = $help] $kind),+ }
-
-        impl RecorderErrorKind {
-            /// All of them.
-            pub const ALL: [RecorderErrorKind; [$($label),+].len()] =
-                [$(RecorderErrorKind::$kind),+];
-
-            /// The label's value in metrics.
-            pub fn label(self) -> &'static str {
-                match self { $(RecorderErrorKind::$kind => $label),+ }
-            }
-        }
-    };
-}
-
-error_kinds! {
-    Taken "taken" "Another exporter records there.";
-    Unusable "unusable" "The file is not a history, or not one that this version can write.";
-    Damaged "damaged" "SQLite found the file corrupt.";
-    Full "full" "Less than the reserved space of the disk is free.";
-    Io "io" "The system refused, or the disk failed.";
-    Database "database" "SQLite refused: the file is locked, or an added table or trigger forbids it.";
-    Numbers "numbers" "An id is beyond what the file's format has.";
+ib_mad::labeled_enum! {
+    /// Why something could not be written to the history.
+    pub enum RecorderErrorKind {
+        Taken, "taken", "Another exporter records there.";
+        Unusable, "unusable", "The file is not a history, or not one that this version can write.";
+        Damaged, "damaged", "SQLite found the file corrupt.";
+        Full, "full", "Less than the reserved space of the disk is free.";
+        Io, "io", "The system refused, or the disk failed.";
+        Database, "database", "SQLite refused: the file is locked, or an added table or trigger forbids it.";
+        Numbers, "numbers", "An id is beyond what the file's format has.";
+    }
 }
 
 /// The metrics of the recorder. They are part of the published state, so that the recorder and the exposition

@@ -66,11 +66,6 @@ impl PortEventCounts {
         self.lost
     }
 
-    fn count(&mut self, event: &PortEvent) {
-        self.counts[event.kind as usize] += 1;
-        self.last[event.kind as usize] = Some(event.at);
-    }
-
     /// Sets whether it was Active at a moment; states older than the known one are ignored.
     fn set_active(&mut self, is: bool, at: Moment) {
         if at < self.active.as_of {
@@ -99,11 +94,6 @@ impl PortEventCounts {
         }
         (self.instance, self.seen) = (instance.or(self.instance), at);
     }
-
-    /// Resets its state: its device has another name now, and is tracked by that.
-    fn on_renamed(&mut self) {
-        (self.instance, self.active) = (None, Active::default());
-    }
 }
 
 impl HostPortEvents {
@@ -115,27 +105,27 @@ impl HostPortEvents {
     /// Counts an event.
     pub fn add_event(&mut self, event: &PortEvent) {
         let at = event.at.moment;
-        let place = self.ports.entry((Arc::clone(&event.device), event.port)).or_default();
-        place.count(event);
+        let counts = self.ports.entry((Arc::clone(&event.device), event.port)).or_default();
+        counts.counts[event.kind as usize] += 1;
+        counts.last[event.kind as usize] = Some(event.at);
         match event.kind {
             PortEventKind::PortError => {
                 // A port that was never seen and reports a loss was Active.
-                let was_active = *place.active.is.get_or_insert(true);
-                if at >= place.active.as_of {
-                    place.set_active(false, at);
-                } else if was_active && at > place.lost {
+                let was_active = *counts.active.is.get_or_insert(true);
+                if at >= counts.active.as_of {
+                    counts.set_active(false, at);
+                } else if was_active && at > counts.lost {
                     // A reading after the event found it Active again.
-                    place.add_loss(at);
+                    counts.add_loss(at);
                 }
             }
-            PortEventKind::PortActive => place.set_active(true, at),
+            PortEventKind::PortActive => counts.set_active(true, at),
             // Its ports go with it without an event.
             PortEventKind::DeviceFatal => {
-                let its_ports = self.ports.iter_mut();
-                for (_, port) in
-                    its_ports.filter(|((name, port), _)| *name == event.device && port.is_some())
-                {
-                    port.set_active(false, at);
+                for ((name, port), counts) in &mut self.ports {
+                    if *name == event.device && port.is_some() {
+                        counts.set_active(false, at);
+                    }
                 }
             }
             _ => {}
@@ -153,14 +143,14 @@ impl HostPortEvents {
             self.add_missing(snapshot);
         }
         for device in &snapshot.devices {
-            self.place(device, None);
+            self.counts_of(device, None);
             for port in &device.ports {
-                let place = self.place(device, Some(port.number));
-                place.set_instance(device.instance, port.at);
+                let counts = self.counts_of(device, Some(port.number));
+                counts.set_instance(device.instance, port.at);
                 // ACTIVE_DEFER waits after a link error, and carries traffic again.
                 if let Some(known) = port.state {
                     let is_active = known == state::ACTIVE || known == state::ACTIVE_DEFER;
-                    place.set_active(is_active, port.at);
+                    counts.set_active(is_active, port.at);
                 }
             }
         }
@@ -174,7 +164,8 @@ impl HostPortEvents {
             let found = snapshot.devices.iter().find(|device| device.instance == Some(instance));
             match found {
                 Some(device) if device.name == *name => {}
-                Some(_) => counts.on_renamed(),
+                // It is tracked by its other name now.
+                Some(_) => (counts.instance, counts.active) = (None, Active::default()),
                 // Another device, or one that cannot be opened, has its name.
                 None if snapshot.devices.iter().any(|device| device.name == *name) => {}
                 None => counts.set_active(false, snapshot.ended),
@@ -182,10 +173,10 @@ impl HostPortEvents {
         }
     }
 
-    fn place(&mut self, device: &Device, port: Option<PortNumber>) -> &mut PortEventCounts {
-        let place = self.ports.entry((Arc::clone(&device.name), port)).or_default();
-        place.guid = device.info.guid;
-        place
+    fn counts_of(&mut self, device: &Device, port: Option<PortNumber>) -> &mut PortEventCounts {
+        let counts = self.ports.entry((Arc::clone(&device.name), port)).or_default();
+        counts.guid = device.info.guid;
+        counts
     }
 }
 

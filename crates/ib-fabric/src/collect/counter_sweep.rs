@@ -34,10 +34,10 @@ enum CounterQuery {
     PmaCapabilities {
         agent: u32,
     },
+    /// `index` is that in the agent's read plan.
     Attribute {
         agent: u32,
         port: PortIndex,
-        /// Index in the agent's read plan.
         index: u8,
     },
     Sampling {
@@ -72,13 +72,9 @@ pub struct CounterSweep<'a> {
 /// The result of a counter sweep.
 #[derive(Debug)]
 pub struct CounterResult {
-    /// By port index; `None` if nothing was read.
     pub readings: Vec<Option<Reading<Raw>>>,
-    /// Sampling ticks by node index, if known.
     pub ticks: Vec<Option<u8>>,
-    /// Number of ports with missing responses.
     pub failed_ports: usize,
-    /// An absent node responds again.
     pub returned: bool,
 }
 

@@ -85,16 +85,11 @@ impl LocalPortQuery {
     }
 
     fn m_key(&self, target: LocalPortRequest) -> MKey {
-        let own = self.local_guid;
-        match target {
-            LocalPortRequest::LocalPort => {
-                own.map_or(self.keys.common(), |guid| self.keys.get(guid))
-            }
-            LocalPortRequest::Neighbor(port) => {
-                own.map_or(self.keys.common(), |guid| self.keys.get_neighbor(guid, port))
-            }
+        match (target, self.local_guid) {
+            (LocalPortRequest::LocalPort, Some(guid)) => self.keys.get(guid),
+            (LocalPortRequest::Neighbor(port), Some(guid)) => self.keys.get_neighbor(guid, port),
             // The GUID at that LID is unknown.
-            LocalPortRequest::MasterSm(_) | LocalPortRequest::MasterNode(_) => self.keys.common(),
+            _ => self.keys.common(),
         }
     }
 
@@ -110,21 +105,16 @@ impl QueryPlan for LocalPortQuery {
             return None;
         }
         let target = self.queue.pop_front()?;
-        let Request { to, query } = match target {
+        let (to, query) = match target {
             // The empty route needs no LID; port 0 is the receiving port.
             LocalPortRequest::LocalPort => {
-                Request { to: Address::Directed(DirectedRoute::LOCAL), query: smp::port_info(0) }
+                (Address::Directed(DirectedRoute::LOCAL), smp::port_info(0))
             }
-            LocalPortRequest::Neighbor(port) => Request {
-                to: Address::Directed(DirectedRoute::LOCAL.then(port)?),
-                query: smp::node_info(),
-            },
-            LocalPortRequest::MasterSm(lid) => {
-                Request { to: Address::Lid(lid), query: smp::sm_info() }
+            LocalPortRequest::Neighbor(port) => {
+                (Address::Directed(DirectedRoute::LOCAL.then(port)?), smp::node_info())
             }
-            LocalPortRequest::MasterNode(lid) => {
-                Request { to: Address::Lid(lid), query: smp::node_description() }
-            }
+            LocalPortRequest::MasterSm(lid) => (Address::Lid(lid), smp::sm_info()),
+            LocalPortRequest::MasterNode(lid) => (Address::Lid(lid), smp::node_description()),
         };
         self.sent.push(target);
         let request = Request { to, query: query.with_m_key(self.m_key(target)) };

@@ -26,6 +26,7 @@ use ib_umad::{Address, Request, RequestError};
 
 use super::agent_cache::m_key_of;
 use super::fec_modes::{FecMode, FecModeCache, link_state};
+use super::has_responded;
 use super::hidden_nodes::{HiddenNodes, HiddenSweep, MAX_SILENT, ThrottledQueue};
 use crate::snapshot::PortRead;
 use crate::topology::Presence;
@@ -34,24 +35,18 @@ use crate::{Fabric, NodeIndex, PortIndex};
 /// After this number of silent nodes without any response no more nodes are queried.
 const MAX_SILENT_NODES: usize = 32;
 
+/// A query, and the port that it goes to.
 #[derive(Clone, Copy, Debug)]
-enum StateQuery {
-    /// NodeInfo: whether the LID still belongs to the node.
-    Identity {
-        node: NodeIndex,
-        port: PortIndex,
-    },
-    Switch {
-        node: NodeIndex,
-        port0: PortIndex,
-    },
-    Port {
-        port: PortIndex,
-    },
-    /// PortInfoExtended: the FEC mode.
-    FecMode {
-        port: PortIndex,
-    },
+struct StateQuery(StateAttribute, PortIndex);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StateAttribute {
+    /// Whether the LID still belongs to the node.
+    NodeInfo,
+    SwitchInfo,
+    PortInfo,
+    /// The FEC mode.
+    PortInfoExtended,
 }
 
 /// The query plan; see the [module](self).
@@ -79,9 +74,7 @@ pub struct StateSweep<'a> {
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent findings")]
 pub struct StateResult {
-    /// By port index.
     pub statuses: Vec<PortRead>,
-    /// FEC modes by port index, if known.
     pub fec: Vec<Option<Fec>>,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
@@ -131,13 +124,11 @@ impl<'a> StateSweep<'a> {
         let found: Vec<NodeIndex> =
             fabric.node_indexes().filter(|node| enabled && is_found(node)).collect();
         // NodeInfo of each switch first, then the ports.
-        let zeros = found.iter().filter_map(|&node| {
-            let port0 = fabric.ports_of(node).find(|&port| fabric.port(port).number == 0);
-            port0
-                .filter(|&port| fabric.lid_of(port).is_some())
-                .map(|port| StateQuery::Identity { node, port })
-        });
-        let queue = zeros.collect();
+        let zeros = found.iter().filter_map(|&node| fabric.ports_of(node).next());
+        let queue = zeros
+            .filter(|&port| fabric.port(port).number == 0 && fabric.lid_of(port).is_some())
+            .map(|port| StateQuery(StateAttribute::NodeInfo, port))
+            .collect();
         let due = if enabled {
             fec_modes.due(fabric, &modes, |node| hidden.nodes().is_expected(fabric, node))
         } else {
@@ -169,40 +160,39 @@ impl<'a> StateSweep<'a> {
         let fabric = self.fabric;
         for port in fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some()) {
             if fabric.port(port).number == 0 {
-                self.queue.push_back(StateQuery::Switch { node, port0: port });
-                self.queue.push_back(StateQuery::Port { port });
+                self.queue.push_back(StateQuery(StateAttribute::SwitchInfo, port));
+                self.queue.push_back(StateQuery(StateAttribute::PortInfo, port));
             } else if is_queried_end(fabric, self.hidden.nodes(), port) {
-                self.queue.push_back(StateQuery::Port { port });
+                self.queue.push_back(StateQuery(StateAttribute::PortInfo, port));
             }
         }
     }
 
     fn next_query(&mut self) -> Option<StateQuery> {
-        let fabric = self.fabric;
         if let Some(port) = self.hidden.pop() {
-            return Some(StateQuery::Identity { node: fabric.port(port).node, port });
+            return Some(StateQuery(StateAttribute::NodeInfo, port));
         }
         if let Some(query) = self.queue.pop_front() {
             return Some(query);
         }
         let port = self.due.pop()?;
         self.fec_modes.mark_queried(port);
-        Some(StateQuery::FecMode { port })
+        Some(StateQuery(StateAttribute::PortInfoExtended, port))
     }
 
     /// The next request.
     pub fn poll_request(&mut self) -> Option<(Request, u64)> {
-        let kind = self.next_query()?;
-        let (port, query) = match kind {
-            StateQuery::Identity { port, .. } => (port, smp::node_info()),
-            StateQuery::Switch { port0, .. } => (port0, smp::switch_info()),
-            StateQuery::Port { port } => (port, smp::port_info(self.fabric.port(port).number)),
-            StateQuery::FecMode { port } => {
-                (port, smp::port_info_extended(self.fabric.port(port).number))
-            }
+        let next = self.next_query()?;
+        let StateQuery(attribute, port) = next;
+        let number = self.fabric.port(port).number;
+        let query = match attribute {
+            StateAttribute::NodeInfo => smp::node_info(),
+            StateAttribute::SwitchInfo => smp::switch_info(),
+            StateAttribute::PortInfo => smp::port_info(number),
+            StateAttribute::PortInfoExtended => smp::port_info_extended(number),
         };
         let to = Address::Lid(self.fabric.lid_of(port)?);
-        self.queried.push(kind);
+        self.queried.push(next);
         let query = query.with_m_key(m_key_of(self.keys, self.fabric, port));
         Some((Request { to, query }, self.queried.len() as u64 - 1))
     }
@@ -213,22 +203,17 @@ impl<'a> StateSweep<'a> {
         tag: u64,
         outcome: Result<&Mad, RequestError>,
     ) -> Option<PortIndex> {
-        let kind = *self.queried.get(tag as usize)?;
-        let has_answered =
-            outcome.as_ref().map_or_else(|failure| !failure.is_no_response(), |_| true);
-        let queried = match kind {
-            StateQuery::Switch { port0, .. } => port0,
-            StateQuery::Identity { port, .. } | StateQuery::Port { port } => port,
-            StateQuery::FecMode { port } => {
-                self.new_modes.push((port, FecMode::from_outcome(outcome)));
-                if has_answered {
-                    self.due.on_response();
-                }
-                // No response to this says nothing about the node.
-                return outcome.is_ok().then_some(port);
+        let StateQuery(attribute, port) = *self.queried.get(tag as usize)?;
+        let has_responded = has_responded(&outcome);
+        if attribute == StateAttribute::PortInfoExtended {
+            self.new_modes.push((port, FecMode::from_outcome(outcome)));
+            if has_responded {
+                self.due.on_response();
             }
-        };
-        let node = self.fabric.port(queried).node;
+            // No response to this says nothing about the node.
+            return outcome.is_ok().then_some(port);
+        }
+        let node = self.fabric.port(port).node;
         let is_hidden = self.fabric.node(node).presence == Presence::Hidden;
         match outcome {
             Ok(_) => self.answered = true,
@@ -239,30 +224,25 @@ impl<'a> StateSweep<'a> {
             self.queue.clear();
             self.due.clear();
         }
-        if let StateQuery::Identity { port, .. } = kind
-            && is_hidden
-        {
-            self.hidden.record(port, has_answered);
+        if attribute == StateAttribute::NodeInfo && is_hidden {
+            self.hidden.record(port, has_responded);
         }
-        match (kind, outcome) {
-            (StateQuery::Identity { node, .. }, Ok(mad)) => {
-                if NodeInfo::decode(mad).node_guid != self.fabric.node(node).identity.guid {
-                    self.result.lid_mismatches.insert(node);
-                    // The LID of a hidden node is that of an earlier discovery.
-                    self.result.lids_changed |= !is_hidden;
-                } else if is_hidden {
-                    self.queue_ports_of(node);
-                }
+        let Ok(mad) = outcome else { return Some(port) };
+        let guid = self.fabric.node(node).identity.guid;
+        match attribute {
+            StateAttribute::NodeInfo if NodeInfo::decode(mad).node_guid != guid => {
+                self.result.lid_mismatches.insert(node);
+                // The LID of a hidden node is that of an earlier discovery.
+                self.result.lids_changed |= !is_hidden;
             }
-            (StateQuery::Switch { node, .. }, Ok(mad)) => {
-                if SwitchInfo::decode(mad).port_state_change {
-                    self.result.state_changes.insert(self.fabric.node(node).identity.guid);
-                }
+            StateAttribute::NodeInfo if is_hidden => self.queue_ports_of(node),
+            StateAttribute::SwitchInfo if SwitchInfo::decode(mad).port_state_change => {
+                self.result.state_changes.insert(guid);
             }
-            (StateQuery::Port { port }, Ok(mad)) => self.handle_port(port, &PortInfo::decode(mad)),
-            (StateQuery::FecMode { .. }, _) | (_, Err(_)) => {}
+            StateAttribute::PortInfo => self.handle_port(port, &PortInfo::decode(mad)),
+            _ => {}
         }
-        Some(queried)
+        Some(port)
     }
 
     fn handle_port(&mut self, port: PortIndex, info: &PortInfo) {
@@ -304,7 +284,7 @@ impl<'a> StateSweep<'a> {
         let node = self.fabric.port(peer.port).node;
         let is_expected = self.hidden.nodes().is_expected(self.fabric, node);
         if is_switch && is_expected && self.fabric.lid_of(peer.port).is_some() {
-            self.queue.push_back(StateQuery::Port { port: peer.port });
+            self.queue.push_back(StateQuery(StateAttribute::PortInfo, peer.port));
         }
     }
 

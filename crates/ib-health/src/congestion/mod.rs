@@ -30,7 +30,7 @@ mod wait_graph;
 
 use std::time::Duration;
 
-use ib_fabric::levels::Levels;
+use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, PortIndex};
 use ib_mad::Moment;
 use ib_mad::rate::{Speed, Width, bytes_per_second};

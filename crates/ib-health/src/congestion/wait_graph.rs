@@ -6,7 +6,7 @@
 //! ports that lead out: a traversal that has crossed a hub twice has seen all of it. The roots are where chains
 //! of waiting ports end.
 
-use ib_fabric::levels::Levels;
+use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 
 use super::{FULL, RootCause};

@@ -11,7 +11,8 @@ use ib_mad::port_state::{PortStatus, physical};
 use ib_mad::smp::NodeInfo;
 use ib_mad::{DirectedRoute, Guid, PortNumber};
 
-use super::{Discovery, DiscoveryRequest};
+use super::Discovery;
+use super::request::DiscoveryRequest;
 use crate::topology::{DuplicateGuid, End};
 
 /// A link: the request that left `near` on this route was answered by `far`.
@@ -110,10 +111,8 @@ impl Discovery {
         let own_route = self.nodes[node].route;
         match new {
             None if is_confirmed => {
-                self.query(
-                    own_route,
-                    DiscoveryRequest::RecheckPort { conflict: index, port: end.1 },
-                );
+                let port = DiscoveryRequest::RecheckPort { conflict: index, port: end.1 };
+                self.query(own_route, port);
             }
             None => {}
             Some(new) if !is_confirmed => {
@@ -125,13 +124,13 @@ impl Discovery {
                 // Both exist. The node that is queried is kept: its link left by its own port, or was
                 // the first route to it.
                 let is_own = |cable: &Cable| cable.near == end || cable.route == own_route;
-                if is_own(&new) && !is_own(&old) {
+                let is_new = is_own(&new) && !is_own(&old);
+                if is_new {
                     self.unlink(at);
                     self.join(new);
-                    self.leave_out(end.0, Some(old.other_end(end)));
-                } else {
-                    self.leave_out(end.0, Some(new.other_end(end)));
                 }
+                let other = if is_new { old } else { new };
+                self.leave_out(end.0, Some(other.other_end(end)));
             }
         }
     }
@@ -184,10 +183,8 @@ impl Discovery {
             .collect();
         for port in claimed {
             if let Some(route) = route.then(port) {
-                self.query(
-                    route,
-                    DiscoveryRequest::Node { from: Some((node, port)), verify: true },
-                );
+                let claimed = DiscoveryRequest::Node { from: Some((node, port)), verify: true };
+                self.query(route, claimed);
             }
         }
     }
