@@ -123,7 +123,6 @@ impl MonitorStats {
 /// The subnet's master from sweep to sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Mastership {
-    /// The port of the last known master, which may be gone.
     last: Option<End>,
     changes: u64,
 }

@@ -156,39 +156,33 @@ impl Fabric {
     /// Returns the nodes that are hidden behind such ports or behind one another.
     fn keep_hidden(&self, found: &mut DiscoveredFabric) -> HashSet<Guid> {
         if found.is_cut_off {
-            let links = self.links().map(|Link(a, b)| (a, b));
-            let connected =
-                links.filter(|&(a, _)| self.port(a).peer.is_some_and(|peer| peer.connected));
-            found.links.extend(connected.map(|(a, b)| (self.end(a), self.end(b))));
+            let links = self.links().filter(|link| self.port(link.0).connected_peer().is_some());
+            found.links.extend(links.map(|Link(a, b)| (self.end(a), self.end(b))));
             found.local_port = self.local_port.map(|port| self.end(port));
             found.duplicates.clone_from(&self.duplicates);
             let present = self.nodes.iter().filter(|node| node.present());
             return present.map(|node| node.identity.guid).collect();
         }
-        let indexes: HashMap<Guid, usize> = found
-            .nodes
-            .iter()
-            .enumerate()
-            .map(|(index, node)| (node.identity.guid, index))
-            .collect();
+        let guids = found.nodes.iter().map(|node| node.identity.guid);
+        let indexes: HashMap<Guid, usize> = guids.zip(0..).collect();
         // Discovered links take precedence over remembered ones.
         let linked: HashSet<End> = found.links.iter().flat_map(|&(a, b)| [a, b]).collect();
         let mut hidden = HashSet::new();
         let unreached = found.unreached.iter().filter(|end| !linked.contains(end));
         let mut ports: Vec<PortIndex> = unreached.filter_map(|end| self.find(*end)).collect();
         while let Some(port) = ports.pop() {
-            let Some(peer) = self.port(port).peer.filter(|peer| peer.connected) else { continue };
-            let (node, end) = (self.port(peer.port).node, self.end(peer.port));
+            let Some(peer) = self.port(port).connected_peer() else { continue };
+            let (node, end) = (self.port(peer).node, self.end(peer));
             if !self.node(node).present() || linked.contains(&end) {
                 continue;
             }
             if let Some(&index) = indexes.get(&end.0) {
                 let known = &mut found.nodes[index].ports;
                 if !known.iter().any(|port| port.number == end.1) {
-                    known.push(self.to_discovered(peer.port));
+                    known.push(self.to_discovered(peer));
                 }
             } else if hidden.insert(end.0) {
-                ports.extend(self.ports_of(node).filter(|other| *other != peer.port));
+                ports.extend(self.ports_of(node).filter(|other| *other != peer));
             }
             found.links.push((self.end(port), end));
         }
@@ -220,14 +214,10 @@ impl Fabric {
             role: None,
             peer: None,
         }));
-        for port in found.ports {
-            if let Some(slot) =
-                port.number.checked_sub(first).filter(|_| port.number <= identity.port_count)
-            {
-                let slot = &mut self.ports[first_port as usize + usize::from(slot)];
-                slot.guid = port.guid;
-                slot.status = port.status;
-                slot.role = port.role;
+        for DiscoveredPort { number, guid, status, role } in found.ports {
+            if (first..=identity.port_count).contains(&number) {
+                let slot = &mut self.ports[first_port as usize + usize::from(number - first)];
+                *slot = Port { guid, status, role, ..*slot };
             }
         }
         self.by_guid.insert(identity.guid, index);

@@ -103,8 +103,7 @@ pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
         }
     }
     let peer = |fabric: &Fabric, end: End| {
-        let peer = fabric.port(fabric.find(end)?).peer?;
-        peer.connected.then(|| fabric.end(peer.port))
+        Some(fabric.end(fabric.port(fabric.find(end)?).connected_peer()?))
     };
     for (here, there, change) in [
         (before, after, FabricChange::LinkDisappeared as fn(_, _) -> _),
@@ -112,7 +111,7 @@ pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
     ] {
         for Link(a, b) in here.links() {
             let (end_a, end_b) = (here.end(a), here.end(b));
-            let connected = here.port(a).peer.is_some_and(|peer| peer.connected);
+            let connected = here.port(a).connected_peer().is_some();
             if connected && peer(there, end_a).is_none() && peer(there, end_b).is_none() {
                 changes.push(change(PortName::new(here, a), PortName::new(here, b)));
             }

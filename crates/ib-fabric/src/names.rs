@@ -92,10 +92,8 @@ fn parse_line(line: &str) -> Result<(Guid, &str), String> {
 /// assigns under one 24-bit company id, so devices of one vendor rarely collide; with four digits, four
 /// pairs of 714 nodes with one name collide.
 const MIN_DIGITS: usize = 6;
-/// All digits of a GUID.
 const MAX_DIGITS: usize = 16;
 
-/// Separates a name from the digits.
 const SEPARATOR: char = '#';
 
 fn with_digits(name: &str, guid: Guid, count: usize) -> String {
@@ -120,12 +118,9 @@ pub fn shared_name(name: &str, guid: Guid) -> &str {
     split_digits(name, guid).0
 }
 
-/// A node and its name.
 pub(super) struct Named {
     pub(super) guid: Guid,
-    /// The name; [`make_unique`] appends the digits.
     pub(super) name: String,
-    /// The node is absent, only remembered.
     pub(super) absent: bool,
 }
 

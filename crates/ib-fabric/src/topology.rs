@@ -96,6 +96,13 @@ pub struct Port {
     pub peer: Option<Peer>,
 }
 
+impl Port {
+    /// The other end of its link, if the latest discovery found it.
+    pub fn connected_peer(&self) -> Option<PortIndex> {
+        self.peer.filter(|peer| peer.connected).map(|peer| peer.port)
+    }
+}
+
 /// A link by its two ports; the first has the lower (GUID, port).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link(pub PortIndex, pub PortIndex);

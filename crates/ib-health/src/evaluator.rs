@@ -265,7 +265,6 @@ impl LinkEvaluator {
         self.links = links;
     }
 
-    /// What a sweep knows of a link's losses.
     fn sample(
         &self,
         snapshot: &Snapshot,
@@ -382,7 +381,6 @@ impl PortErrors for LinkEvaluator {
     }
 }
 
-/// A total of a port, modulo 2^32.
 fn total(snapshot: &Snapshot, port: PortIndex, counter: Counter) -> Option<u32> {
     Some(snapshot.reading(port)?.get(counter)? as u32)
 }
@@ -393,7 +391,7 @@ fn incoming(
     snapshot: &Snapshot<Raw>,
     port: PortIndex,
 ) -> Option<Incoming> {
-    let peer = snapshot.fabric.port(port).peer.filter(|peer| peer.connected)?.port;
+    let peer = snapshot.fabric.port(port).connected_peer()?;
     // A sweep queries one end of each link; both have the same rate.
     let status = [port, peer].into_iter().find_map(|port| {
         let status = snapshot.status(port)?;
@@ -408,7 +406,7 @@ fn incoming(
 /// Whether a link carries traffic, and whether one of its ports is Active again although the discovery found no
 /// link there. What the sweep queried precedes what the discovery found.
 fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> (Option<bool>, bool) {
-    let connected = snapshot.fabric.port(a).peer.is_some_and(|peer| peer.connected);
+    let connected = snapshot.fabric.port(a).connected_peer().is_some();
     let is_read = |port: PortIndex| {
         matches!(snapshot.statuses[port.0 as usize], PortRead::Ok(_))
             && snapshot.status(port).is_some()

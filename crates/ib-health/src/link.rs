@@ -44,7 +44,6 @@ pub const DECISIVE: [Counter; 6] = [
 /// days.
 const FILLING: [Counter; 2] = [Counter::FecCorrectedBlocks, Counter::FecCorrectedSymbols];
 
-/// What is kept of a link from sweep to sweep.
 #[derive(Clone, Debug)]
 pub struct LinkTracker {
     pub history: LinkHistory,
@@ -65,28 +64,23 @@ pub struct LinkTracker {
     allowed: Option<[Allowed; 2]>,
 }
 
-/// The widths and speeds that a port supports and enables.
 pub type Allowed = (u8, SpeedSet);
 
-/// What a sweep knows of one end of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct EndInput<'a> {
     pub port: &'a PortTracker,
     pub role: Option<Role>,
     /// The node is gone, or does not respond.
     pub away: bool,
-    /// The port is administratively disabled.
     pub disabled: bool,
     /// It is not expected to count: an aggregation node.
     pub uncounted: bool,
 }
 
-/// What is known of a link when it is assessed.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkInput<'a> {
     pub ends: [EndInput<'a>; 2],
     pub at: Moment,
-    /// Its active width and speed.
     pub rate: Option<LinkRate>,
     /// The highest width and speed that both ends support and enable.
     pub best: Option<LinkRate>,
@@ -112,7 +106,6 @@ impl EndInput<'_> {
 }
 
 impl LinkTracker {
-    /// A link that is seen for the first time.
     pub fn new(at: Moment) -> Self {
         LinkTracker {
             history: LinkHistory::default(),
@@ -142,7 +135,6 @@ impl LinkTracker {
         self.history.set_recoveries(times);
     }
 
-    /// It retrained.
     pub fn on_trained(&mut self) {
         self.retrained |= self.verdict.verdict().0 == Verdict::Bad;
     }
@@ -185,7 +177,6 @@ impl LinkTracker {
         past.or(input.expected).or(capability)
     }
 
-    /// Collects the reasons, and updates the verdict.
     pub fn evaluate(&mut self, input: &LinkInput<'_>) -> Reasons {
         self.record_rate(input);
         let mut reasons = self.reasons(input);

@@ -80,7 +80,6 @@ pub(crate) struct LinkSample {
     pub maintenance: bool,
 }
 
-/// Losses that are not classified yet.
 #[derive(Clone, Debug, Default)]
 struct PendingLosses {
     periods: DownPeriods,
@@ -100,10 +99,8 @@ struct ReturnedPort {
     sweeps: u8,
 }
 
-/// How many of the latest flaps are kept with their times.
 const RECENT_FLAPS: usize = 3;
 
-/// The state machine of one link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinkHistory {
     up: Option<bool>,
@@ -111,7 +108,6 @@ pub(crate) struct LinkHistory {
     was_up: bool,
     /// Since when `up` is what it is.
     since: Moment,
-    /// The last time it was known to be up.
     last_up: Moment,
     returned: Option<ReturnedPort>,
     /// States and events from before this moment are outdated.
@@ -120,7 +116,6 @@ pub(crate) struct LinkHistory {
     /// LinkDowned as far as its losses are counted, and the resets seen until then.
     accounted: [Option<u32>; 2],
     resets: [u32; 2],
-    /// When the counters were read last.
     read: [Moment; 2],
     /// The traffic counters were not zero then, so that a reset of the device is visible.
     shows_traffic: [bool; 2],
@@ -131,7 +126,6 @@ pub(crate) struct LinkHistory {
     was_away: [bool; 2],
     /// Few links are down at a time.
     pending: Option<Box<PendingLosses>>,
-    /// It came up since the latest sweep.
     came_up: bool,
     /// When the latest flaps ended, in whole seconds to save memory.
     flaps: [u32; RECENT_FLAPS],

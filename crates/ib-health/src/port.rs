@@ -43,12 +43,9 @@ const RECENT: [Counter; 4] = [
     Counter::LocalLinkIntegrityErrors,
 ];
 
-/// The bits that a port receives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Incoming {
-    /// Bits per second at the link's rate.
     pub bits_per_second: f32,
-    /// Which share of them may be wrong.
     pub limits: Limits,
 }
 
@@ -56,7 +53,6 @@ pub struct Incoming {
 #[derive(Clone, Copy, Debug)]
 struct PreFec {
     ratio: f32,
-    /// In whole seconds.
     at: u32,
     /// It exceeded the limit, by more than chance explains.
     over: bool,
@@ -64,7 +60,6 @@ struct PreFec {
     outdated: bool,
 }
 
-/// The state of a port.
 #[derive(Clone, Debug, Default)]
 pub struct PortTracker {
     pub totals: PortTotals,
@@ -81,9 +76,7 @@ pub struct PortTracker {
     pre_fec_period: Period,
     /// Consecutive sweeps that did not read the port.
     pub missed: u8,
-    /// The level of its bit errors at the latest reading.
     pub level: BitErrorLevel,
-    /// What it receives, as last known.
     incoming: Option<Incoming>,
     /// Errors before this second are due to training.
     quiet_until: u32,
@@ -218,7 +211,6 @@ impl PortTracker {
         }
     }
 
-    /// A sum over the latest 12 to 24 minutes.
     pub fn recent(&self, counter: RecentCounter) -> f32 {
         self.recent[counter as usize].sum()
     }

@@ -21,7 +21,6 @@ pub type TotalsSeed = HashMap<End, PersistedTotals>;
 /// The totals of one port at the end of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersistedTotals {
-    /// The counters whose totals are known.
     known: CounterSet,
     totals: [u64; COUNT],
     offsets: ResetOffsets,
@@ -80,18 +79,15 @@ struct RejectedValue {
 /// tools print. From then on it grows by what the counter grows.
 #[derive(Clone, Debug)]
 pub struct PortTotals {
-    /// What the counters showed last.
     raws: [u64; COUNT],
     /// See [`ResetOffsets`]. Modulo 2^64, for a counter that was set to more than its total. `None` for most
     /// ports, whose counters were never reset, which saves 280 bytes per port. Shared with the assessment.
     offsets: Option<Arc<ResetOffsets>>,
     /// Counters whose latest value was impossible: empty for most ports.
     rejected: Vec<RejectedValue>,
-    /// Counters that were read in this run.
     seen: CounterSet,
     /// Others of which an earlier run recorded what they showed last.
     persisted: CounterSet,
-    /// Counters with a value in the latest reading.
     latest: CounterSet,
     /// When the port was first and last read in this run.
     began: Moment,
@@ -124,11 +120,9 @@ pub struct Growth {
     pub seconds: f64,
     /// At least one counter decreased.
     pub reset: bool,
-    /// Counters whose growth is known.
     known: CounterSet,
     /// Counters with a value in the reading before, so that they grew within `seconds`.
     timed: CounterSet,
-    /// Counters whose value was impossible.
     rejected: CounterSet,
     by: [u64; COUNT],
 }

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 
-/// What the search needs to know of ports.
 pub trait PortErrors {
     /// The packets of the latest minutes that were corrupted on the link into a port.
     fn local(&self, port: PortIndex) -> f32;
@@ -47,7 +46,7 @@ impl UpstreamSearch {
         hops: u8,
     ) -> Option<PortIndex> {
         let hops = hops.checked_sub(1)?;
-        let sender = fabric.port(port).peer.filter(|peer| peer.connected)?.port;
+        let sender = fabric.port(port).connected_peer()?;
         let node = fabric.port(sender).node;
         match self.worst_behind(fabric, errors, node, hops) {
             // No packet returns the way it came: what is corrupted there goes elsewhere.

@@ -143,7 +143,6 @@ impl VerdictHysteresis {
         (self.verdict, self.since)
     }
 
-    /// How long the link has been better than its verdict.
     fn better_for(&mut self, at: Moment) -> Duration {
         let now = at.whole_seconds();
         let since = *self.better_since.get_or_insert(now);

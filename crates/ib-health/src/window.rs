@@ -16,17 +16,11 @@ impl From<Moment> for Tick {
 }
 
 impl Tick {
-    /// Seconds since an earlier one.
     pub fn seconds_since(self, earlier: Tick) -> f32 {
         self.0.wrapping_sub(earlier.0) as f32 / 100.0
     }
-
-    fn is_after(self, earlier: Tick, steps: u32) -> bool {
-        self.0.wrapping_sub(earlier.0) >= steps
-    }
 }
 
-/// Points per window.
 const POINTS: usize = 6;
 
 /// A counter's values at a few moments in the past. The window is the time from the oldest one to now: once
@@ -43,7 +37,8 @@ impl SlidingWindow {
     pub fn record(&mut self, length: Duration, at: Tick, value: u32) {
         // Sweeps come a little early or late: one that is early by a hundredth of a second counts.
         let step = (length.as_millis() as u32 / 10) / (POINTS as u32 - 1);
-        let due = self.len == 0 || at.is_after(self.newest().0, step - step / 10);
+        let newest = self.points[usize::from(self.newest)].0;
+        let due = self.len == 0 || at.0.wrapping_sub(newest.0) >= step - step / 10;
         if due {
             self.newest = if self.len == 0 { 0 } else { (self.newest + 1) % POINTS as u8 };
             self.points[usize::from(self.newest)] = (at, value);
@@ -51,11 +46,6 @@ impl SlidingWindow {
         }
     }
 
-    fn newest(&self) -> (Tick, u32) {
-        self.points[usize::from(self.newest)]
-    }
-
-    /// The points, the oldest first.
     fn points(&self) -> impl Iterator<Item = (Tick, u32)> + '_ {
         let first = usize::from(self.newest) + POINTS + 1 - usize::from(self.len);
         (0..usize::from(self.len)).map(move |nth| self.points[(first + nth) % POINTS])
@@ -113,7 +103,6 @@ impl Period {
     }
 }
 
-/// The weight of a new rate in the mean.
 const SMOOTHING: f32 = 1.0 / 8.0;
 
 /// An interval is busy above this multiple of the mean rate, and quiet below the other; in between it is not
@@ -130,7 +119,6 @@ const ENOUGH: f32 = 5.0;
 /// SIGCOMM 2017).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadCorrelation {
-    /// Packets per second, smoothed.
     mean: f32,
     busy: Counts,
     quiet: Counts,
@@ -143,7 +131,6 @@ struct Counts {
 }
 
 impl LoadCorrelation {
-    /// Adds what was received between two readings.
     pub fn record(&mut self, packets: f32, errors: f32, seconds: f32) {
         if seconds <= 0.0 {
             return;

@@ -94,7 +94,6 @@ pub struct MissingDevice {
 #[derive(Debug)]
 pub struct MissingDevices {
     forget_after: Duration,
-    /// Those of the latest reading.
     present: BTreeMap<Arc<str>, DeviceIdentity>,
     gone: BTreeMap<Arc<str>, MissingDevice>,
 }

@@ -34,20 +34,13 @@ pub struct PortEventCounts {
     pub losses: u64,
     /// Its device as it was last seen: [`Device::instance`].
     instance: Option<u64>,
-    /// When it was last seen.
     seen: Moment,
     counts: [u64; PortEventKind::ALL.len()],
     last: [Option<Anchor>; PortEventKind::ALL.len()],
-    active: Active,
-    /// When the last loss that was counted happened.
-    lost: Moment,
-}
-
-/// Whether a port is Active, and since when that is known.
-#[derive(Clone, Copy, Debug, Default)]
-struct Active {
-    is: Option<bool>,
+    /// Whether it was Active, and at which moment that was known.
+    is_active: Option<bool>,
     as_of: Moment,
+    lost: Moment,
 }
 
 impl PortEventCounts {
@@ -58,7 +51,7 @@ impl PortEventCounts {
 
     /// Whether it was Active when its state was last known.
     pub fn is_up(&self) -> Option<bool> {
-        self.active.is
+        self.is_active
     }
 
     /// When it last stopped being Active, by its event or a reading; the start of the clock if it never did.
@@ -68,13 +61,13 @@ impl PortEventCounts {
 
     /// Sets whether it was Active at a moment; states older than the known one are ignored.
     fn set_active(&mut self, is: bool, at: Moment) {
-        if at < self.active.as_of {
+        if at < self.as_of {
             return;
         }
-        if !is && self.active.is == Some(true) {
+        if !is && self.is_active == Some(true) {
             self.add_loss(at);
         }
-        self.active = Active { is: Some(is), as_of: at };
+        (self.is_active, self.as_of) = (Some(is), at);
     }
 
     fn add_loss(&mut self, at: Moment) {
@@ -86,10 +79,10 @@ impl PortEventCounts {
     /// back between two readings, and the link was lost with it: once, so not if an event reported it.
     fn set_instance(&mut self, instance: Option<u64>, at: Moment) {
         let is_another = self.instance.zip(instance).is_some_and(|(before, now)| before != now);
-        if is_another && self.active.is == Some(true) && self.lost <= self.seen {
+        if is_another && self.is_active == Some(true) && self.lost <= self.seen {
             self.add_loss(at);
-            if self.active.as_of <= at {
-                self.active.is = Some(false);
+            if self.as_of <= at {
+                self.is_active = Some(false);
             }
         }
         (self.instance, self.seen) = (instance.or(self.instance), at);
@@ -111,8 +104,8 @@ impl HostPortEvents {
         match event.kind {
             PortEventKind::PortError => {
                 // A port that was never seen and reports a loss was Active.
-                let was_active = *counts.active.is.get_or_insert(true);
-                if at >= counts.active.as_of {
+                let was_active = *counts.is_active.get_or_insert(true);
+                if at >= counts.as_of {
                     counts.set_active(false, at);
                 } else if was_active && at > counts.lost {
                     // A reading after the event found it Active again.
@@ -165,7 +158,10 @@ impl HostPortEvents {
             match found {
                 Some(device) if device.name == *name => {}
                 // It is tracked by its other name now.
-                Some(_) => (counts.instance, counts.active) = (None, Active::default()),
+                Some(_) => {
+                    (counts.instance, counts.is_active) = (None, None);
+                    counts.as_of = Moment::default();
+                }
                 // Another device, or one that cannot be opened, has its name.
                 None if snapshot.devices.iter().any(|device| device.name == *name) => {}
                 None => counts.set_active(false, snapshot.ended),

@@ -36,7 +36,6 @@ pub(super) fn agent_of(fabric: &Fabric, port: PortIndex) -> End {
     (guid, if fabric.node_of(port).is_switch() { 0 } else { number })
 }
 
-/// The M_Key for subnet management of a port.
 pub(super) fn m_key_of(keys: &MKeys, fabric: &Fabric, port: PortIndex) -> MKey {
     keys.get(fabric.port(fabric.management_port(port)).guid)
 }
@@ -85,17 +84,13 @@ impl AgentCache {
     }
 }
 
-/// What is known of an agent's PortSamplesControl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampling {
-    /// Supported.
     Supported {
         /// A tick is this + 1 symbol times.
         tick: u8,
-        /// OptionMask.
         options: u64,
     },
-    /// Not supported.
     Unsupported,
     /// No response, this number of times, although the agent responds to other queries.
     NoResponse(u8),
@@ -104,7 +99,6 @@ pub(super) enum Sampling {
 /// After this number of sweeps without a response an attribute counts as unsupported.
 const MAX_UNANSWERED: u8 = 3;
 
-/// Profile and read plan of an agent.
 #[derive(Debug)]
 struct AgentEntry {
     profile: AgentProfile,
@@ -195,7 +189,6 @@ impl PmaCapabilityCache {
         }
     }
 
-    /// The sampling tick of an agent.
     pub fn tick(&self, agent: End) -> Option<u8> {
         let Some(Sampling::Supported { tick, .. }) = self.sampling.get(&agent) else { return None };
         Some(*tick)

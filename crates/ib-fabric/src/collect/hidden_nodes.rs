@@ -36,25 +36,21 @@ impl ThrottledQueue {
         ThrottledQueue { queue, open: 0, allowed }
     }
 
-    /// The next port to query, if one may be queried now.
     pub fn pop(&mut self) -> Option<PortIndex> {
         let port = if self.open < self.allowed { self.queue.pop_front() } else { None };
         self.open += usize::from(port.is_some());
         port
     }
 
-    /// Records a response.
     pub fn on_response(&mut self) {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// Drops the remaining queries.
     pub fn clear(&mut self) {
         self.queue.clear();
     }
 }
 
-/// Result of the last query by LID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastQuery {
     Response,
@@ -62,7 +58,6 @@ enum LastQuery {
     NoResponse(u64),
 }
 
-/// State of hidden nodes, kept from sweep to sweep.
 #[derive(Debug, Default)]
 pub(super) struct HiddenNodes {
     sweep: u64,
@@ -97,7 +92,6 @@ impl HiddenNodes {
     }
 }
 
-/// The hidden nodes of one sweep.
 #[derive(Debug)]
 pub(super) struct HiddenSweep<'a> {
     fabric: &'a Fabric,
@@ -134,12 +128,10 @@ impl<'a> HiddenSweep<'a> {
         }
     }
 
-    /// The next port to query for NodeInfo, if one may be queried now.
     pub fn pop(&mut self) -> Option<PortIndex> {
         self.known.pop().or_else(|| self.probes.pop())
     }
 
-    /// Records whether a queried port responded.
     pub fn record(&mut self, port: PortIndex, has_answered: bool) {
         let now = if has_answered {
             LastQuery::Response
@@ -155,7 +147,6 @@ impl<'a> HiddenSweep<'a> {
         }
     }
 
-    /// The state of the hidden nodes.
     pub fn nodes(&self) -> &HiddenNodes {
         self.nodes
     }

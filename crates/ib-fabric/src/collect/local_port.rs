@@ -62,26 +62,17 @@ pub struct LocalPortQuery {
     local_guid: Option<Guid>,
 }
 
-impl Default for LocalPortQuery {
-    fn default() -> Self {
-        LocalPortQuery {
-            queue: VecDeque::from([LocalPortRequest::LocalPort]),
-            sent: Vec::new(),
-            report: LocalPortReport {
-                port: Err(RequestError::Unsent),
-                neighbor: None,
-                master: None,
-            },
-            keys: MKeys::default(),
-            local_guid: None,
-        }
-    }
-}
-
 impl LocalPortQuery {
     /// A plan with M_Keys; if they differ, the key of the local port is found by its GUID.
     pub fn with_keys(keys: MKeys, local_guid: Option<Guid>) -> Self {
-        LocalPortQuery { keys, local_guid, ..LocalPortQuery::default() }
+        let port = Err(RequestError::Unsent);
+        LocalPortQuery {
+            queue: VecDeque::from([LocalPortRequest::LocalPort]),
+            sent: Vec::new(),
+            report: LocalPortReport { port, neighbor: None, master: None },
+            keys,
+            local_guid,
+        }
     }
 
     fn m_key(&self, target: LocalPortRequest) -> MKey {
@@ -191,7 +182,7 @@ mod tests {
 
     #[test]
     fn local_port_query_asks_master_sm() {
-        let mut plan = LocalPortQuery::default();
+        let mut plan = LocalPortQuery::with_keys(MKeys::default(), None);
         assert!(plan.next_request(QueuePair::Qp1).is_none());
         let own = respond(&mut plan, |mad| local_port(7).encode(mad));
         assert_eq!(own.to, Address::Directed(DirectedRoute::LOCAL));
@@ -222,12 +213,12 @@ mod tests {
     #[test]
     fn no_sm_lid_sends_no_sm_info() {
         for lid in [0, 0xc000, 0xffff] {
-            let mut plan = LocalPortQuery::default();
+            let mut plan = LocalPortQuery::with_keys(MKeys::default(), None);
             respond(&mut plan, |mad| local_port(lid).encode(mad));
             assert!(plan.next_request(QueuePair::Qp0).is_none(), "{lid:#x}");
             assert_eq!(plan.finish().master, None);
         }
-        let mut plan = LocalPortQuery::default();
+        let mut plan = LocalPortQuery::with_keys(MKeys::default(), None);
         let (_, tag) = plan.next_request(QueuePair::Qp0).unwrap();
         plan.handle_outcome(tag, Err(RequestError::TimedOut), Moment::default());
         plan.handle_outcome(99, Err(RequestError::TimedOut), Moment::default());

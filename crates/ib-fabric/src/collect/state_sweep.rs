@@ -35,7 +35,6 @@ use crate::{Fabric, NodeIndex, PortIndex};
 /// After this number of silent nodes without any response no more nodes are queried.
 const MAX_SILENT_NODES: usize = 32;
 
-/// A query, and the port that it goes to.
 #[derive(Clone, Copy, Debug)]
 struct StateQuery(StateAttribute, PortIndex);
 
@@ -49,7 +48,6 @@ enum StateAttribute {
     PortInfoExtended,
 }
 
-/// The query plan; see the [module](self).
 #[derive(Debug)]
 pub struct StateSweep<'a> {
     fabric: &'a Fabric,
@@ -70,7 +68,6 @@ pub struct StateSweep<'a> {
     new_modes: Vec<(PortIndex, FecMode)>,
 }
 
-/// The result of a state sweep.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent findings")]
 pub struct StateResult {
@@ -98,7 +95,7 @@ fn is_queried_end(fabric: &Fabric, hidden: &HiddenNodes, port: PortIndex) -> boo
     let is_reachable = |peer: PortIndex| {
         fabric.lid_of(peer).is_some() && hidden.is_expected(fabric, fabric.port(peer).node)
     };
-    match fabric.port(port).peer.filter(|peer| peer.connected).map(|peer| peer.port) {
+    match fabric.port(port).connected_peer() {
         // A cable may be plugged in; at the local port, the whole fabric.
         None => true,
         // A node that just came up has no LID yet; a silent one does not report.
@@ -180,7 +177,6 @@ impl<'a> StateSweep<'a> {
         Some(StateQuery(StateAttribute::PortInfoExtended, port))
     }
 
-    /// The next request.
     pub fn poll_request(&mut self) -> Option<(Request, u64)> {
         let next = self.next_query()?;
         let StateQuery(attribute, port) = next;
@@ -272,23 +268,22 @@ impl<'a> StateSweep<'a> {
     /// One end of a link changed, so the other end did, too: a switch is queried, and the state of a
     /// host without its link is unknown.
     fn invalidate_peer(&mut self, port: PortIndex, status: &PortStatus) {
-        let Some(peer) = self.fabric.port(port).peer.filter(|peer| peer.connected) else { return };
-        let read = &mut self.result.statuses[peer.port.0 as usize];
+        let fabric = self.fabric;
+        let Some(peer) = fabric.port(port).connected_peer() else { return };
+        let read = &mut self.result.statuses[peer.0 as usize];
         if *read != PortRead::NotQueried {
             return;
         }
-        let is_switch = self.fabric.node_of(peer.port).is_switch();
+        let is_switch = fabric.node_of(peer).is_switch();
         if is_switch || !status.link_up() {
             *read = PortRead::Unknown;
         }
-        let node = self.fabric.port(peer.port).node;
-        let is_expected = self.hidden.nodes().is_expected(self.fabric, node);
-        if is_switch && is_expected && self.fabric.lid_of(peer.port).is_some() {
-            self.queue.push_back(StateQuery(StateAttribute::PortInfo, peer.port));
+        let is_expected = self.hidden.nodes().is_expected(fabric, fabric.port(peer).node);
+        if is_switch && is_expected && fabric.lid_of(peer).is_some() {
+            self.queue.push_back(StateQuery(StateAttribute::PortInfo, peer));
         }
     }
 
-    /// The result, after the run.
     pub fn finish(mut self) -> StateResult {
         let unavailable = !self.answered && !self.unanswered.is_empty();
         let no_response = unavailable || !self.answered && self.hidden_unanswered;

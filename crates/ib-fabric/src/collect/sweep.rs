@@ -22,7 +22,6 @@ use crate::snapshot::SubnetManager;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
 
-/// Whether a node responded to its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Liveness {
     NotQueried,
@@ -40,27 +39,16 @@ impl Liveness {
     }
 }
 
-/// Minimum number of silent adapters for a conclusion.
 const MIN_ADAPTERS: usize = 3;
 
 /// A few adapters are full members of the hosts' partition: of the subnet manager, of storage servers.
 const SILENT_PER_RESPONDING: usize = 9;
 
-/// The part of the sweep that sent a request, in the lowest bits of its tag.
-#[derive(Clone, Copy)]
-enum Part {
-    States,
-    Counters,
-    Managers,
-}
-
-impl Part {
-    const BITS: u32 = 2;
-
-    fn tag(self, tag: u64) -> u64 {
-        tag << Self::BITS | self as u64
-    }
-}
+/// The parts of a sweep: which one sent a request is in the lowest bits of its tag.
+const STATES: u64 = 0;
+const COUNTERS: u64 = 1;
+const MANAGERS: u64 = 2;
+const PART_BITS: u32 = 2;
 
 /// The query plan; see the [module](self).
 #[derive(Debug)]
@@ -205,30 +193,27 @@ impl<'a> Sweep<'a> {
 
 impl QueryPlan for Sweep<'_> {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        let tagged = |part: Part| move |(request, tag)| (request, part.tag(tag));
+        let tagged = |part| move |(request, tag)| (request, tag << PART_BITS | part);
         match qp {
-            QueuePair::Qp0 => (self.states.poll_request().map(tagged(Part::States)))
-                .or_else(|| self.managers.poll_request().map(tagged(Part::Managers))),
-            QueuePair::Qp1 => self.counters.poll_request().map(tagged(Part::Counters)),
+            QueuePair::Qp0 => (self.states.poll_request().map(tagged(STATES)))
+                .or_else(|| self.managers.poll_request().map(tagged(MANAGERS))),
+            QueuePair::Qp1 => self.counters.poll_request().map(tagged(COUNTERS)),
         }
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         let has_responded = has_responded(&outcome);
         self.ended = at;
-        let (own, sender) = (tag >> Part::BITS, tag & ((1 << Part::BITS) - 1));
-        let is_counters = sender == Part::Counters as u64;
-        let port = if is_counters {
-            self.counters.on_outcome(own, outcome, at)
-        } else if sender == Part::States as u64 {
-            self.states.on_outcome(own, outcome)
-        } else {
-            self.managers.on_outcome(own, outcome)
+        let (own, sender) = (tag >> PART_BITS, tag & ((1 << PART_BITS) - 1));
+        let port = match sender {
+            STATES => self.states.on_outcome(own, outcome),
+            COUNTERS => self.counters.on_outcome(own, outcome, at),
+            _ => self.managers.on_outcome(own, outcome),
         };
         let Some(port) = port else { return };
         let node = self.fabric.port(port).node.0 as usize;
         self.liveness[node].record(has_responded);
-        if is_counters {
+        if sender == COUNTERS {
             self.pma_liveness[node].record(has_responded);
         }
     }
@@ -264,7 +249,6 @@ fn can_host_sm(fabric: &Fabric, port: PortIndex) -> bool {
         && fabric.lid_of(port).is_some()
 }
 
-/// The port with the SM LID of the local port.
 fn known_master(fabric: &Fabric) -> Option<PortIndex> {
     let master = fabric.port(fabric.local_port?).status?.sm_lid;
     let has_lid = |port: &PortIndex| {

@@ -28,7 +28,6 @@ const MAX_BUDGET: u128 = 60 * MS_PER_SMP;
 pub struct UnresponsiveNeighbors {
     /// When each was last queried; the earliest moment if never.
     queried: HashMap<End, Moment>,
-    /// Those that the current discovery queries.
     current: HashSet<End>,
     budget: u128,
     filled: Moment,

@@ -15,7 +15,6 @@ use super::wait_graph::{Traversal, WaitGraph};
 use super::{GRACE, Level, Region};
 use crate::window::Tick;
 
-/// The regions of a sweep.
 pub(super) struct Regions {
     /// The largest first; when they began is not known yet.
     pub(super) all: Vec<Region>,
@@ -87,7 +86,6 @@ pub(super) fn find(graph: &WaitGraph, roots: &[Option<u32>]) -> Regions {
     Regions { all, of }
 }
 
-/// A region of an earlier sweep.
 #[derive(Clone, Copy, Debug)]
 struct PastRegion {
     root: End,
@@ -107,7 +105,6 @@ struct PastPort {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RegionHistory {
     regions: Vec<PastRegion>,
-    /// Sorted by `end`.
     ports: Vec<PastPort>,
 }
 
@@ -117,7 +114,6 @@ impl RegionHistory {
         self.regions.is_empty() && self.ports.is_empty()
     }
 
-    /// No port waits in this sweep.
     pub(super) fn on_idle(&mut self, at: Moment) {
         if !self.regions.iter().any(|known| is_fresh(known.seen, at)) {
             *self = RegionHistory::default();
@@ -188,7 +184,6 @@ impl RegionHistory {
         }
     }
 
-    /// The earlier region of each current one, if it has one.
     fn matching(&self, now: &[PastPort], roots: &[End], sizes: &[u32]) -> Vec<Option<u32>> {
         let mut same = vec![None; roots.len()];
         let mut taken = vec![false; self.regions.len()];

@@ -19,7 +19,6 @@ pub(super) struct WaitingPort {
     /// The share of its bandwidth that it uses, if the link is full.
     full: Option<f32>,
     node: NodeIndex,
-    /// Where its cable leads.
     far: Option<NodeIndex>,
     far_is_switch: bool,
     rises: bool,
@@ -35,7 +34,6 @@ impl WaitingPort {
         self.share > 0.0
     }
 
-    /// Why it is a root, if it is one.
     pub(super) fn cause(&self) -> RootCause {
         match (self.full, self.far) {
             (Some(_), _) => RootCause::FullLink,
@@ -49,11 +47,9 @@ impl WaitingPort {
 pub(super) struct WaitGraph {
     /// Those that wait, in the order of port indexes, and after them those that are only full.
     pub(super) ports: Vec<WaitingPort>,
-    /// Ports that lead into the hubs.
     into: HubSide,
     /// By list of `into`, the shares of time that they wait.
     most: Vec<MaxExcept>,
-    /// Ports that lead out of the hubs.
     out: HubSide,
 }
 
@@ -68,8 +64,7 @@ impl WaitGraph {
     ) -> WaitGraph {
         let waiting_port = |port: PortIndex, share: f32, full: Option<f32>| {
             let node = fabric.port(port).node;
-            let peer = fabric.port(port).peer.filter(|peer| peer.connected);
-            let far = peer.map(|peer| fabric.port(peer.port).node);
+            let far = fabric.port(port).connected_peer().map(|peer| fabric.port(peer).node);
             WaitingPort {
                 port,
                 share,
@@ -220,7 +215,6 @@ impl MaxExcept {
     }
 }
 
-/// What a traversal has visited of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visited {
     Nothing,

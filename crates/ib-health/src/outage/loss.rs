@@ -71,10 +71,8 @@ impl DownPeriod {
     }
 }
 
-/// The period of a link that is down now.
 #[derive(Clone, Copy, Debug)]
 struct OpenPeriod {
-    /// The last time it was known to be up.
     up_before: Moment,
     /// When it was first and last seen down, and the time before the last.
     first: Moment,
@@ -90,7 +88,6 @@ const MAX_PERIODS: usize = 16;
 pub(super) struct DownPeriods {
     open: Option<OpenPeriod>,
     closed: Vec<DownPeriod>,
-    /// The losses that LinkDowned has shown so far.
     counted: u32,
 }
 
@@ -171,21 +168,18 @@ impl DownPeriods {
         }
     }
 
-    /// The closed periods, in order of time.
     pub fn into_closed(mut self) -> Vec<DownPeriod> {
         self.closed.sort_by_key(|period| period.at);
         self.closed
     }
 }
 
-/// The cause of losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LossCause {
     /// The link: its cable or transceivers.
     Link,
     /// One end alone counted it, so the node at the other end took the link down.
     Node,
-    /// The link is not at fault.
     Expected(ExpectedCause),
 }
 

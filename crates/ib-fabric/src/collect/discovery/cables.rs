@@ -43,7 +43,6 @@ impl Cable {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CableConflict {
     pub(super) end: End,
-    /// Index of the link that was found first.
     pub(super) old: usize,
     new: Option<Cable>,
 }

@@ -31,22 +31,15 @@ use request::{DiscoveryRequest, Step};
 /// about 400,000. A device that invents neighbors must not exhaust memory.
 const MAX_STEPS: usize = 1 << 21;
 
-/// Number of silent neighbors in one discovery after which the others are deferred to later ones, if
-/// more are silent than hosts respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
-/// and delay the sweeps for minutes. Switches do not count: they respond while all hosts refuse.
-const MAX_SILENT: usize = 128;
-
 /// Maximum number of gap messages; all gaps are counted.
 const MAX_GAPS: usize = 1024;
 
-/// A node during discovery.
 #[derive(Debug)]
 struct NodeDraft {
     info: NodeInfo,
     /// The route on which it was found first, and is queried.
     route: DirectedRoute,
     found: DiscoveredNode,
-    /// Ports that were queried or will be.
     queried: HashSet<PortNumber>,
     /// Port 0 of a switch responded or failed: the valid speed fields are known.
     port0_known: bool,
@@ -80,7 +73,6 @@ pub struct Discovery {
     links: Vec<Option<Cable>>,
     /// Ports with a link without a discovered neighbor.
     without_neighbor: Vec<End>,
-    /// Index of the link at each end.
     linked: HashMap<End, usize>,
     conflicts: Vec<CableConflict>,
     keys: Arc<MKeys>,
@@ -139,7 +131,6 @@ impl Discovery {
         Self::default()
     }
 
-    /// A discovery with at most this number of requests.
     #[cfg(test)]
     pub(super) fn with_limit(limit: usize) -> Self {
         Discovery { limit: Some(limit), ..Self::default() }
@@ -347,70 +338,6 @@ impl Discovery {
                 None => self.result.failures += 1,
             }
         }
-    }
-
-    /// Skips the neighbor of a port in this discovery.
-    fn skip(&mut self, end: End) {
-        self.without_neighbor.push(end);
-        self.result.skipped.push(end);
-    }
-
-    /// Whether most hosts do not respond, and the neighbor of this port can be deferred. If the link is
-    /// not active, the neighbor is not configured yet and may be any node.
-    fn is_deferred(&self, node: usize, port: PortNumber) -> bool {
-        let silent = self.result.unanswered.len();
-        let mut ports = self.nodes[node].found.ports.iter();
-        silent >= MAX_SILENT
-            && silent > self.hosts_found
-            && ports
-                .find(|found| found.number == port)
-                .and_then(|found| found.status)
-                .is_some_and(|status| status.state == state::ACTIVE)
-    }
-
-    fn handle_failure(&mut self, step: Step, failure: RequestError) {
-        match step.target {
-            // Many devices do not support Mellanox ExtendedPortInfo, with various errors.
-            DiscoveryRequest::Extended { .. }
-            | DiscoveryRequest::RecheckPort { .. }
-            | DiscoveryRequest::Node { verify: true, .. } => {}
-            // No response: the node is not there any more.
-            DiscoveryRequest::Recheck { conflict } => self.handle_recheck(conflict, None),
-            // Counted at the end: it may be found from its other side.
-            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
-                let end = self.nodes[node].end(port);
-                tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "the neighbor of a port with a link does not answer");
-                self.without_neighbor.push(end);
-                if failure.is_no_response() {
-                    self.result.unanswered.push(end);
-                }
-            }
-            DiscoveryRequest::Node { from: None, .. } => {
-                self.result.failures += 1;
-                self.result.local_error = Some(failure);
-            }
-            DiscoveryRequest::Description { node } => {
-                self.fail(step.route, node, "NodeDescription", failure);
-            }
-            DiscoveryRequest::Switch { node } => self.fail(step.route, node, "SwitchInfo", failure),
-            DiscoveryRequest::Port { node, port } => {
-                self.fail(step.route, node, &format!("PortInfo of port {port}"), failure);
-                // Whether it has a link, and to which node, is unknown.
-                self.result.fabric.unreached.push(self.nodes[node].end(port));
-                // The other ports must not wait forever; old switches have reserved bits instead of these
-                // speed fields, which read 0.
-                if port == 0 {
-                    let fields = SpeedFields { extended: true, extended2: true };
-                    self.set_speed_fields(step.route, node, fields);
-                }
-            }
-        }
-    }
-
-    fn fail(&mut self, route: DirectedRoute, node: usize, attribute: &str, failure: RequestError) {
-        self.result.failures += 1;
-        let guid = self.nodes[node].found.identity.guid;
-        self.gap(route, format!("node {guid} does not answer {attribute}: {failure}"));
     }
 }
 

@@ -1,13 +1,19 @@
-//! The requests of a discovery: what each asks, and with which M_Key.
+//! The requests of a discovery: what each asks, with which M_Key, and what no response to it means.
 
 use ib_mad::m_key::MKey;
+use ib_mad::port_state::{SpeedFields, state};
 use ib_mad::smp;
 use ib_mad::{DirectedRoute, Guid, PortNumber, Query};
+use ib_umad::RequestError;
 
 use super::Discovery;
 use crate::topology::End;
 
-/// A request, its route and purpose.
+/// Number of silent neighbors in one discovery after which the others are deferred to later ones, if
+/// more are silent than hosts respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
+/// and delay the sweeps for minutes. Switches do not count: they respond while all hosts refuse.
+const MAX_SILENT: usize = 128;
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) route: DirectedRoute,
@@ -16,36 +22,18 @@ pub(super) struct Step {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DiscoveryRequest {
-    /// NodeInfo. `from` is the port from which the route leaves the known part of the fabric; with `verify`
-    /// the other end was found already, but it may be another node with the same GUID.
-    Node {
-        from: Option<(usize, PortNumber)>,
-        verify: bool,
-    },
-    Description {
-        node: usize,
-    },
-    Switch {
-        node: usize,
-    },
-    Port {
-        node: usize,
-        port: PortNumber,
-    },
-    /// Mellanox ExtendedPortInfo: of a port that seems to run at QDR, and of a port that may be internal.
-    Extended {
-        node: usize,
-        port: PortNumber,
-    },
-    /// NodeInfo again, of the far end of a conflicting link.
-    Recheck {
-        conflict: usize,
-    },
-    /// PortInfo again, of a conflicting port without a link.
-    RecheckPort {
-        conflict: usize,
-        port: PortNumber,
-    },
+    // NodeInfo. `from` is the port from which the route leaves the known part of the fabric; with `verify`
+    // the other end was found already, but it may be another node with the same GUID.
+    Node { from: Option<(usize, PortNumber)>, verify: bool },
+    Description { node: usize },
+    Switch { node: usize },
+    Port { node: usize, port: PortNumber },
+    // Mellanox ExtendedPortInfo: of a port that seems to run at QDR, and of a port that may be internal.
+    Extended { node: usize, port: PortNumber },
+    // NodeInfo again, of the far end of a conflicting link.
+    Recheck { conflict: usize },
+    // PortInfo again, of a conflicting port without a link.
+    RecheckPort { conflict: usize, port: PortNumber },
 }
 
 impl DiscoveryRequest {
@@ -97,5 +85,69 @@ impl Discovery {
                 self.key_of(Some(self.conflicts[conflict].end))
             }
         }
+    }
+
+    /// Skips the neighbor of a port in this discovery.
+    pub(super) fn skip(&mut self, end: End) {
+        self.without_neighbor.push(end);
+        self.result.skipped.push(end);
+    }
+
+    /// Whether most hosts do not respond, and the neighbor of this port can be deferred. If the link is
+    /// not active, the neighbor is not configured yet and may be any node.
+    pub(super) fn is_deferred(&self, node: usize, port: PortNumber) -> bool {
+        let silent = self.result.unanswered.len();
+        let mut ports = self.nodes[node].found.ports.iter();
+        silent >= MAX_SILENT
+            && silent > self.hosts_found
+            && ports
+                .find(|found| found.number == port)
+                .and_then(|found| found.status)
+                .is_some_and(|status| status.state == state::ACTIVE)
+    }
+
+    pub(super) fn handle_failure(&mut self, step: Step, failure: RequestError) {
+        match step.target {
+            // Many devices do not support Mellanox ExtendedPortInfo, with various errors.
+            DiscoveryRequest::Extended { .. }
+            | DiscoveryRequest::RecheckPort { .. }
+            | DiscoveryRequest::Node { verify: true, .. } => {}
+            // No response: the node is not there any more.
+            DiscoveryRequest::Recheck { conflict } => self.handle_recheck(conflict, None),
+            // Counted at the end: it may be found from its other side.
+            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
+                let end = self.nodes[node].end(port);
+                tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "the neighbor of a port with a link does not answer");
+                self.without_neighbor.push(end);
+                if failure.is_no_response() {
+                    self.result.unanswered.push(end);
+                }
+            }
+            DiscoveryRequest::Node { from: None, .. } => {
+                self.result.failures += 1;
+                self.result.local_error = Some(failure);
+            }
+            DiscoveryRequest::Description { node } => {
+                self.fail(step.route, node, "NodeDescription", failure);
+            }
+            DiscoveryRequest::Switch { node } => self.fail(step.route, node, "SwitchInfo", failure),
+            DiscoveryRequest::Port { node, port } => {
+                self.fail(step.route, node, &format!("PortInfo of port {port}"), failure);
+                // Whether it has a link, and to which node, is unknown.
+                self.result.fabric.unreached.push(self.nodes[node].end(port));
+                // The other ports must not wait forever; old switches have reserved bits instead of these
+                // speed fields, which read 0.
+                if port == 0 {
+                    let fields = SpeedFields { extended: true, extended2: true };
+                    self.set_speed_fields(step.route, node, fields);
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, route: DirectedRoute, node: usize, attribute: &str, failure: RequestError) {
+        self.result.failures += 1;
+        let guid = self.nodes[node].found.identity.guid;
+        self.gap(route, format!("node {guid} does not answer {attribute}: {failure}"));
     }
 }
