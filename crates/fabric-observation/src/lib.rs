@@ -15,9 +15,8 @@
 pub mod families;
 pub mod host;
 mod observation;
-mod recorder_metrics;
 
 pub use observation::{
-    Collector, Mastership, MonitorStats, Observation, SharedState, SiteFileKind,
+    Collector, Mastership, MonitorStats, Observation, RecorderErrorKind, RecorderMetrics,
+    SharedState, SiteFileKind,
 };
-pub use recorder_metrics::{RecorderErrorKind, RecorderMetrics};

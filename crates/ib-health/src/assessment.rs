@@ -74,8 +74,7 @@ impl CounterStatus {
         self.saturated.contains(counter)
     }
 
-    /// Whether a counter's latest value was impossible: what it counted since its latest accepted value is
-    /// not known.
+    /// Whether a counter's latest value was impossible.
     pub fn is_impossible(&self, counter: Counter) -> bool {
         self.impossible.contains(counter)
     }

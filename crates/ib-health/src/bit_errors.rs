@@ -146,6 +146,7 @@ ib_mad::labeled_enum! {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "the table has no attributes of variants")]
 impl Default for BitErrorLevel {
     fn default() -> Self {
         BitErrorLevel::Unknown

@@ -19,10 +19,9 @@ use super::congestion::{self, Congestion};
 use super::link::{EndInput, LinkInput, LinkTracker};
 use super::outage::LinkSample;
 use super::peers::Peers;
-use super::plausible;
 use super::port::{Incoming, PortTracker, RecentCounter, TRAINING};
 use super::settings::{HealthSettings, MaintenanceWindow};
-use super::totals::{PortTotals, TotalsSeed};
+use super::totals::{self, PortTotals, TotalsSeed};
 use super::upstream::{PortErrors, UpstreamSearch};
 
 /// What is kept of a fabric from sweep to sweep, and evaluates each sweep.
@@ -200,7 +199,7 @@ impl LinkEvaluator {
             let totals = reading.map(|reading| {
                 let status = snapshot.status(port);
                 let incoming = incoming(&self.settings, snapshot, port);
-                let fastest = plausible::fastest(fabric.port(port).number, status);
+                let fastest = totals::fastest(fabric.port(port).number, status);
                 let (totals, growth, bit_errors) = tracker.update(reading, incoming, fastest);
                 found.bit_errors = bit_errors;
                 let rate = status.and_then(|status| status.width.zip(status.speed));

@@ -49,7 +49,6 @@ pub mod evidence;
 mod link;
 pub mod outage;
 mod peers;
-pub mod plausible;
 mod port;
 pub mod settings;
 #[cfg(any(test, feature = "testing"))]

@@ -86,7 +86,7 @@ impl RecentSum {
         }
     }
 
-    pub fn sum(&self) -> f32 {
+    pub fn sum(self) -> f32 {
         self.current + self.previous
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fabric_observation::host::HostPortTotals;
-use ib_health::plausible::UNBOUNDED;
-use ib_health::totals::{PortTotals, TotalsSeed};
+use ib_health::totals::{PortTotals, TotalsSeed, UNBOUNDED};
 use ib_mad::{Guid, PortNumber};
 use rdma_host::model::HostSnapshot;
 

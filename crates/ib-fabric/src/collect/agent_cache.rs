@@ -15,7 +15,7 @@ use ib_mad::reading::{Raw, Reading};
 use ib_mad::{Counter, Moment};
 
 use super::fec_modes::FecModeCache;
-use super::hidden_nodes::HiddenNodes;
+use super::unresponsive::HiddenNodes;
 use crate::topology::End;
 use crate::{Fabric, PortIndex};
 

@@ -5,7 +5,6 @@ pub mod clear;
 mod counter_sweep;
 pub mod discovery;
 mod fec_modes;
-mod hidden_nodes;
 pub mod local_port;
 mod state_sweep;
 pub mod sweep;

@@ -7,7 +7,7 @@
 //! NodeInfo and port 0 of each switch are queried, too: they show whether the subnet manager assigned
 //! other LIDs, in which case readings by the old ones are invalid. Hidden nodes are queried for
 //! NodeInfo first, because their LID may belong to another node now, or an M_Key may protect them: the
-//! module `hidden_nodes` decides when.
+//! [`HiddenNodes`] decide when.
 //!
 //! A fabric may be configured so that its switches do not respond to LID-routed subnet management. If a
 //! few dozen switches do not respond and none has, the others are left out, and port states come from
@@ -27,7 +27,7 @@ use ib_umad::{Address, Request, RequestError};
 use super::agent_cache::m_key_of;
 use super::fec_modes::{FecMode, FecModeCache, link_state};
 use super::has_responded;
-use super::hidden_nodes::{HiddenNodes, HiddenSweep, MAX_SILENT, ThrottledQueue};
+use super::unresponsive::{HiddenNodes, HiddenSweep, MAX_SILENT, ThrottledQueue};
 use crate::snapshot::PortRead;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex};

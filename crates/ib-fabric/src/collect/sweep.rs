@@ -82,8 +82,7 @@ pub struct SweepResult {
     pub states_unavailable: bool,
     /// Number of ports with missing responses.
     pub failed_ports: usize,
-    /// Switches respond to performance management, and at most one of ten channel adapters other than the
-    /// local one.
+    /// Switches respond to performance management, and at most one of ten channel adapters does.
     pub adapters_silent: bool,
 }
 

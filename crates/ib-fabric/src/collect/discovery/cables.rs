@@ -85,9 +85,8 @@ impl Discovery {
             return;
         };
         let draft = &self.nodes[node];
-        let port = draft.found.ports.iter().find(|port| port.number == end.1);
-        let is_down = port.and_then(|port| port.status).is_some_and(|status| is_down(&status));
-        if draft.is_switch() && is_down {
+        let status = draft.port(end.1).and_then(|port| port.status);
+        if draft.is_switch() && status.is_some_and(|status| is_down(&status)) {
             self.recheck(CableConflict { end, old, new: None });
         }
     }

@@ -55,6 +55,10 @@ impl NodeDraft {
     fn end(&self, port: PortNumber) -> End {
         (self.found.identity.guid, port)
     }
+
+    fn port(&self, port: PortNumber) -> Option<&DiscoveredPort> {
+        self.found.ports.iter().find(|found| found.number == port)
+    }
 }
 
 /// The query plan; see the [module](self).

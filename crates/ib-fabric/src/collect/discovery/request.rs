@@ -54,9 +54,8 @@ impl Discovery {
     /// GUID of a port; the ports of a switch have that of its port 0.
     fn port_guid(&self, node: usize, port: PortNumber) -> Guid {
         let draft = &self.nodes[node];
-        let found =
-            draft.found.ports.iter().find(|found| found.number == port && !draft.is_switch());
-        found.map_or(draft.info.port_guid, |found| found.guid)
+        let own = draft.port(port).filter(|_| !draft.is_switch());
+        own.map_or(draft.info.port_guid, |found| found.guid)
     }
 
     fn key_of(&self, end: Option<End>) -> MKey {
@@ -97,13 +96,10 @@ impl Discovery {
     /// not active, the neighbor is not configured yet and may be any node.
     pub(super) fn is_deferred(&self, node: usize, port: PortNumber) -> bool {
         let silent = self.result.unanswered.len();
-        let mut ports = self.nodes[node].found.ports.iter();
+        let status = self.nodes[node].port(port).and_then(|found| found.status);
         silent >= MAX_SILENT
             && silent > self.hosts_found
-            && ports
-                .find(|found| found.number == port)
-                .and_then(|found| found.status)
-                .is_some_and(|status| status.state == state::ACTIVE)
+            && status.is_some_and(|status| status.state == state::ACTIVE)
     }
 
     pub(super) fn handle_failure(&mut self, step: Step, failure: RequestError) {
