@@ -38,8 +38,7 @@ pub struct Observation {
     pub fabric: String,
     /// The configured time between two sweeps.
     pub interval: Duration,
-    /// The latest sweep; `None` before the first. Shared, for events between two sweeps change only the
-    /// assessment.
+    /// The latest sweep; `None` before the first. Shared: events between sweeps change only the assessment.
     pub snapshot: Option<Arc<Snapshot>>,
     /// The assessment of that sweep, and of the events since then; empty where there is no sweep.
     pub assessment: Assessment,
@@ -128,8 +127,7 @@ pub struct Mastership {
 }
 
 impl Mastership {
-    /// How often another subnet manager became the master. The first known one is no change, nor is the return of
-    /// the same one.
+    /// How often another subnet manager became the master: not the first known one, nor the same one again.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -139,8 +137,7 @@ impl Mastership {
         self.last
     }
 
-    /// Adds a sweep. While two claim to be the master, the one that was it still is: they will resolve it between
-    /// them.
+    /// Adds a sweep. While two claim to be the master, the one that was it still is.
     pub fn update<V>(&mut self, name: &str, snapshot: &Snapshot<V>) {
         let (fabric, managers) = (&snapshot.fabric, snapshot.managers.as_deref());
         let masters = managers.unwrap_or_default().iter();
@@ -172,8 +169,7 @@ labeled_enum! {
     }
 }
 
-/// The metrics of the recorder. They are part of the published state, so that the recorder and the exposition
-/// do not depend on each other.
+/// The metrics of the recorder, published so that it and the exposition do not depend on each other.
 #[derive(Debug, Default)]
 pub struct RecorderMetrics {
     bytes: AtomicU64,
@@ -294,7 +290,7 @@ mod tests {
 
     #[test]
     fn only_another_master_is_a_change() {
-        for (story, changes) in [
+        for (sweeps, changes) in [
             (&["M--"][..], 0),
             (&["Ms-", "Ms-", "sM-", "sM-"], 1),
             (&["Ms-", "sM-", "Ms-"], 2),
@@ -308,11 +304,11 @@ mod tests {
             (&["--M", "MM-", "MM-", "sM-"], 2),
         ] {
             let mut mastership = Mastership::default();
-            for parts in story {
+            for parts in sweeps {
                 mastership.update("f", &snapshot(Some(parts)));
                 mastership.update("f", &snapshot(None));
             }
-            assert_eq!(mastership.changes(), changes, "{story:?}");
+            assert_eq!(mastership.changes(), changes, "{sweeps:?}");
         }
     }
 }

@@ -74,8 +74,7 @@ impl Node {
 pub struct Peer {
     /// The port at the other end.
     pub port: PortIndex,
-    /// Whether the latest discovery found the link. If not, this is the port where the cable last led,
-    /// which is where a technician has to look.
+    /// Whether the latest discovery found the link. If not, the cable last led to this port.
     pub connected: bool,
 }
 
@@ -209,8 +208,7 @@ impl Fabric {
 
     /// The links, connected or remembered, each once.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
-        // Ports are ordered by (GUID, number), so the lower index is the lower end. A link from a port to
-        // itself (a loopback plug) counts, too.
+        // Ports are ordered by (GUID, number): the lower index is the lower end. A loopback plug counts, too.
         self.port_indexes().filter_map(|port| {
             let peer = self.port(port).peer?.port;
             (port <= peer).then_some(Link(port, peer))
@@ -302,8 +300,7 @@ const NO_LEVEL: u8 = u8::MAX;
 pub struct Levels(Vec<u8>);
 
 impl Levels {
-    /// Computes the levels of a fabric. Remembered cables count, too: a leaf stays a leaf while its
-    /// hosts are off.
+    /// Computes the levels. Remembered cables count, too: a leaf stays a leaf while its hosts are off.
     pub fn compute(fabric: &Fabric) -> Levels {
         let mut levels = vec![NO_LEVEL; fabric.nodes.len()];
         let mut queue = Vec::new();

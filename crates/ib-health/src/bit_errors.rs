@@ -200,8 +200,7 @@ pub fn chance_limit(expected: f32) -> f32 {
 }
 
 impl BitErrors {
-    /// The measured ratio over a window; `None` while the window is too short: a link at its limit would have
-    /// had fewer than 2.5 errors in it.
+    /// The measured ratio over a window; `None` while a link at its limit had fewer than 2.5 errors in it.
     pub fn ratio(&self, window: BerWindow) -> Option<f64> {
         let Measurement { errors, seconds } = self.windows[window as usize];
         let is_evidence = self.expected(window) >= ENOUGH || errors as f32 > chance_limit(ENOUGH);

@@ -166,8 +166,7 @@ impl LinkEvaluator {
         let mut links = Vec::with_capacity(fabric.links().count());
         links.extend(fabric.links().filter_map(|link| {
             let tracker = known.remove(&fabric.link_id(link.0)?).unwrap_or_else(|| {
-                // Another cable: the errors on the one before are no evidence. Of two nodes with one GUID,
-                // the other one may have been found this time.
+                // Another cable, or the other of two nodes with one GUID: its errors are new.
                 for port in [link.0, link.1] {
                     let tracker = &mut ports[port.0 as usize];
                     if !first && fabric.has_duplicate(fabric.end(port).0) {
@@ -183,8 +182,7 @@ impl LinkEvaluator {
         self.fabric = Arc::clone(fabric);
     }
 
-    /// Updates the ports with a sweep's readings. Returns the totals, and the share of its bandwidth that
-    /// each port sent since the reading before.
+    /// Returns the totals, and the share of its bandwidth that each port sent since the reading before.
     fn update_ports(
         &mut self,
         snapshot: Snapshot<Raw>,
@@ -280,8 +278,7 @@ impl LinkEvaluator {
         };
         let (up, returned) = is_up(snapshot, link);
         LinkSample {
-            // States are queried before counters, in the same order in each sweep, so the time between two
-            // sweeps is that between two states of a port.
+            // States are queried first, in the same order each time: so this is the time between two states.
             at: snapshot.began,
             up,
             returned,

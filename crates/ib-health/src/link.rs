@@ -16,9 +16,9 @@ use super::window::{Period, RecentSum};
 /// After this time a link that is down outside maintenance is bad: it does not come back by itself.
 const DOWN_FOR_GOOD: Duration = Duration::from_secs(5 * 60);
 
-/// Three flaps in this time make a link bad (gpud: three returns in 12 h; Azure: five losses in 24 h), and one
-/// in the shorter time makes it degraded.
+/// So many flaps in this time make a link bad (gpud: three returns in 12 h; Azure: five losses in 24 h).
 const FLAPS: (usize, Duration) = (3, Duration::from_secs(12 * 3600));
+/// One flap in this time makes it degraded.
 const ONE_FLAP: Duration = Duration::from_secs(3600);
 
 /// Retrainings in 12 to 24 minutes from which on a link is degraded: a good link may retrain once.
@@ -40,8 +40,7 @@ pub const DECISIVE: [Counter; 6] = [
     Counter::FecUncorrectableBlocks,
 ];
 
-/// Counters of 32 bits that fill up by design: 4,000 corrections per second, as a good NDR link has, take 12
-/// days.
+/// Counters of 32 bits that fill up by design: 4,000 corrections per second of a good NDR link take 12 days.
 const FILLING: [Counter; 2] = [Counter::FecCorrectedBlocks, Counter::FecCorrectedSymbols];
 
 #[derive(Clone, Debug)]
@@ -52,8 +51,7 @@ pub struct LinkTracker {
     recoveries: [Option<u32>; 2],
     recent_recoveries: RecentSum,
     period: Period,
-    /// The ends that received errors which degraded it, until it is better: there it must be measured that
-    /// the errors have stopped.
+    /// The ends whose errors degraded it, until it is better: it must be measured there that they stopped.
     guilty: [bool; 2],
     /// It retrained since it was found bad, and that did not help yet.
     retrained: bool,
@@ -96,8 +94,7 @@ pub struct LinkInput<'a> {
 }
 
 impl EndInput<'_> {
-    /// Whether it is not known if it receives errors. Of a device that does not count symbol errors, packets
-    /// suffice.
+    /// Whether errors may be hidden. Of a device that does not count symbol errors, packets suffice.
     fn is_hidden(&self) -> bool {
         let counts = self.port.totals.total(Counter::SymbolErrors).is_some();
         let unknown = counts && self.port.level == BitErrorLevel::Unknown;
@@ -225,8 +222,7 @@ impl LinkTracker {
                 reasons.add(Reason::CounterSaturated, weight);
             }
             let is_unknown = end.port.level == BitErrorLevel::Unknown;
-            // Without a valid count of symbol errors the bit error ratio is unknown; the other counters only
-            // add evidence.
+            // Without symbol errors the bit error ratio is unknown; the other counters only add evidence.
             let is_unreadable = is_unknown && status.is_impossible(Counter::SymbolErrors);
             if DECISIVE.iter().any(|&counter| status.is_impossible(counter)) {
                 let weight = if is_unreadable { Verdict::Unknown } else { Verdict::Ok };

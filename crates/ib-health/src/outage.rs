@@ -19,8 +19,7 @@ pub use loss::{Downtime, Loss};
 /// timeouts of NCCL and MPI are about 7 and 14 s with common settings.
 pub const BOUNDS: [f64; 7] = [1.0, 5.0, 7.0, 14.0, 30.0, 60.0, 300.0];
 
-/// Sweeps after a link is up again in which both ends are read: a host that comes back is queried after
-/// the next discovery.
+/// Sweeps after a link is up until both ends are read: a returning host waits for the next discovery.
 const MAX_SWEEPS: u8 = 4;
 
 /// How many of the latest losses are kept in full, for a recorder that may miss sweeps.
@@ -62,8 +61,7 @@ pub(crate) struct LinkSample {
     /// When its state was queried.
     pub at: Moment,
     pub up: Option<bool>,
-    /// One of its ports is Active again after a discovery found no link there: the next discovery shows
-    /// whether it is the same cable.
+    /// A port is Active again where a discovery found no link: the next shows if the cable is the same.
     pub returned: bool,
     /// When the counters were read.
     pub read: [Option<Moment>; 2],
@@ -72,8 +70,7 @@ pub(crate) struct LinkSample {
     pub resets: [u32; 2],
     /// The traffic counters are not zero: if the device resets, they fall.
     pub shows_traffic: [bool; 2],
-    /// The node is a switch. Switches count each LinkDowned; a ConnectX-7 with firmware 28.40 was seen to
-    /// leave the 64-bit counter at 0.
+    /// Switches count each LinkDowned; a ConnectX-7 with firmware 28.40 was seen to leave 64 bits at 0.
     pub is_switch: [bool; 2],
     /// The node does not respond or is gone.
     pub away: [bool; 2],
@@ -119,8 +116,7 @@ pub(crate) struct LinkHistory {
     read: [Moment; 2],
     /// The traffic counters were not zero then, so that a reset of the device is visible.
     shows_traffic: [bool; 2],
-    /// Losses that were classified without this end, which was not read since then and may have counted
-    /// them.
+    /// Losses that were classified without this end: it was not read since then, and may have counted them.
     unreported: [u32; 2],
     /// Nodes that were away while the link's state was not known, until both ends have been read.
     was_away: [bool; 2],
@@ -153,8 +149,7 @@ impl LinkHistory {
         self.returned.is_some_and(|returned| returned.sweeps <= MAX_SWEEPS)
     }
 
-    /// How many of its latest three flaps are no older than `within`, and whether all of them were caused by a
-    /// node.
+    /// How many of its latest three flaps are no older than `within`, and whether a node caused all of them.
     pub fn flaps_since(&self, now: Moment, within: Duration) -> (usize, bool) {
         let known = RECENT_FLAPS.min(self.outages.flaps as usize);
         let now = u64::from(now.whole_seconds());
@@ -252,8 +247,7 @@ impl LinkHistory {
             }
             return;
         };
-        // The discovery found the cable again, or the link is down again: either way it was up when its
-        // port was first Active.
+        // The cable was found again, or the link is down again: it was up when its port was first Active.
         if let Some(ReturnedPort { first, last, .. }) = self.returned.take() {
             self.set_state(true, first, false);
             self.last_up = last;
@@ -297,8 +291,7 @@ impl LinkHistory {
         }
     }
 
-    /// Adds the losses that LinkDowned shows beyond those counted. Returns whether there are more than were
-    /// known.
+    /// Adds the losses that LinkDowned shows beyond those counted. Returns whether there are more than known.
     fn count_downed(&mut self, more: [Option<u32>; 2], sample: &LinkSample) -> bool {
         let Some(counted) = more.into_iter().flatten().max() else { return false };
         if counted == 0 && self.pending.is_none() {
@@ -328,8 +321,7 @@ impl LinkHistory {
         }
     }
 
-    /// Decides what caused the pending losses: both ends have been read since the link is up again, or will not
-    /// be.
+    /// Decides what caused the pending losses: both ends have been read since then, or will not be.
     fn classify(&mut self, more: [Option<u32>; 2], sample: &LinkSample) {
         let Some(pending) = self.pending.take() else { return };
         let cause = self.cause(&pending, more, sample);

@@ -12,12 +12,10 @@ use ib_mad::rate::{Speed, Width, bytes_per_second};
 
 pub type LinkRate = (Width, Speed);
 
-/// This many links with the same rate are a design, not a fault. The same number of faster links is needed
-/// before a slower one is a fault.
+/// This many links with one rate are a design; as many faster ones are needed before it is a fault.
 const MIN_PEERS: usize = 4;
 
-/// Among many links of a type, a design is at least one in this many: with 5,000 nodes, four bad cables at a
-/// time are normal.
+/// A design is at least one link in this many of its type: of 5,000 nodes, four may have bad cables.
 const ONE_IN: usize = 100;
 
 /// A rate that a link is compared with, and why.

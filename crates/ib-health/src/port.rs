@@ -10,16 +10,14 @@ use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, Limits, PreF
 use super::totals::{Growth, PortTotals};
 use super::window::{LoadCorrelation, Period, RecentSum};
 
-/// The period of [`RecentCounter`] sums: the shorter of the windows that others judge links by (UFM: 12
-/// and 125 minutes).
+/// The period of [`RecentCounter`] sums: the shorter window that UFM has, of 12 and 125 minutes.
 pub const PERIOD: Duration = Duration::from_secs(12 * 60);
 
 /// The period of pre-FEC sums. So many bits are corrected that minutes suffice, and a bad link has to be
 /// reported before its counter is full: at twice the limit, 32 bits of an XDR link are full in 4.5 minutes.
 pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
 
-/// A link that has just come up makes errors while its ends adapt to each other: those of the first seconds
-/// do not count.
+/// Errors in the first seconds of a link do not count: its ends still adapt to each other.
 pub const TRAINING: Duration = Duration::from_secs(30);
 
 /// What is summed over the latest 12 to 24 minutes.
@@ -137,8 +135,7 @@ impl PortTracker {
         if self.totals.total(Counter::SymbolErrors).is_none() {
             return unknown;
         }
-        // With error correction, lost data is counted as symbols, as uncorrectable blocks or, by most
-        // devices, as both.
+        // With error correction, lost data counts as symbols, as uncorrectable blocks or, mostly, as both.
         let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
         let errors = lost.into_iter().filter_map(|counter| growth.get(counter)).max();
         if errors.is_none() && growth.is_rejected(Counter::SymbolErrors) {
@@ -177,8 +174,7 @@ impl PortTracker {
         }
     }
 
-    /// Restarts: the port has another link, or its link has just trained. Errors until
-    /// `training_until` do not count.
+    /// The port has another link, or its link has just trained: errors until `training_until` do not count.
     pub fn restart(&mut self, training_until: Option<Moment>) {
         self.ber = BerWindows::default();
         self.load_correlation = LoadCorrelation::default();
@@ -215,8 +211,7 @@ impl PortTracker {
         self.recent[counter as usize].sum()
     }
 
-    /// Whether this link corrupted more packets than the allowed bit errors explain. `false` where it is not
-    /// known how many bits were received.
+    /// Whether more packets were corrupted than the allowed bit errors explain, if the bits are known.
     pub fn exceeds_packet_error_limit(&self) -> bool {
         let Some(incoming) = self.incoming else { return false };
         let bits = self.recent(RecentCounter::ReceivedData) * 32.0;
@@ -230,8 +225,7 @@ impl PortTracker {
         self.pre_fec.is_some_and(|known| known.over && !known.outdated)
     }
 
-    /// Whether the pre-FEC bit error ratio may exceed its limit: it did when its counter became full, and the
-    /// link has trained since then.
+    /// Whether the pre-FEC ratio may exceed its limit: it did when its counter filled, before a training.
     pub fn may_exceed_pre_fec_limit(&self) -> bool {
         self.pre_fec.is_some_and(|known| known.over && known.outdated)
     }

@@ -147,8 +147,7 @@ impl Growth {
 }
 
 impl PortTotals {
-    /// Continues the totals of an earlier run. What was counted since then is in the totals, but in no
-    /// growth: it is not known when it was counted.
+    /// Continues an earlier run. What was counted since is in no growth: when it was counted is unknown.
     pub fn resume(persisted: &PersistedTotals) -> Self {
         let mut raws = persisted.totals;
         for (raw, offset) in raws.iter_mut().zip(persisted.offsets) {
@@ -191,8 +190,7 @@ impl PortTotals {
         let totals = reading.into_totals(|reading, counter| {
             let index = counter as usize;
             let Some(raw) = reading.get(counter) else {
-                // Read on a slower interval: until it is due the last total is valid, or there is none
-                // because the last value was impossible.
+                // Not due: the last total is valid, or there is none because the last value was impossible.
                 if !reading.is_not_due(counter) {
                     return None;
                 }
@@ -244,8 +242,7 @@ impl PortTotals {
         (totals, growth)
     }
 
-    /// Whether a value is used; see [`update`](Self::update). `since` is when the counter was last read,
-    /// if the port's latest reading had it.
+    /// Whether a value is used. `since` is when the counter was last read, if in the latest reading.
     fn accept(
         &mut self,
         counter: Counter,
@@ -367,8 +364,7 @@ const SHORTEST_PACKET: f64 = 26.0;
 /// Retraining a link takes milliseconds, and so does reaching a threshold of local errors.
 const EVENTS_PER_SECOND: f64 = 1000.0;
 
-/// Seconds in which a counter grew that was last read in an earlier run: when that was is not stored, and no
-/// exporter is stopped for longer than a year.
+/// The seconds since an earlier run, which are not stored: no exporter is stopped for over a year.
 const UNKNOWN_TIME: f64 = 366.0 * 24.0 * 3600.0;
 
 /// The rate of a port whose rate is not bounded: see [`fastest`].

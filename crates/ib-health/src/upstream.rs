@@ -16,8 +16,7 @@ pub trait PortErrors {
     fn has_marked(&self, port: PortIndex) -> bool;
 }
 
-/// The maximum number of switches upstream that are searched: fat trees of three levels have five between
-/// two hosts.
+/// How many switches upstream are searched at most: fat trees of three levels have five between two hosts.
 const MAX_HOPS: u8 = 8;
 
 /// The searches of one sweep, which visit each node once.

@@ -149,8 +149,7 @@ impl VerdictHysteresis {
         Duration::from_secs(now.saturating_sub(since).into())
     }
 
-    /// Adds the reasons of a sweep. While it is `hidden` whether the link still has the errors of its
-    /// verdict, it is not better.
+    /// Adds the reasons of a sweep. While the errors of its verdict may be `hidden`, the link is not better.
     pub fn update(&mut self, reasons: &Reasons, hidden: bool, at: Moment) {
         let now = reasons.verdict();
         if now >= self.verdict || self.verdict < Verdict::Watch {

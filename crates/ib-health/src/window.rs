@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use ib_mad::Moment;
 
-/// Time in hundredths of a second: 32 bits wrap once in 497 days, and only differences of hours are ever
-/// computed.
+/// Time in hundredths of a second: 32 bits wrap in 497 days; only differences of hours are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tick(u32);
 
@@ -105,13 +104,11 @@ impl Period {
 
 const SMOOTHING: f32 = 1.0 / 8.0;
 
-/// An interval is busy above this multiple of the mean rate, and quiet below the other; in between it is not
-/// used.
+/// An interval is busy above this multiple of the mean rate, quiet below the other, and else not used.
 const BUSY: f32 = 1.25;
 const QUIET: f32 = 0.8;
 
-/// The number of errors that quiet intervals would have at a steady ratio, before their absence is
-/// evidence.
+/// The errors that quiet intervals would have at a steady ratio, before their absence is evidence.
 const ENOUGH: f32 = 5.0;
 
 /// Whether receive errors follow the load, from the errors and packets of busy and of quiet intervals. A bad

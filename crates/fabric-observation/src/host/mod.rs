@@ -58,8 +58,7 @@ pub struct HostObservation {
 }
 
 impl HostObservation {
-    /// Whether the latest reading succeeded for a device. Without any device, and none that disappeared, it did:
-    /// not every host has one.
+    /// Whether the latest reading succeeded for a device, or there is none to read: not every host has one.
     pub fn success(&self) -> bool {
         self.snapshot.as_ref().is_some_and(|snapshot| {
             let none_expected = snapshot.devices.is_empty() && self.missing.is_empty();
@@ -68,8 +67,7 @@ impl HostObservation {
         })
     }
 
-    /// Why nothing could be read, where the reason is not a device's: sysfs is not where it should be, or must
-    /// not be read.
+    /// Why nothing could be read, if no device is the reason: sysfs is elsewhere, or must not be read.
     pub fn problem(&self) -> Option<&str> {
         let problem = self.snapshot.as_ref()?.problem.as_deref()?;
         Some(problem).filter(|_| !self.success())

@@ -12,8 +12,7 @@ use ib_mad::port_state::state;
 use ib_mad::{Guid, Moment, PortNumber};
 use rdma_host::model::{Device, HostSnapshot};
 
-/// How many ports and devices are kept while not all of them are present. Those of containers or virtual machines
-/// may get new names each time, for years.
+/// How many are kept while not all are present: those of containers may get new names each time, for years.
 const MAX_PORTS: usize = 1024;
 
 /// A port: its device's name and its number; `None` for the whole device.
@@ -125,8 +124,7 @@ impl HostPortEvents {
         }
     }
 
-    /// Adds a reading of the devices. A device that hangs changes nothing; the ports of one that is gone have
-    /// lost their links.
+    /// Adds a reading. A device that hangs changes nothing; ports of one that is gone have lost their links.
     pub fn add_snapshot(&mut self, snapshot: &HostSnapshot) {
         if self.ports.len() > MAX_PORTS {
             let here = |name: &str| snapshot.devices.iter().any(|device| *device.name == *name);
@@ -149,8 +147,7 @@ impl HostPortEvents {
         }
     }
 
-    /// Updates the ports whose devices are gone. There may be no event of that: not every driver sends one, and
-    /// without libibverbs none is received.
+    /// Updates the ports of devices that are gone: not every driver sends an event of that.
     fn add_missing(&mut self, snapshot: &HostSnapshot) {
         for ((name, port), counts) in &mut self.ports {
             let Some(instance) = counts.instance.filter(|_| port.is_some()) else { continue };

@@ -69,8 +69,7 @@ impl AgentCache {
         counters.filter(|&(counter, field)| is_clearable(counter, field)).collect()
     }
 
-    /// An agent did not clear counters of an attribute: they are not cleared again before the next
-    /// discovery.
+    /// An agent did not clear these counters: they are not cleared again before the next discovery.
     pub(super) fn mark_uncleared(&mut self, agent: End, attribute: Attribute) {
         self.uncleared.insert((agent, attribute));
     }
@@ -194,8 +193,7 @@ impl PmaCapabilityCache {
         Some(*tick)
     }
 
-    /// Records PortSamplesControl of an agent; missing responses add up. Returns the agent's read plan
-    /// once its options are known.
+    /// Records PortSamplesControl; missing responses add up. Returns the read plan once the options are known.
     pub fn insert_sampling(
         &mut self,
         agent: End,

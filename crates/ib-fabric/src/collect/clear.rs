@@ -25,8 +25,7 @@ use crate::snapshot::Cleared;
 use crate::topology::End;
 use crate::{PortIndex, Snapshot};
 
-/// Maximum number of port attributes that are cleared after a sweep, the fullest first; the others
-/// follow after the next sweep.
+/// How many port attributes are cleared after a sweep at most, the fullest first; the others come next.
 const MAX_PER_SWEEP: usize = 64;
 
 /// A port with nearly full counters of one attribute.

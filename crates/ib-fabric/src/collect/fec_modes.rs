@@ -99,8 +99,7 @@ impl FecModeCache {
         fabric.port_indexes().map(mode).collect()
     }
 
-    /// The ports to query in this sweep, of those with an unknown mode, without nodes that are not
-    /// expected to respond.
+    /// The ports with an unknown mode to query in this sweep, of nodes that are expected to respond.
     pub fn due(
         &self,
         fabric: &Fabric,

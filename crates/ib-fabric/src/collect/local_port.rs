@@ -134,8 +134,7 @@ impl QueryPlan for LocalPortQuery {
                     let info = Err(RequestError::Unsent);
                     self.report.master = Some(MasterSm { lid, info, node: String::new() });
                     self.queue.push_back(LocalPortRequest::MasterSm(lid));
-                    // Without its key the node would count a violation; which node it is, and so its
-                    // key, is unknown. SMInfo needs no key.
+                    // Which node it is, and so its key, is unknown; SMInfo needs no key.
                     if !self.keys.differ() {
                         self.queue.push_back(LocalPortRequest::MasterNode(lid));
                     }

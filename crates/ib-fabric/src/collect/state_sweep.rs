@@ -107,8 +107,7 @@ fn is_queried_end(fabric: &Fabric, hidden: &HiddenNodes, port: PortIndex) -> boo
 }
 
 impl<'a> StateSweep<'a> {
-    /// A sweep over the present nodes of a fabric with these M_Keys; unless `enabled` no node is
-    /// queried. `modes` are the cached FEC modes.
+    /// Unless `enabled` no node is queried. `modes` are the cached FEC modes.
     pub(super) fn new(
         fabric: &'a Fabric,
         enabled: bool,
@@ -265,8 +264,7 @@ impl<'a> StateSweep<'a> {
         self.result.statuses[port.0 as usize] = PortRead::Ok(status);
     }
 
-    /// One end of a link changed, so the other end did, too: a switch is queried, and the state of a
-    /// host without its link is unknown.
+    /// The other end changed, too: a switch is queried, and the state of a host without its link is unknown.
     fn invalidate_peer(&mut self, port: PortIndex, status: &PortStatus) {
         let fabric = self.fabric;
         let Some(peer) = fabric.port(port).connected_peer() else { return };

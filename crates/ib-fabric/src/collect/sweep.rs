@@ -22,21 +22,11 @@ use crate::snapshot::SubnetManager;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Liveness {
-    NotQueried,
-    Silent,
-    Responding,
-}
+/// Whether a node responded to any of its requests; `None` if it was not queried.
+type Liveness = Option<bool>;
 
-impl Liveness {
-    fn record(&mut self, has_responded: bool) {
-        if has_responded {
-            *self = Liveness::Responding;
-        } else if *self == Liveness::NotQueried {
-            *self = Liveness::Silent;
-        }
-    }
+fn record(liveness: &mut Liveness, has_responded: bool) {
+    *liveness = Some(has_responded || *liveness == Some(true));
 }
 
 const MIN_ADAPTERS: usize = 3;
@@ -106,8 +96,8 @@ impl<'a> Sweep<'a> {
             counters: CounterSweep::new(fabric, pma, reed_solomon, anchor.moment),
             managers: SmSweep::new(fabric).with_keys(Arc::clone(keys)),
             by_lid: states,
-            liveness: vec![Liveness::NotQueried; fabric.nodes.len()],
-            pma_liveness: vec![Liveness::NotQueried; fabric.nodes.len()],
+            liveness: vec![None; fabric.nodes.len()],
+            pma_liveness: vec![None; fabric.nodes.len()],
             fabric,
             anchor,
             ended: anchor.moment,
@@ -128,14 +118,14 @@ impl<'a> Sweep<'a> {
                     let about = self.fabric.node(node);
                     let is_found = about.presence == Presence::Found;
                     let is_kind = about.identity.kind == kind && Some(node) != local;
-                    is_kind && actual == liveness && (is_found || liveness == Liveness::Responding)
+                    is_kind && actual == liveness && (is_found || liveness == Some(true))
                 })
                 .count()
         };
-        let silent = count(NodeKind::Ca, Liveness::Silent);
+        let silent = count(NodeKind::Ca, Some(false));
         silent >= MIN_ADAPTERS
-            && silent >= SILENT_PER_RESPONDING * count(NodeKind::Ca, Liveness::Responding)
-            && count(NodeKind::Switch, Liveness::Responding) > 0
+            && silent >= SILENT_PER_RESPONDING * count(NodeKind::Ca, Some(true))
+            && count(NodeKind::Switch, Some(true)) > 0
     }
 
     /// The result, after the run.
@@ -147,17 +137,16 @@ impl<'a> Sweep<'a> {
         let mut liveness = self.liveness;
         for &node in &states.lid_mismatches {
             // Another node responded there.
-            liveness[node.0 as usize] = Liveness::Silent;
+            liveness[node.0 as usize] = Some(false);
             managers.retain(|manager| self.fabric.port(manager.port).node != node);
             for port in self.fabric.ports_of(node) {
                 counters.readings[port.0 as usize] = None;
             }
         }
         let is_silent = |(node, liveness): (NodeIndex, Liveness)| match liveness {
-            Liveness::Responding => false,
-            Liveness::Silent => true,
+            Some(has_responded) => !has_responded,
             // The discovery got no response either; an earlier sweep may have.
-            Liveness::NotQueried => {
+            None => {
                 let is_hidden = self.fabric.node(node).presence == Presence::Hidden;
                 is_hidden && !states.hidden_responding.contains(&node)
             }
@@ -211,9 +200,9 @@ impl QueryPlan for Sweep<'_> {
         };
         let Some(port) = port else { return };
         let node = self.fabric.port(port).node.0 as usize;
-        self.liveness[node].record(has_responded);
+        record(&mut self.liveness[node], has_responded);
         if sender == COUNTERS {
-            self.pma_liveness[node].record(has_responded);
+            record(&mut self.pma_liveness[node], has_responded);
         }
     }
 }

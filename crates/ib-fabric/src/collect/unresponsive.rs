@@ -21,8 +21,7 @@ use super::discovery::DiscoveryResult;
 
 /// Milliseconds per SMP to unresponsive neighbors, in total.
 const MS_PER_SMP: u128 = 4_000;
-/// Maximum budget in milliseconds: 60 SMPs, for twenty neighbors with the default three tries. Up to
-/// that number each discovery queries all.
+/// 60 SMPs, for twenty neighbors with the default three tries: up to so many are queried each time.
 const MAX_BUDGET: u128 = 60 * MS_PER_SMP;
 
 /// Unresponsive neighbors, kept from discovery to discovery.
@@ -71,7 +70,7 @@ impl UnresponsiveNeighbors {
         self.filled = now;
         let cost = MS_PER_SMP * u128::from(tries.max(1));
         let mut known: Vec<(Moment, End)> =
-            self.queried.iter().map(|(end, asked)| (*asked, *end)).collect();
+            self.queried.iter().map(|(end, at)| (*at, *end)).collect();
         // Queried longest ago first.
         known.sort_unstable();
         let affordable = usize::try_from(self.budget / cost).unwrap_or(usize::MAX);
@@ -85,28 +84,27 @@ impl UnresponsiveNeighbors {
     /// Updates the list with the result of a discovery. Returns new unresponsive neighbors.
     pub fn update(&mut self, found: &DiscoveryResult, now: Moment) -> Vec<End> {
         let mut new = Vec::new();
-        let mut asked = HashMap::new();
+        let mut queried = HashMap::new();
         let linked: HashSet<End> = found.fabric.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
         let (tried, recovered) = (self.current.len(), self.current.intersection(&linked).count());
         for &end in &found.unanswered {
             if !self.queried.contains_key(&end) {
                 new.push(end);
             }
-            asked.insert(end, now);
+            queried.insert(end, now);
         }
         // If most of the queried ones respond again, all may: the next discovery queries them.
         if recovered == 0 || recovered * 2 < tried {
             for end in &found.skipped {
-                asked.insert(*end, self.queried.get(end).copied().unwrap_or_default());
+                queried.insert(*end, self.queried.get(end).copied().unwrap_or_default());
             }
         }
-        self.queried = asked;
+        self.queried = queried;
         new
     }
 }
 
-/// Up to this number of silent neighbors are no sign of an M_Key while other nodes respond: agents may
-/// hang.
+/// While other nodes respond, up to this many silent neighbors are no sign of an M_Key: agents may hang.
 const FEW: usize = 3;
 
 /// Whether more than a few neighbors do not respond, and more than half of those of a switch, or of all
@@ -332,21 +330,21 @@ mod tests {
         let mut turns: HashMap<End, u32> = HashMap::new();
         for discovery in 1..=12 {
             let now = at(discovery * 300);
-            let rested = unanswered.select_skipped(now, 3);
-            assert_eq!(rested.len(), 480);
-            let (rested, asked): (Vec<End>, Vec<End>) =
-                ends(500).into_iter().partition(|end| rested.contains(end));
-            for end in &asked {
+            let skipped = unanswered.select_skipped(now, 3);
+            assert_eq!(skipped.len(), 480);
+            let (skipped, queried): (Vec<End>, Vec<End>) =
+                ends(500).into_iter().partition(|end| skipped.contains(end));
+            for end in &queried {
                 *turns.entry(*end).or_default() += 1;
             }
-            unanswered.update(&found(asked, rested), now);
+            unanswered.update(&found(queried, skipped), now);
         }
         assert_eq!((turns.len(), turns.values().max()), (240, Some(&1)));
         // Discoveries in a row do not get more.
-        let asked: usize = (1..=30)
+        let queried: usize = (1..=30)
             .map(|more| 500 - unanswered.select_skipped(at(3600 + more * 10), 3).len())
             .sum();
-        assert!(asked <= 20 + 25, "{asked}");
+        assert!(queried <= 20 + 25, "{queried}");
     }
 
     #[test]
@@ -354,11 +352,12 @@ mod tests {
         let mut unanswered = UnresponsiveNeighbors::default();
         let ends: Vec<End> = (0..500).map(|guid| (Guid(guid), 1)).collect();
         unanswered.update(&found(ends.clone(), vec![]), at(0));
-        let rested = unanswered.select_skipped(at(300), 3);
-        let (rested, asked): (Vec<End>, Vec<End>) =
-            ends.into_iter().partition(|end| rested.contains(end));
-        let mut answered = found(vec![], rested);
-        answered.fabric.links = asked.iter().map(|end| (*end, (Guid(end.0.0 + 1000), 1))).collect();
+        let skipped = unanswered.select_skipped(at(300), 3);
+        let (skipped, queried): (Vec<End>, Vec<End>) =
+            ends.into_iter().partition(|end| skipped.contains(end));
+        let mut answered = found(vec![], skipped);
+        answered.fabric.links =
+            queried.iter().map(|end| (*end, (Guid(end.0.0 + 1000), 1))).collect();
         unanswered.update(&answered, at(300));
         assert!(unanswered.select_skipped(at(315), 3).is_empty());
     }

@@ -31,10 +31,10 @@ const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, f
 #[test]
 fn simulated_fabric_reports_fec_modes_and_ticks() {
     let text = "{fabric: {fat-tree: {hosts: 8, radix: 8}}, traffic: {pattern: none}}";
-    let story = Scenario::parse("test", text).unwrap().resolve(&Overrides::default()).unwrap();
-    let seat = story.local_ports[0];
+    let scenario = Scenario::parse("test", text).unwrap().resolve(&Overrides::default()).unwrap();
+    let local_port = scenario.local_ports[0];
     let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let mut transport = SimTransport::new(share(Simulation::new(story)), seat, time);
+    let mut transport = SimTransport::new(share(Simulation::new(scenario)), local_port, time);
     let fabric = assembled(&mut transport);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::new(FEC));
     let snapshot = &swept.snapshot;

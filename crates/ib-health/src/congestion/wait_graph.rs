@@ -54,8 +54,7 @@ pub(super) struct WaitGraph {
 }
 
 impl WaitGraph {
-    /// Builds the graph. `waiting` returns the share of time that a port waits, if it does; `used` the share of
-    /// its bandwidth that it uses.
+    /// `waiting` returns the share of time that a port waits, if it does; `used` that of its bandwidth in use.
     pub(super) fn build(
         fabric: &Fabric,
         levels: &Levels,
@@ -186,8 +185,7 @@ impl HubSide {
     }
 }
 
-/// The greatest share of a list, and the greatest of another neighbour: so that the greatest except for any one
-/// neighbour is known.
+/// The greatest share of a list, and that of another neighbour: the greatest except for any one is known.
 struct MaxExcept {
     share: f32,
     of: Option<NodeIndex>,

@@ -35,8 +35,7 @@ impl AddAssign for Downtime {
     }
 }
 
-/// A loss of a link, or several that cannot be distinguished because only LinkDowned counted them between two
-/// sweeps.
+/// A loss of a link, or several that only LinkDowned counted between two sweeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     /// The number of this record for its link, from 1.

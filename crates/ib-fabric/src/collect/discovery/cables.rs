@@ -38,8 +38,7 @@ impl Cable {
     }
 }
 
-/// A port with two links, or with one although its state is down: a cable was moved during the
-/// discovery, or two nodes have one GUID.
+/// A port with two links, or with one although it is down: a moved cable, or two nodes with one GUID.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CableConflict {
     pub(super) end: End,
@@ -47,8 +46,7 @@ pub(super) struct CableConflict {
     new: Option<Cable>,
 }
 
-/// Whether two NodeInfos with one NodeGUID can be of one node: all fields that do not depend on the
-/// entry port are equal.
+/// Whether two NodeInfos can be of one node: the fields that do not depend on the entry port are equal.
 pub(super) fn same_device(one: &NodeInfo, other: &NodeInfo) -> bool {
     let node_fields = |info: &NodeInfo| {
         (info.node_type, info.port_count, info.vendor_id, info.device_id, info.system_guid)
@@ -91,8 +89,7 @@ impl Discovery {
         }
     }
 
-    /// Queries the first of two links again: if its cable was moved meanwhile, the node is not there
-    /// any more.
+    /// Queries the first of two links again: if its cable was moved, the node is not there any more.
     fn recheck(&mut self, conflict: CableConflict) {
         if let Some(old) = self.links[conflict.old] {
             let index = self.conflicts.len();
@@ -119,8 +116,7 @@ impl Discovery {
                 self.join(new);
             }
             Some(new) => {
-                // Both exist. The node that is queried is kept: its link left by its own port, or was
-                // the first route to it.
+                // Both exist. The node that is queried stays: its link left its own port, or was first.
                 let is_own = |cable: &Cable| cable.near == end || cable.route == own_route;
                 let is_new = is_own(&new) && !is_own(&old);
                 if is_new {
@@ -161,8 +157,7 @@ impl Discovery {
         }
     }
 
-    /// Leaves out a node whose GUID another node has. Links to that GUID on other routes may lead to
-    /// the omitted node, so they are checked.
+    /// Leaves out a node whose GUID another has. Links to that GUID on other routes are checked.
     pub(super) fn leave_out(&mut self, guid: Guid, behind: Option<End>) {
         let duplicate = DuplicateGuid { guid, behind };
         if self.result.fabric.duplicates.contains(&duplicate) {
