@@ -143,13 +143,13 @@ impl<'a> Sweep<'a> {
                 counters.readings[port.0 as usize] = None;
             }
         }
-        let is_silent = |(node, liveness): (NodeIndex, Liveness)| match liveness {
-            Some(has_responded) => !has_responded,
-            // The discovery got no response either; an earlier sweep may have.
-            None => {
-                let is_hidden = self.fabric.node(node).presence == Presence::Hidden;
-                is_hidden && !states.hidden_responding.contains(&node)
-            }
+        let is_silent = |(node, liveness): (NodeIndex, Liveness)| {
+            // Not queried: the discovery got no response either; an earlier sweep may have.
+            let is_gone = || {
+                self.fabric.node(node).presence == Presence::Hidden
+                    && !states.hidden_responding.contains(&node)
+            };
+            liveness.map_or_else(is_gone, |has_responded| !has_responded)
         };
         // If no node responds to anything, LID routing is not the cause.
         let has_readings = counters.readings.iter().any(Option::is_some);
