@@ -30,7 +30,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinError, JoinHandle};
 
-use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH, Pairs};
+use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH, Pairs, read_window};
 use fabric_history::settings::LEAST_FREE;
 use fabric_history::source::SourceError;
 use fabric_history::{HistoryError, Reader};

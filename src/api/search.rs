@@ -3,7 +3,7 @@
 use crate::api::address;
 use fabric_observation::SharedState;
 use ib_fabric::topology::{End, LinkId};
-use ib_fabric::{NodeIndex, PortIndex, unique};
+use ib_fabric::{NodeIndex, PortIndex, names};
 use ib_health::evidence;
 use ib_mad::label::natural_key;
 use ib_mad::{Guid, Lid, PortNumber};
@@ -132,7 +132,7 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricH
         let node = fabric.node(index);
         let name = node.name.to_lowercase();
         let guid = node.identity.guid;
-        let shared = unique::shared_name(&name, guid);
+        let shared = names::shared_name(&name, guid);
         if let Some((of, number)) = &terms.port
             && (name == *of || shared == *of || of.parse() == Ok(guid))
             && let Some(port) = fabric.find((guid, *number))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use fabric_observation::Observation;
-use ib_fabric::levels::Levels;
+use ib_fabric::topology::Levels;
 use ib_fabric::topology::Link as Cable;
 use ib_fabric::{Fabric, NodeIndex};
 use ib_health::congestion::Role;

@@ -2,7 +2,7 @@
 //! GUIDs that several nodes share.
 
 use ib_fabric::collect::discovery::Discovery;
-use ib_fabric::collect::sm_sweep::SmSweep;
+use ib_fabric::collect::sweep::SmSweep;
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::{Fabric, Node};

@@ -19,7 +19,7 @@ use axum::extract::Query;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use fabric_history::query::Pairs;
+use fabric_history::history_query::Pairs;
 use fabric_observation::Observation;
 use maud::{DOCTYPE, Markup, html};
 

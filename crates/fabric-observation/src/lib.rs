@@ -14,12 +14,9 @@
 
 pub mod families;
 pub mod host;
-mod mastership;
 mod observation;
-mod recorder_metrics;
-mod site_file;
 
-pub use mastership::Mastership;
-pub use observation::{Collector, MonitorStats, Observation, SharedState};
-pub use recorder_metrics::{RecorderErrorKind, RecorderMetrics};
-pub use site_file::SiteFileKind;
+pub use observation::{
+    Collector, Mastership, MonitorStats, Observation, RecorderErrorKind, RecorderMetrics,
+    SharedState, SiteFileKind,
+};

@@ -7,11 +7,10 @@ use ib_mad::moment::Moment;
 use ib_mad::node::{NodeIdentity, NodeKind, PortRole};
 use ib_mad::port_state::PortStatus;
 
-use super::names::NodeNameMap;
+use super::names::{Named, NodeNameMap, make_unique};
 use super::topology::{
     DuplicateGuid, End, Fabric, Link, Node, NodeIndex, Peer, Port, PortIndex, Presence,
 };
-use super::unique::{Named, make_unique};
 
 /// A node in the result of a discovery.
 #[derive(Clone, Debug)]
@@ -55,45 +54,19 @@ pub struct DiscoveredFabric {
 }
 
 impl DiscoveredFabric {
-    fn lids(&self) -> impl Iterator<Item = Lid> + '_ {
-        let ports = self.nodes.iter().flat_map(|node| &node.ports);
-        let lids = ports.filter_map(|port| port.status).map(|status| status.lid);
-        lids.filter(|lid| lid.is_unicast())
-    }
-}
-
-impl Port {
-    /// The port as last discovered.
-    fn as_last_found(&self) -> DiscoveredPort {
-        DiscoveredPort {
-            number: self.number,
-            guid: self.guid,
-            status: self.status,
-            role: self.role,
-        }
-    }
-}
-
-impl DiscoveredFabric {
-    /// Restores lost NodeDescriptions from the previous fabric, and kinds derived from them.
-    fn keep_descriptions(&mut self, previous: &Fabric) {
-        for node in self.nodes.iter_mut().filter(|node| node.identity.description.is_empty()) {
-            if let Some(known) = previous.node_by_guid(node.identity.guid) {
-                let known = &previous.node(known).identity;
-                node.identity.description.clone_from(&known.description);
-                if node.identity.kind == NodeKind::Ca && known.kind == NodeKind::AggregationNode {
-                    node.identity.kind = known.kind;
+    /// Restores lost NodeDescriptions from the previous fabric, kinds derived from them, and port roles.
+    fn keep_known(&mut self, previous: &Fabric) {
+        for DiscoveredNode { identity, ports } in &mut self.nodes {
+            let Some(known) = previous.node_by_guid(identity.guid) else { continue };
+            let known = &previous.node(known).identity;
+            if identity.description.is_empty() {
+                identity.description.clone_from(&known.description);
+                if identity.kind == NodeKind::Ca && known.kind == NodeKind::AggregationNode {
+                    identity.kind = known.kind;
                 }
             }
-        }
-    }
-
-    /// Restores lost port roles from the previous fabric.
-    fn keep_roles(&mut self, previous: &Fabric) {
-        for node in &mut self.nodes {
-            let guid = node.identity.guid;
-            for port in node.ports.iter_mut().filter(|port| port.role.is_none()) {
-                let known = previous.find((guid, port.number));
+            for port in ports.iter_mut().filter(|port| port.role.is_none()) {
+                let known = previous.find((identity.guid, port.number));
                 port.role = known.and_then(|known| previous.port(known).role);
             }
         }
@@ -115,17 +88,20 @@ impl Fabric {
         let mut entries = Vec::new();
         if let Some((previous, forget_before)) = previous {
             let hidden = previous.keep_hidden(&mut found);
-            found.keep_descriptions(previous);
-            found.keep_roles(previous);
+            found.keep_known(previous);
             let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
-            let lids: HashSet<Lid> = found.lids().collect();
+            let statuses = found.nodes.iter().flat_map(|node| &node.ports);
+            let lids: HashSet<Lid> = statuses.filter_map(|it| Some(it.status?.lid)).collect();
             let gone = |node: &&Node| !here.contains(&node.identity.guid);
             let known = |node: &&Node| node.last_found >= forget_before;
-            for node in previous.nodes.iter().filter(gone).filter(known) {
-                let mut old = previous.as_last_found(node);
+            let nodes = previous.node_indexes().map(|index| (index, previous.node(index)));
+            for (index, node) in nodes.filter(|(_, node)| gone(node) && known(node)) {
+                let ports = previous.ports_of(index).map(|port| previous.to_discovered(port));
+                let (identity, ports) = (node.identity.clone(), ports.collect());
+                let mut old = DiscoveredNode { identity, ports };
                 // Its LID may belong to another node now.
                 for status in old.ports.iter_mut().filter_map(|port| port.status.as_mut()) {
-                    if lids.contains(&status.lid) {
+                    if status.lid.is_unicast() && lids.contains(&status.lid) {
                         status.lid = Lid::default();
                     }
                 }
@@ -180,50 +156,43 @@ impl Fabric {
     /// Returns the nodes that are hidden behind such ports or behind one another.
     fn keep_hidden(&self, found: &mut DiscoveredFabric) -> HashSet<Guid> {
         if found.is_cut_off {
-            let links = self.links().map(|Link(a, b)| (a, b));
-            let connected =
-                links.filter(|&(a, _)| self.port(a).peer.is_some_and(|peer| peer.connected));
-            found.links.extend(connected.map(|(a, b)| (self.end(a), self.end(b))));
+            let links = self.links().filter(|link| self.port(link.0).connected_peer().is_some());
+            found.links.extend(links.map(|Link(a, b)| (self.end(a), self.end(b))));
             found.local_port = self.local_port.map(|port| self.end(port));
             found.duplicates.clone_from(&self.duplicates);
             let present = self.nodes.iter().filter(|node| node.present());
             return present.map(|node| node.identity.guid).collect();
         }
-        let indexes: HashMap<Guid, usize> = found
-            .nodes
-            .iter()
-            .enumerate()
-            .map(|(index, node)| (node.identity.guid, index))
-            .collect();
+        let guids = found.nodes.iter().map(|node| node.identity.guid);
+        let indexes: HashMap<Guid, usize> = guids.zip(0..).collect();
         // Discovered links take precedence over remembered ones.
         let linked: HashSet<End> = found.links.iter().flat_map(|&(a, b)| [a, b]).collect();
         let mut hidden = HashSet::new();
         let unreached = found.unreached.iter().filter(|end| !linked.contains(end));
         let mut ports: Vec<PortIndex> = unreached.filter_map(|end| self.find(*end)).collect();
         while let Some(port) = ports.pop() {
-            let Some(peer) = self.port(port).peer.filter(|peer| peer.connected) else { continue };
-            let (node, end) = (self.port(peer.port).node, self.end(peer.port));
+            let Some(peer) = self.port(port).connected_peer() else { continue };
+            let (node, end) = (self.port(peer).node, self.end(peer));
             if !self.node(node).present() || linked.contains(&end) {
                 continue;
             }
             if let Some(&index) = indexes.get(&end.0) {
                 let known = &mut found.nodes[index].ports;
                 if !known.iter().any(|port| port.number == end.1) {
-                    known.push(self.port(peer.port).as_last_found());
+                    known.push(self.to_discovered(peer));
                 }
             } else if hidden.insert(end.0) {
-                ports.extend(self.ports_of(node).filter(|other| *other != peer.port));
+                ports.extend(self.ports_of(node).filter(|other| *other != peer));
             }
             found.links.push((self.end(port), end));
         }
         hidden
     }
 
-    /// The node as last discovered.
-    fn as_last_found(&self, node: &Node) -> DiscoveredNode {
-        let ports = &self.ports[node.first_port as usize..][..node.port_slots as usize];
-        let ports = ports.iter().map(Port::as_last_found).collect();
-        DiscoveredNode { identity: node.identity.clone(), ports }
+    /// A port as last discovered.
+    fn to_discovered(&self, port: PortIndex) -> DiscoveredPort {
+        let &Port { number, guid, status, role, .. } = self.port(port);
+        DiscoveredPort { number, guid, status, role }
     }
 
     fn push(
@@ -245,14 +214,10 @@ impl Fabric {
             role: None,
             peer: None,
         }));
-        for port in found.ports {
-            if let Some(slot) =
-                port.number.checked_sub(first).filter(|_| port.number <= identity.port_count)
-            {
-                let slot = &mut self.ports[first_port as usize + usize::from(slot)];
-                slot.guid = port.guid;
-                slot.status = port.status;
-                slot.role = port.role;
+        for DiscoveredPort { number, guid, status, role } in found.ports {
+            if (first..=identity.port_count).contains(&number) {
+                let slot = &mut self.ports[first_port as usize + usize::from(number - first)];
+                *slot = Port { guid, status, role, ..*slot };
             }
         }
         self.by_guid.insert(identity.guid, index);

@@ -32,20 +32,10 @@ impl fmt::Display for PortName {
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FabricChange {
-    /// A new node.
-    NodeAppeared {
-        /// Its GUID.
-        guid: Guid,
-        /// Its name.
-        node: String,
-    },
-    /// A node that is not found any more.
-    NodeDisappeared {
-        /// Its GUID.
-        guid: Guid,
-        /// Its name.
-        node: String,
-    },
+    /// A new node: its GUID and name.
+    NodeAppeared(Guid, String),
+    /// A node that is not found any more: its GUID and name.
+    NodeDisappeared(Guid, String),
     /// A new link between two ports that had none before.
     LinkAppeared(PortName, PortName),
     /// A link that is gone, without another at either end.
@@ -59,15 +49,8 @@ pub enum FabricChange {
         /// The new peer.
         to: PortName,
     },
-    /// The subnet manager assigned another LID to a port.
-    LidChanged {
-        /// The port.
-        port: PortName,
-        /// The previous LID.
-        from: Lid,
-        /// The new LID.
-        to: Lid,
-    },
+    /// The subnet manager assigned another LID to a port: the previous and the new one.
+    LidChanged(PortName, [Lid; 2]),
 }
 
 /// Kinds of changes: label values of `infiniband_fabric_changes_total`.
@@ -78,12 +61,12 @@ impl FabricChange {
     /// Index in [`CHANGE_KINDS`].
     pub fn kind(&self) -> usize {
         match self {
-            FabricChange::NodeAppeared { .. } => 0,
-            FabricChange::NodeDisappeared { .. } => 1,
+            FabricChange::NodeAppeared(..) => 0,
+            FabricChange::NodeDisappeared(..) => 1,
             FabricChange::LinkAppeared(..) => 2,
             FabricChange::LinkDisappeared(..) => 3,
             FabricChange::LinkMoved { .. } => 4,
-            FabricChange::LidChanged { .. } => 5,
+            FabricChange::LidChanged(..) => 5,
         }
     }
 }
@@ -91,14 +74,14 @@ impl FabricChange {
 impl fmt::Display for FabricChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FabricChange::NodeAppeared { guid, node } => write!(f, "node came: {node} ({guid})"),
-            FabricChange::NodeDisappeared { guid, node } => write!(f, "node went: {node} ({guid})"),
+            FabricChange::NodeAppeared(guid, node) => write!(f, "node came: {node} ({guid})"),
+            FabricChange::NodeDisappeared(guid, node) => write!(f, "node went: {node} ({guid})"),
             FabricChange::LinkAppeared(a, b) => write!(f, "link came: {a} to {b}"),
             FabricChange::LinkDisappeared(a, b) => write!(f, "link went: {a} to {b}"),
             FabricChange::LinkMoved { port, from, to } => {
                 write!(f, "link moved: {port} led to {from}, now leads to {to}")
             }
-            FabricChange::LidChanged { port, from, to } => {
+            FabricChange::LidChanged(port, [from, to]) => {
                 write!(f, "LID changed: {port} had {from}, now has {to}")
             }
         }
@@ -108,34 +91,29 @@ impl fmt::Display for FabricChange {
 /// All changes from one fabric to the next, nodes first.
 pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
     let mut changes = Vec::new();
-    for (here, there, appeared) in [(before, after, false), (after, before, true)] {
+    for (here, there, change) in [
+        (before, after, FabricChange::NodeDisappeared as fn(_, _) -> _),
+        (after, before, FabricChange::NodeAppeared),
+    ] {
         for node in here.nodes.iter().filter(|node| node.present()) {
             let guid = node.identity.guid;
             if !there.node_by_guid(guid).is_some_and(|other| there.node(other).present()) {
-                let node = node.name.clone();
-                changes.push(if appeared {
-                    FabricChange::NodeAppeared { guid, node }
-                } else {
-                    FabricChange::NodeDisappeared { guid, node }
-                });
+                changes.push(change(guid, node.name.clone()));
             }
         }
     }
     let peer = |fabric: &Fabric, end: End| {
-        let peer = fabric.port(fabric.find(end)?).peer?;
-        peer.connected.then(|| fabric.end(peer.port))
+        Some(fabric.end(fabric.port(fabric.find(end)?).connected_peer()?))
     };
-    for (here, there, appeared) in [(before, after, false), (after, before, true)] {
+    for (here, there, change) in [
+        (before, after, FabricChange::LinkDisappeared as fn(_, _) -> _),
+        (after, before, FabricChange::LinkAppeared),
+    ] {
         for Link(a, b) in here.links() {
             let (end_a, end_b) = (here.end(a), here.end(b));
-            let connected = here.port(a).peer.is_some_and(|peer| peer.connected);
+            let connected = here.port(a).connected_peer().is_some();
             if connected && peer(there, end_a).is_none() && peer(there, end_b).is_none() {
-                let (a, b) = (PortName::new(here, a), PortName::new(here, b));
-                changes.push(if appeared {
-                    FabricChange::LinkAppeared(a, b)
-                } else {
-                    FabricChange::LinkDisappeared(a, b)
-                });
+                changes.push(change(PortName::new(here, a), PortName::new(here, b)));
             }
         }
     }
@@ -159,7 +137,7 @@ pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
             && from.lid != to.lid
         {
             let port = PortName::new(after, port);
-            changes.push(FabricChange::LidChanged { port, from: from.lid, to: to.lid });
+            changes.push(FabricChange::LidChanged(port, [from.lid, to.lid]));
         }
     }
     changes

@@ -42,16 +42,17 @@
 //! assert_eq!(link.to_string(), "0x0000000000000001:3-0x0000000000000002:1");
 //! ```
 
+#[cfg(test)]
+extern crate self as ib_fabric; // for the helpers that unit tests share with `tests/simulated`
+
 pub mod assembly;
 pub mod change;
 pub mod collect;
-pub mod levels;
 pub mod names;
 pub mod snapshot;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod topology;
-pub mod unique;
 
 pub use snapshot::Snapshot;
 pub use topology::{Fabric, Node, NodeIndex, Port, PortIndex};

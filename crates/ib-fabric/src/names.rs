@@ -1,6 +1,12 @@
-//! Site-defined node names: the node-name-map of infiniband-diags and OpenSM.
+//! Names of nodes: those of the site, from the node-name-map of infiniband-diags and OpenSM, and how they become
+//! unique: nodes that share a name get the last digits of their GUIDs appended.
+//!
+//! All unmanaged switches have the description `Quantum-2 Mellanox Technologies`, aggregation nodes
+//! share one description, and some sites give all HCAs of a host the host's name. An alert with such a
+//! name does not identify the node. `NAME#a1b2c3` has no blank before the `#`, so it is no comment in
+//! YAML, and it has no special character of regular expressions or shells.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ib_mad::ids::Guid;
 use thiserror::Error;
@@ -82,6 +88,95 @@ fn parse_line(line: &str) -> Result<(Guid, &str), String> {
     Ok((guid, name))
 }
 
+/// Minimum number of appended digits. Six hexadecimal digits are the part of a GUID that a vendor
+/// assigns under one 24-bit company id, so devices of one vendor rarely collide; with four digits, four
+/// pairs of 714 nodes with one name collide.
+const MIN_DIGITS: usize = 6;
+const MAX_DIGITS: usize = 16;
+
+const SEPARATOR: char = '#';
+
+fn with_digits(name: &str, guid: Guid, count: usize) -> String {
+    let digits = format!("{:0MAX_DIGITS$x}", guid.0);
+    format!("{name}{SEPARATOR}{}", &digits[MAX_DIGITS - count.min(MAX_DIGITS)..])
+}
+
+/// A node's name without appended digits, and the number of these.
+fn split_digits(name: &str, guid: Guid) -> (&str, usize) {
+    match name.rsplit_once(SEPARATOR) {
+        Some((shared, tail))
+            if tail.len() >= MIN_DIGITS && format!("{:0MAX_DIGITS$x}", guid.0).ends_with(tail) =>
+        {
+            (shared, tail.len())
+        }
+        _ => (name, 0),
+    }
+}
+
+/// A node's name without appended digits.
+pub fn shared_name(name: &str, guid: Guid) -> &str {
+    split_digits(name, guid).0
+}
+
+pub(super) struct Named {
+    pub(super) guid: Guid,
+    pub(super) name: String,
+    pub(super) absent: bool,
+}
+
+/// Makes the names of nodes unique. A node that had digits before (`before` returns its previous name)
+/// keeps them while another node with its name is remembered: a twin that reboots must not rename it.
+/// An absent node does not rename its replacement, such as a new card in the same host: the new node
+/// has the plain name, and the absent one gets the digits.
+pub(super) fn make_unique<'a>(nodes: &mut [Named], before: impl Fn(Guid) -> Option<&'a str>) {
+    // By name: number of nodes, and number of present nodes.
+    let mut shared: HashMap<&str, (usize, usize)> = HashMap::new();
+    for node in &*nodes {
+        let (all, present) = shared.entry(&node.name).or_default();
+        *all += 1;
+        *present += usize::from(!node.absent);
+    }
+    let kept = |guid: Guid, name: &str| {
+        let (shared, digits) = before(guid).map_or(("", 0), |old| split_digits(old, guid));
+        if shared == name { digits } else { 0 }
+    };
+    let mut counts: Vec<usize> = nodes
+        .iter()
+        .map(|node| match (kept(node.guid, &node.name), shared.get(&*node.name)) {
+            (_, None | Some((..2, _))) => 0,
+            (0, Some((_, present))) if *present >= 2 || node.absent => MIN_DIGITS,
+            (kept, _) => kept,
+        })
+        .collect();
+    if counts.iter().all(|&count| count == 0) {
+        return;
+    }
+    // Digits may collide, and a node's description may equal a generated name.
+    loop {
+        let name_at = |at: usize| match (&nodes[at], counts[at]) {
+            (node, 0) => node.name.clone(),
+            (node, count) => with_digits(&node.name, node.guid, count),
+        };
+        let mut times: HashMap<String, usize> = HashMap::new();
+        for at in 0..nodes.len() {
+            *times.entry(name_at(at)).or_default() += 1;
+        }
+        let clash = |at: &usize| {
+            counts[*at] > 0 && counts[*at] < MAX_DIGITS && times.get(&name_at(*at)) > Some(&1)
+        };
+        let clashing: HashSet<usize> = (0..nodes.len()).filter(clash).collect();
+        if clashing.is_empty() {
+            break;
+        }
+        for at in clashing {
+            counts[at] += 1;
+        }
+    }
+    for (node, count) in nodes.iter_mut().zip(counts).filter(|(_, count)| *count > 0) {
+        node.name = with_digits(&node.name, node.guid, count);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,5 +218,71 @@ mod tests {
         let errors = NodeNameMap::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
         assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [1, 4]);
         assert_eq!(NodeNameMap::parse(&"x\n".repeat(500)).unwrap_err().len(), MAX_ERRORS);
+    }
+
+    fn unique(nodes: &[(u64, &str)], before: &[(u64, &str)]) -> Vec<String> {
+        unique_with(nodes, &[], before)
+    }
+
+    /// The same, with absent nodes behind the present ones.
+    fn unique_with(
+        nodes: &[(u64, &str)],
+        absent: &[(u64, &str)],
+        before: &[(u64, &str)],
+    ) -> Vec<String> {
+        let named = |absent| {
+            move |(guid, name): &(u64, &str)| Named {
+                guid: Guid(*guid),
+                name: (*name).to_owned(),
+                absent,
+            }
+        };
+        let mut nodes: Vec<_> =
+            nodes.iter().map(named(false)).chain(absent.iter().map(named(true))).collect();
+        let before: HashMap<Guid, &str> =
+            before.iter().map(|(guid, name)| (Guid(*guid), *name)).collect();
+        make_unique(&mut nodes, |guid| before.get(&guid).copied());
+        nodes.into_iter().map(|node| node.name).collect()
+    }
+
+    #[test]
+    fn shared_name_gets_guid_digits() {
+        let (a, b, c) = (0x9405_9300_00fc_2e44, 0x9405_9300_00fc_2e88, 0xb83f_d203_00fc_2e44);
+        for (nodes, expected) in [
+            (vec![(a, "leaf-1"), (b, "leaf-2")], vec!["leaf-1", "leaf-2"]),
+            (vec![(a, "Q2"), (b, "Q2"), (7, "x")], vec!["Q2#fc2e44", "Q2#fc2e88", "x"]),
+            // The last digits of two vendors' devices may be the same.
+            (
+                vec![(a, "Q2"), (b, "Q2"), (c, "Q2")],
+                vec!["Q2#000fc2e44", "Q2#fc2e88", "Q2#300fc2e44"],
+            ),
+            // A host has the name of another node.
+            (
+                vec![(a, "Q2"), (b, "Q2"), (7, "Q2#fc2e44")],
+                vec!["Q2#0fc2e44", "Q2#fc2e88", "Q2#fc2e44"],
+            ),
+        ] {
+            let names = unique(&nodes, &[]);
+            assert_eq!(names, expected);
+            for ((guid, name), unique) in nodes.iter().zip(&names) {
+                assert_eq!(shared_name(unique, Guid(*guid)), *name, "{unique}");
+            }
+        }
+    }
+
+    #[test]
+    fn guid_digits_stay_while_twin_is_remembered() {
+        let before = [(0xa1_b2c3, "Q2#a1b2c3"), (0xa1_b2c4, "Q2#a1b2c4"), (0xd4_e5f6, "leaf")];
+        let gone = unique_with(&[(0xa1_b2c3, "Q2")], &[(0xa1_b2c4, "Q2")], &before);
+        assert_eq!(gone, ["Q2#a1b2c3", "Q2#a1b2c4"]);
+        assert_eq!(unique(&[(0xa1_b2c3, "Q2")], &before), ["Q2"], "the twin is forgotten");
+        assert_eq!(unique(&[(0xa1_b2c3, "leaf-7")], &before), ["leaf-7"]);
+        // A card that replaces another one has the host's name, and the one that is gone has not.
+        let replaced = unique_with(&[(0xd4_e5f7, "leaf")], &[(0xd4_e5f6, "leaf")], &before);
+        assert_eq!(replaced, ["leaf", "leaf#d4e5f6"]);
+        // A new twin renames a node; nothing else does.
+        let twins = [(0xd4_e5f6, "leaf"), (0xd4_e5f7, "leaf")];
+        assert_eq!(unique(&twins[..1], &before), ["leaf"]);
+        assert_eq!(unique(&twins, &before), ["leaf#d4e5f6", "leaf#d4e5f7"]);
     }
 }

@@ -41,8 +41,7 @@ pub struct Snapshot<V = Totals> {
     pub statuses: Vec<PortRead>,
     /// Nodes that were queried and did not respond at all, by node index.
     pub silent: Vec<bool>,
-    /// Tick of PortSamplesControl, by node index: a tick of PortXmitWait is this + 1 symbol times.
-    /// `None` where the device does not report it.
+    /// By node index, where it is reported: a tick of PortXmitWait is this + 1 symbol times.
     pub ticks: Vec<Option<u8>>,
     /// The error correction that a port runs with, by port index, where it is reported.
     pub fec: Vec<Option<Fec>>,

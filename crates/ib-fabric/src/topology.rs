@@ -1,4 +1,4 @@
-//! Nodes, ports, and the links between them.
+//! Nodes, ports, the links between them, and the levels of a tree.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use ib_mad::port_state::PortStatus;
 use ib_mad::{NodeIdentity, NodeKind, PortRole, label};
 use thiserror::Error;
 
-use super::unique;
+use super::names::shared_name;
 
 /// Index in [`Fabric::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +26,7 @@ pub struct Node {
     /// Its properties.
     pub identity: NodeIdentity,
     /// Display name: the site's name, else the description, else the GUID. If several nodes share it,
-    /// the last digits of the GUID are appended (see [`super::unique`]).
+    /// the last digits of the GUID are appended (see [`super::names`]).
     pub name: String,
     /// Result of the latest discovery.
     pub presence: Presence,
@@ -55,7 +55,7 @@ impl Node {
 
     /// The name without appended GUID digits.
     pub fn shared_name(&self) -> &str {
-        unique::shared_name(&self.name, self.identity.guid)
+        shared_name(&self.name, self.identity.guid)
     }
 
     /// Whether it has this name, unique or shared with other nodes.
@@ -74,8 +74,7 @@ impl Node {
 pub struct Peer {
     /// The port at the other end.
     pub port: PortIndex,
-    /// Whether the latest discovery found the link. If not, this is the port where the cable last led,
-    /// which is where a technician has to look.
+    /// Whether the latest discovery found the link. If not, the cable last led to this port.
     pub connected: bool,
 }
 
@@ -94,6 +93,13 @@ pub struct Port {
     pub role: Option<PortRole>,
     /// The other end of its link, now or before.
     pub peer: Option<Peer>,
+}
+
+impl Port {
+    /// The other end of its link, if the latest discovery found it.
+    pub fn connected_peer(&self) -> Option<PortIndex> {
+        self.peer.filter(|peer| peer.connected).map(|peer| peer.port)
+    }
 }
 
 /// A link by its two ports; the first has the lower (GUID, port).
@@ -202,19 +208,23 @@ impl Fabric {
 
     /// The links, connected or remembered, each once.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
-        // Ports are ordered by (GUID, number), so the lower index is the lower end. A link from a port to
-        // itself (a loopback plug) counts, too.
+        // Ports are ordered by (GUID, number): the lower index is the lower end. A loopback plug counts, too.
         self.port_indexes().filter_map(|port| {
             let peer = self.port(port).peer?.port;
             (port <= peer).then_some(Link(port, peer))
         })
     }
 
-    /// The LID for queries about a port: ports of a CA have their own, a switch has one LID.
-    pub fn lid_of(&self, port: PortIndex) -> Option<Lid> {
+    /// The port with the LID, GUID and M_Key for queries about a port: itself of a CA, port 0 of a switch.
+    pub fn management_port(&self, port: PortIndex) -> PortIndex {
         let node = self.node_of(port);
-        let holder = if node.is_switch() { PortIndex(node.first_port) } else { port };
-        self.port(holder).status.map(|status| status.lid).filter(|lid| lid.is_unicast())
+        if node.is_switch() { PortIndex(node.first_port) } else { port }
+    }
+
+    /// The LID for queries about a port.
+    pub fn lid_of(&self, port: PortIndex) -> Option<Lid> {
+        let status = self.port(self.management_port(port)).status;
+        status.map(|status| status.lid).filter(|lid| lid.is_unicast())
     }
 
     /// Whether a port is monitored: all but port 0 of a switch, unless that is an enhanced port 0.
@@ -275,6 +285,76 @@ impl FromStr for LinkId {
         let (a, b) = text.split_once('-').ok_or(InvalidLinkId)?;
         Ok(LinkId::between(end(a).ok_or(InvalidLinkId)?, end(b).ok_or(InvalidLinkId)?))
     }
+}
+
+/// A switch is a leaf if at least one in this many of its cables leads to a host. So a single storage
+/// server or subnet manager host does not make a spine switch a leaf.
+const HOSTS_OF_A_LEAF: u32 = 8;
+
+/// The level of switches that are not connected to a leaf.
+const NO_LEVEL: u8 = u8::MAX;
+
+/// Distance of each node from the nearest host: 0 is a host, 1 a leaf. In a torus or a Dragonfly all
+/// switches are leaves, without up and down between them.
+#[derive(Clone, Debug)]
+pub struct Levels(Vec<u8>);
+
+impl Levels {
+    /// Computes the levels. Remembered cables count, too: a leaf stays a leaf while its hosts are off.
+    pub fn compute(fabric: &Fabric) -> Levels {
+        let mut levels = vec![NO_LEVEL; fabric.nodes.len()];
+        let mut queue = Vec::new();
+        for node in fabric.node_indexes() {
+            if !fabric.node(node).is_switch() {
+                levels[node.0 as usize] = 0;
+            } else if is_leaf(fabric, node) {
+                levels[node.0 as usize] = 1;
+                queue.push(node);
+            }
+        }
+        let mut next = Vec::new();
+        for level in 2..NO_LEVEL {
+            for node in queue.drain(..) {
+                for far in neighbors(fabric, node) {
+                    let far_level = &mut levels[far.0 as usize];
+                    if *far_level == NO_LEVEL {
+                        *far_level = level;
+                        next.push(far);
+                    }
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            std::mem::swap(&mut queue, &mut next);
+        }
+        Levels(levels)
+    }
+
+    /// A node's level; `None` if it is not connected to a leaf.
+    pub fn level(&self, node: NodeIndex) -> Option<u8> {
+        self.0.get(node.0 as usize).copied().filter(|level| *level != NO_LEVEL)
+    }
+
+    /// Whether the hop from one node to another leads up the tree.
+    pub fn rises(&self, from: NodeIndex, to: NodeIndex) -> bool {
+        self.0[from.0 as usize] < self.0[to.0 as usize]
+    }
+}
+
+/// The nodes at the other ends of a node's cables, connected or remembered.
+fn neighbors(fabric: &Fabric, node: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
+    let peers = fabric.ports_of(node).filter_map(|port| fabric.port(port).peer);
+    peers.map(|peer| fabric.port(peer.port).node)
+}
+
+fn is_leaf(fabric: &Fabric, node: NodeIndex) -> bool {
+    let (mut hosts, mut all) = (0, 0);
+    for far in neighbors(fabric, node) {
+        hosts += u32::from(fabric.node(far).identity.kind == NodeKind::Ca);
+        all += 1;
+    }
+    hosts > 0 && hosts * HOSTS_OF_A_LEAF >= all
 }
 
 #[cfg(test)]

@@ -30,8 +30,7 @@ pub struct Assessment {
 pub struct PortAssessment {
     /// Saturation, resets and impossible values of its counters.
     pub counters: CounterStatus,
-    /// What counters had counted before their last reset, if one was ever reset: a total less this is what
-    /// the device showed.
+    /// What counters had counted before their last reset, if any: the device shows the total less this.
     pub reset_offsets: Option<Arc<ResetOffsets>>,
     /// The errors among the bits that it received.
     pub bit_errors: BitErrors,
@@ -74,8 +73,7 @@ impl CounterStatus {
         self.saturated.contains(counter)
     }
 
-    /// Whether a counter's latest value was impossible: what it counted since its latest accepted value is
-    /// not known.
+    /// Whether a counter's latest value was impossible.
     pub fn is_impossible(&self, counter: Counter) -> bool {
         self.impossible.contains(counter)
     }

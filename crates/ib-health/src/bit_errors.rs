@@ -11,30 +11,16 @@ use ib_mad::rate::Speed;
 
 use super::window::{SlidingWindow, Tick};
 
-/// A window over which errors are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BerWindow {
-    /// 75 s: finds grossly bad links.
-    Quick,
-    /// 12 min.
-    Short,
-    /// 125 min.
-    Long,
+ib_mad::labeled_enum! {
+    /// A window over which errors are counted, the shortest first.
+    pub enum BerWindow {
+        Quick, "75s", "Finds grossly bad links.";
+        Short, "12m", "One of the windows of UFM.";
+        Long, "125m", "One of the windows of UFM.";
+    }
 }
 
 impl BerWindow {
-    /// All of them, the shortest first.
-    pub const ALL: [BerWindow; 3] = [BerWindow::Quick, BerWindow::Short, BerWindow::Long];
-
-    /// As metrics write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            BerWindow::Quick => "75s",
-            BerWindow::Short => "12m",
-            BerWindow::Long => "125m",
-        }
-    }
-
     /// Its length once it is full; up to a fifth more.
     pub fn length(self) -> Duration {
         Duration::from_secs(match self {
@@ -76,8 +62,9 @@ const fn row(speed: Speed, fec: Option<Fec>, symbol: f32, pre_fec: Option<f32>) 
 /// retries on the link layer (PLR) cannot be read, so HDR has the limit of the 16 nm devices
 /// that most of it runs on, and NDR that of devices with PLR. XDR has NDR's until limits for it
 /// are published. At HDR the plugin has one limit for 16 nm devices, for any correction. At NDR it has
-/// limits by code: a port with a code that has none has no pre-FEC limit. With PLR its limit is 1e-6 on copper and 1e-5 on active cables: RS(271,257) with PLR is what
-/// copper runs (186 of 190 ends of a public data set), RS(544,514) what optics run.
+/// limits by code: a port with a code that has none has no pre-FEC limit. With PLR its limit is 1e-6 on
+/// copper and 1e-5 on active cables: RS(271,257) with PLR is what copper runs (186 of 190 ends of a public
+/// data set), RS(544,514) what optics run.
 const TABLE: [LimitRow; 20] = [
     row(Speed::Sdr, None, 1e-12, None),
     row(Speed::Ddr, None, 1e-12, None),
@@ -149,29 +136,20 @@ impl Measurement {
     }
 }
 
-/// How the errors of one direction of a link compare with its limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum BitErrorLevel {
-    /// The time was too short, or the counter is full.
-    #[default]
-    Unknown,
-    /// Below half of its limit.
-    Fine,
-    /// Over half of it.
-    Raised,
-    /// Over it.
-    Over,
+ib_mad::labeled_enum! {
+    /// How the errors of one direction of a link compare with its limit.
+    pub enum BitErrorLevel {
+        Unknown, "unknown", "The time was too short, or the counter is full.";
+        Fine, "fine", "Below half of its limit.";
+        Raised, "raised", "Over half of it.";
+        Over, "over", "Over it.";
+    }
 }
 
-impl BitErrorLevel {
-    /// As JSON writes it.
-    pub fn label(self) -> &'static str {
-        match self {
-            BitErrorLevel::Unknown => "unknown",
-            BitErrorLevel::Fine => "fine",
-            BitErrorLevel::Raised => "raised",
-            BitErrorLevel::Over => "over",
-        }
+#[expect(clippy::derivable_impls, reason = "the table has no attributes of variants")]
+impl Default for BitErrorLevel {
+    fn default() -> Self {
+        BitErrorLevel::Unknown
     }
 }
 
@@ -222,8 +200,7 @@ pub fn chance_limit(expected: f32) -> f32 {
 }
 
 impl BitErrors {
-    /// The measured ratio over a window; `None` while the window is too short: a link at its limit would have
-    /// had fewer than 2.5 errors in it.
+    /// The measured ratio over a window; `None` while a link at its limit had fewer than 2.5 errors in it.
     pub fn ratio(&self, window: BerWindow) -> Option<f64> {
         let Measurement { errors, seconds } = self.windows[window as usize];
         let is_evidence = self.expected(window) >= ENOUGH || errors as f32 > chance_limit(ENOUGH);

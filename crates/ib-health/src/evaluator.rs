@@ -19,10 +19,9 @@ use super::congestion::{self, Congestion};
 use super::link::{EndInput, LinkInput, LinkTracker};
 use super::outage::LinkSample;
 use super::peers::Peers;
-use super::plausible;
 use super::port::{Incoming, PortTracker, RecentCounter, TRAINING};
 use super::settings::{HealthSettings, MaintenanceWindow};
-use super::totals::{PortTotals, TotalsSeed};
+use super::totals::{self, PortTotals, TotalsSeed};
 use super::upstream::{PortErrors, UpstreamSearch};
 
 /// What is kept of a fabric from sweep to sweep, and evaluates each sweep.
@@ -34,7 +33,7 @@ pub struct LinkEvaluator {
     ports: Vec<PortTracker>,
     /// In the order of the fabric's links.
     links: Vec<(Link, LinkTracker)>,
-    /// Links that events changed since they were last assessed, by their place in `links`.
+    /// Links that events changed since they were last assessed, by their index in `links`.
     changed: Vec<usize>,
     congestion: Congestion,
     maintenance: Vec<MaintenanceWindow>,
@@ -102,10 +101,10 @@ impl LinkEvaluator {
         let Some((end, up)) = event.end().zip(event.link_up()) else { return false };
         let Some(port) = self.fabric.find(end) else { return false };
         let is_its = |(link, _): &(Link, LinkTracker)| link.0 == port || link.1 == port;
-        let Some(place) = self.links.iter().position(is_its) else { return false };
-        let has_changed = self.links[place].1.history.handle_event(up, event.at.moment);
-        if has_changed && !self.changed.contains(&place) {
-            self.changed.push(place);
+        let Some(index) = self.links.iter().position(is_its) else { return false };
+        let has_changed = self.links[index].1.history.handle_event(up, event.at.moment);
+        if has_changed && !self.changed.contains(&index) {
+            self.changed.push(index);
         }
         has_changed
     }
@@ -122,12 +121,12 @@ impl LinkEvaluator {
         }
         let maintenance = self.ports_in_maintenance(&snapshot.anchor, at);
         let mut links = std::mem::take(&mut self.links);
-        for place in changed {
-            let Some((link, tracker)) = links.get_mut(place) else { continue };
+        for index in changed {
+            let Some((link, tracker)) = links.get_mut(index) else { continue };
             let input = self.input(snapshot, assessment, *link, &maintenance);
             let input = LinkInput { at, trained: false, ..input };
             let found = tracker.assess(*link, &input, tracker.history.up().0);
-            if let Some(assessed) = assessment.links.get_mut(place) {
+            if let Some(assessed) = assessment.links.get_mut(index) {
                 *assessed = LinkAssessment { upstream: assessed.upstream, ..found };
             }
         }
@@ -167,8 +166,7 @@ impl LinkEvaluator {
         let mut links = Vec::with_capacity(fabric.links().count());
         links.extend(fabric.links().filter_map(|link| {
             let tracker = known.remove(&fabric.link_id(link.0)?).unwrap_or_else(|| {
-                // Another cable: the errors on the one before are no evidence. Of two nodes with one GUID,
-                // the other one may have been found this time.
+                // Another cable, or the other of two nodes with one GUID: its errors are new.
                 for port in [link.0, link.1] {
                     let tracker = &mut ports[port.0 as usize];
                     if !first && fabric.has_duplicate(fabric.end(port).0) {
@@ -184,8 +182,7 @@ impl LinkEvaluator {
         self.fabric = Arc::clone(fabric);
     }
 
-    /// Updates the ports with a sweep's readings. Returns the totals, and the share of its bandwidth that
-    /// each port sent since the reading before.
+    /// Returns the totals, and the share of its bandwidth that each port sent since the reading before.
     fn update_ports(
         &mut self,
         snapshot: Snapshot<Raw>,
@@ -200,7 +197,7 @@ impl LinkEvaluator {
             let totals = reading.map(|reading| {
                 let status = snapshot.status(port);
                 let incoming = incoming(&self.settings, snapshot, port);
-                let fastest = plausible::fastest(fabric.port(port).number, status);
+                let fastest = totals::fastest(fabric.port(port).number, status);
                 let (totals, growth, bit_errors) = tracker.update(reading, incoming, fastest);
                 found.bit_errors = bit_errors;
                 let rate = status.and_then(|status| status.width.zip(status.speed));
@@ -216,7 +213,7 @@ impl LinkEvaluator {
                 totals
             });
             if totals.is_none() {
-                tracker.miss();
+                tracker.missed = tracker.missed.saturating_add(1);
             }
             found.counters = tracker.totals.status();
             found.reset_offsets = tracker.totals.reset_offsets().cloned();
@@ -265,7 +262,6 @@ impl LinkEvaluator {
         self.links = links;
     }
 
-    /// What a sweep knows of a link's losses.
     fn sample(
         &self,
         snapshot: &Snapshot,
@@ -282,8 +278,7 @@ impl LinkEvaluator {
         };
         let (up, returned) = is_up(snapshot, link);
         LinkSample {
-            // States are queried before counters, in the same order in each sweep, so the time between two
-            // sweeps is that between two states of a port.
+            // States are queried first, in the same order each time: so this is the time between two states.
             at: snapshot.began,
             up,
             returned,
@@ -308,6 +303,7 @@ impl LinkEvaluator {
         let fabric = &snapshot.fabric;
         let ends = [link.0, link.1];
         let statuses = ends.map(|port| snapshot.status(port));
+        let both = statuses[0].zip(statuses[1]);
         let end = |nth: usize| {
             let port = ends[nth];
             EndInput {
@@ -321,18 +317,13 @@ impl LinkEvaluator {
         LinkInput {
             ends: [end(0), end(1)],
             at: snapshot.ended,
-            active: (
-                statuses.iter().flatten().find_map(|status| status.width),
-                statuses.iter().flatten().find_map(|status| status.speed),
-            ),
-            best: match statuses {
-                [Some(a), Some(b)] => a.best_enabled_with(b),
-                _ => (None, None),
-            },
-            allowed: match statuses {
-                [Some(a), Some(b)] => Some([a.allowed(), b.allowed()]),
-                _ => None,
-            },
+            rate: (statuses.iter().flatten().find_map(|status| status.width))
+                .zip(statuses.iter().flatten().find_map(|status| status.speed)),
+            best: both.and_then(|(a, b)| {
+                let (width, speed) = a.best_enabled_with(b);
+                width.zip(speed)
+            }),
+            allowed: both.map(|(a, b)| [a.allowed(), b.allowed()]),
             expected: None,
             trained: statuses.iter().any(Option::is_some)
                 && statuses.iter().flatten().all(|status| status.link_up()),
@@ -386,7 +377,6 @@ impl PortErrors for LinkEvaluator {
     }
 }
 
-/// A total of a port, modulo 2^32.
 fn total(snapshot: &Snapshot, port: PortIndex, counter: Counter) -> Option<u32> {
     Some(snapshot.reading(port)?.get(counter)? as u32)
 }
@@ -397,7 +387,7 @@ fn incoming(
     snapshot: &Snapshot<Raw>,
     port: PortIndex,
 ) -> Option<Incoming> {
-    let peer = snapshot.fabric.port(port).peer.filter(|peer| peer.connected)?.port;
+    let peer = snapshot.fabric.port(port).connected_peer()?;
     // A sweep queries one end of each link; both have the same rate.
     let status = [port, peer].into_iter().find_map(|port| {
         let status = snapshot.status(port)?;
@@ -412,7 +402,7 @@ fn incoming(
 /// Whether a link carries traffic, and whether one of its ports is Active again although the discovery found no
 /// link there. What the sweep queried precedes what the discovery found.
 fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> (Option<bool>, bool) {
-    let connected = snapshot.fabric.port(a).peer.is_some_and(|peer| peer.connected);
+    let connected = snapshot.fabric.port(a).connected_peer().is_some();
     let is_read = |port: PortIndex| {
         matches!(snapshot.statuses[port.0 as usize], PortRead::Ok(_))
             && snapshot.status(port).is_some()

@@ -8,13 +8,12 @@ use ib_mad::counter::{Counter, TABLE};
 use ib_mad::label;
 use ib_mad::node::PortRole;
 use ib_mad::port_state::{physical, state};
-use ib_mad::rate::{Speed, Width};
 
 use super::bit_errors::{BitErrorLevel, BitErrors, PreFecBer};
 use super::congestion::{Role, RootCause};
 use super::link::DECISIVE;
 use super::outage::Downtime;
-use super::peers::RateReference;
+use super::peers::{LinkRate, RateReference};
 use super::verdict::Reason;
 use super::{Assessment, LinkAssessment, PortAssessment};
 
@@ -116,7 +115,6 @@ pub fn downtime(down: Downtime) -> String {
     }
 }
 
-/// A link and what is known of it.
 struct Evidence<'a> {
     link: &'a LinkAssessment,
     assessment: &'a Assessment,
@@ -142,7 +140,6 @@ impl<'a> Evidence<'a> {
         self.snapshot.reading(port).and_then(|reading| reading.get(counter)).unwrap_or(0)
     }
 
-    /// The texts for its ends, joined.
     fn each(&self, describe: impl Fn(PortIndex) -> Option<String>) -> Option<String> {
         let texts: Vec<String> = self.ends().filter_map(describe).collect();
         (!texts.is_empty()).then(|| texts.join("; "))
@@ -151,37 +148,28 @@ impl<'a> Evidence<'a> {
     fn bit_errors(&self) -> Option<String> {
         self.each(|port| {
             let errors = &self.port(port)?.bit_errors;
-            matches!(errors.level, BitErrorLevel::Raised | BitErrorLevel::Over)
-                .then(|| self.ratio(port, errors))?
-        })
-    }
-
-    fn ratio(&self, port: PortIndex, errors: &BitErrors) -> Option<String> {
-        let window = errors.decided_by?;
-        let (measured, name) = (errors.windows[window as usize], self.name(port));
-        let (label, limit) = (window.label(), errors.limit);
-        let counted = format!("{} errors in {:.0} s", measured.errors, measured.seconds);
-        Some(match errors.ratio(window) {
-            Some(ratio) => {
-                format!(
-                    "bit error ratio {ratio:.1e} into {name} over {label} ({counted}), limit {limit:e}"
-                )
-            }
-            None => format!("{counted} into {name}, limit {limit:e}"),
+            let is_raised = matches!(errors.level, BitErrorLevel::Raised | BitErrorLevel::Over);
+            let window = errors.decided_by.filter(|_| is_raised)?;
+            let (measured, name, limit) =
+                (errors.windows[window as usize], self.name(port), errors.limit);
+            let counted = format!("{} errors in {:.0} s", measured.errors, measured.seconds);
+            let Some(ratio) = errors.ratio(window) else {
+                return Some(format!("{counted} into {name}, limit {limit:e}"));
+            };
+            let over = window.label();
+            Some(format!(
+                "bit error ratio {ratio:.1e} into {name} over {over} ({counted}), limit {limit:e}"
+            ))
         })
     }
 
     fn flapping(&self) -> Option<String> {
         let outages = &self.link.outages;
         let often = (outages.flaps > 0).then(|| format!("went down {}", times(outages.flaps)))?;
-        Some(if outages.down.most.is_zero() {
-            often
-        } else {
-            format!("{often}, for {} in all", downtime(outages.down))
-        })
+        let known = !outages.down.most.is_zero();
+        Some(if known { format!("{often}, for {} in all", downtime(outages.down)) } else { often })
     }
 
-    /// How many losses of the link each end counted.
     fn losses(&self) -> Option<String> {
         let downed = |port| self.count(port, Counter::LinkDowned);
         let text =
@@ -194,18 +182,15 @@ impl<'a> Evidence<'a> {
         let statuses = || self.ends().filter_map(|port| self.snapshot.status(port));
         let width = statuses().find_map(|status| status.width)?;
         let speed = statuses().find_map(|status| status.speed)?;
-        let (why, more) = match self.link.reference? {
-            RateReference::Past(more) => ("it ran at", more),
-            RateReference::Peers(more) => ("links between such devices run at", more),
-            RateReference::Capability(more) => ("both ends can do", more),
+        let rate = |(width, speed): LinkRate| format!("{} {}", width.label(), speed.label());
+        let reference = match self.link.reference? {
+            RateReference::Past(more) => format!("it ran at {} before", rate(more)),
+            RateReference::Peers(more) => {
+                format!("links between such devices run at {}", rate(more))
+            }
+            RateReference::Capability(more) => format!("both ends can do {}", rate(more)),
         };
-        let before = if matches!(self.link.reference, Some(RateReference::Past(_))) {
-            " before"
-        } else {
-            ""
-        };
-        let rate = |width: Width, speed: Speed| format!("{} {}", width.label(), speed.label());
-        Some(format!("runs at {}, and {why} {}{before}", rate(width, speed), rate(more.0, more.1)))
+        Some(format!("runs at {}, and {reference}", rate((width, speed))))
     }
 
     fn down(&self) -> Option<String> {
@@ -259,7 +244,6 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// How long ago something was when the sweep ended.
     fn ago(&self, at: Moment) -> String {
         duration(Duration::from_secs(self.snapshot.ended.since(at).as_secs()))
     }
@@ -269,13 +253,11 @@ impl<'a> Evidence<'a> {
             let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
             (marked > 0).then(|| format!("{marked} into {}", self.name(port)))
         });
-        let from = match self.link.upstream {
-            Some(upstream) => {
-                format!("marked packets come from the link into {}", self.name(upstream))
-            }
-            None => "marked packets come from further upstream".into(),
-        };
-        counted.map_or(from.clone(), |counted| format!("{from} ({counted})"))
+        let from = self.link.upstream.map_or("further upstream".into(), |upstream| {
+            format!("the link into {}", self.name(upstream))
+        });
+        let counted = counted.map_or(String::new(), |counted| format!(" ({counted})"));
+        format!("marked packets come from {from}{counted}")
     }
 
     /// The ends that wait: roots of a congestion, or its victims.
@@ -305,7 +287,7 @@ impl<'a> Evidence<'a> {
             (Counter::XmitHoqLimitDiscards, "at the head of their queue"),
             (Counter::XmitLifetimeLimitDiscards, "in the switch"),
         ];
-        let why = why.map(|(counter, place)| (self.count(port, counter), place));
+        let why = why.map(|(counter, at)| (self.count(port, counter), at));
         let inactive = Counter::XmitInactiveDiscards;
         let all = if self.is_full(port, inactive) {
             // It counts no further: how many of the rest belong to it is not known.
@@ -317,7 +299,7 @@ impl<'a> Evidence<'a> {
         let why: Vec<String> = why
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, place)| format!("{count} {place}"))
+            .map(|(count, at)| format!("{count} {at}"))
             .collect();
         match (all, why.is_empty()) {
             (0, _) => String::new(),
@@ -326,7 +308,6 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Whether a counter's field is full.
     fn is_full(&self, port: PortIndex, counter: Counter) -> bool {
         self.port(port).is_some_and(|found| found.counters.is_stuck(counter))
     }
@@ -379,13 +360,10 @@ impl<'a> Evidence<'a> {
 
     fn unanswered(&self) -> Option<String> {
         self.each(|port| {
-            let (fabric, node) = (&self.snapshot.fabric, self.snapshot.fabric.port(port).node);
-            let name = &fabric.node(node).name;
-            match (fabric.node(node).present(), self.snapshot.is_up(node)) {
-                (_, true) => None,
-                (true, _) => Some(format!("{name} does not answer")),
-                (false, _) => Some(format!("{name} is gone")),
-            }
+            let node = self.snapshot.fabric.node_of(port);
+            let is_up = self.snapshot.is_up(self.snapshot.fabric.port(port).node);
+            let why = if node.present() { "does not answer" } else { "is gone" };
+            (!is_up).then(|| format!("{} {why}", node.name))
         })
     }
 
@@ -397,14 +375,13 @@ impl<'a> Evidence<'a> {
     }
 
     fn internal(&self) -> Option<String> {
-        self.each(|port| match self.snapshot.fabric.port(port).role? {
-            PortRole::Fnm => {
-                Some(format!("{} connects ASICs of one switch (FNM)", self.name(port)))
+        self.each(|port| {
+            match self.snapshot.fabric.port(port).role? {
+                PortRole::Fnm => Some("connects ASICs of one switch (FNM)"),
+                PortRole::Router => Some("leads to the router in the switch"),
+                PortRole::Cable | PortRole::Other => None,
             }
-            PortRole::Router => {
-                Some(format!("{} leads to the router in the switch", self.name(port)))
-            }
-            PortRole::Cable | PortRole::Other => None,
+            .map(|role| format!("{} {role}", self.name(port)))
         })
     }
 }

@@ -44,23 +44,22 @@
 pub mod assessment;
 pub mod bit_errors;
 pub mod congestion;
-pub mod corruption;
-pub mod evaluator;
+mod evaluator;
 pub mod evidence;
-pub mod link;
+mod link;
 pub mod outage;
-pub mod peers;
-pub mod plausible;
-pub mod port;
+mod peers;
+mod port;
 pub mod settings;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod totals;
-pub mod upstream;
+mod upstream;
 pub mod verdict;
-pub mod window;
+mod window;
 
 pub use assessment::{Assessment, LinkAssessment, PortAssessment};
 pub use evaluator::LinkEvaluator;
+pub use peers::RateReference;
 pub use settings::HealthSettings;
 pub use verdict::{Reason, Verdict};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ib_mad::rate::{Speed, SpeedSet, Width};
+use ib_mad::rate::SpeedSet;
 use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrorLevel;
@@ -11,14 +11,14 @@ use super::outage::LinkHistory;
 use super::peers::{LinkRate, RateReference, bandwidth};
 use super::port::{PERIOD, PortTracker, RecentCounter, TRAINING};
 use super::verdict::{Reason, Reasons, Repair, Verdict, VerdictHysteresis};
-use super::window::RecentSum;
+use super::window::{Period, RecentSum};
 
 /// After this time a link that is down outside maintenance is bad: it does not come back by itself.
 const DOWN_FOR_GOOD: Duration = Duration::from_secs(5 * 60);
 
-/// Three flaps in this time make a link bad (gpud: three returns in 12 h; Azure: five losses in 24 h), and one
-/// in the shorter time makes it degraded.
+/// So many flaps in this time make a link bad (gpud: three returns in 12 h; Azure: five losses in 24 h).
 const FLAPS: (usize, Duration) = (3, Duration::from_secs(12 * 3600));
+/// One flap in this time makes it degraded.
 const ONE_FLAP: Duration = Duration::from_secs(3600);
 
 /// Retrainings in 12 to 24 minutes from which on a link is degraded: a good link may retrain once.
@@ -40,23 +40,18 @@ pub const DECISIVE: [Counter; 6] = [
     Counter::FecUncorrectableBlocks,
 ];
 
-/// Counters of 32 bits that fill up by design: 4,000 corrections per second, as a good NDR link has, take 12
-/// days.
+/// Counters of 32 bits that fill up by design: 4,000 corrections per second of a good NDR link take 12 days.
 const FILLING: [Counter; 2] = [Counter::FecCorrectedBlocks, Counter::FecCorrectedSymbols];
 
-/// What is kept of a link from sweep to sweep.
 #[derive(Clone, Debug)]
 pub struct LinkTracker {
-    /// Its losses.
     pub history: LinkHistory,
-    /// Its verdict.
     pub verdict: VerdictHysteresis,
     /// LinkErrorRecovery of both ends when it was first seen.
     recoveries: [Option<u32>; 2],
     recent_recoveries: RecentSum,
-    period: u16,
-    /// The ends that received errors which degraded it, until it is better: there it must be measured that
-    /// the errors have stopped.
+    period: Period,
+    /// The ends whose errors degraded it, until it is better: it must be measured there that they stopped.
     guilty: [bool; 2],
     /// It retrained since it was found bad, and that did not help yet.
     retrained: bool,
@@ -67,60 +62,39 @@ pub struct LinkTracker {
     allowed: Option<[Allowed; 2]>,
 }
 
-/// The widths and speeds that a port supports and enables.
 pub type Allowed = (u8, SpeedSet);
 
-/// What a sweep knows of one end of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct EndInput<'a> {
-    /// What is kept of the port.
     pub port: &'a PortTracker,
-    /// Its part in a congestion.
     pub role: Option<Role>,
     /// The node is gone, or does not respond.
     pub away: bool,
-    /// The port is administratively disabled.
     pub disabled: bool,
     /// It is not expected to count: an aggregation node.
     pub uncounted: bool,
 }
 
-/// What is known of a link when it is assessed.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkInput<'a> {
-    /// Its ends.
     pub ends: [EndInput<'a>; 2],
-    /// When.
     pub at: Moment,
-    /// Its active width and speed.
-    pub active: (Option<Width>, Option<Speed>),
+    pub rate: Option<LinkRate>,
     /// The highest width and speed that both ends support and enable.
-    pub best: (Option<Width>, Option<Speed>),
+    pub best: Option<LinkRate>,
     /// What each end supports and enables, if both report it.
     pub allowed: Option<[Allowed; 2]>,
     /// The rate of links between such devices, if that is more than its own.
     pub expected: Option<RateReference>,
     /// Its lanes are trained: if it is not up, it waits for its subnet manager.
     pub trained: bool,
-    /// It is in a maintenance window.
     pub maintenance: bool,
     /// It is inside a switch: see [`ib_mad::node::PortRole`].
     pub internal: bool,
 }
 
-impl LinkInput<'_> {
-    fn rate(&self) -> Option<LinkRate> {
-        self.active.0.zip(self.active.1)
-    }
-
-    fn best(&self) -> Option<LinkRate> {
-        self.best.0.zip(self.best.1)
-    }
-}
-
 impl EndInput<'_> {
-    /// Whether it is not known if it receives errors. Of a device that does not count symbol errors, packets
-    /// suffice.
+    /// Whether errors may be hidden. Of a device that does not count symbol errors, packets suffice.
     fn is_hidden(&self) -> bool {
         let counts = self.port.totals.total(Counter::SymbolErrors).is_some();
         let unknown = counts && self.port.level == BitErrorLevel::Unknown;
@@ -129,14 +103,13 @@ impl EndInput<'_> {
 }
 
 impl LinkTracker {
-    /// A link that is seen for the first time.
     pub fn new(at: Moment) -> Self {
         LinkTracker {
             history: LinkHistory::default(),
             verdict: VerdictHysteresis::new(at),
             recoveries: [None; 2],
             recent_recoveries: RecentSum::default(),
-            period: 0,
+            period: Period::default(),
             guilty: [false; 2],
             retrained: false,
             repair: None,
@@ -148,12 +121,7 @@ impl LinkTracker {
     /// Records how often both ends counted that it retrained by itself. The same event counts at both ends,
     /// read at different moments: the end that counted more decides.
     pub fn update_recoveries(&mut self, totals: [Option<u32>; 2], at: Moment) {
-        let period = (at.0 / PERIOD.as_nanos() as u64) as u16;
-        let periods = period.wrapping_sub(self.period);
-        if periods > 0 {
-            self.recent_recoveries.advance(periods);
-            self.period = period;
-        }
+        self.recent_recoveries.advance(self.period.periods_until(at, PERIOD));
         let since = |(first, now): (&mut Option<u32>, Option<u32>)| {
             let now = now?;
             Some(now.wrapping_sub(*first.get_or_insert(now)))
@@ -164,7 +132,6 @@ impl LinkTracker {
         self.history.set_recoveries(times);
     }
 
-    /// It retrained.
     pub fn on_trained(&mut self) {
         self.retrained |= self.verdict.verdict().0 == Verdict::Bad;
     }
@@ -180,7 +147,7 @@ impl LinkTracker {
         if input.allowed.is_some() && input.allowed != self.allowed {
             (self.best_rate, self.allowed) = (None, input.allowed);
         }
-        let Some((rate, best)) = input.rate().zip(input.best()) else { return };
+        let Some((rate, best)) = input.rate.zip(input.best) else { return };
         // Until it retrains it may have a rate that is no longer enabled.
         let is_allowed = rate.0 <= best.0 && rate.1 <= best.1;
         let is_more = self.best_rate.is_none_or(|before| bandwidth(rate) > bandwidth(before));
@@ -197,17 +164,16 @@ impl LinkTracker {
 
     /// The rate that it should or could have, where that is more than it has.
     pub fn reference(&self, input: &LinkInput<'_>) -> Option<RateReference> {
-        let rate = bandwidth(input.rate()?);
+        let rate = bandwidth(input.rate?);
         if !self.is_settled(input.at) {
             return None;
         }
         let is_more = |other: &LinkRate| bandwidth(*other) > rate;
         let past = self.best_rate.filter(is_more).map(RateReference::Past);
-        let capability = input.best().filter(is_more).map(RateReference::Capability);
+        let capability = input.best.filter(is_more).map(RateReference::Capability);
         past.or(input.expected).or(capability)
     }
 
-    /// Collects the reasons, and updates the verdict.
     pub fn evaluate(&mut self, input: &LinkInput<'_>) -> Reasons {
         self.record_rate(input);
         let mut reasons = self.reasons(input);
@@ -241,7 +207,7 @@ impl LinkTracker {
         let mut reasons = Reasons::default();
         self.add_losses(input, &mut reasons);
         let up = self.history.up().0;
-        if let Some((rate, reference)) = input.rate().zip(self.reference(input)) {
+        if let Some((rate, reference)) = input.rate.zip(self.reference(input)) {
             add_rate(rate, reference, input.expected == Some(reference), &mut reasons);
         }
         for end in input.ends.iter().filter(|end| !end.uncounted) {
@@ -251,16 +217,12 @@ impl LinkTracker {
                 reasons.add(Reason::CounterSaturated, Verdict::Unknown);
             }
             if FILLING.iter().any(|&counter| status.is_stuck(counter)) {
-                let weight = if end.port.may_exceed_pre_fec_limit() {
-                    Verdict::Unknown
-                } else {
-                    Verdict::Ok
-                };
+                let may_exceed = end.port.may_exceed_pre_fec_limit();
+                let weight = if may_exceed { Verdict::Unknown } else { Verdict::Ok };
                 reasons.add(Reason::CounterSaturated, weight);
             }
             let is_unknown = end.port.level == BitErrorLevel::Unknown;
-            // Without a valid count of symbol errors the bit error ratio is unknown; the other counters only
-            // add evidence.
+            // Without symbol errors the bit error ratio is unknown; the other counters only add evidence.
             let is_unreadable = is_unknown && status.is_impossible(Counter::SymbolErrors);
             if DECISIVE.iter().any(|&counter| status.is_impossible(counter)) {
                 let weight = if is_unreadable { Verdict::Unknown } else { Verdict::Ok };
@@ -289,16 +251,11 @@ impl LinkTracker {
             reasons.add(Reason::Unanswered, Verdict::Unknown);
         }
         let (flaps, by_node) = self.history.flaps_since(input.at, FLAPS.1);
-        let weight = if flaps >= FLAPS.0 {
-            Some(if by_node { Verdict::Watch } else { Verdict::Bad })
+        let reason = if by_node { Reason::NodeFlapping } else { Reason::Flapping };
+        if flaps >= FLAPS.0 {
+            reasons.add(reason, if by_node { Verdict::Watch } else { Verdict::Bad });
         } else if self.history.flaps_since(input.at, ONE_FLAP).0 > 0 {
-            Some(Verdict::Watch)
-        } else {
-            None
-        };
-        if let Some(weight) = weight {
-            let reason = if by_node { Reason::NodeFlapping } else { Reason::Flapping };
-            reasons.add(reason, weight);
+            reasons.add(reason, Verdict::Watch);
         }
         if self.recent_recoveries.sum() >= RECOVERIES {
             reasons.add(Reason::Recoveries, Verdict::Watch);
@@ -377,7 +334,8 @@ fn add_errors(end: &EndInput<'_>, reasons: &mut Reasons) {
     }
     if port.exceeds_packet_error_limit() {
         // Errors that follow the load are losses of a receiver without free buffers.
-        let weight = if port.errors_follow_load() { Verdict::Ok } else { Verdict::Watch };
+        let weight =
+            if port.load_correlation.errors_follow_load() { Verdict::Ok } else { Verdict::Watch };
         reasons.add(Reason::ReceiveErrors, weight);
     }
     if port.recent(RecentCounter::LinkIntegrity) >= INTEGRITY {

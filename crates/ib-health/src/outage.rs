@@ -5,48 +5,31 @@
 //! the devices do not count; the kernel of this host reports an event at once. A [`LinkHistory`] combines all
 //! of them, and counts one loss once.
 
-mod cause;
-mod downtime;
+mod loss;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ib_mad::Moment;
 
-use cause::LossCause;
-use downtime::{DownPeriod, DownPeriods};
-pub use downtime::{Downtime, Loss};
+use loss::{DownPeriod, DownPeriods, LossCause};
+pub use loss::{Downtime, Loss};
 
 /// The bounds of the histogram of outages, in seconds. A job fails when it has to wait for too long: the
 /// timeouts of NCCL and MPI are about 7 and 14 s with common settings.
 pub const BOUNDS: [f64; 7] = [1.0, 5.0, 7.0, 14.0, 30.0, 60.0, 300.0];
 
-/// Sweeps after a link is up again in which both ends are read: a host that comes back is queried after
-/// the next discovery.
+/// Sweeps after a link is up until both ends are read: a returning host waits for the next discovery.
 const MAX_SWEEPS: u8 = 4;
 
 /// How many of the latest losses are kept in full, for a recorder that may miss sweeps.
 const MAX_LOSSES: usize = 16;
 
-/// Why a link was down without being at fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpectedCause {
-    /// A node at its end was rebooted or reset.
-    Reboot,
-    /// The site had announced maintenance.
-    Maintenance,
-}
-
-impl ExpectedCause {
-    /// All of them.
-    pub const ALL: [ExpectedCause; 2] = [ExpectedCause::Reboot, ExpectedCause::Maintenance];
-
-    /// As metrics write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            ExpectedCause::Reboot => "reboot",
-            ExpectedCause::Maintenance => "maintenance",
-        }
+ib_mad::labeled_enum! {
+    /// Why a link was down without being at fault.
+    pub enum ExpectedCause {
+        Reboot, "reboot", "A node at its end was rebooted or reset.";
+        Maintenance, "maintenance", "The site had announced maintenance.";
     }
 }
 
@@ -74,32 +57,26 @@ pub struct Outages {
 
 /// What a sweep knows of a link. Arrays are by end.
 #[derive(Clone, Copy, Debug)]
-pub struct LinkSample {
+pub(crate) struct LinkSample {
     /// When its state was queried.
     pub at: Moment,
-    /// Whether it carries traffic, if that is known.
     pub up: Option<bool>,
-    /// One of its ports is Active again after a discovery found no link there: the next discovery shows
-    /// whether it is the same cable.
+    /// A port is Active again where a discovery found no link: the next shows if the cable is the same.
     pub returned: bool,
     /// When the counters were read.
     pub read: [Option<Moment>; 2],
     /// The totals of LinkDowned, where they were read and are not saturated.
     pub downed: [Option<u32>; 2],
-    /// How often counters were reset.
     pub resets: [u32; 2],
     /// The traffic counters are not zero: if the device resets, they fall.
     pub shows_traffic: [bool; 2],
-    /// The node is a switch. Switches count each LinkDowned; a ConnectX-7 with firmware 28.40 was seen to
-    /// leave the 64-bit counter at 0.
+    /// Switches count each LinkDowned; a ConnectX-7 with firmware 28.40 was seen to leave 64 bits at 0.
     pub is_switch: [bool; 2],
     /// The node does not respond or is gone.
     pub away: [bool; 2],
-    /// The link is in a maintenance window.
     pub maintenance: bool,
 }
 
-/// Losses that are not classified yet.
 #[derive(Clone, Debug, Default)]
 struct PendingLosses {
     periods: DownPeriods,
@@ -119,18 +96,15 @@ struct ReturnedPort {
     sweeps: u8,
 }
 
-/// How many of the latest flaps are kept with their times.
 const RECENT_FLAPS: usize = 3;
 
-/// The state machine of one link.
 #[derive(Clone, Debug, Default)]
-pub struct LinkHistory {
+pub(crate) struct LinkHistory {
     up: Option<bool>,
     /// It was up at least once: a link that was never up cannot be lost.
     was_up: bool,
     /// Since when `up` is what it is.
     since: Moment,
-    /// The last time it was known to be up.
     last_up: Moment,
     returned: Option<ReturnedPort>,
     /// States and events from before this moment are outdated.
@@ -139,18 +113,15 @@ pub struct LinkHistory {
     /// LinkDowned as far as its losses are counted, and the resets seen until then.
     accounted: [Option<u32>; 2],
     resets: [u32; 2],
-    /// When the counters were read last.
     read: [Moment; 2],
     /// The traffic counters were not zero then, so that a reset of the device is visible.
     shows_traffic: [bool; 2],
-    /// Losses that were classified without this end, which was not read since then and may have counted
-    /// them.
+    /// Losses that were classified without this end: it was not read since then, and may have counted them.
     unreported: [u32; 2],
     /// Nodes that were away while the link's state was not known, until both ends have been read.
     was_away: [bool; 2],
     /// Few links are down at a time.
     pending: Option<Box<PendingLosses>>,
-    /// It came up since the latest sweep.
     came_up: bool,
     /// When the latest flaps ended, in whole seconds to save memory.
     flaps: [u32; RECENT_FLAPS],
@@ -160,12 +131,10 @@ pub struct LinkHistory {
 }
 
 impl LinkHistory {
-    /// Its outages so far.
     pub fn outages(&self) -> &Outages {
         &self.outages
     }
 
-    /// Its latest losses, oldest first, if it ever had one.
     pub fn losses(&self) -> Option<&Arc<[Loss]>> {
         self.losses.as_ref()
     }
@@ -180,8 +149,7 @@ impl LinkHistory {
         self.returned.is_some_and(|returned| returned.sweeps <= MAX_SWEEPS)
     }
 
-    /// How many of its latest three flaps are no older than `within`, and whether all of them were caused by a
-    /// node.
+    /// How many of its latest three flaps are no older than `within`, and whether a node caused all of them.
     pub fn flaps_since(&self, now: Moment, within: Duration) -> (usize, bool) {
         let known = RECENT_FLAPS.min(self.outages.flaps as usize);
         let now = u64::from(now.whole_seconds());
@@ -190,7 +158,6 @@ impl LinkHistory {
         (count, count > 0 && self.by_node[..count].iter().all(|by_node| *by_node))
     }
 
-    /// Records how often it retrained by itself.
     pub fn set_recoveries(&mut self, times: u32) {
         self.outages.recoveries = self.outages.recoveries.max(times);
     }
@@ -280,8 +247,7 @@ impl LinkHistory {
             }
             return;
         };
-        // The discovery found the cable again, or the link is down again: either way it was up when its
-        // port was first Active.
+        // The cable was found again, or the link is down again: it was up when its port was first Active.
         if let Some(ReturnedPort { first, last, .. }) = self.returned.take() {
             self.set_state(true, first, false);
             self.last_up = last;
@@ -310,7 +276,7 @@ impl LinkHistory {
                     pending.periods.extend(at);
                 }
             }
-            (None, _) | (Some(true), true) => {}
+            _ => {}
         }
         if was != Some(up) {
             self.since = at;
@@ -325,8 +291,7 @@ impl LinkHistory {
         }
     }
 
-    /// Adds the losses that LinkDowned shows beyond those counted. Returns whether there are more than were
-    /// known.
+    /// Adds the losses that LinkDowned shows beyond those counted. Returns whether there are more than known.
     fn count_downed(&mut self, more: [Option<u32>; 2], sample: &LinkSample) -> bool {
         let Some(counted) = more.into_iter().flatten().max() else { return false };
         if counted == 0 && self.pending.is_none() {
@@ -356,8 +321,7 @@ impl LinkHistory {
         }
     }
 
-    /// Decides what caused the pending losses: both ends have been read since the link is up again, or will not
-    /// be.
+    /// Decides what caused the pending losses: both ends have been read since then, or will not be.
     fn classify(&mut self, more: [Option<u32>; 2], sample: &LinkSample) {
         let Some(pending) = self.pending.take() else { return };
         let cause = self.cause(&pending, more, sample);
@@ -376,49 +340,40 @@ impl LinkHistory {
         if let LossCause::Expected(expected) = cause {
             // A node that boots may train its links more than once; that is one reboot.
             self.outages.expected[expected as usize] += 1;
-            let mut down = Downtime::default();
+            let mut all = DownPeriod { times: 1, down: Downtime::default(), ..*first };
             for period in &periods {
-                down += period.down;
+                all.until = all.until.max(period.until);
+                all.down += period.down;
             }
-            self.outages.expected_down += down;
-            let until = periods.iter().filter_map(|period| period.until).max();
-            self.push_loss(Loss {
-                number: 0,
-                times: 1,
-                expected: Some(expected),
-                at: first.at,
-                until,
-                down,
-                flaps: self.outages.flaps,
-            });
-            return;
+            self.outages.expected_down += all.down;
+            return self.push_loss(all, Some(expected));
         }
         for period in periods {
-            let DownPeriod { at, until, times, down } = period;
-            self.outages.flaps = self.outages.flaps.saturating_add(times);
-            self.outages.down += down;
+            self.outages.flaps = self.outages.flaps.saturating_add(period.times);
+            self.outages.down += period.down;
             if period.was_seen() {
-                let length = down.middle();
-                let place = BOUNDS.partition_point(|bound| length.as_secs_f64() > *bound);
-                self.outages.lengths[place] = self.outages.lengths[place].saturating_add(1);
+                let length = period.down.middle();
+                let bucket = BOUNDS.partition_point(|bound| length.as_secs_f64() > *bound);
+                self.outages.lengths[bucket] = self.outages.lengths[bucket].saturating_add(1);
                 self.outages.lengths_sum = self.outages.lengths_sum.saturating_add(length);
             }
-            for _ in 0..times.min(RECENT_FLAPS as u32) {
+            for _ in 0..period.times.min(RECENT_FLAPS as u32) {
                 self.flaps.rotate_right(1);
                 self.by_node.rotate_right(1);
-                self.flaps[0] = until.unwrap_or(at).whole_seconds();
+                self.flaps[0] = period.until.unwrap_or(period.at).whole_seconds();
                 self.by_node[0] = cause == LossCause::Node;
             }
-            let flaps = self.outages.flaps;
-            self.push_loss(Loss { number: 0, times, expected: None, at, until, down, flaps });
+            self.push_loss(period, None);
         }
     }
 
-    fn push_loss(&mut self, loss: Loss) {
+    fn push_loss(&mut self, period: DownPeriod, expected: Option<ExpectedCause>) {
+        let DownPeriod { at, until, times, down } = period;
         let known = self.losses.as_deref().unwrap_or_default();
         let number = known.last().map_or(0, |last| last.number).saturating_add(1);
+        let loss = Loss { number, times, expected, at, until, down, flaps: self.outages.flaps };
         let kept = known.iter().skip((known.len() + 1).saturating_sub(MAX_LOSSES)).copied();
-        self.losses = Some(kept.chain([Loss { number, ..loss }]).collect());
+        self.losses = Some(kept.chain([loss]).collect());
     }
 }
 

@@ -10,15 +10,12 @@ use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 
-/// The active width and speed of a link.
 pub type LinkRate = (Width, Speed);
 
-/// This many links with the same rate are a design, not a fault. The same number of faster links is needed
-/// before a slower one is a fault.
+/// This many links with one rate are a design; as many faster ones are needed before it is a fault.
 const MIN_PEERS: usize = 4;
 
-/// Among many links of a type, a design is at least one in this many: with 5,000 nodes, four bad cables at a
-/// time are normal.
+/// A design is at least one link in this many of its type: of 5,000 nodes, four may have bad cables.
 const ONE_IN: usize = 100;
 
 /// A rate that a link is compared with, and why.
@@ -36,13 +33,11 @@ pub enum RateReference {
 /// split supports less than others of its device.
 type LinkType = ([(u32, u16); 2], LinkRate);
 
-/// The number of links by type and rate.
 #[derive(Clone, Debug, Default)]
 pub struct Peers {
     rates: HashMap<LinkType, HashMap<LinkRate, usize>>,
 }
 
-/// Bytes per second at a rate.
 pub fn bandwidth((width, speed): LinkRate) -> u64 {
     bytes_per_second(width, speed)
 }
@@ -66,7 +61,6 @@ fn rate_and_type(snapshot: &Snapshot, Link(near, far): Link) -> Option<(LinkRate
 }
 
 impl Peers {
-    /// Counts the rates of a sweep's links.
     pub fn count(snapshot: &Snapshot, links: impl Iterator<Item = Link>) -> Self {
         let mut rates: HashMap<LinkType, HashMap<LinkRate, usize>> = HashMap::new();
         for (rate, link_type) in links.filter_map(|link| rate_and_type(snapshot, link)) {

@@ -7,47 +7,43 @@ use ib_mad::{Counter, Moment, Reading};
 
 use super::assessment::CounterStatus;
 use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, Limits, PreFecBer};
-use super::corruption::LoadCorrelation;
 use super::totals::{Growth, PortTotals};
-use super::window::RecentSum;
+use super::window::{LoadCorrelation, Period, RecentSum};
 
-/// The period of [`RecentCounter`] sums: the shorter of the windows that others judge links by (UFM: 12
-/// and 125 minutes).
+/// The period of [`RecentCounter`] sums: the shorter window that UFM has, of 12 and 125 minutes.
 pub const PERIOD: Duration = Duration::from_secs(12 * 60);
 
 /// The period of pre-FEC sums. So many bits are corrected that minutes suffice, and a bad link has to be
 /// reported before its counter is full: at twice the limit, 32 bits of an XDR link are full in 4.5 minutes.
 pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
 
-/// A link that has just come up makes errors while its ends adapt to each other: those of the first seconds
-/// do not count.
+/// Errors in the first seconds of a link do not count: its ends still adapt to each other.
 pub const TRAINING: Duration = Duration::from_secs(30);
 
-macro_rules! recent {
-    ($($name:ident $counter:ident $about:literal;)+) => {
-        /// What is summed over the latest 12 to 24 minutes.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u8)]
-        pub enum RecentCounter { $(#[doc = $about] $name),+ }
-
-        /// The counters that they come from, in the same order.
-        const RECENT: &[Counter] = &[$(Counter::$counter),+];
-    };
+/// What is summed over the latest 12 to 24 minutes.
+#[derive(Clone, Copy, Debug)]
+pub enum RecentCounter {
+    /// Packets that this link corrupted: received broken, and whole at the other end.
+    LocalPhysicalErrors,
+    /// Packets that were received marked bad.
+    RemotePhysicalErrors,
+    /// Words of four bytes that were received.
+    ReceivedData,
+    /// Times that local errors exceeded the port's threshold.
+    LinkIntegrity,
 }
 
-recent! {
-    LocalPhysicalErrors RcvErrors "Packets that this link corrupted: received broken, and whole at the other end.";
-    RemotePhysicalErrors RcvRemotePhysicalErrors "Packets that were received marked bad.";
-    ReceivedData RcvData "Words of four bytes that were received.";
-    LinkIntegrity LocalLinkIntegrityErrors "Times that local errors exceeded the port's threshold.";
-}
+/// The counters that they come from, in the same order.
+const RECENT: [Counter; 4] = [
+    Counter::RcvErrors,
+    Counter::RcvRemotePhysicalErrors,
+    Counter::RcvData,
+    Counter::LocalLinkIntegrityErrors,
+];
 
-/// The bits that a port receives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Incoming {
-    /// Bits per second at the link's rate.
     pub bits_per_second: f32,
-    /// Which share of them may be wrong.
     pub limits: Limits,
 }
 
@@ -55,7 +51,6 @@ pub struct Incoming {
 #[derive(Clone, Copy, Debug)]
 struct PreFec {
     ratio: f32,
-    /// In whole seconds.
     at: u32,
     /// It exceeded the limit, by more than chance explains.
     over: bool,
@@ -63,13 +58,11 @@ struct PreFec {
     outdated: bool,
 }
 
-/// The state of a port.
 #[derive(Clone, Debug, Default)]
 pub struct PortTracker {
-    /// The totals of its counters.
     pub totals: PortTotals,
     ber: BerWindows,
-    load_correlation: LoadCorrelation,
+    pub load_correlation: LoadCorrelation,
     recent: [RecentSum; RECENT.len()],
     /// Symbols that error correction corrected, and the seconds in which it did.
     corrected: RecentSum,
@@ -77,13 +70,11 @@ pub struct PortTracker {
     /// The ratio of these when the counter was last below its maximum.
     pre_fec: Option<PreFec>,
     /// The current period of `recent`, and of the sums of corrected symbols.
-    period: u16,
-    pre_fec_period: u16,
+    period: Period,
+    pre_fec_period: Period,
     /// Consecutive sweeps that did not read the port.
     pub missed: u8,
-    /// The level of its bit errors at the latest reading.
     pub level: BitErrorLevel,
-    /// What it receives, as last known.
     incoming: Option<Incoming>,
     /// Errors before this second are due to training.
     quiet_until: u32,
@@ -116,7 +107,7 @@ impl PortTracker {
         for (recent, counter) in self.recent.iter_mut().zip(RECENT) {
             let more = match counter {
                 Counter::RcvErrors => local_physical_errors(&growth, status),
-                counter => growth.get(*counter).unwrap_or(0),
+                counter => growth.get(counter).unwrap_or(0),
             };
             recent.add(more as f32);
         }
@@ -144,8 +135,7 @@ impl PortTracker {
         if self.totals.total(Counter::SymbolErrors).is_none() {
             return unknown;
         }
-        // With error correction, lost data is counted as symbols, as uncorrectable blocks or, by most
-        // devices, as both.
+        // With error correction, lost data counts as symbols, as uncorrectable blocks or, mostly, as both.
         let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
         let errors = lost.into_iter().filter_map(|counter| growth.get(counter)).max();
         if errors.is_none() && growth.is_rejected(Counter::SymbolErrors) {
@@ -184,8 +174,7 @@ impl PortTracker {
         }
     }
 
-    /// Restarts: the port has another link, or its link has just trained. Errors until
-    /// `training_until` do not count.
+    /// The port has another link, or its link has just trained: errors until `training_until` do not count.
     pub fn restart(&mut self, training_until: Option<Moment>) {
         self.ber = BerWindows::default();
         self.load_correlation = LoadCorrelation::default();
@@ -201,25 +190,16 @@ impl PortTracker {
         }
     }
 
-    /// A sweep did not read the port.
-    pub fn miss(&mut self) {
-        self.missed = self.missed.saturating_add(1);
-    }
-
     fn advance_periods(&mut self, at: Moment) {
-        let period = (at.0 / PERIOD.as_nanos() as u64) as u16;
-        let periods = period.wrapping_sub(self.period);
+        let periods = self.period.periods_until(at, PERIOD);
         if periods > 0 {
             self.recent.iter_mut().for_each(|recent| recent.advance(periods));
             self.load_correlation.decay();
-            self.period = period;
         }
-        let period = (at.0 / PRE_FEC_PERIOD.as_nanos() as u64) as u16;
-        let periods = period.wrapping_sub(self.pre_fec_period);
+        let periods = self.pre_fec_period.periods_until(at, PRE_FEC_PERIOD);
         if periods > 0 {
             self.corrected.advance(periods);
             self.corrected_seconds.advance(periods);
-            self.pre_fec_period = period;
             // The attribute is not read any more: the ratio is out of date.
             if self.corrected_seconds.sum() <= 0.0 && !self.is_full(Counter::FecCorrectedSymbols) {
                 self.pre_fec = None;
@@ -227,13 +207,11 @@ impl PortTracker {
         }
     }
 
-    /// A sum over the latest 12 to 24 minutes.
     pub fn recent(&self, counter: RecentCounter) -> f32 {
         self.recent[counter as usize].sum()
     }
 
-    /// Whether this link corrupted more packets than the allowed bit errors explain. `false` where it is not
-    /// known how many bits were received.
+    /// Whether more packets were corrupted than the allowed bit errors explain, if the bits are known.
     pub fn exceeds_packet_error_limit(&self) -> bool {
         let Some(incoming) = self.incoming else { return false };
         let bits = self.recent(RecentCounter::ReceivedData) * 32.0;
@@ -247,15 +225,9 @@ impl PortTracker {
         self.pre_fec.is_some_and(|known| known.over && !known.outdated)
     }
 
-    /// Whether the pre-FEC bit error ratio may exceed its limit: it did when its counter became full, and the
-    /// link has trained since then.
+    /// Whether the pre-FEC ratio may exceed its limit: it did when its counter filled, before a training.
     pub fn may_exceed_pre_fec_limit(&self) -> bool {
         self.pre_fec.is_some_and(|known| known.over && known.outdated)
-    }
-
-    /// Whether packets are corrupted under high load, and not at other times.
-    pub fn errors_follow_load(&self) -> bool {
-        self.load_correlation.errors_follow_load()
     }
 
     /// The pre-FEC bit error ratio as it was last measured, if it and its limit are known.

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ib_fabric::topology::End;
-use ib_mad::counter::COUNT;
+use ib_mad::counter::{COUNT, CounterKind};
+use ib_mad::port_state::PortStatus;
+use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::reading::{CounterSet, Raw, Totals};
-use ib_mad::{Counter, Moment, Reading};
+use ib_mad::{Counter, Moment, PortNumber, Reading};
 
 use super::assessment::CounterStatus;
-use super::plausible::{self, UNKNOWN_TIME};
 
 pub use super::assessment::ResetOffsets;
 
@@ -21,7 +22,6 @@ pub type TotalsSeed = HashMap<End, PersistedTotals>;
 /// The totals of one port at the end of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersistedTotals {
-    /// The counters whose totals are known.
     known: CounterSet,
     totals: [u64; COUNT],
     offsets: ResetOffsets,
@@ -80,18 +80,15 @@ struct RejectedValue {
 /// tools print. From then on it grows by what the counter grows.
 #[derive(Clone, Debug)]
 pub struct PortTotals {
-    /// What the counters showed last.
     raws: [u64; COUNT],
     /// See [`ResetOffsets`]. Modulo 2^64, for a counter that was set to more than its total. `None` for most
     /// ports, whose counters were never reset, which saves 280 bytes per port. Shared with the assessment.
     offsets: Option<Arc<ResetOffsets>>,
     /// Counters whose latest value was impossible: empty for most ports.
     rejected: Vec<RejectedValue>,
-    /// Counters that were read in this run.
     seen: CounterSet,
     /// Others of which an earlier run recorded what they showed last.
     persisted: CounterSet,
-    /// Counters with a value in the latest reading.
     latest: CounterSet,
     /// When the port was first and last read in this run.
     began: Moment,
@@ -124,11 +121,9 @@ pub struct Growth {
     pub seconds: f64,
     /// At least one counter decreased.
     pub reset: bool,
-    /// Counters whose growth is known.
     known: CounterSet,
     /// Counters with a value in the reading before, so that they grew within `seconds`.
     timed: CounterSet,
-    /// Counters whose value was impossible.
     rejected: CounterSet,
     by: [u64; COUNT],
 }
@@ -152,8 +147,7 @@ impl Growth {
 }
 
 impl PortTotals {
-    /// Continues the totals of an earlier run. What was counted since then is in the totals, but in no
-    /// growth: it is not known when it was counted.
+    /// Continues an earlier run. What was counted since is in no growth: when it was counted is unknown.
     pub fn resume(persisted: &PersistedTotals) -> Self {
         let mut raws = persisted.totals;
         for (raw, offset) in raws.iter_mut().zip(persisted.offsets) {
@@ -172,7 +166,7 @@ impl PortTotals {
     /// them and not others: one that was cleared and already shows more than before seems to have grown
     /// by the difference.
     ///
-    /// An impossible value ([`plausible`]) is left out: one of 2^63 or more that is not traffic, and one
+    /// An impossible value ([`max_growth`]) is left out: one of 2^63 or more that is not traffic, and one
     /// that the counter cannot have reached since its last accepted value on a link of at most this many
     /// bytes per second. The total stays, and continues with the next possible value. If impossible values
     /// persist and are consistent with each other, the counter was set: it counts on from there, and the
@@ -196,8 +190,7 @@ impl PortTotals {
         let totals = reading.into_totals(|reading, counter| {
             let index = counter as usize;
             let Some(raw) = reading.get(counter) else {
-                // Read on a slower interval: until it is due the last total is valid, or there is none
-                // because the last value was impossible.
+                // Not due: the last total is valid, or there is none because the last value was impossible.
                 if !reading.is_not_due(counter) {
                     return None;
                 }
@@ -249,8 +242,7 @@ impl PortTotals {
         (totals, growth)
     }
 
-    /// Whether a value is used; see [`update`](Self::update). `since` is when the counter was last read,
-    /// if the port's latest reading had it.
+    /// Whether a value is used. `since` is when the counter was last read, if in the latest reading.
     fn accept(
         &mut self,
         counter: Counter,
@@ -270,9 +262,9 @@ impl PortTotals {
         let since = rejected.map_or(since, |rejected| rejected.since);
         // A response was lost, or it is read on a slower interval: it grew in this run at least.
         let since = since.or(self.seen.contains(counter).then_some(self.began));
-        let max_growth = |since: Option<Moment>| {
+        let most = |since: Option<Moment>| {
             let seconds = since.map_or(UNKNOWN_TIME, |since| at.since(since).as_secs_f64());
-            plausible::max_growth(counter, bytes_per_second, seconds)
+            max_growth(counter, bytes_per_second, seconds)
         };
         let total = self.sum(index);
         let by = match raw.checked_sub(self.raws[index]) {
@@ -282,12 +274,12 @@ impl PortTotals {
         };
         let fits = total.checked_add(by).is_some();
         self.rejected.retain(|it| it.counter != counter);
-        if is_possible && fits && by <= max_growth(since) {
+        if is_possible && fits && by <= most(since) {
             return true;
         }
         let is_consistent = |last: RejectedValue| {
             let by = raw.checked_sub(last.shown)?;
-            (by <= max_growth(Some(last.at))).then_some(last.consistent)
+            (by <= most(Some(last.at))).then_some(last.consistent)
         };
         let consistent = match rejected.and_then(is_consistent).filter(|_| is_possible) {
             Some(consistent) => consistent.saturating_add(1),
@@ -354,11 +346,78 @@ impl PortTotals {
     }
 }
 
+// Bounds of a counter's growth. One ConnectX-7 of a public dump reports 2^64 - 40 receive errors: such a value is
+// an error of the device, and so is a jump that the link cannot have carried. The bounds are generous: they
+// reject what no link can do, and never what a busy link does.
+
+/// Measured growth may exceed what the nominal rate allows by this factor: rates are rounded, NDR's nominal
+/// 100 Gb/s are 106.25 on the lane, and some adapters count loopback traffic.
+const SLACK: f64 = 4.0;
+
+/// Seconds by which the time in which a counter grew may exceed the time between two readings: a port's
+/// attributes are read one after the other, and a retry takes up to 2 s.
+const JITTER: f64 = 2.0;
+
+/// Bytes of LRH, BTH, ICRC and VCRC: no packet of a transport is shorter (IBTA 1.4, 5.2).
+const SHORTEST_PACKET: f64 = 26.0;
+
+/// Retraining a link takes milliseconds, and so does reaching a threshold of local errors.
+const EVENTS_PER_SECOND: f64 = 1000.0;
+
+/// The seconds since an earlier run, which are not stored: no exporter is stopped for over a year.
+const UNKNOWN_TIME: f64 = 366.0 * 24.0 * 3600.0;
+
+/// The rate of a port whose rate is not bounded: see [`fastest`].
+pub const UNBOUNDED: u64 = u64::MAX;
+
+/// The most that a port can ever carry, in bytes per second: it may have run faster since the latest reading
+/// than it does now. Where the port does not report what it supports, the fastest link that exists.
+pub(crate) fn fastest(number: PortNumber, status: Option<&PortStatus>) -> u64 {
+    let known = status.filter(|_| number != 0).and_then(|status| {
+        let width = Width::widest(status.widths_supported)?;
+        let speed = status.speeds_supported.fastest()?;
+        Some(bytes_per_second(width, speed).max(status.rate().unwrap_or(0)))
+    });
+    // Port 0 of a switch leads into the chip; the speed that it reports means nothing.
+    known.unwrap_or_else(|| bytes_per_second(Width::X12, Speed::Xdr))
+}
+
+/// The most that a counter can grow by in some seconds, at a rate in bytes per second.
+#[expect(clippy::cast_sign_loss, reason = "no rate and no time is below zero")]
+fn max_growth(counter: Counter, bytes_per_second: u64, seconds: f64) -> u64 {
+    let time = (seconds + JITTER) * SLACK;
+    // The cast saturates.
+    (per_second(counter, bytes_per_second as f64) * time) as u64
+}
+
+/// The most that a counter can grow by in a second, at a rate in bytes per second.
+fn per_second(counter: Counter, bytes: f64) -> f64 {
+    use Counter::{
+        ExcessiveBufferOverrunErrors, FecCorrectedSymbols, LocalLinkIntegrityErrors, RcvData,
+        SymbolErrors, XmitData, XmitWait,
+    };
+    match (counter.row().kind, counter) {
+        (_, XmitData | RcvData) => bytes / 4.0,
+        // A symbol has eight bits, with Reed-Solomon ten.
+        (_, SymbolErrors | FecCorrectedSymbols) => bytes,
+        // A tick is the time of one or several bytes, and each of 16 virtual lanes may wait.
+        (_, XmitWait) => bytes * 16.0,
+        (CounterKind::Link, _) | (_, LocalLinkIntegrityErrors | ExcessiveBufferOverrunErrors) => {
+            EVENTS_PER_SECOND
+        }
+        // All others count packets, or FEC blocks, which are longer.
+        (CounterKind::Traffic | CounterKind::Error | CounterKind::Congestion, _) => {
+            bytes / SHORTEST_PACKET
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use ib_mad::port_state::testing::up;
 
     const ERRORS: Counter = Counter::SymbolErrors;
 
@@ -657,5 +716,35 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn full_link_rate_is_possible_and_far_more_is_not() {
+        // 4x NDR for 15 s: 50 GB/s.
+        let rate = 50_000_000_000;
+        for (counter, per_second) in [
+            (Counter::XmitData, rate / 4),
+            (Counter::RcvPkts, rate / 64),
+            (Counter::SymbolErrors, rate * 8 / 10),
+            (Counter::FecCorrectedSymbols, rate * 8 / 10),
+            (Counter::RcvErrors, rate / 64),
+            (Counter::XmitWait, rate / 8),
+            (Counter::LinkDowned, 100),
+        ] {
+            let most = max_growth(counter, rate, 15.0);
+            assert!(most >= per_second * 15, "{counter:?}: {most}");
+            assert!(most < per_second * 15 * 1000, "{counter:?}: {most}");
+        }
+        assert_eq!(max_growth(Counter::XmitData, UNBOUNDED, UNKNOWN_TIME), u64::MAX);
+    }
+
+    #[test]
+    fn bound_follows_supported_rate_not_active_rate() {
+        let slow = PortStatus { speed: Some(Speed::Sdr), width: Some(Width::X1), ..up(1) };
+        assert_eq!(fastest(1, Some(&slow)), 12_500_000_000, "4x EDR");
+        let most = bytes_per_second(Width::X12, Speed::Xdr);
+        assert_eq!(fastest(0, Some(&slow)), most);
+        assert_eq!(fastest(1, None), most);
+        assert_eq!(fastest(1, Some(&PortStatus { widths_supported: 0, ..up(1) })), most);
     }
 }

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 
-/// What the search needs to know of ports.
 pub trait PortErrors {
     /// The packets of the latest minutes that were corrupted on the link into a port.
     fn local(&self, port: PortIndex) -> f32;
@@ -17,8 +16,7 @@ pub trait PortErrors {
     fn has_marked(&self, port: PortIndex) -> bool;
 }
 
-/// The maximum number of switches upstream that are searched: fat trees of three levels have five between
-/// two hosts.
+/// How many switches upstream are searched at most: fat trees of three levels have five between two hosts.
 const MAX_HOPS: u8 = 8;
 
 /// The searches of one sweep, which visit each node once.
@@ -47,7 +45,7 @@ impl UpstreamSearch {
         hops: u8,
     ) -> Option<PortIndex> {
         let hops = hops.checked_sub(1)?;
-        let sender = fabric.port(port).peer.filter(|peer| peer.connected)?.port;
+        let sender = fabric.port(port).connected_peer()?;
         let node = fabric.port(sender).node;
         match self.worst_behind(fabric, errors, node, hops) {
             // No packet returns the way it came: what is corrupted there goes elsewhere.

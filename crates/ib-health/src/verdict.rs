@@ -4,31 +4,14 @@ use std::time::Duration;
 
 use ib_mad::Moment;
 
-/// The state of a link, from good to bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
-    /// Good, as far as can be measured.
-    Ok,
-    /// Not enough is known.
-    Unknown,
-    /// Degraded, or not yet certain.
-    Watch,
-    /// A technician has to repair it.
-    Bad,
-}
-
-impl Verdict {
-    /// All of them, from good to bad; the index of each is its value in metrics.
-    pub const ALL: [Verdict; 4] = [Verdict::Ok, Verdict::Unknown, Verdict::Watch, Verdict::Bad];
-
-    /// As metrics and JSON write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            Verdict::Ok => "ok",
-            Verdict::Unknown => "unknown",
-            Verdict::Watch => "watch",
-            Verdict::Bad => "bad",
-        }
+ib_mad::labeled_enum! {
+    /// The state of a link, from good to bad; the index in `ALL` is its value in metrics.
+    #[derive(PartialOrd, Ord)]
+    pub enum Verdict {
+        Ok, "ok", "Good, as far as can be measured.";
+        Unknown, "unknown", "Not enough is known.";
+        Watch, "watch", "Degraded, or not yet certain.";
+        Bad, "bad", "A technician has to repair it.";
     }
 }
 
@@ -119,7 +102,7 @@ impl Reasons {
         self.weights[reason as usize]
     }
 
-    /// All that are present, in the table's order.
+    /// The reasons that are present, in the table's order.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, Verdict)> + '_ {
         Reason::ALL.iter().filter_map(|&reason| Some((reason, self.weight(reason)?)))
     }
@@ -160,15 +143,13 @@ impl VerdictHysteresis {
         (self.verdict, self.since)
     }
 
-    /// How long the link has been better than its verdict.
     fn better_for(&mut self, at: Moment) -> Duration {
         let now = at.whole_seconds();
         let since = *self.better_since.get_or_insert(now);
         Duration::from_secs(now.saturating_sub(since).into())
     }
 
-    /// Adds the reasons of a sweep. While it is `hidden` whether the link still has the errors of its
-    /// verdict, it is not better.
+    /// Adds the reasons of a sweep. While the errors of its verdict may be `hidden`, the link is not better.
     pub fn update(&mut self, reasons: &Reasons, hidden: bool, at: Moment) {
         let now = reasons.verdict();
         if now >= self.verdict || self.verdict < Verdict::Watch {

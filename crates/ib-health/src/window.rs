@@ -1,11 +1,10 @@
-//! Sliding windows: how much a counter grew in the latest minutes, in a few bytes.
+//! What is kept of the latest minutes in a few bytes: sliding windows, sums, and whether errors follow the load.
 
 use std::time::Duration;
 
 use ib_mad::Moment;
 
-/// Time in hundredths of a second: 32 bits wrap once in 497 days, and only differences of hours are ever
-/// computed.
+/// Time in hundredths of a second: 32 bits wrap in 497 days; only differences of hours are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tick(u32);
 
@@ -16,17 +15,11 @@ impl From<Moment> for Tick {
 }
 
 impl Tick {
-    /// Seconds since an earlier one.
     pub fn seconds_since(self, earlier: Tick) -> f32 {
         self.0.wrapping_sub(earlier.0) as f32 / 100.0
     }
-
-    fn is_after(self, earlier: Tick, steps: u32) -> bool {
-        self.0.wrapping_sub(earlier.0) >= steps
-    }
 }
 
-/// Points per window.
 const POINTS: usize = 6;
 
 /// A counter's values at a few moments in the past. The window is the time from the oldest one to now: once
@@ -43,7 +36,8 @@ impl SlidingWindow {
     pub fn record(&mut self, length: Duration, at: Tick, value: u32) {
         // Sweeps come a little early or late: one that is early by a hundredth of a second counts.
         let step = (length.as_millis() as u32 / 10) / (POINTS as u32 - 1);
-        let due = self.len == 0 || at.is_after(self.newest().0, step - step / 10);
+        let newest = self.points[usize::from(self.newest)].0;
+        let due = self.len == 0 || at.0.wrapping_sub(newest.0) >= step - step / 10;
         if due {
             self.newest = if self.len == 0 { 0 } else { (self.newest + 1) % POINTS as u8 };
             self.points[usize::from(self.newest)] = (at, value);
@@ -51,11 +45,6 @@ impl SlidingWindow {
         }
     }
 
-    fn newest(&self) -> (Tick, u32) {
-        self.points[usize::from(self.newest)]
-    }
-
-    /// The points, the oldest first.
     fn points(&self) -> impl Iterator<Item = (Tick, u32)> + '_ {
         let first = usize::from(self.newest) + POINTS + 1 - usize::from(self.len);
         (0..usize::from(self.len)).map(move |nth| self.points[(first + nth) % POINTS])
@@ -84,20 +73,94 @@ pub struct RecentSum {
 }
 
 impl RecentSum {
-    /// Adds to it.
     pub fn add(&mut self, amount: f32) {
         self.current += amount;
     }
 
-    /// Starts the next period; `periods` have begun since the current one.
+    /// Starts the next period if `periods` have begun since the current one.
     pub fn advance(&mut self, periods: u16) {
-        self.previous = if periods == 1 { self.current } else { 0.0 };
-        self.current = 0.0;
+        if periods > 0 {
+            self.previous = if periods == 1 { self.current } else { 0.0 };
+            self.current = 0.0;
+        }
     }
 
-    /// The sum.
-    pub fn sum(&self) -> f32 {
+    pub fn sum(self) -> f32 {
         self.current + self.previous
+    }
+}
+
+/// The number of the current period, modulo 2^16.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Period(u16);
+
+impl Period {
+    /// How many periods of this length have begun since the last call.
+    pub fn periods_until(&mut self, at: Moment, length: Duration) -> u16 {
+        let now = (at.0 / length.as_nanos() as u64) as u16;
+        now.wrapping_sub(std::mem::replace(&mut self.0, now))
+    }
+}
+
+const SMOOTHING: f32 = 1.0 / 8.0;
+
+/// An interval is busy above this multiple of the mean rate, quiet below the other, and else not used.
+const BUSY: f32 = 1.25;
+const QUIET: f32 = 0.8;
+
+/// The errors that quiet intervals would have at a steady ratio, before their absence is evidence.
+const ENOUGH: f32 = 5.0;
+
+/// Whether receive errors follow the load, from the errors and packets of busy and of quiet intervals. A bad
+/// link corrupts the same share of packets at any load; losses by congestion occur at high load (Zhuo et al.,
+/// SIGCOMM 2017).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadCorrelation {
+    mean: f32,
+    busy: Counts,
+    quiet: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    packets: f32,
+    errors: f32,
+}
+
+impl LoadCorrelation {
+    pub fn record(&mut self, packets: f32, errors: f32, seconds: f32) {
+        if seconds <= 0.0 {
+            return;
+        }
+        let rate = packets / seconds;
+        let mean = if self.mean > 0.0 { self.mean } else { rate };
+        let counts = match rate {
+            rate if rate > mean * BUSY => Some(&mut self.busy),
+            rate if rate < mean * QUIET => Some(&mut self.quiet),
+            _ => None,
+        };
+        if let Some(counts) = counts {
+            counts.packets += packets;
+            counts.errors += errors;
+        }
+        self.mean = mean + (rate - mean) * SMOOTHING;
+    }
+
+    /// Halves the weight of the past.
+    pub fn decay(&mut self) {
+        for counts in [&mut self.busy, &mut self.quiet] {
+            counts.packets /= 2.0;
+            counts.errors /= 2.0;
+        }
+    }
+
+    /// Whether errors occur at high load and not at low load.
+    pub fn errors_follow_load(&self) -> bool {
+        if self.busy.packets <= 0.0 {
+            return false;
+        }
+        let expected = self.busy.errors * self.quiet.packets / self.busy.packets;
+        expected >= ENOUGH && self.quiet.errors < expected / 4.0
     }
 }
 
@@ -161,5 +224,45 @@ mod tests {
         assert!((recent.sum() - 4.0).abs() < 1e-6);
         recent.advance(2);
         assert!(recent.sum().abs() < 1e-6);
+    }
+
+    /// An hour in which a link is busy every other minute, with errors by (busy, packets).
+    fn hour(errors: impl Fn(bool, f32) -> f32) -> LoadCorrelation {
+        let mut load = LoadCorrelation::default();
+        for look in 0..240 {
+            let busy = look / 4 % 2 == 0;
+            let packets = if busy { 1e6 } else { 2e5 };
+            load.record(packets, errors(busy, packets), 15.0);
+        }
+        load
+    }
+
+    #[test]
+    fn only_congestion_errors_follow_the_load() {
+        assert!(!hour(|_, packets| packets * 1e-5).errors_follow_load());
+        assert!(hour(|busy, _| if busy { 10.0 } else { 0.0 }).errors_follow_load());
+        assert!(!hour(|_, _| 0.0).errors_follow_load());
+        assert!(!LoadCorrelation::default().errors_follow_load());
+        // Too few errors.
+        assert!(!hour(|busy, _| if busy { 0.05 } else { 0.0 }).errors_follow_load());
+    }
+
+    #[test]
+    fn steady_traffic_is_no_evidence() {
+        let mut load = LoadCorrelation::default();
+        for look in 0..1000 {
+            // They stop at once, as when a counter is full.
+            load.record(1e6, if look < 500 { 10.0 } else { 0.0 }, 15.0);
+        }
+        assert!(!load.errors_follow_load());
+    }
+
+    #[test]
+    fn past_intervals_decay() {
+        let mut load = hour(|busy, _| if busy { 10.0 } else { 0.0 });
+        for _ in 0..20 {
+            load.decay();
+        }
+        assert!(!load.errors_follow_load());
     }
 }

@@ -16,7 +16,7 @@ use fabric_history::model::time::millis;
 use fabric_history::model::{Event, Port, Series, Sum, Window};
 use fabric_history::report::{Report, html, markdown};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
-use fabric_history::{EventKind, Source, columns};
+use fabric_history::{EventKind, Source, plot};
 use ib_fabric::topology::End;
 use ib_mad::label::plural;
 use ib_mad::{Counter, Guid};
@@ -251,7 +251,7 @@ fn counters(port: &Port, series: &[Series], window: Window) -> Vec<String> {
     let width = column_width(all.iter().map(|series| series.counter.row().metric));
     lines.extend(all.into_iter().map(|series| {
         let sum: u64 = series.steps.iter().fold(0, |sum, step| sum.saturating_add(step.by));
-        let bars = columns::bars(&columns::resample(&series.steps, window, COLUMNS));
+        let bars = plot::bars(&plot::resample(&series.steps, window, COLUMNS));
         format!("  {:width$}  {bars}  {sum}", series.counter.row().metric)
     }));
     lines

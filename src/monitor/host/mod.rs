@@ -16,7 +16,7 @@ use crate::config::HostSettings;
 use event_queue::{HostEventQueue, PendingEvents};
 use fabric_observation::SharedState;
 use fabric_observation::host::{DroppedEvents, HostObservation, HostPortTotals, MissingDevices};
-use ib_health::plausible::UNBOUNDED;
+use ib_health::totals::UNBOUNDED;
 use ib_health::totals::{PortTotals, TotalsSeed};
 use ib_mad::clock::Clock;
 use ib_mad::port_event::{PortEvent, PortEventKind};

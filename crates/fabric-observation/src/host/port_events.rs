@@ -12,8 +12,7 @@ use ib_mad::port_state::state;
 use ib_mad::{Guid, Moment, PortNumber};
 use rdma_host::model::{Device, HostSnapshot};
 
-/// How many ports and devices are kept while not all of them are present. Those of containers or virtual machines
-/// may get new names each time, for years.
+/// How many are kept while not all are present: those of containers may get new names each time, for years.
 const MAX_PORTS: usize = 1024;
 
 /// A port: its device's name and its number; `None` for the whole device.
@@ -34,20 +33,13 @@ pub struct PortEventCounts {
     pub losses: u64,
     /// Its device as it was last seen: [`Device::instance`].
     instance: Option<u64>,
-    /// When it was last seen.
     seen: Moment,
     counts: [u64; PortEventKind::ALL.len()],
     last: [Option<Anchor>; PortEventKind::ALL.len()],
-    active: Active,
-    /// When the last loss that was counted happened.
-    lost: Moment,
-}
-
-/// Whether a port is Active, and since when that is known.
-#[derive(Clone, Copy, Debug, Default)]
-struct Active {
-    is: Option<bool>,
+    /// Whether it was Active, and at which moment that was known.
+    is_active: Option<bool>,
     as_of: Moment,
+    lost: Moment,
 }
 
 impl PortEventCounts {
@@ -58,7 +50,7 @@ impl PortEventCounts {
 
     /// Whether it was Active when its state was last known.
     pub fn is_up(&self) -> Option<bool> {
-        self.active.is
+        self.is_active
     }
 
     /// When it last stopped being Active, by its event or a reading; the start of the clock if it never did.
@@ -66,20 +58,15 @@ impl PortEventCounts {
         self.lost
     }
 
-    fn count(&mut self, event: &PortEvent) {
-        self.counts[event.kind as usize] += 1;
-        self.last[event.kind as usize] = Some(event.at);
-    }
-
     /// Sets whether it was Active at a moment; states older than the known one are ignored.
     fn set_active(&mut self, is: bool, at: Moment) {
-        if at < self.active.as_of {
+        if at < self.as_of {
             return;
         }
-        if !is && self.active.is == Some(true) {
+        if !is && self.is_active == Some(true) {
             self.add_loss(at);
         }
-        self.active = Active { is: Some(is), as_of: at };
+        (self.is_active, self.as_of) = (Some(is), at);
     }
 
     fn add_loss(&mut self, at: Moment) {
@@ -91,18 +78,13 @@ impl PortEventCounts {
     /// back between two readings, and the link was lost with it: once, so not if an event reported it.
     fn set_instance(&mut self, instance: Option<u64>, at: Moment) {
         let is_another = self.instance.zip(instance).is_some_and(|(before, now)| before != now);
-        if is_another && self.active.is == Some(true) && self.lost <= self.seen {
+        if is_another && self.is_active == Some(true) && self.lost <= self.seen {
             self.add_loss(at);
-            if self.active.as_of <= at {
-                self.active.is = Some(false);
+            if self.as_of <= at {
+                self.is_active = Some(false);
             }
         }
         (self.instance, self.seen) = (instance.or(self.instance), at);
-    }
-
-    /// Resets its state: its device has another name now, and is tracked by that.
-    fn on_renamed(&mut self) {
-        (self.instance, self.active) = (None, Active::default());
     }
 }
 
@@ -115,35 +97,34 @@ impl HostPortEvents {
     /// Counts an event.
     pub fn add_event(&mut self, event: &PortEvent) {
         let at = event.at.moment;
-        let place = self.ports.entry((Arc::clone(&event.device), event.port)).or_default();
-        place.count(event);
+        let counts = self.ports.entry((Arc::clone(&event.device), event.port)).or_default();
+        counts.counts[event.kind as usize] += 1;
+        counts.last[event.kind as usize] = Some(event.at);
         match event.kind {
             PortEventKind::PortError => {
                 // A port that was never seen and reports a loss was Active.
-                let was_active = *place.active.is.get_or_insert(true);
-                if at >= place.active.as_of {
-                    place.set_active(false, at);
-                } else if was_active && at > place.lost {
+                let was_active = *counts.is_active.get_or_insert(true);
+                if at >= counts.as_of {
+                    counts.set_active(false, at);
+                } else if was_active && at > counts.lost {
                     // A reading after the event found it Active again.
-                    place.add_loss(at);
+                    counts.add_loss(at);
                 }
             }
-            PortEventKind::PortActive => place.set_active(true, at),
+            PortEventKind::PortActive => counts.set_active(true, at),
             // Its ports go with it without an event.
             PortEventKind::DeviceFatal => {
-                let its_ports = self.ports.iter_mut();
-                for (_, port) in
-                    its_ports.filter(|((name, port), _)| *name == event.device && port.is_some())
-                {
-                    port.set_active(false, at);
+                for ((name, port), counts) in &mut self.ports {
+                    if *name == event.device && port.is_some() {
+                        counts.set_active(false, at);
+                    }
                 }
             }
             _ => {}
         }
     }
 
-    /// Adds a reading of the devices. A device that hangs changes nothing; the ports of one that is gone have
-    /// lost their links.
+    /// Adds a reading. A device that hangs changes nothing; ports of one that is gone have lost their links.
     pub fn add_snapshot(&mut self, snapshot: &HostSnapshot) {
         if self.ports.len() > MAX_PORTS {
             let here = |name: &str| snapshot.devices.iter().any(|device| *device.name == *name);
@@ -153,28 +134,31 @@ impl HostPortEvents {
             self.add_missing(snapshot);
         }
         for device in &snapshot.devices {
-            self.place(device, None);
+            self.counts_of(device, None);
             for port in &device.ports {
-                let place = self.place(device, Some(port.number));
-                place.set_instance(device.instance, port.at);
+                let counts = self.counts_of(device, Some(port.number));
+                counts.set_instance(device.instance, port.at);
                 // ACTIVE_DEFER waits after a link error, and carries traffic again.
                 if let Some(known) = port.state {
                     let is_active = known == state::ACTIVE || known == state::ACTIVE_DEFER;
-                    place.set_active(is_active, port.at);
+                    counts.set_active(is_active, port.at);
                 }
             }
         }
     }
 
-    /// Updates the ports whose devices are gone. There may be no event of that: not every driver sends one, and
-    /// without libibverbs none is received.
+    /// Updates the ports of devices that are gone: not every driver sends an event of that.
     fn add_missing(&mut self, snapshot: &HostSnapshot) {
         for ((name, port), counts) in &mut self.ports {
             let Some(instance) = counts.instance.filter(|_| port.is_some()) else { continue };
             let found = snapshot.devices.iter().find(|device| device.instance == Some(instance));
             match found {
                 Some(device) if device.name == *name => {}
-                Some(_) => counts.on_renamed(),
+                // It is tracked by its other name now.
+                Some(_) => {
+                    (counts.instance, counts.is_active) = (None, None);
+                    counts.as_of = Moment::default();
+                }
                 // Another device, or one that cannot be opened, has its name.
                 None if snapshot.devices.iter().any(|device| device.name == *name) => {}
                 None => counts.set_active(false, snapshot.ended),
@@ -182,10 +166,10 @@ impl HostPortEvents {
         }
     }
 
-    fn place(&mut self, device: &Device, port: Option<PortNumber>) -> &mut PortEventCounts {
-        let place = self.ports.entry((Arc::clone(&device.name), port)).or_default();
-        place.guid = device.info.guid;
-        place
+    fn counts_of(&mut self, device: &Device, port: Option<PortNumber>) -> &mut PortEventCounts {
+        let counts = self.ports.entry((Arc::clone(&device.name), port)).or_default();
+        counts.guid = device.info.guid;
+        counts
     }
 }
 

@@ -1,4 +1,5 @@
-//! What is remembered of the agents from sweep to sweep, so that each is queried once.
+//! What is remembered of the agents from sweep to sweep, so that each is queried once, and which field each counter
+//! is taken from.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,11 +11,11 @@ use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::pma::{
     AgentProfile, AttributePlan, DetailPolicy, OptionMask, OptionalCounters, read_plan,
 };
+use ib_mad::reading::{Raw, Reading};
 use ib_mad::{Counter, Moment};
 
-use super::counter_sources::CounterSources;
 use super::fec_modes::FecModeCache;
-use super::hidden_nodes::HiddenNodes;
+use super::unresponsive::HiddenNodes;
 use crate::topology::End;
 use crate::{Fabric, PortIndex};
 
@@ -35,12 +36,8 @@ pub(super) fn agent_of(fabric: &Fabric, port: PortIndex) -> End {
     (guid, if fabric.node_of(port).is_switch() { 0 } else { number })
 }
 
-/// The M_Key for subnet management of a port.
 pub(super) fn m_key_of(keys: &MKeys, fabric: &Fabric, port: PortIndex) -> MKey {
-    let is_switch = fabric.node_of(port).is_switch();
-    let zero = || fabric.ports_of(fabric.port(port).node).find(|&it| fabric.port(it).number == 0);
-    let keeper = if is_switch { zero().unwrap_or(port) } else { port };
-    keys.get(fabric.port(keeper).guid)
+    keys.get(fabric.port(fabric.management_port(port)).guid)
 }
 
 impl AgentCache {
@@ -72,8 +69,7 @@ impl AgentCache {
         counters.filter(|&(counter, field)| is_clearable(counter, field)).collect()
     }
 
-    /// An agent did not clear counters of an attribute: they are not cleared again before the next
-    /// discovery.
+    /// An agent did not clear these counters: they are not cleared again before the next discovery.
     pub(super) fn mark_uncleared(&mut self, agent: End, attribute: Attribute) {
         self.uncleared.insert((agent, attribute));
     }
@@ -87,17 +83,13 @@ impl AgentCache {
     }
 }
 
-/// What is known of an agent's PortSamplesControl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampling {
-    /// Supported.
     Supported {
         /// A tick is this + 1 symbol times.
         tick: u8,
-        /// OptionMask.
         options: u64,
     },
-    /// Not supported.
     Unsupported,
     /// No response, this number of times, although the agent responds to other queries.
     NoResponse(u8),
@@ -106,7 +98,6 @@ pub(super) enum Sampling {
 /// After this number of sweeps without a response an attribute counts as unsupported.
 const MAX_UNANSWERED: u8 = 3;
 
-/// Profile and read plan of an agent.
 #[derive(Debug)]
 struct AgentEntry {
     profile: AgentProfile,
@@ -130,12 +121,11 @@ pub(super) struct PmaCapabilityCache {
 }
 
 impl PmaCapabilityCache {
-    /// The read plan of an agent, if its capabilities are known.
     pub fn get(&self, agent: End) -> Option<Arc<[AttributePlan]>> {
         self.by_agent.get(&agent).map(|entry| Arc::clone(&entry.plan))
     }
 
-    /// Records the capabilities of an agent.
+    /// Records the capabilities of an agent, and returns its read plan.
     pub fn insert(
         &mut self,
         agent: End,
@@ -198,16 +188,12 @@ impl PmaCapabilityCache {
         }
     }
 
-    /// The sampling tick of an agent.
     pub fn tick(&self, agent: End) -> Option<u8> {
-        match self.sampling.get(&agent) {
-            Some(Sampling::Supported { tick, .. }) => Some(*tick),
-            _ => None,
-        }
+        let Some(Sampling::Supported { tick, .. }) = self.sampling.get(&agent) else { return None };
+        Some(*tick)
     }
 
-    /// Records PortSamplesControl of an agent; missing responses add up. Returns the agent's read plan
-    /// once its options are known.
+    /// Records PortSamplesControl; missing responses add up. Returns the read plan once the options are known.
     pub fn insert_sampling(
         &mut self,
         agent: End,
@@ -269,4 +255,97 @@ impl PmaCapabilityCache {
 pub(super) fn has_wide_xmit_wait(plan: &[AttributePlan]) -> bool {
     let mut counters = plan.iter().flat_map(|plan| &plan.counters);
     counters.any(|(counter, field)| *counter == Counter::XmitWait && field.width == 64)
+}
+
+/// The field that each counter of a port is taken from, kept from sweep to sweep, if the port has two for it.
+///
+/// ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of
+/// them at 0 (see [`pma::read_plan`](read_plan)). So the 64-bit value is used unless it is
+/// 0 while the classic one is not. A 64-bit field that was above 0 is used, and its 0 is a reset,
+/// unless the classic field grows meanwhile; before that it may be unused, and its 0 alone says
+/// nothing.
+#[derive(Debug, Default)]
+pub(super) struct CounterSources {
+    by_port: HashMap<End, PortSources>,
+    /// Value of the classic field while the 64-bit one, which had counted before, was 0: if it grows
+    /// and the other does not, new firmware may have stopped updating the other.
+    suspects: HashMap<(End, Counter), u64>,
+}
+
+/// One bit per counter; neither bit is set while both fields are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct PortSources {
+    /// The 64-bit field counts.
+    wide: u64,
+    /// Only the classic field counts, as far as observed.
+    classic: u64,
+}
+
+impl CounterSources {
+    /// Selects the field of each counter: `reading` holds the 64-bit values, as far as they were read,
+    /// `classic` the others. If the right field was not read, the counter is absent: the value of the
+    /// other field would look like a reset.
+    pub fn select(
+        &mut self,
+        port: End,
+        counters: &[(Counter, CounterField)],
+        reading: &mut Reading<Raw>,
+        classic: Option<&Reading<Raw>>,
+    ) {
+        let before = self.by_port.get(&port).copied().unwrap_or_default();
+        let mut source = before;
+        for &(counter, _) in counters {
+            let bit = 1 << counter as usize;
+            let classic = classic.and_then(|classic| Some((classic, classic.get(counter)?)));
+            match reading.get(counter) {
+                // Not plausible: it says nothing about which field counts.
+                Some(value) if !counter.is_plausible(value) => {}
+                Some(1..) => {
+                    // It counts, and was cleared when it was 0.
+                    if source.classic & bit != 0 {
+                        reading.set_rebased(counter);
+                    }
+                    source.classic &= !bit;
+                    source.wide |= bit;
+                    if !self.suspects.is_empty() {
+                        self.suspects.remove(&(port, counter));
+                    }
+                }
+                Some(0) if source.wide & bit != 0 => {
+                    let Some((classic, value @ 1..)) = classic else { continue };
+                    let before = self.suspects.insert((port, counter), value);
+                    if before.is_some_and(|before| value > before) {
+                        self.suspects.remove(&(port, counter));
+                        source.wide &= !bit;
+                        source.classic |= bit;
+                        reading.copy(counter, classic);
+                        reading.set_rebased(counter);
+                    }
+                }
+                wide => match classic {
+                    Some((_, 0)) if wide.is_some() => {}
+                    Some((classic, _)) if wide.is_some() || source.classic & bit != 0 => {
+                        source.classic |= bit;
+                        reading.copy(counter, classic);
+                    }
+                    _ => reading.remove(counter),
+                },
+            }
+        }
+        if source != before {
+            self.by_port.insert(port, source);
+        }
+    }
+
+    /// Whether a counter of a port is taken from the classic field.
+    pub fn is_classic(&self, port: End, counter: Counter) -> bool {
+        let source = self.by_port.get(&port);
+        source.is_some_and(|source| source.classic >> counter as usize & 1 == 1)
+    }
+
+    /// Forgets ports of forgotten nodes. An absent node keeps its counters and their fields.
+    pub fn retain_known(&mut self, fabric: &Fabric) {
+        self.by_port.retain(|(guid, _), _| fabric.node_by_guid(*guid).is_some());
+        self.suspects.retain(|((guid, _), _), _| fabric.node_by_guid(*guid).is_some());
+    }
 }

@@ -25,8 +25,7 @@ use crate::snapshot::Cleared;
 use crate::topology::End;
 use crate::{PortIndex, Snapshot};
 
-/// Maximum number of port attributes that are cleared after a sweep, the fullest first; the others
-/// follow after the next sweep.
+/// How many port attributes are cleared after a sweep at most, the fullest first; the others come next.
 const MAX_PER_SWEEP: usize = 64;
 
 /// A port with nearly full counters of one attribute.
@@ -36,13 +35,11 @@ struct ClearJob {
     attribute: Attribute,
     agent: End,
     lid: Lid,
-    /// Counters that may be cleared.
     narrow: Vec<(Counter, CounterField)>,
     /// Last values of the counters to clear.
     last: Vec<(Counter, u64)>,
 }
 
-/// The requests of a job, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClearStep {
     Read,
@@ -137,39 +134,29 @@ impl<'a> CounterClearing<'a> {
     }
 }
 
-/// The jobs of a port, by attribute, with their fill levels.
+/// The jobs of a port, by attribute, with the fill level of the fullest counter of each in thousandths.
 fn jobs_of(
     swept: &Snapshot<Raw>,
     agents: &AgentCache,
     port: PortIndex,
 ) -> impl Iterator<Item = (u64, ClearJob)> {
-    let agent = agent_of(&swept.fabric, port);
-    let narrow = agents.clearable(agent, swept.fabric.end(port));
+    let fabric = &swept.fabric;
+    let agent = agent_of(fabric, port);
+    let clearable = agents.clearable(agent, fabric.end(port));
+    let reading = swept.reading(port).filter(|_| swept.is_up(fabric.port(port).node));
     let attributes = [Attribute::PortCounters, Attribute::PortExtendedSpeedsCounters];
     attributes.into_iter().filter_map(move |attribute| {
-        let narrow = narrow.iter().filter(|(_, field)| field.attribute == attribute);
-        job(swept, agent, port, attribute, narrow.copied().collect())
+        let (reading, lid) = (reading?, fabric.lid_of(port)?);
+        let narrow = clearable.iter().filter(|(_, field)| field.attribute == attribute);
+        let narrow: Vec<(Counter, CounterField)> = narrow.copied().collect();
+        let fills = narrow.iter().filter_map(|&(counter, field)| {
+            let value = reading.get(counter).filter(|value| is_nearly_full(field, *value))?;
+            // The value may come from a wider field.
+            Some(value.min(field.max()) * 1000 / field.max())
+        });
+        let fill = fills.max()?;
+        Some((fill, ClearJob { port, attribute, agent, lid, narrow, last: Vec::new() }))
     })
-}
-
-/// The job of a port and an attribute, and the fill level of its fullest counter in thousandths.
-fn job(
-    swept: &Snapshot<Raw>,
-    agent: End,
-    port: PortIndex,
-    attribute: Attribute,
-    narrow: Vec<(Counter, CounterField)>,
-) -> Option<(u64, ClearJob)> {
-    let fabric = &swept.fabric;
-    let reading = swept.reading(port).filter(|_| swept.is_up(fabric.port(port).node))?;
-    let lid = fabric.lid_of(port)?;
-    let fills = narrow.iter().filter_map(|&(counter, field)| {
-        let value = reading.get(counter).filter(|value| is_nearly_full(field, *value))?;
-        // The value may come from a wider field.
-        Some(value.min(field.max()) * 1000 / field.max())
-    });
-    let fill = fills.max()?;
-    Some((fill, ClearJob { port, attribute, agent, lid, narrow, last: Vec::new() }))
 }
 
 /// Whether a field is over three quarters full.

@@ -31,25 +31,14 @@ struct Agent {
 
 #[derive(Clone, Copy, Debug)]
 enum CounterQuery {
-    PmaCapabilities {
-        agent: u32,
-    },
-    Attribute {
-        agent: u32,
-        port: PortIndex,
-        /// Index in the agent's read plan.
-        index: u8,
-    },
-    Sampling {
-        agent: u32,
-    },
-    /// Whether the absent node that last had this LID is back.
-    Probe {
-        lid: Lid,
-    },
+    PmaCapabilities { agent: u32 },
+    // `index` is that in the agent's read plan.
+    Attribute { agent: u32, port: PortIndex, index: u8 },
+    Sampling { agent: u32 },
+    // Whether the absent node that last had this LID is back.
+    Probe { lid: Lid },
 }
 
-/// The query plan; see the [module](self).
 #[derive(Debug)]
 pub struct CounterSweep<'a> {
     fabric: &'a Fabric,
@@ -69,16 +58,11 @@ pub struct CounterSweep<'a> {
     returned: bool,
 }
 
-/// The result of a counter sweep.
 #[derive(Debug)]
 pub struct CounterResult {
-    /// By port index; `None` if nothing was read.
     pub readings: Vec<Option<Reading<Raw>>>,
-    /// Sampling ticks by node index, if known.
     pub ticks: Vec<Option<u8>>,
-    /// Number of ports with missing responses.
     pub failed_ports: usize,
-    /// An absent node responds again.
     pub returned: bool,
 }
 
@@ -206,7 +190,6 @@ impl<'a> CounterSweep<'a> {
         }
     }
 
-    /// The next request.
     pub fn poll_request(&mut self) -> Option<(Request, u64)> {
         let kind = self.queue.pop_front()?;
         let (lid, query) = match kind {
@@ -377,7 +360,6 @@ impl<'a> CounterSweep<'a> {
         }
     }
 
-    /// The result, after the run.
     pub fn finish(mut self) -> CounterResult {
         self.select_fields();
         let mut ticks = vec![None; self.fabric.nodes.len()];

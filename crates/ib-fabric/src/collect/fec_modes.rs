@@ -35,19 +35,16 @@ impl LinkConfig {
         let here = fabric.port(port);
         let status = here.status.filter(|status| status.link_up() && status.state == state::ACTIVE);
         let status = status.filter(|_| here.number != 0 && fabric.node_of(port).present())?;
-        let peer = here.peer.filter(|peer| peer.connected).map(|peer| fabric.end(peer.port));
+        let peer = here.connected_peer().map(|peer| fabric.end(peer));
         Some(LinkConfig { width: status.width, speed: status.speed, peer })
     }
 }
 
-/// What is known of the FEC mode of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FecMode {
     /// Not queried since the last change of the link.
     Unknown,
-    /// The port does not report it.
     Unsupported,
-    /// Reported.
     Known(Fec),
 }
 
@@ -66,7 +63,6 @@ impl FecMode {
         }
     }
 
-    /// The mode, if it is known.
     pub fn fec(self) -> Option<Fec> {
         match self {
             FecMode::Known(fec) => Some(fec),
@@ -90,7 +86,6 @@ impl FecModeCache {
         FecModeCache { enabled, ..FecModeCache::default() }
     }
 
-    /// The mode of each port of a fabric, by port index.
     pub fn modes(&self, fabric: &Fabric) -> Vec<FecMode> {
         let mode = |port| {
             if !self.is_supported(fabric, port) {
@@ -104,8 +99,7 @@ impl FecModeCache {
         fabric.port_indexes().map(mode).collect()
     }
 
-    /// The ports to query in this sweep, of those with an unknown mode, without nodes that are not
-    /// expected to respond.
+    /// The ports with an unknown mode to query in this sweep, of nodes that are expected to respond.
     pub fn due(
         &self,
         fabric: &Fabric,
@@ -162,7 +156,6 @@ impl FecModeCache {
         }
     }
 
-    /// Forgets links that a new discovery finds changed.
     pub fn retain_unchanged(&mut self, fabric: &Fabric) {
         self.modes.retain(|end, (link, _)| {
             fabric.find(*end).and_then(|port| LinkConfig::new(fabric, port)) == Some(*link)
@@ -170,7 +163,6 @@ impl FecModeCache {
     }
 }
 
-/// Whether the link state is as the discovery found it.
 fn is_unchanged(fabric: &Fabric, statuses: &[PortRead], port: PortIndex) -> bool {
     match &statuses[port.0 as usize] {
         PortRead::NotQueried => true,

@@ -62,39 +62,25 @@ pub struct LocalPortQuery {
     local_guid: Option<Guid>,
 }
 
-impl Default for LocalPortQuery {
-    fn default() -> Self {
-        LocalPortQuery {
-            queue: VecDeque::from([LocalPortRequest::LocalPort]),
-            sent: Vec::new(),
-            report: LocalPortReport {
-                port: Err(RequestError::Unsent),
-                neighbor: None,
-                master: None,
-            },
-            keys: MKeys::default(),
-            local_guid: None,
-        }
-    }
-}
-
 impl LocalPortQuery {
     /// A plan with M_Keys; if they differ, the key of the local port is found by its GUID.
     pub fn with_keys(keys: MKeys, local_guid: Option<Guid>) -> Self {
-        LocalPortQuery { keys, local_guid, ..LocalPortQuery::default() }
+        let port = Err(RequestError::Unsent);
+        LocalPortQuery {
+            queue: VecDeque::from([LocalPortRequest::LocalPort]),
+            sent: Vec::new(),
+            report: LocalPortReport { port, neighbor: None, master: None },
+            keys,
+            local_guid,
+        }
     }
 
     fn m_key(&self, target: LocalPortRequest) -> MKey {
-        let own = self.local_guid;
-        match target {
-            LocalPortRequest::LocalPort => {
-                own.map_or(self.keys.common(), |guid| self.keys.get(guid))
-            }
-            LocalPortRequest::Neighbor(port) => {
-                own.map_or(self.keys.common(), |guid| self.keys.get_neighbor(guid, port))
-            }
+        match (target, self.local_guid) {
+            (LocalPortRequest::LocalPort, Some(guid)) => self.keys.get(guid),
+            (LocalPortRequest::Neighbor(port), Some(guid)) => self.keys.get_neighbor(guid, port),
             // The GUID at that LID is unknown.
-            LocalPortRequest::MasterSm(_) | LocalPortRequest::MasterNode(_) => self.keys.common(),
+            _ => self.keys.common(),
         }
     }
 
@@ -110,21 +96,16 @@ impl QueryPlan for LocalPortQuery {
             return None;
         }
         let target = self.queue.pop_front()?;
-        let Request { to, query } = match target {
+        let (to, query) = match target {
             // The empty route needs no LID; port 0 is the receiving port.
             LocalPortRequest::LocalPort => {
-                Request { to: Address::Directed(DirectedRoute::LOCAL), query: smp::port_info(0) }
+                (Address::Directed(DirectedRoute::LOCAL), smp::port_info(0))
             }
-            LocalPortRequest::Neighbor(port) => Request {
-                to: Address::Directed(DirectedRoute::LOCAL.then(port)?),
-                query: smp::node_info(),
-            },
-            LocalPortRequest::MasterSm(lid) => {
-                Request { to: Address::Lid(lid), query: smp::sm_info() }
+            LocalPortRequest::Neighbor(port) => {
+                (Address::Directed(DirectedRoute::LOCAL.then(port)?), smp::node_info())
             }
-            LocalPortRequest::MasterNode(lid) => {
-                Request { to: Address::Lid(lid), query: smp::node_description() }
-            }
+            LocalPortRequest::MasterSm(lid) => (Address::Lid(lid), smp::sm_info()),
+            LocalPortRequest::MasterNode(lid) => (Address::Lid(lid), smp::node_description()),
         };
         self.sent.push(target);
         let request = Request { to, query: query.with_m_key(self.m_key(target)) };
@@ -153,8 +134,7 @@ impl QueryPlan for LocalPortQuery {
                     let info = Err(RequestError::Unsent);
                     self.report.master = Some(MasterSm { lid, info, node: String::new() });
                     self.queue.push_back(LocalPortRequest::MasterSm(lid));
-                    // Without its key the node would count a violation; which node it is, and so its
-                    // key, is unknown. SMInfo needs no key.
+                    // Which node it is, and so its key, is unknown; SMInfo needs no key.
                     if !self.keys.differ() {
                         self.queue.push_back(LocalPortRequest::MasterNode(lid));
                     }
@@ -201,7 +181,7 @@ mod tests {
 
     #[test]
     fn local_port_query_asks_master_sm() {
-        let mut plan = LocalPortQuery::default();
+        let mut plan = LocalPortQuery::with_keys(MKeys::default(), None);
         assert!(plan.next_request(QueuePair::Qp1).is_none());
         let own = respond(&mut plan, |mad| local_port(7).encode(mad));
         assert_eq!(own.to, Address::Directed(DirectedRoute::LOCAL));
@@ -232,12 +212,12 @@ mod tests {
     #[test]
     fn no_sm_lid_sends_no_sm_info() {
         for lid in [0, 0xc000, 0xffff] {
-            let mut plan = LocalPortQuery::default();
+            let mut plan = LocalPortQuery::with_keys(MKeys::default(), None);
             respond(&mut plan, |mad| local_port(lid).encode(mad));
             assert!(plan.next_request(QueuePair::Qp0).is_none(), "{lid:#x}");
             assert_eq!(plan.finish().master, None);
         }
-        let mut plan = LocalPortQuery::default();
+        let mut plan = LocalPortQuery::with_keys(MKeys::default(), None);
         let (_, tag) = plan.next_request(QueuePair::Qp0).unwrap();
         plan.handle_outcome(tag, Err(RequestError::TimedOut), Moment::default());
         plan.handle_outcome(99, Err(RequestError::TimedOut), Moment::default());

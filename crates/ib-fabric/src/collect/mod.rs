@@ -2,16 +2,21 @@
 
 pub mod agent_cache;
 pub mod clear;
-mod counter_sources;
-pub mod counter_sweep;
+mod counter_sweep;
 pub mod discovery;
 mod fec_modes;
-mod hidden_nodes;
 pub mod local_port;
-pub mod sm_sweep;
-pub mod state_sweep;
+mod state_sweep;
 pub mod sweep;
 pub mod unresponsive;
+
+use ib_mad::Mad;
+use ib_umad::RequestError;
+
+/// Whether an outcome shows that the node runs: a refusal is a response, too.
+fn has_responded(outcome: &Result<&Mad, RequestError>) -> bool {
+    !outcome.is_err_and(RequestError::is_no_response)
+}
 
 #[cfg(test)]
 mod tests;

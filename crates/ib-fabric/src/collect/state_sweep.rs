@@ -7,7 +7,7 @@
 //! NodeInfo and port 0 of each switch are queried, too: they show whether the subnet manager assigned
 //! other LIDs, in which case readings by the old ones are invalid. Hidden nodes are queried for
 //! NodeInfo first, because their LID may belong to another node now, or an M_Key may protect them: the
-//! module `hidden_nodes` decides when.
+//! [`HiddenNodes`] decide when.
 //!
 //! A fabric may be configured so that its switches do not respond to LID-routed subnet management. If a
 //! few dozen switches do not respond and none has, the others are left out, and port states come from
@@ -26,7 +26,8 @@ use ib_umad::{Address, Request, RequestError};
 
 use super::agent_cache::m_key_of;
 use super::fec_modes::{FecMode, FecModeCache, link_state};
-use super::hidden_nodes::{HiddenNodes, HiddenSweep, MAX_SILENT, ThrottledQueue};
+use super::has_responded;
+use super::unresponsive::{HiddenNodes, HiddenSweep, MAX_SILENT, ThrottledQueue};
 use crate::snapshot::PortRead;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex};
@@ -35,26 +36,18 @@ use crate::{Fabric, NodeIndex, PortIndex};
 const MAX_SILENT_NODES: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
-enum StateQuery {
-    /// NodeInfo: whether the LID still belongs to the node.
-    Identity {
-        node: NodeIndex,
-        port: PortIndex,
-    },
-    Switch {
-        node: NodeIndex,
-        port0: PortIndex,
-    },
-    Port {
-        port: PortIndex,
-    },
-    /// PortInfoExtended: the FEC mode.
-    FecMode {
-        port: PortIndex,
-    },
+struct StateQuery(StateAttribute, PortIndex);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StateAttribute {
+    /// Whether the LID still belongs to the node.
+    NodeInfo,
+    SwitchInfo,
+    PortInfo,
+    /// The FEC mode.
+    PortInfoExtended,
 }
 
-/// The query plan; see the [module](self).
 #[derive(Debug)]
 pub struct StateSweep<'a> {
     fabric: &'a Fabric,
@@ -75,13 +68,10 @@ pub struct StateSweep<'a> {
     new_modes: Vec<(PortIndex, FecMode)>,
 }
 
-/// The result of a state sweep.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent findings")]
 pub struct StateResult {
-    /// By port index.
     pub statuses: Vec<PortRead>,
-    /// FEC modes by port index, if known.
     pub fec: Vec<Option<Fec>>,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
@@ -105,7 +95,7 @@ fn is_queried_end(fabric: &Fabric, hidden: &HiddenNodes, port: PortIndex) -> boo
     let is_reachable = |peer: PortIndex| {
         fabric.lid_of(peer).is_some() && hidden.is_expected(fabric, fabric.port(peer).node)
     };
-    match fabric.port(port).peer.filter(|peer| peer.connected).map(|peer| peer.port) {
+    match fabric.port(port).connected_peer() {
         // A cable may be plugged in; at the local port, the whole fabric.
         None => true,
         // A node that just came up has no LID yet; a silent one does not report.
@@ -117,8 +107,7 @@ fn is_queried_end(fabric: &Fabric, hidden: &HiddenNodes, port: PortIndex) -> boo
 }
 
 impl<'a> StateSweep<'a> {
-    /// A sweep over the present nodes of a fabric with these M_Keys; unless `enabled` no node is
-    /// queried. `modes` are the cached FEC modes.
+    /// Unless `enabled` no node is queried. `modes` are the cached FEC modes.
     pub(super) fn new(
         fabric: &'a Fabric,
         enabled: bool,
@@ -131,13 +120,11 @@ impl<'a> StateSweep<'a> {
         let found: Vec<NodeIndex> =
             fabric.node_indexes().filter(|node| enabled && is_found(node)).collect();
         // NodeInfo of each switch first, then the ports.
-        let zeros = found.iter().filter_map(|&node| {
-            let port0 = fabric.ports_of(node).find(|&port| fabric.port(port).number == 0);
-            port0
-                .filter(|&port| fabric.lid_of(port).is_some())
-                .map(|port| StateQuery::Identity { node, port })
-        });
-        let queue = zeros.collect();
+        let zeros = found.iter().filter_map(|&node| fabric.ports_of(node).next());
+        let queue = zeros
+            .filter(|&port| fabric.port(port).number == 0 && fabric.lid_of(port).is_some())
+            .map(|port| StateQuery(StateAttribute::NodeInfo, port))
+            .collect();
         let due = if enabled {
             fec_modes.due(fabric, &modes, |node| hidden.nodes().is_expected(fabric, node))
         } else {
@@ -169,40 +156,38 @@ impl<'a> StateSweep<'a> {
         let fabric = self.fabric;
         for port in fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some()) {
             if fabric.port(port).number == 0 {
-                self.queue.push_back(StateQuery::Switch { node, port0: port });
-                self.queue.push_back(StateQuery::Port { port });
+                self.queue.push_back(StateQuery(StateAttribute::SwitchInfo, port));
+                self.queue.push_back(StateQuery(StateAttribute::PortInfo, port));
             } else if is_queried_end(fabric, self.hidden.nodes(), port) {
-                self.queue.push_back(StateQuery::Port { port });
+                self.queue.push_back(StateQuery(StateAttribute::PortInfo, port));
             }
         }
     }
 
     fn next_query(&mut self) -> Option<StateQuery> {
-        let fabric = self.fabric;
         if let Some(port) = self.hidden.pop() {
-            return Some(StateQuery::Identity { node: fabric.port(port).node, port });
+            return Some(StateQuery(StateAttribute::NodeInfo, port));
         }
         if let Some(query) = self.queue.pop_front() {
             return Some(query);
         }
         let port = self.due.pop()?;
         self.fec_modes.mark_queried(port);
-        Some(StateQuery::FecMode { port })
+        Some(StateQuery(StateAttribute::PortInfoExtended, port))
     }
 
-    /// The next request.
     pub fn poll_request(&mut self) -> Option<(Request, u64)> {
-        let kind = self.next_query()?;
-        let (port, query) = match kind {
-            StateQuery::Identity { port, .. } => (port, smp::node_info()),
-            StateQuery::Switch { port0, .. } => (port0, smp::switch_info()),
-            StateQuery::Port { port } => (port, smp::port_info(self.fabric.port(port).number)),
-            StateQuery::FecMode { port } => {
-                (port, smp::port_info_extended(self.fabric.port(port).number))
-            }
+        let next = self.next_query()?;
+        let StateQuery(attribute, port) = next;
+        let number = self.fabric.port(port).number;
+        let query = match attribute {
+            StateAttribute::NodeInfo => smp::node_info(),
+            StateAttribute::SwitchInfo => smp::switch_info(),
+            StateAttribute::PortInfo => smp::port_info(number),
+            StateAttribute::PortInfoExtended => smp::port_info_extended(number),
         };
         let to = Address::Lid(self.fabric.lid_of(port)?);
-        self.queried.push(kind);
+        self.queried.push(next);
         let query = query.with_m_key(m_key_of(self.keys, self.fabric, port));
         Some((Request { to, query }, self.queried.len() as u64 - 1))
     }
@@ -213,22 +198,17 @@ impl<'a> StateSweep<'a> {
         tag: u64,
         outcome: Result<&Mad, RequestError>,
     ) -> Option<PortIndex> {
-        let kind = *self.queried.get(tag as usize)?;
-        let has_answered =
-            outcome.as_ref().map_or_else(|failure| !failure.is_no_response(), |_| true);
-        let queried = match kind {
-            StateQuery::Switch { port0, .. } => port0,
-            StateQuery::Identity { port, .. } | StateQuery::Port { port } => port,
-            StateQuery::FecMode { port } => {
-                self.new_modes.push((port, FecMode::from_outcome(outcome)));
-                if has_answered {
-                    self.due.on_response();
-                }
-                // No response to this says nothing about the node.
-                return outcome.is_ok().then_some(port);
+        let StateQuery(attribute, port) = *self.queried.get(tag as usize)?;
+        let has_responded = has_responded(&outcome);
+        if attribute == StateAttribute::PortInfoExtended {
+            self.new_modes.push((port, FecMode::from_outcome(outcome)));
+            if has_responded {
+                self.due.on_response();
             }
-        };
-        let node = self.fabric.port(queried).node;
+            // No response to this says nothing about the node.
+            return outcome.is_ok().then_some(port);
+        }
+        let node = self.fabric.port(port).node;
         let is_hidden = self.fabric.node(node).presence == Presence::Hidden;
         match outcome {
             Ok(_) => self.answered = true,
@@ -239,30 +219,25 @@ impl<'a> StateSweep<'a> {
             self.queue.clear();
             self.due.clear();
         }
-        if let StateQuery::Identity { port, .. } = kind
-            && is_hidden
-        {
-            self.hidden.record(port, has_answered);
+        if attribute == StateAttribute::NodeInfo && is_hidden {
+            self.hidden.record(port, has_responded);
         }
-        match (kind, outcome) {
-            (StateQuery::Identity { node, .. }, Ok(mad)) => {
-                if NodeInfo::decode(mad).node_guid != self.fabric.node(node).identity.guid {
-                    self.result.lid_mismatches.insert(node);
-                    // The LID of a hidden node is that of an earlier discovery.
-                    self.result.lids_changed |= !is_hidden;
-                } else if is_hidden {
-                    self.queue_ports_of(node);
-                }
+        let Ok(mad) = outcome else { return Some(port) };
+        let guid = self.fabric.node(node).identity.guid;
+        match attribute {
+            StateAttribute::NodeInfo if NodeInfo::decode(mad).node_guid != guid => {
+                self.result.lid_mismatches.insert(node);
+                // The LID of a hidden node is that of an earlier discovery.
+                self.result.lids_changed |= !is_hidden;
             }
-            (StateQuery::Switch { node, .. }, Ok(mad)) => {
-                if SwitchInfo::decode(mad).port_state_change {
-                    self.result.state_changes.insert(self.fabric.node(node).identity.guid);
-                }
+            StateAttribute::NodeInfo if is_hidden => self.queue_ports_of(node),
+            StateAttribute::SwitchInfo if SwitchInfo::decode(mad).port_state_change => {
+                self.result.state_changes.insert(guid);
             }
-            (StateQuery::Port { port }, Ok(mad)) => self.handle_port(port, &PortInfo::decode(mad)),
-            (StateQuery::FecMode { .. }, _) | (_, Err(_)) => {}
+            StateAttribute::PortInfo => self.handle_port(port, &PortInfo::decode(mad)),
+            _ => {}
         }
-        Some(queried)
+        Some(port)
     }
 
     fn handle_port(&mut self, port: PortIndex, info: &PortInfo) {
@@ -289,26 +264,24 @@ impl<'a> StateSweep<'a> {
         self.result.statuses[port.0 as usize] = PortRead::Ok(status);
     }
 
-    /// One end of a link changed, so the other end did, too: a switch is queried, and the state of a
-    /// host without its link is unknown.
+    /// The other end changed, too: a switch is queried, and the state of a host without its link is unknown.
     fn invalidate_peer(&mut self, port: PortIndex, status: &PortStatus) {
-        let Some(peer) = self.fabric.port(port).peer.filter(|peer| peer.connected) else { return };
-        let read = &mut self.result.statuses[peer.port.0 as usize];
+        let fabric = self.fabric;
+        let Some(peer) = fabric.port(port).connected_peer() else { return };
+        let read = &mut self.result.statuses[peer.0 as usize];
         if *read != PortRead::NotQueried {
             return;
         }
-        let is_switch = self.fabric.node_of(peer.port).is_switch();
+        let is_switch = fabric.node_of(peer).is_switch();
         if is_switch || !status.link_up() {
             *read = PortRead::Unknown;
         }
-        let node = self.fabric.port(peer.port).node;
-        let is_expected = self.hidden.nodes().is_expected(self.fabric, node);
-        if is_switch && is_expected && self.fabric.lid_of(peer.port).is_some() {
-            self.queue.push_back(StateQuery::Port { port: peer.port });
+        let is_expected = self.hidden.nodes().is_expected(fabric, fabric.port(peer).node);
+        if is_switch && is_expected && fabric.lid_of(peer).is_some() {
+            self.queue.push_back(StateQuery(StateAttribute::PortInfo, peer));
         }
     }
 
-    /// The result, after the run.
     pub fn finish(mut self) -> StateResult {
         let unavailable = !self.answered && !self.unanswered.is_empty();
         let no_response = unavailable || !self.answered && self.hidden_unanswered;

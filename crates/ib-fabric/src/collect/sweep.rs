@@ -1,71 +1,44 @@
 //! A sweep: states and counters of every port in one run, each on its own queue pair, and the subnet
 //! managers after the states.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use ib_mad::m_key::MKeys;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::reading::Raw;
+use ib_mad::smp::{self, SmInfo, SmState};
 use ib_mad::{Guid, Mad, Moment};
 use ib_umad::query::QueryPlan;
-use ib_umad::{QueuePair, Request, RequestError};
+use ib_umad::{Address, QueuePair, Request, RequestError};
 
-use super::agent_cache::AgentCache;
+use super::agent_cache::{AgentCache, m_key_of};
 use super::counter_sweep::CounterSweep;
 use super::fec_modes::has_reed_solomon;
-use super::sm_sweep::SmSweep;
+use super::has_responded;
 use super::state_sweep::StateSweep;
+use crate::snapshot::SubnetManager;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
 
-/// Whether a node responded to its requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Liveness {
-    NotQueried,
-    Silent,
-    Responding,
+/// Whether a node responded to any of its requests; `None` if it was not queried.
+type Liveness = Option<bool>;
+
+fn record(liveness: &mut Liveness, has_responded: bool) {
+    *liveness = Some(has_responded || *liveness == Some(true));
 }
 
-impl Liveness {
-    fn record(&mut self, has_responded: bool) {
-        if has_responded {
-            *self = Liveness::Responding;
-        } else if *self == Liveness::NotQueried {
-            *self = Liveness::Silent;
-        }
-    }
-}
-
-/// Minimum number of silent adapters for a conclusion.
 const MIN_ADAPTERS: usize = 3;
 
 /// A few adapters are full members of the hosts' partition: of the subnet manager, of storage servers.
 const SILENT_PER_RESPONDING: usize = 9;
 
-/// The part of the sweep that sent a request, in the lowest bits of its tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    States,
-    Counters,
-    Managers,
-}
-
-impl Part {
-    const BITS: u32 = 2;
-
-    fn tag(self, tag: u64) -> u64 {
-        tag << Self::BITS | self as u64
-    }
-
-    fn from_tag(tag: u64) -> Self {
-        match tag & ((1 << Self::BITS) - 1) {
-            0 => Part::States,
-            1 => Part::Counters,
-            _ => Part::Managers,
-        }
-    }
-}
+/// The parts of a sweep: which one sent a request is in the lowest bits of its tag.
+const STATES: u64 = 0;
+const COUNTERS: u64 = 1;
+const MANAGERS: u64 = 2;
+const PART_BITS: u32 = 2;
 
 /// The query plan; see the [module](self).
 #[derive(Debug)]
@@ -99,8 +72,7 @@ pub struct SweepResult {
     pub states_unavailable: bool,
     /// Number of ports with missing responses.
     pub failed_ports: usize,
-    /// Switches respond to performance management, and at most one of ten channel adapters other than the
-    /// local one.
+    /// Switches respond to performance management, and at most one of ten channel adapters does.
     pub adapters_silent: bool,
 }
 
@@ -124,20 +96,11 @@ impl<'a> Sweep<'a> {
             counters: CounterSweep::new(fabric, pma, reed_solomon, anchor.moment),
             managers: SmSweep::new(fabric).with_keys(Arc::clone(keys)),
             by_lid: states,
-            liveness: vec![Liveness::NotQueried; fabric.nodes.len()],
-            pma_liveness: vec![Liveness::NotQueried; fabric.nodes.len()],
+            liveness: vec![None; fabric.nodes.len()],
+            pma_liveness: vec![None; fabric.nodes.len()],
             fabric,
             anchor,
             ended: anchor.moment,
-        }
-    }
-
-    fn record_liveness(&mut self, port: Option<PortIndex>, has_responded: bool, sender: Part) {
-        let Some(port) = port else { return };
-        let node = self.fabric.port(port).node.0 as usize;
-        self.liveness[node].record(has_responded);
-        if sender == Part::Counters {
-            self.pma_liveness[node].record(has_responded);
         }
     }
 
@@ -155,14 +118,14 @@ impl<'a> Sweep<'a> {
                     let about = self.fabric.node(node);
                     let is_found = about.presence == Presence::Found;
                     let is_kind = about.identity.kind == kind && Some(node) != local;
-                    is_kind && actual == liveness && (is_found || liveness == Liveness::Responding)
+                    is_kind && actual == liveness && (is_found || liveness == Some(true))
                 })
                 .count()
         };
-        let silent = count(NodeKind::Ca, Liveness::Silent);
+        let silent = count(NodeKind::Ca, Some(false));
         silent >= MIN_ADAPTERS
-            && silent >= SILENT_PER_RESPONDING * count(NodeKind::Ca, Liveness::Responding)
-            && count(NodeKind::Switch, Liveness::Responding) > 0
+            && silent >= SILENT_PER_RESPONDING * count(NodeKind::Ca, Some(true))
+            && count(NodeKind::Switch, Some(true)) > 0
     }
 
     /// The result, after the run.
@@ -174,20 +137,19 @@ impl<'a> Sweep<'a> {
         let mut liveness = self.liveness;
         for &node in &states.lid_mismatches {
             // Another node responded there.
-            liveness[node.0 as usize] = Liveness::Silent;
+            liveness[node.0 as usize] = Some(false);
             managers.retain(|manager| self.fabric.port(manager.port).node != node);
             for port in self.fabric.ports_of(node) {
                 counters.readings[port.0 as usize] = None;
             }
         }
-        let is_silent = |(node, liveness): (NodeIndex, Liveness)| match liveness {
-            Liveness::Responding => false,
-            Liveness::Silent => true,
-            // The discovery got no response either; an earlier sweep may have.
-            Liveness::NotQueried => {
-                let is_hidden = self.fabric.node(node).presence == Presence::Hidden;
-                is_hidden && !states.hidden_responding.contains(&node)
-            }
+        let is_silent = |(node, liveness): (NodeIndex, Liveness)| {
+            // Not queried: the discovery got no response either; an earlier sweep may have.
+            let is_gone = || {
+                self.fabric.node(node).presence == Presence::Hidden
+                    && !states.hidden_responding.contains(&node)
+            };
+            liveness.map_or_else(is_gone, |has_responded| !has_responded)
         };
         // If no node responds to anything, LID routing is not the cause.
         let has_readings = counters.readings.iter().any(Option::is_some);
@@ -219,26 +181,130 @@ impl<'a> Sweep<'a> {
 
 impl QueryPlan for Sweep<'_> {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        let tagged = |part: Part| move |(request, tag)| (request, part.tag(tag));
+        let tagged = |part| move |(request, tag)| (request, tag << PART_BITS | part);
         match qp {
-            QueuePair::Qp0 => (self.states.poll_request().map(tagged(Part::States)))
-                .or_else(|| self.managers.poll_request().map(tagged(Part::Managers))),
-            QueuePair::Qp1 => self.counters.poll_request().map(tagged(Part::Counters)),
+            QueuePair::Qp0 => (self.states.poll_request().map(tagged(STATES)))
+                .or_else(|| self.managers.poll_request().map(tagged(MANAGERS))),
+            QueuePair::Qp1 => self.counters.poll_request().map(tagged(COUNTERS)),
         }
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
-        // A refusal is a response, too.
-        let has_responded =
-            outcome.as_ref().map_or_else(|failure| !failure.is_no_response(), |_| true);
-        let own = tag >> Part::BITS;
-        let sender = Part::from_tag(tag);
-        let port = match sender {
-            Part::States => self.states.on_outcome(own, outcome),
-            Part::Counters => self.counters.on_outcome(own, outcome, at),
-            Part::Managers => self.managers.on_outcome(own, outcome),
-        };
-        self.record_liveness(port, has_responded, sender);
+        let has_responded = has_responded(&outcome);
         self.ended = at;
+        let (own, sender) = (tag >> PART_BITS, tag & ((1 << PART_BITS) - 1));
+        let port = match sender {
+            STATES => self.states.on_outcome(own, outcome),
+            COUNTERS => self.counters.on_outcome(own, outcome, at),
+            _ => self.managers.on_outcome(own, outcome),
+        };
+        let Some(port) = port else { return };
+        let node = self.fabric.port(port).node.0 as usize;
+        record(&mut self.liveness[node], has_responded);
+        if sender == COUNTERS {
+            record(&mut self.pma_liveness[node], has_responded);
+        }
+    }
+}
+
+/// Maximum number of queries. A subnet has two or three managers; if each host is installed with one it has
+/// hundreds, and those that hang would delay the sweep.
+const MAX_MANAGERS: usize = 256;
+
+/// Subnet managers in each sweep: the master and its standbys.
+///
+/// SMInfo is read by LID of all ports whose PortInfo announces a subnet manager, and of the port with
+/// the SM LID of the local port, where one may have started after the discovery. A stopped manager does
+/// not respond, which says nothing about its node. The first such sweep takes up to 1.8 s longer, for
+/// three tries. The next ones try a host once, for up to 0.6 s, and a switch that responds to other
+/// requests three times, until a discovery finds that it no longer announces one.
+///
+/// It is a plan of its own, too, to query only subnet managers.
+#[derive(Debug)]
+pub struct SmSweep<'a> {
+    fabric: &'a Fabric,
+    queue: VecDeque<PortIndex>,
+    queried: Vec<PortIndex>,
+    managers: Vec<SubnetManager>,
+    keys: Arc<MKeys>,
+}
+
+/// Whether a subnet manager can be queried at a port: of a switch only at port 0, and not at absent nodes.
+fn can_host_sm(fabric: &Fabric, port: PortIndex) -> bool {
+    let node = fabric.node_of(port);
+    node.present()
+        && node.is_switch() == (fabric.port(port).number == 0)
+        && fabric.lid_of(port).is_some()
+}
+
+fn known_master(fabric: &Fabric) -> Option<PortIndex> {
+    let master = fabric.port(fabric.local_port?).status?.sm_lid;
+    let has_lid = |port: &PortIndex| {
+        let first_and_lmc =
+            fabric.port(*port).status.map(|status| (u32::from(status.lid.0), status.lmc));
+        // A port has 2^LMC consecutive LIDs; LMC has 3 bits.
+        first_and_lmc.is_some_and(|(first, lmc)| {
+            (first..first + (1 << (lmc & 7))).contains(&u32::from(master.0))
+        })
+    };
+    fabric.port_indexes().filter(|&port| can_host_sm(fabric, port)).find(has_lid)
+}
+
+impl<'a> SmSweep<'a> {
+    /// A sweep over the subnet managers of a fabric.
+    pub fn new(fabric: &'a Fabric) -> Self {
+        let master = known_master(fabric);
+        let announces_sm = |port: &PortIndex| fabric.port(*port).status.is_some_and(|it| it.is_sm);
+        let others = fabric
+            .port_indexes()
+            .filter(announces_sm)
+            .filter(|&port| can_host_sm(fabric, port) && Some(port) != master);
+        let queue = master.into_iter().chain(others).take(MAX_MANAGERS).collect();
+        SmSweep { fabric, queue, queried: Vec::new(), managers: Vec::new(), keys: Arc::default() }
+    }
+
+    /// The same with M_Keys.
+    #[must_use]
+    pub fn with_keys(self, keys: Arc<MKeys>) -> Self {
+        SmSweep { keys, ..self }
+    }
+
+    pub(super) fn poll_request(&mut self) -> Option<(Request, u64)> {
+        let port = self.queue.pop_front()?;
+        let to = Address::Lid(self.fabric.lid_of(port)?);
+        self.queried.push(port);
+        let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
+        Some((Request { to, query }, self.queried.len() as u64 - 1))
+    }
+
+    /// Handles an outcome. Returns the port if its node responded.
+    fn on_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>) -> Option<PortIndex> {
+        let port = *self.queried.get(tag as usize)?;
+        let mad = match outcome {
+            Ok(mad) => mad,
+            // A stopped manager does not respond; the node may be up.
+            Err(failure) => return (!failure.is_no_response()).then_some(port),
+        };
+        let SmInfo { state, priority, act_count, .. } = SmInfo::decode(mad);
+        if let Some(state) = SmState::from_code(state) {
+            self.managers.push(SubnetManager { port, state, priority, act_count });
+        }
+        Some(port)
+    }
+
+    /// The managers that responded, by port, after the run.
+    pub fn finish(mut self) -> Vec<SubnetManager> {
+        self.managers.sort_unstable_by_key(|manager| manager.port);
+        self.managers
+    }
+}
+
+impl QueryPlan for SmSweep<'_> {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+        if qp == QueuePair::Qp0 { self.poll_request() } else { None }
+    }
+
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
+        let _ = self.on_outcome(tag, outcome);
     }
 }

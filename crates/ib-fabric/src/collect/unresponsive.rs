@@ -1,14 +1,16 @@
-//! Neighbors that do not respond to subnet management: whether an M_Key is the likely cause, and which
-//! of them the next discovery queries again.
+//! Nodes that do not respond to subnet management: whether an M_Key is the likely cause, which neighbors the next
+//! discovery queries again, and which hidden nodes a sweep queries by LID.
 //!
 //! A node with an M_Key counts a violation for each Get that it drops, may send a trap to the subnet
 //! manager, and starts the lease after which it drops its protection (IBTA 1.4, 14.2.4). So neighbors
 //! that did not respond last time share a small budget, whether an M_Key is the cause or their agent
 //! hangs. New neighbors are queried at once, unless most of them refuse.
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::topology::End;
+use crate::topology::{End, Presence};
+use crate::{Fabric, NodeIndex, PortIndex};
 use ib_mad::m_key::MKeys;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
@@ -19,8 +21,7 @@ use super::discovery::DiscoveryResult;
 
 /// Milliseconds per SMP to unresponsive neighbors, in total.
 const MS_PER_SMP: u128 = 4_000;
-/// Maximum budget in milliseconds: 60 SMPs, for twenty neighbors with the default three tries. Up to
-/// that number each discovery queries all.
+/// 60 SMPs, for twenty neighbors with the default three tries: up to so many are queried each time.
 const MAX_BUDGET: u128 = 60 * MS_PER_SMP;
 
 /// Unresponsive neighbors, kept from discovery to discovery.
@@ -28,7 +29,6 @@ const MAX_BUDGET: u128 = 60 * MS_PER_SMP;
 pub struct UnresponsiveNeighbors {
     /// When each was last queried; the earliest moment if never.
     queried: HashMap<End, Moment>,
-    /// Those that the current discovery queries.
     current: HashSet<End>,
     budget: u128,
     filled: Moment,
@@ -70,7 +70,7 @@ impl UnresponsiveNeighbors {
         self.filled = now;
         let cost = MS_PER_SMP * u128::from(tries.max(1));
         let mut known: Vec<(Moment, End)> =
-            self.queried.iter().map(|(end, asked)| (*asked, *end)).collect();
+            self.queried.iter().map(|(end, at)| (*at, *end)).collect();
         // Queried longest ago first.
         known.sort_unstable();
         let affordable = usize::try_from(self.budget / cost).unwrap_or(usize::MAX);
@@ -84,28 +84,27 @@ impl UnresponsiveNeighbors {
     /// Updates the list with the result of a discovery. Returns new unresponsive neighbors.
     pub fn update(&mut self, found: &DiscoveryResult, now: Moment) -> Vec<End> {
         let mut new = Vec::new();
-        let mut asked = HashMap::new();
+        let mut queried = HashMap::new();
         let linked: HashSet<End> = found.fabric.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
         let (tried, recovered) = (self.current.len(), self.current.intersection(&linked).count());
         for &end in &found.unanswered {
             if !self.queried.contains_key(&end) {
                 new.push(end);
             }
-            asked.insert(end, now);
+            queried.insert(end, now);
         }
         // If most of the queried ones respond again, all may: the next discovery queries them.
         if recovered == 0 || recovered * 2 < tried {
             for end in &found.skipped {
-                asked.insert(*end, self.queried.get(end).copied().unwrap_or_default());
+                queried.insert(*end, self.queried.get(end).copied().unwrap_or_default());
             }
         }
-        self.queried = asked;
+        self.queried = queried;
         new
     }
 }
 
-/// Up to this number of silent neighbors are no sign of an M_Key while other nodes respond: agents may
-/// hang.
+/// While other nodes respond, up to this many silent neighbors are no sign of an M_Key: agents may hang.
 const FEW: usize = 3;
 
 /// Whether more than a few neighbors do not respond, and more than half of those of a switch, or of all
@@ -144,6 +143,163 @@ pub fn m_key_suspicion(found: &DiscoveryResult, keys: &MKeys) -> Option<MKeySusp
     (alone && own.state == state::ACTIVE).then_some(MKeySuspicion::FirstHop)
 }
 
+/// Maximum number of probes without a response in a sweep. With three tries each and an interval of 15
+/// s that is 0.6 SMPs a second to ports that refuse, in addition to 0.25 of discoveries.
+pub(super) const MAX_SILENT: usize = 3;
+
+/// Maximum excess of silent over responding nodes, of those that responded last time. Beyond it the
+/// others are only probed, from the next sweep on.
+const MAX_LOST: usize = 32;
+
+/// A queue of queries with a maximum number of unanswered ones, including those in flight.
+#[derive(Debug)]
+pub(super) struct ThrottledQueue {
+    queue: VecDeque<PortIndex>,
+    open: usize,
+    allowed: usize,
+}
+
+impl ThrottledQueue {
+    pub fn new(queue: VecDeque<PortIndex>, allowed: usize) -> Self {
+        ThrottledQueue { queue, open: 0, allowed }
+    }
+
+    pub fn pop(&mut self) -> Option<PortIndex> {
+        let port = if self.open < self.allowed { self.queue.pop_front() } else { None };
+        self.open += usize::from(port.is_some());
+        port
+    }
+
+    pub fn on_response(&mut self) {
+        self.open = self.open.saturating_sub(1);
+    }
+
+    pub fn clear(&mut self) {
+        self.queue.clear();
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastQuery {
+    Response,
+    /// No response in the sweep of this number.
+    NoResponse(u64),
+}
+
+/// Nodes that the latest discovery did not reach, and which of them a sweep queries by LID.
+///
+/// Two causes look the same to a discovery, and need opposite treatment. A switch that forwards while
+/// its SMA hangs hides all nodes behind it from directed routes; they respond by LID, and are queried
+/// in each sweep. Nodes with an M_Key count each Get as a violation (IBTA 1.4, 14.2.4), and are queried
+/// rarely.
+///
+/// The responses distinguish them. Nodes that responded last time are queried in each sweep. The others
+/// are probed: first those that were not queried yet, switches before hosts, then those that did not
+/// respond, the longest ago first. Each response permits one more probe.
+#[derive(Debug, Default)]
+pub(super) struct HiddenNodes {
+    sweep: u64,
+    last: HashMap<End, LastQuery>,
+}
+
+fn is_hidden(fabric: &Fabric, node: NodeIndex) -> bool {
+    fabric.node(node).presence == Presence::Hidden
+}
+
+impl HiddenNodes {
+    /// Whether a node responded to its last query by LID.
+    pub fn has_responded(&self, fabric: &Fabric, node: NodeIndex) -> bool {
+        let mut ends = fabric.ports_of(node).map(|port| fabric.end(port));
+        ends.any(|end| self.last.get(&end) == Some(&LastQuery::Response))
+    }
+
+    /// Whether a node is expected to respond: the discovery reached it, or it responded by LID.
+    pub fn is_expected(&self, fabric: &Fabric, node: NodeIndex) -> bool {
+        match fabric.node(node).presence {
+            Presence::Found => true,
+            Presence::Hidden => self.has_responded(fabric, node),
+            Presence::Absent => false,
+        }
+    }
+
+    /// Forgets nodes that are not hidden any more.
+    pub fn retain_hidden(&mut self, fabric: &Fabric) {
+        self.last.retain(|(guid, _), _| {
+            fabric.node_by_guid(*guid).is_some_and(|node| is_hidden(fabric, node))
+        });
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct HiddenSweep<'a> {
+    fabric: &'a Fabric,
+    nodes: &'a mut HiddenNodes,
+    known: ThrottledQueue,
+    probes: ThrottledQueue,
+}
+
+impl<'a> HiddenSweep<'a> {
+    /// The hidden nodes of a fabric; unless `enabled` no node is queried.
+    pub fn new(fabric: &'a Fabric, enabled: bool, nodes: &'a mut HiddenNodes) -> Self {
+        nodes.sweep += 1;
+        let mut ports = Vec::new();
+        for node in fabric.node_indexes().filter(|&node| enabled && is_hidden(fabric, node)) {
+            // A switch has one LID, a CA one for each port.
+            let limit = if fabric.node(node).is_switch() { 1 } else { usize::MAX };
+            let reached = fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some());
+            ports.extend(reached.take(limit));
+        }
+        let last = |port: PortIndex| nodes.last.get(&fabric.end(port)).copied();
+        let (mut known, mut probes): (Vec<PortIndex>, Vec<PortIndex>) =
+            ports.into_iter().partition(|&port| last(port) == Some(LastQuery::Response));
+        let is_switch = |port: PortIndex| fabric.node_of(port).is_switch();
+        known.sort_by_key(|&port| Reverse(is_switch(port)));
+        probes.sort_by_key(|&port| match last(port) {
+            Some(LastQuery::NoResponse(sweep)) => (sweep, Reverse(is_switch(port))),
+            Some(LastQuery::Response) | None => (0, Reverse(is_switch(port))),
+        });
+        HiddenSweep {
+            known: ThrottledQueue::new(known.into(), MAX_LOST),
+            probes: ThrottledQueue::new(probes.into(), MAX_SILENT),
+            fabric,
+            nodes,
+        }
+    }
+
+    pub fn pop(&mut self) -> Option<PortIndex> {
+        self.known.pop().or_else(|| self.probes.pop())
+    }
+
+    pub fn record(&mut self, port: PortIndex, has_answered: bool) {
+        let now = if has_answered {
+            LastQuery::Response
+        } else {
+            LastQuery::NoResponse(self.nodes.sweep)
+        };
+        let before = self.nodes.last.insert(self.fabric.end(port), now);
+        let was_known = before == Some(LastQuery::Response);
+        let queue = if was_known { &mut self.known } else { &mut self.probes };
+        if has_answered {
+            queue.on_response();
+            queue.allowed += 1;
+        }
+    }
+
+    pub fn nodes(&self) -> &HiddenNodes {
+        self.nodes
+    }
+
+    /// The hidden nodes that responded to their last query.
+    pub fn finish(self) -> HashSet<NodeIndex> {
+        // Too many nodes stopped responding: the others probably did, too.
+        for port in self.known.queue {
+            self.nodes.last.remove(&self.fabric.end(port));
+        }
+        let hidden = self.fabric.node_indexes().filter(|&node| is_hidden(self.fabric, node));
+        hidden.filter(|&node| self.nodes.has_responded(self.fabric, node)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -174,21 +330,21 @@ mod tests {
         let mut turns: HashMap<End, u32> = HashMap::new();
         for discovery in 1..=12 {
             let now = at(discovery * 300);
-            let rested = unanswered.select_skipped(now, 3);
-            assert_eq!(rested.len(), 480);
-            let (rested, asked): (Vec<End>, Vec<End>) =
-                ends(500).into_iter().partition(|end| rested.contains(end));
-            for end in &asked {
+            let skipped = unanswered.select_skipped(now, 3);
+            assert_eq!(skipped.len(), 480);
+            let (skipped, queried): (Vec<End>, Vec<End>) =
+                ends(500).into_iter().partition(|end| skipped.contains(end));
+            for end in &queried {
                 *turns.entry(*end).or_default() += 1;
             }
-            unanswered.update(&found(asked, rested), now);
+            unanswered.update(&found(queried, skipped), now);
         }
         assert_eq!((turns.len(), turns.values().max()), (240, Some(&1)));
         // Discoveries in a row do not get more.
-        let asked: usize = (1..=30)
+        let queried: usize = (1..=30)
             .map(|more| 500 - unanswered.select_skipped(at(3600 + more * 10), 3).len())
             .sum();
-        assert!(asked <= 20 + 25, "{asked}");
+        assert!(queried <= 20 + 25, "{queried}");
     }
 
     #[test]
@@ -196,11 +352,12 @@ mod tests {
         let mut unanswered = UnresponsiveNeighbors::default();
         let ends: Vec<End> = (0..500).map(|guid| (Guid(guid), 1)).collect();
         unanswered.update(&found(ends.clone(), vec![]), at(0));
-        let rested = unanswered.select_skipped(at(300), 3);
-        let (rested, asked): (Vec<End>, Vec<End>) =
-            ends.into_iter().partition(|end| rested.contains(end));
-        let mut answered = found(vec![], rested);
-        answered.fabric.links = asked.iter().map(|end| (*end, (Guid(end.0.0 + 1000), 1))).collect();
+        let skipped = unanswered.select_skipped(at(300), 3);
+        let (skipped, queried): (Vec<End>, Vec<End>) =
+            ends.into_iter().partition(|end| skipped.contains(end));
+        let mut answered = found(vec![], skipped);
+        answered.fabric.links =
+            queried.iter().map(|end| (*end, (Guid(end.0.0 + 1000), 1))).collect();
         unanswered.update(&answered, at(300));
         assert!(unanswered.select_skipped(at(315), 3).is_empty());
     }

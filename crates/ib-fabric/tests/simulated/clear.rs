@@ -27,11 +27,11 @@ impl RecordingTransport {
         let tree = format!("{{hosts: 8, radix: 8, switch: {switch}, hca: {hca}}}");
         let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
         let scenario = Scenario::parse("test", &text).unwrap();
-        let story = scenario.resolve(&Overrides::default()).unwrap();
-        let seat = story.local_ports[0];
-        let world = share(Simulation::new(story));
+        let scenario = scenario.resolve(&Overrides::default()).unwrap();
+        let local_port = scenario.local_ports[0];
+        let world = share(Simulation::new(scenario));
         let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-        let transport = SimTransport::new(Arc::clone(&world), seat, time);
+        let transport = SimTransport::new(Arc::clone(&world), local_port, time);
         RecordingTransport::on(transport, world)
     }
 
@@ -266,10 +266,10 @@ fn refused_clear_is_not_retried_before_discovery() {
 fn clears_fullest_ports_first_up_to_limit() {
     let tree = "{hosts: 96, radix: 16, switch: infiniscale-4, hca: connectx-3}";
     let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
-    let story = Scenario::parse("test", &text).unwrap().resolve(&Overrides::default()).unwrap();
-    let (seat, world) = (story.local_ports[0], share(Simulation::new(story)));
+    let scenario = Scenario::parse("test", &text).unwrap().resolve(&Overrides::default()).unwrap();
+    let (local_port, world) = (scenario.local_ports[0], share(Simulation::new(scenario)));
     let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let transport = SimTransport::new(Arc::clone(&world), seat, time);
+    let transport = SimTransport::new(Arc::clone(&world), local_port, time);
     let mut transport = RecordingTransport::on(transport, world);
     for host in 0..96 {
         transport.count(&format!("host-{host}[1]"), Counter::SymbolErrors, 50_000 + 100 * host);

@@ -4,6 +4,7 @@
 
 mod clear;
 mod counter_sources;
+mod plans;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,9 +12,6 @@ use std::time::Duration;
 
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::clear::CounterClearing;
-use ib_fabric::collect::discovery::Discovery;
-use ib_fabric::collect::sweep::{Sweep, SweepResult};
-use ib_fabric::names::NodeNameMap;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
 use ib_mad::counter::Attribute;
 use ib_mad::fec::Fec;
@@ -23,40 +21,20 @@ use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use ib_sim::transport::{SimClock, SimTransport, share};
 use ib_umad::client::{MadClient, SendConfig};
-use ib_umad::query::{QueryPlan, run};
 use ib_umad::{MadTransport, OutgoingMad};
+
+use plans::{assembled, run_plan, swept};
 
 const DETAILS: OptionalCounters = OptionalCounters { details: DetailPolicy::EachSweep, fec: false };
 const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, fec: true };
 
-fn run_plan(transport: &mut impl MadTransport, plan: &mut impl QueryPlan) {
-    let mut client = MadClient::new(SendConfig::default());
-    run(plan, &mut client, transport, &AtomicBool::new(false)).unwrap();
-}
-
-fn assembled(transport: &mut impl MadTransport) -> Arc<Fabric> {
-    let mut discovery = Discovery::new();
-    run_plan(transport, &mut discovery);
-    Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment(0), None))
-}
-
-fn swept(
-    transport: &mut impl MadTransport,
-    fabric: &Arc<Fabric>,
-    agents: &mut AgentCache,
-) -> SweepResult {
-    let mut sweep = Sweep::new(fabric, agents, transport.anchor(), true);
-    run_plan(transport, &mut sweep);
-    sweep.finish()
-}
-
 #[test]
 fn simulated_fabric_reports_fec_modes_and_ticks() {
     let text = "{fabric: {fat-tree: {hosts: 8, radix: 8}}, traffic: {pattern: none}}";
-    let story = Scenario::parse("test", text).unwrap().resolve(&Overrides::default()).unwrap();
-    let seat = story.local_ports[0];
+    let scenario = Scenario::parse("test", text).unwrap().resolve(&Overrides::default()).unwrap();
+    let local_port = scenario.local_ports[0];
     let time = SimClock::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let mut transport = SimTransport::new(share(Simulation::new(story)), seat, time);
+    let mut transport = SimTransport::new(share(Simulation::new(scenario)), local_port, time);
     let fabric = assembled(&mut transport);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::new(FEC));
     let snapshot = &swept.snapshot;

@@ -23,24 +23,20 @@
 //! at a few of the upper switches), a chain ends early: there is one root too many, with
 //! [`RootCause::Unknown`].
 
-mod history;
 mod regions;
-mod roots;
 #[cfg(test)]
 mod tests;
-mod wait;
 mod wait_graph;
 
 use std::time::Duration;
 
-use ib_fabric::levels::Levels;
+use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, PortIndex};
 use ib_mad::Moment;
+use ib_mad::rate::{Speed, Width, bytes_per_second};
 
-use history::RegionHistory;
-use wait_graph::WaitGraph;
-
-pub use wait::{Wait, used, wait};
+use regions::RegionHistory;
+use wait_graph::{WaitGraph, find_roots};
 
 /// The share of time from which on a port waits; less is normal in a busy fabric (Jha et al., NSDI 2020:
 /// negligible).
@@ -55,31 +51,63 @@ pub const FULL: f32 = 0.9;
 /// bursts, between which they compute; some minutes are several sweeps and several rounds of most jobs.
 pub const GRACE: Duration = Duration::from_secs(300);
 
-/// The severity of a congestion, by the greatest share of time that one of its ports waits (Jha et al., NSDI
-/// 2020: up to 5, 15 and 25 %).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Up to 5 %: normal in a busy fabric.
-    Negligible,
-    /// Up to 15 %.
-    Low,
-    /// Up to 25 %.
-    Medium,
-    /// More.
-    High,
+/// The time that a port had data and no credit to send it with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wait {
+    /// Its share of the time between the two latest readings, 0 to 1.
+    pub share: f32,
+    /// Whether the device reports the length of its tick; otherwise 8 bytes at the link's rate are assumed.
+    pub tick_told: bool,
+}
+
+/// The tick of a device that does not report it: 8 bytes, as newer devices have it. No figure for adapters was
+/// found.
+const DEFAULT_TICK: u8 = 7;
+
+/// The share of time that a port had data to send and no credit for it, from the growth of PortXmitWait in some
+/// seconds; `None` if no time has passed.
+///
+/// A tick N (PortSamplesControl) is N + 1 bytes: at the port's own rate up to 7 (Quantum and newer),
+/// else at one lane's (31: Switch-IB, SwitchX and older; NVIDIA counts 32 bytes a lane there).
+pub fn wait(
+    ticks: u64,
+    tick: Option<u8>,
+    width: Width,
+    speed: Speed,
+    seconds: f64,
+) -> Option<Wait> {
+    let bytes = f64::from(tick.unwrap_or(DEFAULT_TICK)) + 1.0;
+    let width = if tick.is_some_and(|tick| tick > DEFAULT_TICK) { Width::X1 } else { width };
+    let waited = ticks as f64 * bytes / bytes_per_second(width, speed) as f64;
+    Some(Wait { share: share(waited, seconds)?, tick_told: tick.is_some() })
+}
+
+/// The share of its bandwidth that a port sent, 0 to 1; `None` if no time has passed.
+///
+/// Up to QDR, except for FDR10, two of ten bits are line code (8b/10b), which the nominal rate includes; the
+/// codes of faster links take less than [`FULL`] leaves.
+pub fn used(bytes: u64, width: Width, speed: Speed, seconds: f64) -> Option<f32> {
+    let for_data = if speed <= Speed::Qdr { 0.8 } else { 1.0 };
+    share(bytes as f64 / (bytes_per_second(width, speed) as f64 * for_data), seconds)
+}
+
+fn share(part: f64, all: f64) -> Option<f32> {
+    (all > 0.0).then(|| (part / all).clamp(0.0, 1.0) as f32)
+}
+
+ib_mad::labeled_enum! {
+    /// The severity of a congestion, by the greatest share of time that one of its ports waits (Jha et al.,
+    /// NSDI 2020: up to 5, 15 and 25 %).
+    #[derive(PartialOrd, Ord)]
+    pub enum Level {
+        Negligible, "negligible", "Up to 5 %: normal in a busy fabric.";
+        Low, "low", "Up to 15 %.";
+        Medium, "medium", "Up to 25 %.";
+        High, "high", "More.";
+    }
 }
 
 impl Level {
-    /// As metrics write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            Level::Negligible => "negligible",
-            Level::Low => "low",
-            Level::Medium => "medium",
-            Level::High => "high",
-        }
-    }
-
     /// The level of a share of time, 0 to 1.
     pub fn of(share: f32) -> Level {
         match share {
@@ -103,26 +131,12 @@ pub enum Role {
     },
 }
 
-/// Why a port is a root, where that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RootCause {
-    /// Its receiver, a host or a router, accepts less than the link carries.
-    SlowReceiver,
-    /// Its link is full: it is to carry more than it can.
-    FullLink,
-    /// Not known: its receiver is a switch of which no other port waits or is known to be full, it has no
-    /// receiver (any more), or ports wait for one another in a cycle.
-    Unknown,
-}
-
-impl RootCause {
-    /// As JSON writes it.
-    pub fn label(self) -> &'static str {
-        match self {
-            RootCause::SlowReceiver => "slow_receiver",
-            RootCause::FullLink => "full_link",
-            RootCause::Unknown => "unknown",
-        }
+ib_mad::labeled_enum! {
+    /// Why a port is a root, where that is known.
+    pub enum RootCause {
+        SlowReceiver, "slow_receiver", "Its receiver, a host or a router, accepts less than the link carries.";
+        FullLink, "full_link", "Its link is full: it is to carry more than it can.";
+        Unknown, "unknown", "Its receiver is a switch of which no other port waits or is known to be full, it has no receiver (any more), or ports wait for one another in a cycle.";
     }
 }
 
@@ -199,11 +213,11 @@ impl Congestion {
             return CongestionReport::default();
         }
         let graph = WaitGraph::build(fabric, &Levels::compute(fabric), waiting, used);
-        let roots = roots::find(&graph);
+        let roots = find_roots(&graph);
         let mut regions = regions::find(&graph, &roots);
         self.history.update(fabric, &graph, &mut regions, at);
         let mut found = CongestionReport::default();
-        for (waiting, root) in graph.ports.iter().zip(&roots.of) {
+        for (waiting, root) in graph.ports.iter().zip(&roots) {
             if let Some(root) = root {
                 let root = &graph.ports[*root as usize];
                 if root.port == waiting.port {

@@ -3,9 +3,10 @@
 //! A port that leads into a switch may wait for each waiting port of that switch, except for those that lead
 //! back or up again. As pairs, these are thousands per switch. But all ports that lead into a switch have much
 //! the same ports to leave it by, so each switch is a *hub* with two short lists, of ports that lead in and
-//! ports that lead out: a traversal that has crossed a hub twice has seen all of it.
+//! ports that lead out: a traversal that has crossed a hub twice has seen all of it. The roots are where chains
+//! of waiting ports end.
 
-use ib_fabric::levels::Levels;
+use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 
 use super::{FULL, RootCause};
@@ -18,7 +19,6 @@ pub(super) struct WaitingPort {
     /// The share of its bandwidth that it uses, if the link is full.
     full: Option<f32>,
     node: NodeIndex,
-    /// Where its cable leads.
     far: Option<NodeIndex>,
     far_is_switch: bool,
     rises: bool,
@@ -34,7 +34,6 @@ impl WaitingPort {
         self.share > 0.0
     }
 
-    /// Why it is a root, if it is one.
     pub(super) fn cause(&self) -> RootCause {
         match (self.full, self.far) {
             (Some(_), _) => RootCause::FullLink,
@@ -48,17 +47,14 @@ impl WaitingPort {
 pub(super) struct WaitGraph {
     /// Those that wait, in the order of port indexes, and after them those that are only full.
     pub(super) ports: Vec<WaitingPort>,
-    /// Ports that lead into the hubs.
     into: HubSide,
     /// By list of `into`, the shares of time that they wait.
     most: Vec<MaxExcept>,
-    /// Ports that lead out of the hubs.
     out: HubSide,
 }
 
 impl WaitGraph {
-    /// Builds the graph. `waiting` returns the share of time that a port waits, if it does; `used` the share of
-    /// its bandwidth that it uses.
+    /// `waiting` returns the share of time that a port waits, if it does; `used` that of its bandwidth in use.
     pub(super) fn build(
         fabric: &Fabric,
         levels: &Levels,
@@ -67,8 +63,7 @@ impl WaitGraph {
     ) -> WaitGraph {
         let waiting_port = |port: PortIndex, share: f32, full: Option<f32>| {
             let node = fabric.port(port).node;
-            let peer = fabric.port(port).peer.filter(|peer| peer.connected);
-            let far = peer.map(|peer| fabric.port(peer.port).node);
+            let far = fabric.port(port).connected_peer().map(|peer| fabric.port(peer).node);
             WaitingPort {
                 port,
                 share,
@@ -190,8 +185,7 @@ impl HubSide {
     }
 }
 
-/// The greatest share of a list, and the greatest of another neighbour: so that the greatest except for any one
-/// neighbour is known.
+/// The greatest share of a list, and that of another neighbour: the greatest except for any one is known.
 struct MaxExcept {
     share: f32,
     of: Option<NodeIndex>,
@@ -219,7 +213,6 @@ impl MaxExcept {
     }
 }
 
-/// What a traversal has visited of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visited {
     Nothing,
@@ -271,4 +264,75 @@ fn step(
         };
         side.except(list, neighbour).for_each(&mut visit);
     }
+}
+
+/// Finds the root of each port: itself if it is one. `None` only for one that is full and that no port waits for.
+pub(super) fn find_roots(graph: &WaitGraph) -> Vec<Option<u32>> {
+    let ports = 0..graph.ports.len() as u32;
+    let mut roots: Vec<u32> = ports.filter(|&port| !graph.leads_on(port)).collect();
+    heaviest_first(graph, &mut roots);
+    let (mut of, _) = trace(graph, roots.iter().copied());
+    if of.contains(&None) {
+        roots.extend(roots_of_cycles(graph, &of));
+        heaviest_first(graph, &mut roots);
+        (of, _) = trace(graph, roots.into_iter());
+    }
+    // A full link that no port waits for is not a root.
+    let mut has_victims = vec![false; graph.ports.len()];
+    for (root, _) in of.iter().zip(&graph.ports).filter(|(_, port)| port.waits()) {
+        if let Some(root) = root {
+            has_victims[*root as usize] = true;
+        }
+    }
+    for ((of, has_victims), port) in of.iter_mut().zip(has_victims).zip(&graph.ports) {
+        *of = of.filter(|_| has_victims || port.waits());
+    }
+    of
+}
+
+/// Sorts by weight. Among equals the lower (GUID, port) comes first, which is the order of ports.
+fn heaviest_first(graph: &WaitGraph, ports: &mut [u32]) {
+    ports.sort_by_cached_key(|&port| {
+        // No weight is negative, so the order of its bits is its own.
+        (std::cmp::Reverse(graph.weight(port).to_bits()), port)
+    });
+}
+
+/// Goes upstream from one port after the other: each port belongs to the first one that it leads to. Returns
+/// that one by port, and those that do not lead to one before them.
+fn trace(graph: &WaitGraph, from: impl Iterator<Item = u32>) -> (Vec<Option<u32>>, Vec<u32>) {
+    let (mut of, mut roots) = (vec![None; graph.ports.len()], Vec::new());
+    let mut traversal = Traversal::new(graph);
+    let mut queue = Vec::new();
+    for root in from {
+        if of[root as usize].is_some() {
+            continue;
+        }
+        of[root as usize] = Some(root);
+        roots.push(root);
+        queue.push(root);
+        while let Some(port) = queue.pop() {
+            traversal.upstream(port, |before| {
+                let of = &mut of[before as usize];
+                if of.is_none() {
+                    *of = Some(root);
+                    queue.push(before);
+                }
+            });
+        }
+    }
+    (of, roots)
+}
+
+/// The roots of cycles: of ports that wait for one another in a cycle, and for no others, the heaviest one. `of`
+/// has the ports that lead to a root.
+///
+/// Going upstream from the heaviest first, the first port of a cycle that is visited is its heaviest. But some
+/// in cycles that lead on into another cycle are visited first, too. There is no way back to them, so they are
+/// excluded when the same is done from the last to the first.
+fn roots_of_cycles(graph: &WaitGraph, of: &[Option<u32>]) -> Vec<u32> {
+    let mut left: Vec<u32> = (0..of.len() as u32).filter(|&it| of[it as usize].is_none()).collect();
+    heaviest_first(graph, &mut left);
+    let (_, first) = trace(graph, left.into_iter());
+    trace(graph, first.into_iter().rev()).1
 }

@@ -8,6 +8,7 @@ use crate::outage::Downtime;
 use crate::testing::*;
 use ib_fabric::snapshot::PortRead;
 use ib_mad::port_state::PortStatus;
+use ib_mad::rate::{Speed, Width};
 
 /// The sentence for a reason of the link between `leaf` and `host-a`, after a change.
 fn sentence(

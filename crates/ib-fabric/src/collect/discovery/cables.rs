@@ -11,7 +11,8 @@ use ib_mad::port_state::{PortStatus, physical};
 use ib_mad::smp::NodeInfo;
 use ib_mad::{DirectedRoute, Guid, PortNumber};
 
-use super::{Discovery, DiscoveryRequest};
+use super::Discovery;
+use super::request::DiscoveryRequest;
 use crate::topology::{DuplicateGuid, End};
 
 /// A link: the request that left `near` on this route was answered by `far`.
@@ -37,18 +38,15 @@ impl Cable {
     }
 }
 
-/// A port with two links, or with one although its state is down: a cable was moved during the
-/// discovery, or two nodes have one GUID.
+/// A port with two links, or with one although it is down: a moved cable, or two nodes with one GUID.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CableConflict {
     pub(super) end: End,
-    /// Index of the link that was found first.
     pub(super) old: usize,
     new: Option<Cable>,
 }
 
-/// Whether two NodeInfos with one NodeGUID can be of one node: all fields that do not depend on the
-/// entry port are equal.
+/// Whether two NodeInfos can be of one node: the fields that do not depend on the entry port are equal.
 pub(super) fn same_device(one: &NodeInfo, other: &NodeInfo) -> bool {
     let node_fields = |info: &NodeInfo| {
         (info.node_type, info.port_count, info.vendor_id, info.device_id, info.system_guid)
@@ -85,15 +83,13 @@ impl Discovery {
             return;
         };
         let draft = &self.nodes[node];
-        let port = draft.found.ports.iter().find(|port| port.number == end.1);
-        let is_down = port.and_then(|port| port.status).is_some_and(|status| is_down(&status));
-        if draft.is_switch() && is_down {
+        let status = draft.port(end.1).and_then(|port| port.status);
+        if draft.is_switch() && status.is_some_and(|status| is_down(&status)) {
             self.recheck(CableConflict { end, old, new: None });
         }
     }
 
-    /// Queries the first of two links again: if its cable was moved meanwhile, the node is not there
-    /// any more.
+    /// Queries the first of two links again: if its cable was moved, the node is not there any more.
     fn recheck(&mut self, conflict: CableConflict) {
         if let Some(old) = self.links[conflict.old] {
             let index = self.conflicts.len();
@@ -110,10 +106,8 @@ impl Discovery {
         let own_route = self.nodes[node].route;
         match new {
             None if is_confirmed => {
-                self.query(
-                    own_route,
-                    DiscoveryRequest::RecheckPort { conflict: index, port: end.1 },
-                );
+                let port = DiscoveryRequest::RecheckPort { conflict: index, port: end.1 };
+                self.query(own_route, port);
             }
             None => {}
             Some(new) if !is_confirmed => {
@@ -122,16 +116,15 @@ impl Discovery {
                 self.join(new);
             }
             Some(new) => {
-                // Both exist. The node that is queried is kept: its link left by its own port, or was
-                // the first route to it.
+                // Both exist. The node that is queried stays: its link left its own port, or was first.
                 let is_own = |cable: &Cable| cable.near == end || cable.route == own_route;
-                if is_own(&new) && !is_own(&old) {
+                let is_new = is_own(&new) && !is_own(&old);
+                if is_new {
                     self.unlink(at);
                     self.join(new);
-                    self.leave_out(end.0, Some(old.other_end(end)));
-                } else {
-                    self.leave_out(end.0, Some(new.other_end(end)));
                 }
+                let other = if is_new { old } else { new };
+                self.leave_out(end.0, Some(other.other_end(end)));
             }
         }
     }
@@ -164,8 +157,7 @@ impl Discovery {
         }
     }
 
-    /// Leaves out a node whose GUID another node has. Links to that GUID on other routes may lead to
-    /// the omitted node, so they are checked.
+    /// Leaves out a node whose GUID another has. Links to that GUID on other routes are checked.
     pub(super) fn leave_out(&mut self, guid: Guid, behind: Option<End>) {
         let duplicate = DuplicateGuid { guid, behind };
         if self.result.fabric.duplicates.contains(&duplicate) {
@@ -184,10 +176,8 @@ impl Discovery {
             .collect();
         for port in claimed {
             if let Some(route) = route.then(port) {
-                self.query(
-                    route,
-                    DiscoveryRequest::Node { from: Some((node, port)), verify: true },
-                );
+                let claimed = DiscoveryRequest::Node { from: Some((node, port)), verify: true };
+                self.query(route, claimed);
             }
         }
     }

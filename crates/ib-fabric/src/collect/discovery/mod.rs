@@ -5,17 +5,18 @@
 //! local one is the exception, because it begins there.
 
 mod cables;
+mod request;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ib_mad::m_key::{MKey, MKeys};
+use ib_mad::m_key::MKeys;
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use ib_mad::port_state::{PortStatus, SpeedFields, state};
 use ib_mad::rate::Speed;
 use ib_mad::smp::{self, NodeInfo, SwitchInfo};
-use ib_mad::{DirectedRoute, Guid, Mad, Moment, PortNumber, Query, device};
+use ib_mad::{DirectedRoute, Guid, Mad, Moment, PortNumber, device};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
@@ -24,82 +25,21 @@ use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
 use crate::names::NodeNameMap;
 use crate::topology::End;
 use cables::{Cable, CableConflict, same_device};
+use request::{DiscoveryRequest, Step};
 
 /// Maximum number of requests: the largest subnet, with 49,151 LIDs behind 64-port switches, takes
 /// about 400,000. A device that invents neighbors must not exhaust memory.
 const MAX_STEPS: usize = 1 << 21;
 
-/// Number of silent neighbors in one discovery after which the others are deferred to later ones, if
-/// more are silent than hosts respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
-/// and delay the sweeps for minutes. Switches do not count: they respond while all hosts refuse.
-const MAX_SILENT: usize = 128;
-
 /// Maximum number of gap messages; all gaps are counted.
 const MAX_GAPS: usize = 1024;
 
-/// A request, its route and purpose.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    route: DirectedRoute,
-    target: DiscoveryRequest,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum DiscoveryRequest {
-    /// NodeInfo. `from` is the port from which the route leaves the known part of the fabric.
-    Node {
-        from: Option<(usize, PortNumber)>,
-        /// Query although the other end was found already: it may be another node with the same GUID.
-        verify: bool,
-    },
-    Description {
-        node: usize,
-    },
-    Switch {
-        node: usize,
-    },
-    Port {
-        node: usize,
-        port: PortNumber,
-    },
-    /// Mellanox ExtendedPortInfo: of a port that seems to run at QDR, and of a port that may be internal.
-    Extended {
-        node: usize,
-        port: PortNumber,
-    },
-    /// NodeInfo again, of the far end of a conflicting link.
-    Recheck {
-        conflict: usize,
-    },
-    /// PortInfo again, of a conflicting port without a link.
-    RecheckPort {
-        conflict: usize,
-        port: PortNumber,
-    },
-}
-
-impl DiscoveryRequest {
-    fn query(self) -> Query {
-        match self {
-            DiscoveryRequest::Node { .. } | DiscoveryRequest::Recheck { .. } => smp::node_info(),
-            DiscoveryRequest::Description { .. } => smp::node_description(),
-            DiscoveryRequest::Switch { .. } => smp::switch_info(),
-            DiscoveryRequest::Port { port, .. } | DiscoveryRequest::RecheckPort { port, .. } => {
-                smp::port_info(port)
-            }
-            DiscoveryRequest::Extended { port, .. } => smp::mellanox_extended_port_info(port),
-        }
-    }
-}
-
-/// A node during discovery.
 #[derive(Debug)]
 struct NodeDraft {
     info: NodeInfo,
     /// The route on which it was found first, and is queried.
     route: DirectedRoute,
     found: DiscoveredNode,
-    /// Ports that were queried or will be.
     queried: HashSet<PortNumber>,
     /// Port 0 of a switch responded or failed: the valid speed fields are known.
     port0_known: bool,
@@ -114,6 +54,10 @@ impl NodeDraft {
 
     fn end(&self, port: PortNumber) -> End {
         (self.found.identity.guid, port)
+    }
+
+    fn port(&self, port: PortNumber) -> Option<&DiscoveredPort> {
+        self.found.ports.iter().find(|found| found.number == port)
     }
 }
 
@@ -133,7 +77,6 @@ pub struct Discovery {
     links: Vec<Option<Cable>>,
     /// Ports with a link without a discovered neighbor.
     without_neighbor: Vec<End>,
-    /// Index of the link at each end.
     linked: HashMap<End, usize>,
     conflicts: Vec<CableConflict>,
     keys: Arc<MKeys>,
@@ -192,7 +135,6 @@ impl Discovery {
         Self::default()
     }
 
-    /// A discovery with at most this number of requests.
     #[cfg(test)]
     pub(super) fn with_limit(limit: usize) -> Self {
         Discovery { limit: Some(limit), ..Self::default() }
@@ -230,42 +172,6 @@ impl Discovery {
         result
     }
 
-    /// GUID of a port; the ports of a switch have that of its port 0.
-    fn port_guid(&self, node: usize, port: PortNumber) -> Guid {
-        let draft = &self.nodes[node];
-        let found =
-            draft.found.ports.iter().find(|found| found.number == port && !draft.is_switch());
-        found.map_or(draft.info.port_guid, |found| found.guid)
-    }
-
-    fn key_of(&self, end: Option<End>) -> MKey {
-        let known = end.and_then(|(guid, port)| Some((*self.by_guid.get(&guid)?, port)));
-        known.map_or(self.keys.common(), |(node, port)| self.keys.get(self.port_guid(node, port)))
-    }
-
-    fn m_key(&self, target: DiscoveryRequest) -> MKey {
-        match target {
-            DiscoveryRequest::Node { from: None, .. } => {
-                self.local_guid.map_or(self.keys.common(), |guid| self.keys.get(guid))
-            }
-            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
-                self.keys.get_neighbor(self.port_guid(node, port), port)
-            }
-            DiscoveryRequest::Description { node } | DiscoveryRequest::Switch { node } => {
-                self.keys.get(self.nodes[node].info.port_guid)
-            }
-            DiscoveryRequest::Port { node, port } | DiscoveryRequest::Extended { node, port } => {
-                self.keys.get(self.port_guid(node, port))
-            }
-            DiscoveryRequest::Recheck { conflict } => {
-                self.key_of(self.links[self.conflicts[conflict].old].map(|cable| cable.far))
-            }
-            DiscoveryRequest::RecheckPort { conflict, .. } => {
-                self.key_of(Some(self.conflicts[conflict].end))
-            }
-        }
-    }
-
     fn query(&mut self, route: DirectedRoute, target: DiscoveryRequest) {
         if self.steps.len() < self.max_steps() {
             self.steps.push(Step { route, target });
@@ -278,10 +184,9 @@ impl Discovery {
         if !self.overflowed {
             self.overflowed = true;
             let steps = self.max_steps();
-            self.gap(
-                route,
-                format!("the fabric seems to have no end: discovery stops after {steps} questions"),
-            );
+            let gap =
+                format!("the fabric seems to have no end: discovery stops after {steps} questions");
+            self.gap(route, gap);
         }
         self.result.failures += 1;
     }
@@ -294,38 +199,6 @@ impl Discovery {
         }
     }
 
-    /// The gap message of a failed request.
-    fn gap_message(&self, target: DiscoveryRequest) -> String {
-        let guid = |node: usize| self.nodes[node].found.identity.guid;
-        match target {
-            DiscoveryRequest::Node { from: None, .. } => {
-                "our own node does not answer NodeInfo".to_owned()
-            }
-            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
-                let (guid, port) = self.nodes[node].end(port);
-                format!("the neighbor of node {guid} port {port} does not answer NodeInfo")
-            }
-            DiscoveryRequest::Description { node } => {
-                format!("node {} does not answer NodeDescription", guid(node))
-            }
-            DiscoveryRequest::Switch { node } => {
-                format!("node {} does not answer SwitchInfo", guid(node))
-            }
-            DiscoveryRequest::Port { node, port } => {
-                format!("node {} does not answer PortInfo of port {port}", guid(node))
-            }
-            DiscoveryRequest::Extended { node, port } => {
-                format!("node {} does not answer ExtendedPortInfo of port {port}", guid(node))
-            }
-            DiscoveryRequest::Recheck { .. } => {
-                "the far end of a cable does not answer NodeInfo again".to_owned()
-            }
-            DiscoveryRequest::RecheckPort { port, .. } => {
-                format!("a switch does not answer PortInfo of port {port} again")
-            }
-        }
-    }
-
     fn handle_node(
         &mut self,
         route: DirectedRoute,
@@ -333,10 +206,10 @@ impl Discovery {
         info: NodeInfo,
     ) {
         let Some(identity) = info.identity() else {
-            let (guid, node_type) = (info.node_guid, info.node_type);
+            let (guid, kind) = (info.node_guid, info.node_type);
             self.gap(
                 route,
-                format!("node {guid} has the unknown node type {node_type}: it is left out"),
+                format!("node {guid} has the unknown node type {kind}: it is left out"),
             );
             self.result.failures += 1;
             return;
@@ -407,13 +280,12 @@ impl Discovery {
                 Some(LocalPortState { state: info.state, m_key_protect: info.m_key_protect });
         }
         if !draft.is_switch() || port == 0 {
+            let is_switch = draft.is_switch();
             draft.found.identity.reports_fec |= info.reports_fec();
-        }
-        if !draft.is_switch() {
             self.set_status(route, node, port, info.status(info.speed_fields()));
-        } else if port == 0 {
-            self.set_status(route, node, 0, info.status(info.speed_fields()));
-            self.set_speed_fields(route, node, info.speed_fields());
+            if is_switch {
+                self.set_speed_fields(route, node, info.speed_fields());
+            }
         } else if draft.port0_known {
             let status = info.status(draft.found.identity.speed_fields);
             self.set_status(route, node, port, status);
@@ -440,6 +312,7 @@ impl Discovery {
         status: PortStatus,
     ) {
         let draft = &mut self.nodes[node];
+        let end = draft.end(port);
         match draft.found.ports.iter_mut().find(|found| found.number == port) {
             Some(found) => found.status = Some(status),
             None => draft.found.ports.push(DiscoveredPort {
@@ -450,11 +323,9 @@ impl Discovery {
             }),
         }
         if !status.link_up() {
-            let end = draft.end(port);
             return self.check_entry_port(end);
         }
         let leads_on = if draft.is_switch() { port != 0 } else { route.hops() == 0 };
-        let end = draft.end(port);
         let known = self.linked.contains_key(&end);
         // Of known devices only multi-plane switches have internal ports with links.
         let is_multi_plane = draft.is_switch() && draft.info.device_id == device::QUANTUM_3;
@@ -465,73 +336,11 @@ impl Discovery {
         if leads_on && !known && status.state == state::ACTIVE && self.skipped.contains(&end) {
             self.skip(end);
         } else if leads_on && !known {
+            let neighbor = DiscoveryRequest::Node { from: Some((node, port)), verify: false };
             match route.then(port) {
-                Some(route) => {
-                    self.query(
-                        route,
-                        DiscoveryRequest::Node { from: Some((node, port)), verify: false },
-                    );
-                }
+                Some(route) => self.query(route, neighbor),
                 None => self.result.failures += 1,
             }
-        }
-    }
-
-    /// Skips the neighbor of a port in this discovery.
-    fn skip(&mut self, end: End) {
-        self.without_neighbor.push(end);
-        self.result.skipped.push(end);
-    }
-
-    /// Whether most hosts do not respond, and the neighbor of this port can be deferred. If the link is
-    /// not active, the neighbor is not configured yet and may be any node.
-    fn is_deferred(&self, node: usize, port: PortNumber) -> bool {
-        let silent = self.result.unanswered.len();
-        let mut ports = self.nodes[node].found.ports.iter();
-        silent >= MAX_SILENT
-            && silent > self.hosts_found
-            && ports
-                .find(|found| found.number == port)
-                .and_then(|found| found.status)
-                .is_some_and(|status| status.state == state::ACTIVE)
-    }
-
-    fn handle_failure(&mut self, step: Step, failure: RequestError) {
-        // Many devices do not support Mellanox ExtendedPortInfo, with various errors.
-        match step.target {
-            DiscoveryRequest::Extended { .. }
-            | DiscoveryRequest::RecheckPort { .. }
-            | DiscoveryRequest::Node { verify: true, .. } => return,
-            // No response: the node is not there any more.
-            DiscoveryRequest::Recheck { conflict } => return self.handle_recheck(conflict, None),
-            // Counted at the end: it may be found from its other side.
-            DiscoveryRequest::Node { from: Some(_), .. } => {}
-            _ => self.result.failures += 1,
-        }
-        match step.target {
-            DiscoveryRequest::Node { from: None, .. } => self.result.local_error = Some(failure),
-            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
-                let end = self.nodes[node].end(port);
-                tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "the neighbor of a port with a link does not answer");
-                self.without_neighbor.push(end);
-                if failure.is_no_response() {
-                    self.result.unanswered.push(end);
-                }
-            }
-            target => self.gap(step.route, format!("{}: {failure}", self.gap_message(target))),
-        }
-        if let DiscoveryRequest::Port { node, port } = step.target {
-            // Whether it has a link, and to which node, is unknown.
-            self.result.fabric.unreached.push(self.nodes[node].end(port));
-        }
-        // The other ports must not wait forever; old switches have reserved bits instead of these speed
-        // fields, which read 0.
-        if let DiscoveryRequest::Port { node, port: 0 } = step.target {
-            self.set_speed_fields(
-                step.route,
-                node,
-                SpeedFields { extended: true, extended2: true },
-            );
         }
     }
 }
@@ -559,13 +368,8 @@ impl QueryPlan for Discovery {
                     continue;
                 }
             }
-            return Some((
-                Request {
-                    to: Address::Directed(step.route),
-                    query: step.target.query().with_m_key(self.m_key(step.target)),
-                },
-                tag,
-            ));
+            let query = step.target.query().with_m_key(self.m_key(step.target));
+            return Some((Request { to: Address::Directed(step.route), query }, tag));
         }
         None
     }

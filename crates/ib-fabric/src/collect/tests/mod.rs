@@ -20,16 +20,21 @@ use proptest::prelude::*;
 
 use super::agent_cache::AgentCache;
 use super::clear::CounterClearing;
-use super::discovery::{Discovery, DiscoveryResult};
+use super::discovery::Discovery;
 use super::sweep::{Sweep, SweepResult};
 use crate::Fabric;
 use crate::names::NodeNameMap;
 use crate::topology::Presence;
 
+mod counter_sources;
 mod duplicates;
 mod fec_modes;
 mod hidden_nodes;
+#[path = "../../../tests/simulated/plans.rs"]
+mod plans;
 mod sm_sweep;
+
+use plans::{assembled, discovered, run_plan, swept};
 
 const CA: NodeKind = NodeKind::Ca;
 const SWITCH: NodeKind = NodeKind::Switch;
@@ -38,31 +43,6 @@ const DETAILS: OptionalCounters = OptionalCounters { details: DetailPolicy::Each
 /// PortSamplesControl, which is read once of agents with a 64-bit PortXmitWait.
 const TICK: u16 = 0x10;
 const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, fec: true };
-
-fn run_plan(transport: &mut impl MadTransport, plan: &mut impl QueryPlan) {
-    let mut client = MadClient::new(SendConfig::default());
-    run(plan, &mut client, transport, &AtomicBool::new(false)).unwrap();
-}
-
-fn discovered(transport: &mut impl MadTransport) -> DiscoveryResult {
-    let mut discovery = Discovery::new();
-    run_plan(transport, &mut discovery);
-    discovery.finish()
-}
-
-fn assembled(transport: &mut impl MadTransport) -> Arc<Fabric> {
-    Arc::new(discovered(transport).assemble(&NodeNameMap::default(), Moment(0), None))
-}
-
-fn swept(
-    transport: &mut impl MadTransport,
-    fabric: &Arc<Fabric>,
-    agents: &mut AgentCache,
-) -> SweepResult {
-    let mut sweep = Sweep::new(fabric, agents, transport.anchor(), true);
-    run_plan(transport, &mut sweep);
-    sweep.finish()
-}
 
 /// The links of a fabric in the terms of the script: ((node, port), (node, port)).
 fn cables(fabric: &Fabric) -> Vec<((usize, u8), (usize, u8))> {

@@ -1,7 +1,7 @@
 //! Subnet managers: which ports are queried, and the effect of responses and time-outs.
 
 use super::*;
-use crate::collect::sm_sweep::SmSweep;
+use crate::collect::sweep::SmSweep;
 use crate::snapshot::SubnetManager;
 use crate::testing::{end, fabric as assembled_of, found};
 use ib_mad::method;

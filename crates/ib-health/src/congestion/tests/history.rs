@@ -9,17 +9,17 @@ const TREE: &str =
 /// The minute, the waiting ports, and the regions with the minute in which each began.
 type Sweep<'a> = (u64, &'a str, &'a [(&'a str, u64)]);
 
-fn story(sweeps: &[Sweep]) {
+fn assert_regions(sweeps: &[Sweep]) {
     let mut bench = Bench::new(TREE);
     let mut congestion = Congestion::default();
     for (minute, waits, regions) in sweeps {
         bench.waits = bench.say(waits);
         let found = bench.update(&mut congestion, minutes(*minute));
-        let told: Vec<(String, Moment)> =
+        let actual: Vec<(String, Moment)> =
             found.regions.iter().map(|r| (name(&bench.fabric, r.root), r.since)).collect();
         let expected: Vec<(String, Moment)> =
             regions.iter().map(|(root, since)| ((*root).to_owned(), minutes(*since))).collect();
-        assert_eq!(told, expected, "in minute {minute}");
+        assert_eq!(actual, expected, "in minute {minute}");
     }
 }
 
@@ -32,12 +32,16 @@ const AT_1_BY_2: &str = "s1:1=0.5 s1:2=0.6 h2:1=0.3 h3:1=0.2 ";
 
 #[test]
 fn region_continues_with_the_same_root() {
-    story(&[(1, AT_1, &[("s1:1", 1)]), (2, "s1:1=0.1", &[("s1:1", 1)]), (3, AT_1, &[("s1:1", 1)])]);
+    assert_regions(&[
+        (1, AT_1, &[("s1:1", 1)]),
+        (2, "s1:1=0.1", &[("s1:1", 1)]),
+        (3, AT_1, &[("s1:1", 1)]),
+    ]);
 }
 
 #[test]
 fn region_survives_short_pause_not_long_one() {
-    story(&[
+    assert_regions(&[
         (1, AT_1, &[("s1:1", 1)]),
         (2, "", &[]),
         (5, "", &[]),
@@ -53,7 +57,7 @@ fn region_survives_short_pause_not_long_one() {
 fn old_region_is_removed_while_others_last() {
     let other = "s2:1=0.9 h6:1=0.4";
     let both = format!("{AT_1}{other}");
-    story(&[
+    assert_regions(&[
         (1, AT_1, &[("s1:1", 1)]),
         (4, &both, &[("s1:1", 1), ("s2:1", 4)]),
         (8, other, &[("s2:1", 4)]),
@@ -66,7 +70,7 @@ fn old_region_is_removed_while_others_last() {
 
 #[test]
 fn region_with_same_ports_and_other_root_is_the_same() {
-    story(&[
+    assert_regions(&[
         (1, AT_1, &[("s1:1", 1)]),
         (2, AT_1_BY_2, &[("s1:2", 1)]),
         (3, "s1:2=0.6 h3:1=0.2 h4:1=0.2", &[("s1:2", 1)]),
@@ -79,7 +83,7 @@ fn region_with_same_ports_and_other_root_is_the_same() {
 fn split_regions_keep_the_longest_history() {
     let joined = "s1:1=0.5 s2:1=0.6 h2:1=0.3 h3:1=0.2 s1:5=0.2 s9:2=0.2 h6:1=0.2";
     let apart = "s1:1=0.5 h2:1=0.3 h3:1=0.2 s2:1=0.6 h6:1=0.2";
-    story(&[
+    assert_regions(&[
         (1, AT_1, &[("s1:1", 1)]),
         (2, apart, &[("s1:1", 1), ("s2:1", 2)]),
         // The hosts of the one lead to the other's root now: one region, by its root the second.

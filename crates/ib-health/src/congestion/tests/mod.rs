@@ -2,6 +2,7 @@
 
 mod history;
 mod properties;
+mod shares;
 mod trees;
 
 use std::collections::BTreeMap;

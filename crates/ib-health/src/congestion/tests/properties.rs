@@ -176,8 +176,8 @@ proptest! {
                 roots.extend(bench.heaviest(met.iter().copied()));
             }
         }
-        let told: BTreeSet<PortIndex> = found.causes.iter().map(|(port, _)| *port).collect();
-        prop_assert_eq!(&told, &roots);
+        let actual: BTreeSet<PortIndex> = found.causes.iter().map(|(port, _)| *port).collect();
+        prop_assert_eq!(&actual, &roots);
         for (port, met) in &ways {
             let of = bench.heaviest(met.intersection(&roots).copied()).unwrap();
             let role = if of == *port { Role::Root } else { Role::Victim { of } };
@@ -203,12 +203,12 @@ proptest! {
             regions.push((std::cmp::Reverse(region.len()), root));
         }
         regions.sort();
-        let told: Vec<_> = found
+        let actual: Vec<_> = found
             .regions
             .iter()
             .map(|region| (std::cmp::Reverse(region.ports as usize), region.root))
             .collect();
-        prop_assert_eq!(told, regions);
+        prop_assert_eq!(actual, regions);
     }
 
     #[test]

@@ -1,0 +1,149 @@
+//! The requests of a discovery: what each asks, with which M_Key, and what no response to it means.
+
+use ib_mad::m_key::MKey;
+use ib_mad::port_state::{SpeedFields, state};
+use ib_mad::smp;
+use ib_mad::{DirectedRoute, Guid, PortNumber, Query};
+use ib_umad::RequestError;
+
+use super::Discovery;
+use crate::topology::End;
+
+/// Number of silent neighbors in one discovery after which the others are deferred to later ones, if
+/// more are silent than hosts respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
+/// and delay the sweeps for minutes. Switches do not count: they respond while all hosts refuse.
+const MAX_SILENT: usize = 128;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) route: DirectedRoute,
+    pub(super) target: DiscoveryRequest,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum DiscoveryRequest {
+    // NodeInfo. `from` is the port from which the route leaves the known part of the fabric; with `verify`
+    // the other end was found already, but it may be another node with the same GUID.
+    Node { from: Option<(usize, PortNumber)>, verify: bool },
+    Description { node: usize },
+    Switch { node: usize },
+    Port { node: usize, port: PortNumber },
+    // Mellanox ExtendedPortInfo: of a port that seems to run at QDR, and of a port that may be internal.
+    Extended { node: usize, port: PortNumber },
+    // NodeInfo again, of the far end of a conflicting link.
+    Recheck { conflict: usize },
+    // PortInfo again, of a conflicting port without a link.
+    RecheckPort { conflict: usize, port: PortNumber },
+}
+
+impl DiscoveryRequest {
+    pub(super) fn query(self) -> Query {
+        match self {
+            DiscoveryRequest::Node { .. } | DiscoveryRequest::Recheck { .. } => smp::node_info(),
+            DiscoveryRequest::Description { .. } => smp::node_description(),
+            DiscoveryRequest::Switch { .. } => smp::switch_info(),
+            DiscoveryRequest::Port { port, .. } | DiscoveryRequest::RecheckPort { port, .. } => {
+                smp::port_info(port)
+            }
+            DiscoveryRequest::Extended { port, .. } => smp::mellanox_extended_port_info(port),
+        }
+    }
+}
+
+impl Discovery {
+    /// GUID of a port; the ports of a switch have that of its port 0.
+    fn port_guid(&self, node: usize, port: PortNumber) -> Guid {
+        let draft = &self.nodes[node];
+        let own = draft.port(port).filter(|_| !draft.is_switch());
+        own.map_or(draft.info.port_guid, |found| found.guid)
+    }
+
+    fn key_of(&self, end: Option<End>) -> MKey {
+        let known = end.and_then(|(guid, port)| Some((*self.by_guid.get(&guid)?, port)));
+        known.map_or(self.keys.common(), |(node, port)| self.keys.get(self.port_guid(node, port)))
+    }
+
+    pub(super) fn m_key(&self, target: DiscoveryRequest) -> MKey {
+        match target {
+            DiscoveryRequest::Node { from: None, .. } => {
+                self.local_guid.map_or(self.keys.common(), |guid| self.keys.get(guid))
+            }
+            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
+                self.keys.get_neighbor(self.port_guid(node, port), port)
+            }
+            DiscoveryRequest::Description { node } | DiscoveryRequest::Switch { node } => {
+                self.keys.get(self.nodes[node].info.port_guid)
+            }
+            DiscoveryRequest::Port { node, port } | DiscoveryRequest::Extended { node, port } => {
+                self.keys.get(self.port_guid(node, port))
+            }
+            DiscoveryRequest::Recheck { conflict } => {
+                self.key_of(self.links[self.conflicts[conflict].old].map(|cable| cable.far))
+            }
+            DiscoveryRequest::RecheckPort { conflict, .. } => {
+                self.key_of(Some(self.conflicts[conflict].end))
+            }
+        }
+    }
+
+    /// Skips the neighbor of a port in this discovery.
+    pub(super) fn skip(&mut self, end: End) {
+        self.without_neighbor.push(end);
+        self.result.skipped.push(end);
+    }
+
+    /// Whether most hosts do not respond, and the neighbor of this port can be deferred. If the link is
+    /// not active, the neighbor is not configured yet and may be any node.
+    pub(super) fn is_deferred(&self, node: usize, port: PortNumber) -> bool {
+        let silent = self.result.unanswered.len();
+        let status = self.nodes[node].port(port).and_then(|found| found.status);
+        silent >= MAX_SILENT
+            && silent > self.hosts_found
+            && status.is_some_and(|status| status.state == state::ACTIVE)
+    }
+
+    pub(super) fn handle_failure(&mut self, step: Step, failure: RequestError) {
+        match step.target {
+            // Many devices do not support Mellanox ExtendedPortInfo, with various errors.
+            DiscoveryRequest::Extended { .. }
+            | DiscoveryRequest::RecheckPort { .. }
+            | DiscoveryRequest::Node { verify: true, .. } => {}
+            // No response: the node is not there any more.
+            DiscoveryRequest::Recheck { conflict } => self.handle_recheck(conflict, None),
+            // Counted at the end: it may be found from its other side.
+            DiscoveryRequest::Node { from: Some((node, port)), .. } => {
+                let end = self.nodes[node].end(port);
+                tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "the neighbor of a port with a link does not answer");
+                self.without_neighbor.push(end);
+                if failure.is_no_response() {
+                    self.result.unanswered.push(end);
+                }
+            }
+            DiscoveryRequest::Node { from: None, .. } => {
+                self.result.failures += 1;
+                self.result.local_error = Some(failure);
+            }
+            DiscoveryRequest::Description { node } => {
+                self.fail(step.route, node, "NodeDescription", failure);
+            }
+            DiscoveryRequest::Switch { node } => self.fail(step.route, node, "SwitchInfo", failure),
+            DiscoveryRequest::Port { node, port } => {
+                self.fail(step.route, node, &format!("PortInfo of port {port}"), failure);
+                // Whether it has a link, and to which node, is unknown.
+                self.result.fabric.unreached.push(self.nodes[node].end(port));
+                // The other ports must not wait forever; old switches have reserved bits instead of these
+                // speed fields, which read 0.
+                if port == 0 {
+                    let fields = SpeedFields { extended: true, extended2: true };
+                    self.set_speed_fields(step.route, node, fields);
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, route: DirectedRoute, node: usize, attribute: &str, failure: RequestError) {
+        self.result.failures += 1;
+        let guid = self.nodes[node].found.identity.guid;
+        self.gap(route, format!("node {guid} does not answer {attribute}: {failure}"));
+    }
+}
