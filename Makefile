@@ -49,14 +49,14 @@ demo: ## watch a simulated fabric in which a cable goes bad (no InfiniBand neede
 
 # Four tests at a time on two cores: a third of them waits for another program. `packages` has its own target.
 test: deps ## install what is missing and run every test
-	cargo test $(LOCKED) --workspace --no-fail-fast -- --test-threads=4
+	cargo test $(LOCKED) --workspace --features parquet --no-fail-fast -- --test-threads=4
 
 lint: ## formatting, clippy, documentation
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
 		|| rustup component add rustfmt clippy
 	cargo fmt --check
 	rustfmt --check --edition 2024 fuzz/targets/*.rs
-	cargo clippy $(LOCKED) --workspace --all-targets --test packages -- -D warnings
+	cargo clippy $(LOCKED) --workspace --features parquet --all-targets --test packages -- -D warnings
 	cargo clippy $(LOCKED) --no-default-features -- -D warnings
 	@# As built with optimization: rustc then evaluates some constants in another order (E0391), unless it is incremental.
 	CARGO_INCREMENTAL=0 cargo rustc $(LOCKED) --lib --no-default-features --profile check -- -C opt-level=3
@@ -70,7 +70,7 @@ packages: deps ## build and test the Debian package and the RPM (builds cargo-de
 	@scripts/install-packages $(PACKERS)
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare-debian
 	@$(MAKE) --no-print-directory cargo-deb
-	cargo test $(LOCKED) --test packages
+	cargo test $(LOCKED) --features parquet --test packages
 
 # Apart from lint for two reasons: the advisory database comes from a git host that closed networks
 # do not reach, and its verdict on a commit changes with the day, not with the commit.
@@ -110,7 +110,7 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
 dist: ## the optimized build that packages have, in target/dist
-	cargo build $(LOCKED) --profile dist
+	cargo build $(LOCKED) --profile dist --features parquet
 
 deb: cargo-deb dist ## a Debian package, below target/debian
 	cargo deb $(LOCKED) --profile dist --no-build
