@@ -2,7 +2,7 @@
 //!
 //! A loss shows in several ways, each of which may be missing: a sweep reads a state that is not Active;
 //! LinkDowned rises, at both ends if the link was lost, at one if the node at the other was reset, at none if
-//! the devices do not count; the kernel of this host reports an event at once. A [`LinkHistory`] combines all
+//! the devices do not count; the kernel of this host reports an event at once. A `LinkHistory` combines all
 //! of them, and counts one loss once.
 
 mod loss;

@@ -166,7 +166,7 @@ impl PortTotals {
     /// them and not others: one that was cleared and already shows more than before seems to have grown
     /// by the difference.
     ///
-    /// An impossible value ([`max_growth`]) is left out: one of 2^63 or more that is not traffic, and one
+    /// An impossible value (`max_growth`) is left out: one of 2^63 or more that is not traffic, and one
     /// that the counter cannot have reached since its last accepted value on a link of at most this many
     /// bytes per second. The total stays, and continues with the next possible value. If impossible values
     /// persist and are consistent with each other, the counter was set: it counts on from there, and the
@@ -367,7 +367,7 @@ const EVENTS_PER_SECOND: f64 = 1000.0;
 /// The seconds since an earlier run, which are not stored: no exporter is stopped for over a year.
 const UNKNOWN_TIME: f64 = 366.0 * 24.0 * 3600.0;
 
-/// The rate of a port whose rate is not bounded: see [`fastest`].
+/// The rate of a port whose rate is not bounded, in bytes per second.
 pub const UNBOUNDED: u64 = u64::MAX;
 
 /// The most that a port can ever carry, in bytes per second: it may have run faster since the latest reading

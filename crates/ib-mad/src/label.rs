@@ -87,3 +87,32 @@ pub fn abbreviate(name: &str, limit: usize) -> String {
     let end: String = name.chars().skip(count - (limit - 1 - first)).collect();
     format!("{begin}…{end}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn natural_order_sorts_by_number() {
+        let mut names =
+            ["leaf-10", "leaf-2", "leaf-2b", "LEAF", "leaf-", "", "7", "leaf-99999999999999999999"];
+        names.sort_by_cached_key(|name| natural_key(name));
+        assert_eq!(
+            names,
+            ["", "7", "LEAF", "leaf-", "leaf-2", "leaf-2b", "leaf-10", "leaf-99999999999999999999"]
+        );
+    }
+
+    #[test]
+    fn abbreviated_name_keeps_both_ends() {
+        for (name, limit, expected) in [
+            ("leaf-0", 8, "leaf-0"),
+            ("g10-spine-3", 8, "g1…ine-3"),
+            ("ünïcödé-name-12", 7, "ün…e-12"),
+            ("abcdef", 0, "…ef"),
+            ("", 0, ""),
+        ] {
+            assert_eq!(abbreviate(name, limit), expected, "{name} {limit}");
+        }
+    }
+}
