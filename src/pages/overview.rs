@@ -29,7 +29,7 @@ const MAX_REASONS: usize = 4;
 const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
 /// The documentation of the alerts.
 const ALERTS: &str =
-    concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/verdicts-and-alerts.md");
+    concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/verdicts-and-alerts.md#alerts");
 
 pub(super) async fn get(State(app): State<WebApp>) -> Response {
     let events = events::run_within(EVENTS_TIMEOUT, &app.history, |reader| {

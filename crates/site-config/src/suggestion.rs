@@ -66,18 +66,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distance_counts_edits() {
-        for (one, other, count) in [
-            ("leaf-9", "leaf-0-9", 2),
-            ("", "ab", 2),
-            ("flap", "flap", 0),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(osa_distance(one, other), count);
-        }
-    }
-
-    #[test]
     fn similar_names_are_suggested() {
         let known = ["leaf-0-9", "leaf-0-1", "spine-1", "PortRcvErrors", "SymbolErrorCounter", "a"];
         for (text, says) in [
@@ -87,6 +75,7 @@ mod tests {
             ("RcvErrors", " (did you mean \"PortRcvErrors\"?)"),
             ("symbolerrors", " (did you mean \"SymbolErrorCounter\"?)"),
             ("elephant", ""),
+            ("spnie-1", " (did you mean \"spine-1\"?)"),
             ("", ""),
             ("b", ""),
         ] {

@@ -101,7 +101,7 @@ impl ExportArgs {
             ),
             // The reader closed the pipe.
             Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {
-                format!("{to}: nobody reads any more")
+                format!("{to}: the reader closed the pipe")
             }
             Err(ExportError::Write(error)) => {
                 return Err(Fatal::failed(format!("cannot write to {to}: {error}")));

@@ -97,9 +97,12 @@ pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
         HistoryCommand::Export(args) => args.run(origin, clock)?,
         HistoryCommand::Dump(args) => args.run(origin, clock)?,
     };
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let written = out.write_all(output.text.as_bytes()).and_then(|()| out.flush());
-    if closed_pipe_is_no_error(written)? {
+    let print = || {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        out.write_all(output.text.as_bytes()).and_then(|()| out.flush())
+    };
+    // An export has written its rows already, and its summary says so if the pipe was closed.
+    if output.text.is_empty() || closed_pipe_is_no_error(print())? {
         // The result is written: a closed standard error does not matter.
         let _ = writeln!(std::io::stderr(), "{}", output.summary);
     }

@@ -50,7 +50,7 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
                 h1 { "The fabric from " (from) " to " (to) }
                 p .gist { (report.summary()) }
                 p .quiet {
-                    "Event from " (report.source) " by fabric-exporter " (env!("CARGO_PKG_VERSION"))
+                    "Read from " (report.source) " by fabric-exporter " (env!("CARGO_PKG_VERSION"))
                     ". Times are of " (clock.zone()) "."
                 }
                 (suspects(report, clock))

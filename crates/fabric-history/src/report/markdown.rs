@@ -21,7 +21,7 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
 fn write_report(out: &mut String, report: &Report, clock: &LocalClock) -> std::fmt::Result {
     let (from, to) = (clock.format(report.window.from), clock.format(report.window.to));
     writeln!(out, "# The fabric from {from} to {to}\n")?;
-    writeln!(out, "Event from {}. Times are of {}.\n", escaped(&report.source), clock.zone())?;
+    writeln!(out, "Read from {}. Times are of {}.\n", escaped(&report.source), clock.zone())?;
     writeln!(out, "**{}**\n", report.summary())?;
     writeln!(out, "## Suspects\n")?;
     if report.suspects.is_empty() {

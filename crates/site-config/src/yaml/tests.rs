@@ -84,6 +84,10 @@ fn merge_keys_add_missing_keys() {
         diagnostics("<<: 5"),
         ["line 1, column 5: <<: has to be a mapping, or a list of them"]
     );
+    // A syntax error within a merge key is one mistake.
+    let broken = diagnostics("needs: []\ninner:\n  <<: [b, c\n  name: 5s");
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert!(!broken[0].contains("<<: has to be"), "{broken:?}");
 }
 
 #[test]

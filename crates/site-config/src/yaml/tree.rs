@@ -142,7 +142,8 @@ fn join(path: &str, key: &str) -> String {
     format!("{path}{dot}{key}")
 }
 
-/// Builds the tree from the parser's events, of which the nested ones are at most 255 deep.
+/// Builds the tree from the parser's events by recursion. The parser limits the nesting of block and of flow
+/// collections to 255 each; an implicit mapping `[a: ` adds one per flow level, so the depth is below 770.
 struct Builder<'t> {
     events: Parser<'t, StrInput<'t>>,
     document: Document,
@@ -232,7 +233,10 @@ impl<'t> Builder<'t> {
             let path = join(path, &self.document.nodes[key].text);
             self.child(map, &path, Some((key, is_valid)));
         }
-        self.merge(map);
+        // After an error a merge key may have half of its value, and the error says enough.
+        if !self.ended {
+            self.merge(map);
+        }
     }
 
     /// Whether a key is a scalar that its mapping does not have yet; reports it if not.
