@@ -120,18 +120,21 @@ impl<V> Snapshot<V> {
 }
 
 impl Snapshot<Raw> {
-    /// Replaces each port's raw reading by its totals. `convert` gets the snapshot without its readings,
-    /// the port, and its reading.
+    /// Replaces each port's raw values by its totals. `replace` gets the snapshot without its readings, the
+    /// port, and its reading, whose values it replaces in place ([`Reading::replace_values`]).
     ///
     /// The readings keep their memory: `Vec::into_iter().map().collect()` works in place where the
     /// elements have the same layout. A copy would be 18 MB for 60,000 ports.
     pub fn into_totals(
         mut self,
-        mut convert: impl FnMut(&Self, PortIndex, Option<Reading<Raw>>) -> Option<Reading<Totals>>,
+        mut replace: impl FnMut(&Self, PortIndex, Option<&mut Reading<Raw>>),
     ) -> Snapshot<Totals> {
-        let raw = std::mem::take(&mut self.readings).into_iter().enumerate();
-        let convert = |(port, reading)| convert(&self, PortIndex(port as u32), reading);
-        let readings = raw.map(convert).collect();
+        let mut raw = std::mem::take(&mut self.readings);
+        for (port, reading) in raw.iter_mut().enumerate() {
+            replace(&self, PortIndex(port as u32), reading.as_mut());
+        }
+        let totals = raw.into_iter().map(|reading| reading.map(Reading::assume_totals));
+        let readings = totals.collect();
         let Snapshot { fabric, anchor, began, ended, readings: _, statuses, .. } = self;
         let Snapshot { silent, ticks, fec, managers, cleared, .. } = self;
         Snapshot {

@@ -194,11 +194,11 @@ impl LinkEvaluator {
             let index = port.0 as usize;
             let tracker = &mut self.ports[index];
             let found = &mut assessment.ports[index];
-            let totals = reading.map(|reading| {
+            if let Some(reading) = reading {
                 let status = snapshot.status(port);
                 let incoming = incoming(&self.settings, snapshot, port);
                 let fastest = totals::fastest(fabric.port(port).number, status);
-                let (totals, growth, bit_errors) = tracker.update(reading, incoming, fastest);
+                let (growth, bit_errors) = tracker.update(reading, incoming, fastest);
                 found.bit_errors = bit_errors;
                 let rate = status.and_then(|status| status.width.zip(status.speed));
                 if let Some((width, speed)) = rate.filter(|_| growth.seconds > 0.0) {
@@ -210,14 +210,11 @@ impl LinkEvaluator {
                     found.wait = growth.timed(Counter::XmitWait).and_then(wait);
                     used_by[index] = growth.timed(Counter::XmitData).and_then(used);
                 }
-                totals
-            });
-            if totals.is_none() {
+            } else {
                 tracker.missed = tracker.missed.saturating_add(1);
             }
             found.counters = tracker.totals.status();
             found.reset_offsets = tracker.totals.reset_offsets().cloned();
-            totals
         });
         // These count from zero from the next sweep on.
         for cleared in &snapshot.cleared {

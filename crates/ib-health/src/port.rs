@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ib_mad::reading::{Raw, Totals};
+use ib_mad::reading::Raw;
 use ib_mad::{Counter, Moment, Reading};
 
 use super::assessment::CounterStatus;
@@ -81,16 +81,16 @@ pub struct PortTracker {
 }
 
 impl PortTracker {
-    /// Adds a reading of a port that never carries more than `fastest` bytes per second: returns its totals,
-    /// their growth, and the errors among the bits received since the reading before.
+    /// Adds a reading of a port that never carries more than `fastest` bytes per second: replaces its values by
+    /// totals, and returns their growth, and the errors among the bits received since the reading before.
     pub fn update(
         &mut self,
-        reading: Reading<Raw>,
+        reading: &mut Reading<Raw>,
         incoming: Option<Incoming>,
         fastest: u64,
-    ) -> (Reading<Totals>, Growth, BitErrors) {
+    ) -> (Growth, BitErrors) {
         let was_full = self.is_full(Counter::FecCorrectedSymbols);
-        let (totals, growth) = self.totals.update(reading, fastest);
+        let growth = self.totals.update_in_place(reading, fastest);
         self.missed = 0;
         self.advance_periods(growth.at);
         if incoming != self.incoming {
@@ -101,7 +101,7 @@ impl PortTracker {
         let Some(incoming) = incoming.filter(|_| growth.at.whole_seconds() >= self.quiet_until)
         else {
             self.level = BitErrorLevel::Unknown;
-            return (totals, growth, BitErrors::default());
+            return (growth, BitErrors::default());
         };
         let status = self.totals.status();
         for (recent, counter) in self.recent.iter_mut().zip(RECENT) {
@@ -121,7 +121,7 @@ impl PortTracker {
         let bit_errors =
             BitErrors { pre_fec: self.pre_fec(), ..self.bit_errors(&growth, incoming) };
         self.level = bit_errors.level;
-        (totals, growth, bit_errors)
+        (growth, bit_errors)
     }
 
     fn bit_errors(&mut self, growth: &Growth, incoming: Incoming) -> BitErrors {
@@ -277,7 +277,7 @@ mod tests {
             } else {
                 reading.set_not_due(Counter::RcvLocalPhysicalErrors);
             }
-            state.update(reading, incoming, 12_500_000_000);
+            state.update(&mut reading, incoming, 12_500_000_000);
         }
         state.recent(RecentCounter::LocalPhysicalErrors)
     }

@@ -173,9 +173,19 @@ impl PortTotals {
     /// step is in no total.
     pub fn update(
         &mut self,
-        reading: Reading<Raw>,
+        mut reading: Reading<Raw>,
         bytes_per_second: u64,
     ) -> (Reading<Totals>, Growth) {
+        let growth = self.update_in_place(&mut reading, bytes_per_second);
+        (reading.assume_totals(), growth)
+    }
+
+    /// The same for a reading that stays where it is, and then has totals as its values.
+    pub(crate) fn update_in_place(
+        &mut self,
+        reading: &mut Reading<Raw>,
+        bytes_per_second: u64,
+    ) -> Growth {
         let at = reading.at;
         let seconds = if self.seen.is_empty() { 0.0 } else { at.since(self.at).as_secs_f64() };
         let timed = std::mem::take(&mut self.latest);
@@ -187,7 +197,7 @@ impl PortTotals {
         }
         let mut stuck = self.status.stuck;
         let mut impossible = CounterSet::default();
-        let totals = reading.into_totals(|reading, counter| {
+        reading.replace_values(|reading, counter| {
             let index = counter as usize;
             let Some(raw) = reading.get(counter) else {
                 // Not due: the last total is valid, or there is none because the last value was impossible.
@@ -239,10 +249,11 @@ impl PortTotals {
             status.resets = status.resets.saturating_add(1);
             status.last_reset = Some(at);
         }
-        (totals, growth)
+        growth
     }
 
     /// Whether a value is used. `since` is when the counter was last read, if in the latest reading.
+    #[inline]
     fn accept(
         &mut self,
         counter: Counter,
@@ -257,6 +268,10 @@ impl PortTotals {
         if !self.seen.union(self.persisted).contains(counter) {
             // There is nothing that it could have grown from.
             return is_possible;
+        }
+        // Most counters of most ports.
+        if raw == self.raws[index] && is_possible && !is_rebased && self.rejected.is_empty() {
+            return true;
         }
         let rejected = self.rejected.iter().find(|it| it.counter == counter).copied();
         let since = rejected.map_or(since, |rejected| rejected.since);

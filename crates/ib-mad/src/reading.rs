@@ -150,18 +150,37 @@ impl Reading<Raw> {
         self.rebased.contains(counter)
     }
 
-    /// Replaces each raw value by the counter's total; `None` leaves the counter absent.
-    pub fn into_totals(
-        self,
-        mut total: impl FnMut(&Self, Counter) -> Option<u64>,
-    ) -> Reading<Totals> {
-        let mut totals = Reading::empty(self.at);
+    /// Replaces each raw value by the counter's total; `None` leaves the counter absent. `total` gets the reading
+    /// and the counter; the counters before it have their totals already.
+    ///
+    /// In place, and [`assume_totals`](Self::assume_totals) after that: moving readings of 400 bytes took a tenth
+    /// of the evaluation of a sweep.
+    #[inline]
+    pub fn replace_values(&mut self, mut total: impl FnMut(&Self, Counter) -> Option<u64>) {
+        let mut present = CounterSet::default();
         for counter in Counter::all() {
-            if let Some(value) = total(&self, counter) {
-                totals.set(counter, value);
-            }
+            let value = total(self, counter);
+            present.set(counter, value.is_some());
+            self.values[counter as usize] = value.unwrap_or(0);
         }
-        totals
+        let none = CounterSet::default();
+        (self.present, self.stuck, self.not_due, self.rebased) = (present, none, none, none);
+    }
+
+    /// The same values as totals, after [`replace_values`](Self::replace_values).
+    #[inline]
+    pub fn assume_totals(self) -> Reading<Totals> {
+        let Reading { at, present, stuck, not_due, rebased, values, .. } = self;
+        Reading { at, present, stuck, not_due, rebased, values, kind: PhantomData }
+    }
+
+    /// The totals of a reading; see [`replace_values`](Self::replace_values).
+    pub fn into_totals(
+        mut self,
+        total: impl FnMut(&Self, Counter) -> Option<u64>,
+    ) -> Reading<Totals> {
+        self.replace_values(total);
+        self.assume_totals()
     }
 }
 
