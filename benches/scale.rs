@@ -8,7 +8,7 @@
 //! stacks come on top. Each size runs in a process of its own, for what one leaves behind must not be
 //! the next one's.
 //!
-//! `UPDATE_DOCS=1` writes the plot of docs/dev/measurements.md anew.
+//! `UPDATE_DOCS=1` regenerates the plot of docs/dev/measurements.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
