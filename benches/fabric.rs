@@ -107,7 +107,7 @@ fn cpu_seconds(pid: u32) -> f64 {
 
 fn answered(exporter: &Exporter) -> f64 {
     let metrics = exporter.metrics();
-    let mads = metrics.all("infiniband_mads_total");
+    let mads = metrics.all("fabric_exporter_mads_total");
     mads.filter(|(labels, _)| labels["outcome"] == "answered").map(|it| it.1).sum()
 }
 
@@ -128,9 +128,9 @@ fn exporter_round(seat: impl Into<Seat>) -> Round {
         |name: &str| exporter.metrics().get(name, &[]).unwrap_or_else(|| panic!("no {name}"));
     let round = Round {
         sweep: median(durations[done..].to_vec()),
-        discovery: told("infiniband_discovery_duration_seconds"),
+        discovery: told("fabric_exporter_discovery_duration_seconds"),
         render: told("fabric_exporter_render_duration_seconds"),
-        ports: told("infiniband_ports_seen"),
+        ports: told("fabric_exporter_ports_seen"),
         packed: scrape(&exporter, &[("Accept-Encoding", "gzip")]),
         plain: scrape(&exporter, &[]),
         peak_mib: peak_mib(exporter.pid()),

@@ -88,7 +88,7 @@ fn looks(agent: &ureq::Agent, address: &str) -> f64 {
     let mut text = String::new();
     let packed = scrape(agent, address);
     flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
-    Metrics::parse(&text).get("infiniband_host_reads_total", &[]).unwrap()
+    Metrics::parse(&text).get("fabric_exporter_host_reads_total", &[]).unwrap()
 }
 
 fn round() -> Round {

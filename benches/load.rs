@@ -328,7 +328,7 @@ fn main() {
     let mut exporter = Exporter::demo_uncaptured(&flags);
     pin(0);
     exporter.wait_ready();
-    let ports = exporter.metrics().get("infiniband_ports_seen", &[]).unwrap_or_default();
+    let ports = exporter.metrics().get("fabric_exporter_ports_seen", &[]).unwrap_or_default();
     println!(
         "{ports} ports, a sweep each 5 s, the exporter on one processor, its clients on another"
     );

@@ -53,7 +53,7 @@ fn main() {
         alertmanager: None,
     });
     std::thread::sleep(LENGTH);
-    let ports = prometheus.number("sum(infiniband_ports_seen)").unwrap();
+    let ports = prometheus.number("sum(fabric_exporter_ports_seen)").unwrap();
     prometheus.rest();
     exporter.stop();
     let at = since_1970() - 5.0;
@@ -107,7 +107,7 @@ fn read_metrics() -> String {
     let all = rules::all().into_iter();
     let mut names: Vec<String> =
         all.flat_map(|(_, rule)| promql::metrics(&rule.expr).unwrap()).collect();
-    names.push("infiniband_ports_seen".to_owned());
+    names.push("fabric_exporter_ports_seen".to_owned());
     names.sort_unstable();
     names.dedup();
     names.join("|")

@@ -98,7 +98,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__demo)
-            opts="-h --scenario --topology --hosts --speedup --clock --web.telemetry-path --web.config.file --web.systemd-socket --log.format --process.confine --history.traffic-for --history.rare-for --no-history --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --help"
+            opts="-h --scenario --topology --hosts --speedup --clock --web.telemetry-path --web.config.file --web.systemd-socket --log.format --process.confine --history.traffic-retention --history.retention --no-history --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -144,11 +144,11 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
-                --history.traffic-for)
+                --history.traffic-retention)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --history.rare-for)
+                --history.retention)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -260,7 +260,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__doctor)
-            opts="-h --json --offline --path.dev --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --host.cm-counters --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            opts="-h --json --offline --path.dev --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.cm-counters --health.maintenance-file --history.file --history.size --history.traffic-retention --history.retention --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -322,7 +322,7 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --host.retry-refused)
+                --host.error-backoff)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -350,11 +350,11 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --history.traffic-for)
+                --history.traffic-retention)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --history.rare-for)
+                --history.retention)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1060,7 +1060,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__serve)
-            opts="-h --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --host.cm-counters --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            opts="-h --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.error-backoff --host.events --host.ethtool --host.cm-counters --health.maintenance-file --history.file --history.size --history.traffic-retention --history.retention --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1118,7 +1118,7 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --host.retry-refused)
+                --host.error-backoff)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1146,11 +1146,11 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --history.traffic-for)
+                --history.traffic-retention)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --history.rare-for)
+                --history.retention)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -51,7 +51,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.interval -d 'From one look at the devices to the next [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.device-include -d 'Read only devices whose whole name matches this regular expression' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.device-exclude -d 'Do not even open devices whose whole name matches this regular expression' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.retry-refused -d 'How long a file that gave no value when it was read is left alone [default: 5m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.error-backoff -d 'How long a file that gave no value when it was read is left alone [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.events -d 'Hear what devices tell of themselves, by libibverbs and the kernel\'s uevents [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.ethtool -d 'Read what Ethernet drivers count on the wire, as `ethtool -S` does [default: true]' -r -f -a "true\t''
@@ -61,8 +61,8 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.maintenance-file -d 'File that lists what is worked on, so that it may go down: read again when it changes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.file -d 'File to record each sweep in [default: none, and nothing is recorded]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.size -d 'Size that the file is kept below [default: 1GiB]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.traffic-for -d 'How long each sweep\'s traffic is kept [default: 24h]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.rare-for -d 'How long events, and each sweep\'s errors and waits, are kept [default: 30d]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.traffic-retention -d 'How long each sweep\'s traffic is kept [default: 24h]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.retention -d 'How long events, and each sweep\'s errors and waits, are kept [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.name -d 'Value of the label `fabric` [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.hca -d 'HCA to ask from [default: the first with an InfiniBand port that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.port -d 'Port of the HCA to ask from [default: the first that is up]' -r
@@ -149,7 +149,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.interval -d 'From one look at the devices to the next [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.device-include -d 'Read only devices whose whole name matches this regular expression' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.device-exclude -d 'Do not even open devices whose whole name matches this regular expression' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.retry-refused -d 'How long a file that gave no value when it was read is left alone [default: 5m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.error-backoff -d 'How long a file that gave no value when it was read is left alone [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.events -d 'Hear what devices tell of themselves, by libibverbs and the kernel\'s uevents [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.ethtool -d 'Read what Ethernet drivers count on the wire, as `ethtool -S` does [default: true]' -r -f -a "true\t''
@@ -159,8 +159,8 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l health.maintenance-file -d 'File that lists what is worked on, so that it may go down: read again when it changes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.file -d 'File to record each sweep in [default: none, and nothing is recorded]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.size -d 'Size that the file is kept below [default: 1GiB]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.traffic-for -d 'How long each sweep\'s traffic is kept [default: 24h]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.rare-for -d 'How long events, and each sweep\'s errors and waits, are kept [default: 30d]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.traffic-retention -d 'How long each sweep\'s traffic is kept [default: 24h]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.retention -d 'How long events, and each sweep\'s errors and waits, are kept [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.name -d 'Value of the label `fabric` [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.hca -d 'HCA to ask from [default: the first with an InfiniBand port that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.port -d 'Port of the HCA to ask from [default: the first that is up]' -r
@@ -315,8 +315,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 json\t'A JSON object a line'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l process.confine -d 'Give up, once all is open, what is not needed: capabilities, other files, connections [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.traffic-for -d 'How long each sweep\'s traffic is kept [default: 24h]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.rare-for -d 'How long events, and each sweep\'s errors and waits, are kept [default: 30d]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.traffic-retention -d 'How long each sweep\'s traffic is kept [default: 24h]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.retention -d 'How long events, and each sweep\'s errors and waits, are kept [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.name -d 'Value of the label `fabric` [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long a node or a device of this host that disappeared is reported as down [default: 7days]' -r

@@ -322,7 +322,7 @@ mod tests {
         of_leaf.counters = saturated(Counter::SymbolErrors, false);
         let link = &mut assessment.links[0];
         link.verdict = Verdict::Bad;
-        link.reasons.add(Reason::TooShort, Verdict::Unknown);
+        link.reasons.add(Reason::InsufficientData, Verdict::Unknown);
         link.reasons.add(Reason::Flapping, Verdict::Bad);
         link.repair = Some(Repair::Reseat);
         link.outages.flaps = 3;
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(bad.last_change.as_deref(), Some("1970-01-01T00:16:40Z"));
         let reasons: Vec<_> = bad.reasons.iter().map(|it| (&*it.reason, &*it.evidence)).collect();
         assert_eq!(reasons[0], ("flapping", "went down 3 times"), "the heaviest first");
-        assert_eq!(reasons[1].0, "too_short");
+        assert_eq!(reasons[1].0, "insufficient_data");
         assert_eq!(bad.repair.as_ref().unwrap().repair, "reseat");
         assert_eq!(bad.upstream.as_deref(), Some("leaf port 2"));
         assert_eq!((bad.speed.as_deref(), bad.width.as_deref()), (Some("EDR"), Some("4x")));

@@ -152,8 +152,8 @@ section! {
         #[arg(long = "host.device-exclude", value_name = "REGEX")]
         device_exclude: String,
         /// How long a file that gave no value when it was read is left alone [default: 5m]
-        #[arg(long = "host.retry-refused", value_name = "TIME")]
-        retry_refused: HumanDuration,
+        #[arg(long = "host.error-backoff", value_name = "TIME")]
+        error_backoff: HumanDuration,
         /// Hear what devices tell of themselves, by libibverbs and the kernel's uevents [default: true]
         #[arg(long = "host.events", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
@@ -205,11 +205,11 @@ section! {
         #[arg(long = "history.size", value_name = "SIZE")]
         size: ByteSize,
         /// How long each sweep's traffic is kept [default: 24h]
-        #[arg(long = "history.traffic-for", value_name = "TIME")]
-        traffic_for: HumanDuration,
+        #[arg(long = "history.traffic-retention", value_name = "TIME")]
+        traffic_retention: HumanDuration,
         /// How long events, and each sweep's errors and waits, are kept [default: 30d]
-        #[arg(long = "history.rare-for", value_name = "TIME")]
-        rare_for: HumanDuration,
+        #[arg(long = "history.retention", value_name = "TIME")]
+        retention: HumanDuration,
     }
 }
 

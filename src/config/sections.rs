@@ -117,7 +117,7 @@ impl HostOptions {
             too_short("interval", self.interval, second),
             pattern("device-include", &self.device_include),
             pattern("device-exclude", &self.device_exclude),
-            too_short("retry-refused", self.retry_refused, second),
+            too_short("error-backoff", self.error_backoff, second),
         ]
         .into_iter()
         .flatten()
@@ -131,7 +131,7 @@ impl HostOptions {
             interval: seconds_or(self.interval, 15),
             filter: DeviceFilter::new(patterns.0, patterns.1).unwrap_or_default(),
             read: ReadOptions {
-                error_backoff: seconds_or(self.retry_refused, 300),
+                error_backoff: seconds_or(self.error_backoff, 300),
                 ethtool: self.ethtool.unwrap_or(true),
                 cm: self.cm_counters.unwrap_or(false),
             },
@@ -215,8 +215,8 @@ impl HistoryOptions {
         };
         let found = [
             self.size.and_then(too_small),
-            too_short("traffic-for", self.traffic_for, minute),
-            too_short("rare-for", self.rare_for, minute),
+            too_short("traffic-retention", self.traffic_retention, minute),
+            too_short("retention", self.retention, minute),
         ];
         found.into_iter().flatten().collect()
     }
@@ -225,8 +225,10 @@ impl HistoryOptions {
         let defaults = HistorySettings::new(self.file?);
         Some(HistorySettings {
             size: self.size.map_or(defaults.size, |ByteSize(size)| size),
-            traffic_for: self.traffic_for.map_or(defaults.traffic_for, Duration::from),
-            rare_for: self.rare_for.map_or(defaults.rare_for, Duration::from),
+            traffic_retention: self
+                .traffic_retention
+                .map_or(defaults.traffic_retention, Duration::from),
+            retention: self.retention.map_or(defaults.retention, Duration::from),
             ..defaults
         })
     }

@@ -314,17 +314,17 @@ fn limits_of_file_win_over_defaults() {
 #[test]
 fn history_is_recorded_if_file_is_set() {
     assert!(merged(&["--history.size=2GiB"], "").unwrap().history.is_none());
-    let text = "history: {file: h.db, size: 500MB, traffic-for: 2h}";
-    let history = merged(&["--history.traffic-for=3h"], text).unwrap().history.unwrap();
+    let text = "history: {file: h.db, size: 500MB, traffic-retention: 2h}";
+    let history = merged(&["--history.traffic-retention=3h"], text).unwrap().history.unwrap();
     assert_eq!((history.file, history.size), ("h.db".into(), 500_000_000));
-    assert_eq!(history.traffic_for, Duration::from_secs(3 * 3600));
-    assert_eq!(history.rare_for, Duration::from_secs(30 * 24 * 3600));
+    assert_eq!(history.traffic_retention, Duration::from_secs(3 * 3600));
+    assert_eq!(history.retention, Duration::from_secs(30 * 24 * 3600));
     for (flag, says) in [
         ("--history.size=1", "is not a number of bytes"),
         ("--history.size=GiB", "is not a number of bytes"),
         ("--history.size=99999999999TiB", "is not a number of bytes"),
         ("--history.size=1MiB", "less than 16MiB"),
-        ("--history.rare-for=5s", "5s is less than 1m"),
+        ("--history.retention=5s", "5s is less than 1m"),
     ] {
         let error = merged(&["--history.file=h.db", flag], "").unwrap_err();
         assert!(error.contains(says), "{flag}: {error}");

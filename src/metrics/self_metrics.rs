@@ -44,7 +44,7 @@ fn histogram(
 
 families! {
     FAMILIES: SelfState;
-    "infiniband_collector_success" Gauge ["fabric", "collector"]
+    "fabric_exporter_collector_success" Gauge ["fabric", "collector"]
         "Whether the collector's latest run ended and read something. The host's is 1, too, where there has never been a device to read."
         => |state, out| {
             state.each(|it| for collector in Collector::ALL {
@@ -52,17 +52,17 @@ families! {
             });
             state.host(|it| out.sample(&[("collector", "host")], it.success()));
         };
-    "infiniband_host_read_duration_seconds" Gauge []
+    "fabric_exporter_host_read_duration_seconds" Gauge []
         "How long the latest look at this host's own devices took."
         => |state, out| state.host(|it| if let Some(last) = &it.snapshot {
             out.sample(&[], last.ended.since(last.began).as_secs_f64());
         });
-    "infiniband_host_read_timestamp_seconds" Gauge []
+    "fabric_exporter_host_read_timestamp_seconds" Gauge []
         "When the latest look at this host's own devices ended, in seconds since 1970: the age of what is served."
         => |state, out| state.host(|it| if let Some(last) = &it.snapshot {
             out.sample(&[], last.anchor.unix_seconds_of(last.ended));
         });
-    "infiniband_host_read_interval_seconds" Gauge []
+    "fabric_exporter_host_read_interval_seconds" Gauge []
         "From one look at this host's own devices to the next, as it is set."
         => |state, out| state.host(|it| if it.snapshot.is_some() {
             out.sample(&[], it.interval.as_secs_f64());
@@ -76,17 +76,17 @@ families! {
             out.sample(&[("consumer", "host")], it.dropped.by_host);
             out.sample(&[("consumer", "judge")], it.dropped.by_fabrics);
         });
-    "infiniband_sweep_duration_seconds" Gauge ["fabric"]
+    "fabric_exporter_sweep_duration_seconds" Gauge ["fabric"]
         "How long the latest sweep took, from its first question to its last answer."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             out.sample(&[("fabric", &it.fabric)], last.ended.since(last.began).as_secs_f64());
         });
-    "infiniband_sweep_timestamp_seconds" Gauge ["fabric"]
+    "fabric_exporter_sweep_timestamp_seconds" Gauge ["fabric"]
         "When the latest sweep ended, in seconds since 1970: the age of what is served."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             out.sample(&[("fabric", &it.fabric)], last.anchor.unix_seconds_of(last.ended));
         });
-    "infiniband_sweep_interval_seconds" Gauge ["fabric"]
+    "fabric_exporter_sweep_interval_seconds" Gauge ["fabric"]
         "From one sweep to the next, as it is set."
         => |state, out| state.each(|it| if it.snapshot.is_some() {
             out.sample(&[("fabric", &it.fabric)], it.interval.as_secs_f64());
@@ -94,12 +94,12 @@ families! {
     "infiniband_sweeps" Counter ["fabric"]
         "Sweeps that came to their end."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.sweeps));
-    "infiniband_discovery_duration_seconds" Gauge ["fabric"]
+    "fabric_exporter_discovery_duration_seconds" Gauge ["fabric"]
         "How long the latest discovery took."
         => |state, out| state.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
             out.sample(&[("fabric", &it.fabric)], ended.since(anchor.moment).as_secs_f64());
         });
-    "infiniband_discovery_timestamp_seconds" Gauge ["fabric"]
+    "fabric_exporter_discovery_timestamp_seconds" Gauge ["fabric"]
         "When the latest discovery ended, in seconds since 1970."
         => |state, out| state.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
             out.sample(&[("fabric", &it.fabric)], anchor.unix_seconds_of(ended));
@@ -107,7 +107,7 @@ families! {
     "infiniband_discoveries" Counter ["fabric"]
         "Discoveries that came to their end."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.discoveries));
-    "infiniband_discovery_gaps" Gauge ["fabric"]
+    "fabric_exporter_discovery_gaps" Gauge ["fabric"]
         "Questions of the latest discovery that nobody answered: what is behind them is not known."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.discovery_gaps));
     "infiniband_duplicate_guids" Gauge ["fabric"]
@@ -115,7 +115,7 @@ families! {
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             out.sample(&[("fabric", &it.fabric)], last.fabric.duplicates.len());
         });
-    "infiniband_discovery_unanswered_ports" Gauge ["fabric"]
+    "fabric_exporter_discovery_unresponsive_ports" Gauge ["fabric"]
         "Ports with a link whose neighbor answered no subnet management when it was last asked: its agent hangs, or an M_Key protects it."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.unanswered_ports));
     "infiniband_mkey_suspected" Gauge ["fabric"]
@@ -129,23 +129,23 @@ families! {
         => |state, out| state.each(|it| for (kind, count) in change::CHANGE_KINDS.iter().zip(it.stats.changes) {
             out.sample(&[("fabric", &it.fabric), ("kind", kind)], count);
         });
-    "infiniband_nodes_seen" Gauge ["fabric"]
+    "fabric_exporter_nodes_seen" Gauge ["fabric"]
         "Nodes that the latest discovery found."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             out.sample(&[("fabric", &it.fabric)], last.fabric.nodes.iter().filter(|node| node.present()).count());
         });
-    "infiniband_nodes_failed" Gauge ["fabric"]
+    "fabric_exporter_nodes_failed" Gauge ["fabric"]
         "Nodes that are gone, or gave no answer in the latest sweep."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             let failed = last.fabric.node_indexes().filter(|&node| !last.is_up(node)).count();
             out.sample(&[("fabric", &it.fabric)], failed);
         });
-    "infiniband_ports_seen" Gauge ["fabric"]
+    "fabric_exporter_ports_seen" Gauge ["fabric"]
         "Ports whose counters the latest sweep read."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             out.sample(&[("fabric", &it.fabric)], last.readings.iter().flatten().count());
         });
-    "infiniband_ports_failed" Gauge ["fabric"]
+    "fabric_exporter_ports_failed" Gauge ["fabric"]
         "Ports of which the latest sweep did not get all that it asked for."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.failed_ports));
     "infiniband_mads" Counter ["fabric", "class", "outcome"]
@@ -156,7 +156,7 @@ families! {
                 out.sample(&labels, it.mads.count(class, outcome));
             }
         });
-    "infiniband_mad_round_trip_seconds" Histogram ["fabric", "class"]
+    "fabric_exporter_mad_round_trip_seconds" Histogram ["fabric", "class"]
         "From sending a MAD to its answer."
         => |state, out| state.each(|it| for class in Class::ALL {
             let trips = it.mads.round_trips(class);

@@ -100,7 +100,7 @@ fn samples_of_ports_and_nodes() {
         r#"infiniband_node_up{fabric="f",guid="0x0000000000000001"} 1"#,
         r#"infiniband_node_up{fabric="f",guid="0x0000000000000003"} 0"#,
         r#"infiniband_port_info{fabric="f",guid="0x0000000000000002",port="1",node="host two",node_type="ca",peer_guid="0x0000000000000001",peer_port="1",peer_node="a\"b\\c\nd�",link="0x0000000000000001:1-0x0000000000000002:1",speed="EDR",width="4x"} 1"#,
-        r#"infiniband_nodes_failed{fabric="f"} 1"#,
+        r#"fabric_exporter_nodes_failed{fabric="f"} 1"#,
         "# HELP infiniband_port_link_downed_total",
     ] {
         let there = text.lines().any(|have| have == line);
@@ -141,7 +141,7 @@ fn both_formats_have_the_same_samples_and_their_own_headers() {
     assert!(!plain.contains("# UNIT"));
     assert!(
         open.contains("# TYPE infiniband_mads counter\n")
-            && plain.contains("# TYPE infiniband_mads_total counter\n")
+            && plain.contains("# TYPE fabric_exporter_mads_total counter\n")
     );
 }
 
@@ -170,8 +170,10 @@ fn fabric_name_is_the_same_in_every_family() {
     let text = text_of(vec![Arc::new(observation)].into());
     let named: Vec<&str> = text.lines().filter(|line| line.contains("fabric=\"")).collect();
     assert!(named.iter().any(|line| line.starts_with("infiniband_port_symbol_errors_total{")));
-    assert!(named.iter().any(|line| line.starts_with("infiniband_sweeps_total{")));
-    assert!(named.iter().any(|line| line.starts_with("infiniband_mad_round_trip_seconds_bucket{")));
+    assert!(named.iter().any(|line| line.starts_with("fabric_exporter_sweeps_total{")));
+    assert!(
+        named.iter().any(|line| line.starts_with("fabric_exporter_mad_round_trip_seconds_bucket{"))
+    );
     for line in named {
         assert!(line.contains("fabric=\"a{} b\\\"c\""), "{line}");
     }
@@ -199,7 +201,7 @@ fn board_without_a_sweep_has_no_ports_and_is_not_ready() {
     let text = collect(Unpacked::new(exposition.document(Format::Text, &process)));
     let text = String::from_utf8(text).unwrap();
     assert!(
-        text.contains("infiniband_sweeps_total{fabric=\"\"} 0")
+        text.contains("fabric_exporter_sweeps_total{fabric=\"\"} 0")
             && !text.contains("infiniband_port_")
     );
 }

@@ -130,7 +130,7 @@ fn agrees(net: &str) {
     let ours = metrics.samples.iter().filter(|sample| {
         sample.name.starts_with("infiniband_port_")
             && sample.name.ends_with("_total")
-            && sample.name != "infiniband_port_counter_resets_total"
+            && sample.name != "infiniband_port_counters_reset_total"
     });
     assert_eq!(ours.count(), compared);
     assert!(exporter.stop().success());
@@ -162,7 +162,7 @@ fn agrees_from_a_switch() {
     let mut exporter = Exporter::start(ibsim.seat().at("spine-0"), &["--fabric.interval=1s"]);
     exporter.wait_ready();
     finds_the_same(&exporter.metrics(), &found);
-    assert_eq!(exporter.metrics().get("infiniband_ports_seen", &[]), Some(50.0));
+    assert_eq!(exporter.metrics().get("fabric_exporter_ports_seen", &[]), Some(50.0));
     assert!(exporter.stop().success());
     drop(opensm);
 }
@@ -217,7 +217,7 @@ fn agrees_on_subnet_managers() {
     assert_eq!((of("master"), of("standby")), (Some(0.0), Some(1.0)));
     let guid = hex(found.node(master).guid);
     assert_eq!(metrics.get("infiniband_node_up", &[("guid", &guid)]), Some(1.0));
-    assert_eq!(metrics.get("infiniband_ports_failed", &[]), Some(0.0));
+    assert_eq!(metrics.get("fabric_exporter_ports_failed", &[]), Some(0.0));
     first.resume();
     exporter.wait_sweeps(2);
     manages_the_same(&ibsim, &exporter, &found, &[master, standby]);

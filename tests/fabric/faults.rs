@@ -55,7 +55,7 @@ fn counters_are_set_and_cleared(ground: &mut impl Ground) {
 }
 
 fn changes(metrics: &Metrics, kind: &str) -> Option<f64> {
-    metrics.get("infiniband_fabric_changes_total", &[("kind", kind)])
+    metrics.get("fabric_exporter_fabric_changes_total", &[("kind", kind)])
 }
 
 fn switch_cable_is_pulled_and_plugged(ground: &mut impl Ground) {
@@ -150,7 +150,7 @@ fn links_change_during_a_sweep(ground: &mut impl Ground) {
         others_are_read(ground, &ground.metrics(), "host-5");
     }
     ground.wait_whole();
-    assert_eq!(ground.metrics().get("infiniband_ports_seen", &[]), Some(50.0));
+    assert_eq!(ground.metrics().get("fabric_exporter_ports_seen", &[]), Some(50.0));
 }
 
 fn new_subnet_manager_reassigns_lids(ground: &mut impl Ground) {
@@ -158,7 +158,7 @@ fn new_subnet_manager_reassigns_lids(ground: &mut impl Ground) {
     ground.wait_whole();
     let metrics = ground.two_sweeps_later();
     assert!(ground.is_whole(&metrics));
-    assert_eq!(metrics.get("infiniband_ports_seen", &[]), Some(50.0));
+    assert_eq!(metrics.get("fabric_exporter_ports_seen", &[]), Some(50.0));
     // The response from a new LID is of the right node.
     ground.set_one("host-3", 1, "symbol_errors", 33);
     let metrics = ground.two_sweeps_later();
@@ -170,10 +170,10 @@ fn new_subnet_manager_reassigns_lids(ground: &mut impl Ground) {
 }
 
 fn lost_mads_do_not_lose_samples(ground: &mut impl Ground) {
-    let whole = ground.metrics().get("infiniband_ports_seen", &[]).unwrap();
+    let whole = ground.metrics().get("fabric_exporter_ports_seen", &[]).unwrap();
     let lost = |metrics: &Metrics| -> f64 {
         metrics
-            .all("infiniband_mads_total")
+            .all("fabric_exporter_mads_total")
             .filter(|(labels, _)| labels["outcome"] == "timed_out")
             .map(|it| it.1)
             .sum()
@@ -182,9 +182,9 @@ fn lost_mads_do_not_lose_samples(ground: &mut impl Ground) {
     for _ in 0..5 {
         ground.wait_sweeps(1);
         let metrics = ground.metrics();
-        assert_eq!(metrics.get("infiniband_ports_seen", &[]), Some(whole));
-        assert_eq!(metrics.get("infiniband_ports_failed", &[]), Some(0.0));
-        assert_eq!(metrics.get("infiniband_nodes_failed", &[]), Some(0.0));
+        assert_eq!(metrics.get("fabric_exporter_ports_seen", &[]), Some(whole));
+        assert_eq!(metrics.get("fabric_exporter_ports_failed", &[]), Some(0.0));
+        assert_eq!(metrics.get("fabric_exporter_nodes_failed", &[]), Some(0.0));
     }
     let lost = lost(&ground.metrics()) - before;
     assert!(lost > 5.0, "{lost} MADs were lost: too few for a test");
@@ -230,12 +230,15 @@ fn ports_are_read_once_a_subnet_manager_runs() {
     let mut exporter = Exporter::start(&ibsim, &["--fabric.interval=1s"]);
     exporter.wait_ready();
     let metrics = exporter.metrics();
-    assert_eq!(metrics.get("infiniband_nodes_seen", &[]), Some(10.0 + 3.0 + 2.0));
-    assert_eq!(metrics.get("infiniband_ports_seen", &[]), Some(0.0));
-    assert_eq!(metrics.get("infiniband_collector_success", &[("collector", "perfmgt")]), Some(0.0));
+    assert_eq!(metrics.get("fabric_exporter_nodes_seen", &[]), Some(10.0 + 3.0 + 2.0));
+    assert_eq!(metrics.get("fabric_exporter_ports_seen", &[]), Some(0.0));
+    assert_eq!(
+        metrics.get("fabric_exporter_collector_success", &[("collector", "perfmgt")]),
+        Some(0.0)
+    );
     let opensm = OpenSm::start(&ibsim);
     wait_until(HEALS, "counters", || {
-        (exporter.metrics().get("infiniband_ports_seen", &[]) == Some(10.0 + 5.0 * 8.0))
+        (exporter.metrics().get("fabric_exporter_ports_seen", &[]) == Some(10.0 + 5.0 * 8.0))
             .then_some(())
     });
     assert!(exporter.stop().success());

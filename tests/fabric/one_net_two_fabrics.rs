@@ -28,7 +28,7 @@ fn told(metrics: &Metrics, without: &[&str]) -> BTreeMap<Series, String> {
             "infiniband_node",
             "infiniband_port",
             "infiniband_subnet",
-            "infiniband_discovery_gaps",
+            "fabric_exporter_discovery_gaps",
         ];
         // The activity of a subnet manager differs.
         prefixes.iter().any(|prefix| name.starts_with(prefix)) && name != MANAGERS_ACTIVITY

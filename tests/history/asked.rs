@@ -34,20 +34,20 @@ fn events_are_printed_as_table_and_json() {
     // Virtual time begins at 22:13:20.
     let since = "--since=2023-11-14 22:13";
     let events = told(&file, &["events", since]);
-    let down = events.lines().find(|line| line.contains("node_gone")).unwrap();
+    let down = events.lines().find(|line| line.contains("node_down")).unwrap();
     assert!(down.starts_with("2023-11-14 22:18:"), "{down}");
     assert!(down.contains("host-13"), "{down}");
     for (args, has, has_not) in [
-        (&["--kind=node_gone", "--kind=node_back"][..], "node_gone", "verdict"),
-        (&["--node=host-13"], "node_gone", "leaf-0-1 port 9"),
-        (&["--link=leaf-0-1[9]"], "bit_errors", "node_gone"),
+        (&["--kind=node_down", "--kind=node_up"][..], "node_down", "verdict"),
+        (&["--node=host-13"], "node_down", "leaf-0-1 port 9"),
+        (&["--link=leaf-0-1[9]"], "bit_errors", "node_down"),
     ] {
         let told = told(&file, &[&["events", since], args].concat());
         assert!(told.contains(has) && !told.contains(has_not), "{args:?}:\n{told}");
     }
     assert_eq!(told(&file, &["events", "--since=24h"]), "", "nothing in the last day");
     assert_eq!(told(&file, &["events"]), events, "the last day of what is known");
-    let at = told(&file, &["events", "--at=2023-11-14T22:18:20Z", "--kind=node_gone"]);
+    let at = told(&file, &["events", "--at=2023-11-14T22:18:20Z", "--kind=node_down"]);
     assert_eq!(at.lines().count(), 1, "{at}");
     let json = told(&file, &["events", since, "--json"]);
     let json: Vec<Value> = serde_json::from_str(&json).unwrap();
@@ -105,14 +105,14 @@ fn port_diff_and_report_are_printed() {
     assert!(!port.contains("spine-0 port 5  0x"), "the other end is the link's:\n{port}");
     let node: Value = serde_json::from_str(&told(&file, &["port", "host-13", "--json"])).unwrap();
     assert_eq!(node["ports"][0]["node"], "host-13");
-    assert!(node["events"].as_array().unwrap().iter().any(|event| event["kind"] == "node_gone"));
+    assert!(node["events"].as_array().unwrap().iter().any(|event| event["kind"] == "node_down"));
 
     // Virtual time begins at 22:13:20, the cable goes bad at 22:16:20, the host at 22:18:20.
     let [t1, t2] = ["2023-11-14 22:15", "2023-11-14 22:25"];
     let diff = told(&file, &["diff", t1, t2]);
     let first = diff.lines().next().unwrap();
     assert!(first.starts_with("leaf-0-1 port 9 – spine-0 port 5: unknown -> bad"), "{diff}");
-    assert!(diff.contains("1 x expected_loss"), "{diff}");
+    assert!(diff.contains("1 x expected_link_down"), "{diff}");
     let diff: Value = serde_json::from_str(&told(&file, &["diff", t1, t2, "--json"])).unwrap();
     assert_eq!(diff[0]["cable"][1]["verdict"], "bad", "{diff}");
     assert!(diff[0]["errors"][0][0]["by"].as_u64().unwrap() > 0, "{diff}");

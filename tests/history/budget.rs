@@ -16,8 +16,8 @@ fn each_kind_is_dropped_after_its_retention() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings {
-        traffic_for: minutes(10),
-        rare_for: minutes(30),
+        traffic_retention: minutes(10),
+        retention: minutes(30),
         least_free: 0,
         ..HistorySettings::new(file.clone())
     };

@@ -136,7 +136,7 @@ fn hourly_traffic_replaces_dropped_sweeps_once() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings =
-        HistorySettings { traffic_for: minutes(10), ..HistorySettings::new(file.clone()) };
+        HistorySettings { traffic_retention: minutes(10), ..HistorySettings::new(file.clone()) };
     let (_taped, seen) = simulation(&file, &settings, minutes(150));
     let reader = Reader::open(&file).unwrap();
     let last = seen.last().unwrap();

@@ -81,7 +81,7 @@ fn copy_answers_like_the_original() {
     let settings = HistorySettings {
         least_free: 0,
         // So that traffic of the first hour is left by the hour alone.
-        traffic_for: minutes(90),
+        traffic_retention: minutes(90),
         ..HistorySettings::new(file.clone())
     };
     let mut simulation = RecordedSimulation::with(STORY, settings);

@@ -64,9 +64,9 @@ fn host_port_events_are_recorded() {
     tree.set("mlx5_0", "ports/1/rate", "100 Gb/sec (1X NDR)\n");
     wait_told(&file, &["rate", "4x NDR -> 1x NDR"]);
     tree.add(&second);
-    wait_told(&file, &["node_new", "mlx5_1"]);
+    wait_told(&file, &["node_added", "mlx5_1"]);
     tree.remove(&second);
-    wait_told(&file, &["node_gone", "mlx5_1", "the kernel does not know it any more"]);
+    wait_told(&file, &["node_down", "mlx5_1", "the kernel does not know it any more"]);
     set_errors(&tree, "mlx5_0", 2);
     wait_told(&file, &["counter_reset", "mlx5_0 port 1"]);
     let port = told(&file, &["port", "mlx5_0[1]"]);

@@ -34,7 +34,7 @@ fn without_counters(steady: &Steady, number: u64) -> Observation {
 fn old_sweeps_without_counters_are_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let settings = HistorySettings { rare_for: minutes(60), ..settings(&file) };
+    let settings = HistorySettings { retention: minutes(60), ..settings(&file) };
     let mut steady_recorder = SteadyRecorder::new(&std::sync::Arc::new(Steady::new()), settings);
     for number in 1..=1_000 {
         let seen = without_counters(&steady_recorder.steady, number);

@@ -225,7 +225,7 @@ impl World {
             Keeps::All => usual,
             Keeps::Little => HistorySettings { size: 600 << 10, ..usual },
             Keeps::AnHour => {
-                HistorySettings { traffic_for: minutes(20), rare_for: minutes(60), ..usual }
+                HistorySettings { traffic_retention: minutes(20), retention: minutes(60), ..usual }
             }
         }
     }

@@ -43,11 +43,9 @@ fn sign(step: &TimedAction, all: &[TimedAction], net: &Net) -> Option<(Sign, Vec
         }
         Action::SetPower { node, on: false }
         | Action::SetAgents { node, behavior: AgentBehavior::Silent } => {
-            (Sign::Event(&["node_gone"]), vec![name(net, *node)])
+            (Sign::Event(&["node_down"]), vec![name(net, *node)])
         }
-        Action::SetPower { node, on: true } => {
-            (Sign::Event(&["node_back"]), vec![name(net, *node)])
-        }
+        Action::SetPower { node, on: true } => (Sign::Event(&["node_up"]), vec![name(net, *node)]),
         Action::ClearCounters { ports } => {
             let nodes: BTreeSet<String> =
                 ports.iter().map(|port| net.node_of(*port).id.clone()).collect();
@@ -57,7 +55,7 @@ fn sign(step: &TimedAction, all: &[TimedAction], net: &Net) -> Option<(Sign, Vec
             (Sign::EventOrCount(&["counter_reset"], "symbol_errors"), vec![place(net, *port)])
         }
         Action::MoveCable { from, to } => {
-            (Sign::Event(&["port_moved", "link_new"]), vec![place(net, *from), place(net, *to)])
+            (Sign::Event(&["cable_moved", "link_added"]), vec![place(net, *from), place(net, *to)])
         }
         Action::SetMaster { .. } => (Sign::Event(&["master_changed"]), vec!["default".into()]),
         _ => return None,

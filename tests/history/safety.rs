@@ -182,8 +182,8 @@ fn unreferenced_nodes_are_pruned() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let kept = HistorySettings {
-        traffic_for: minutes(10),
-        rare_for: minutes(10),
+        traffic_retention: minutes(10),
+        retention: minutes(10),
         least_free: 0,
         ..HistorySettings::new(file.clone())
     };
@@ -357,7 +357,7 @@ fn reader_never_sees_half_a_dropped_sweep() {
         "CREATE TRIGGER closed BEFORE DELETE ON sweeps BEGIN SELECT RAISE(ABORT, 'closed'); END",
     );
     let store = Store::open(&file).unwrap();
-    let short = HistorySettings { rare_for: minutes(1), ..settings(&file) };
+    let short = HistorySettings { retention: minutes(1), ..settings(&file) };
     let now = wall(SWEEP * 300);
     store.prune(&short, Some(now)).unwrap_err();
     assert_eq!(rows(), before);

@@ -56,7 +56,7 @@ fn export_equals_what_was_scraped() {
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
     let at = now();
     wait_until(Duration::from_secs(60), "a later scrape, and a later sweep", || {
-        let later = format!("infiniband_sweep_timestamp_seconds > {:.3}", at + 1.0);
+        let later = format!("fabric_exporter_sweep_timestamp_seconds > {:.3}", at + 1.0);
         (!live.query(&later).is_empty()).then_some(())
     });
     let reader = Reader::open(&file).unwrap();

@@ -115,8 +115,8 @@ pub fn total(counter: Counter, number: u64) -> u64 {
 pub fn settings(file: &Path) -> HistorySettings {
     let ever = Duration::from_secs(40 * 365 * 24 * 3600);
     HistorySettings {
-        traffic_for: ever,
-        rare_for: ever,
+        traffic_retention: ever,
+        retention: ever,
         least_free: 0,
         ..HistorySettings::new(file.into())
     }

@@ -44,9 +44,9 @@ const FAULTS: &[Fault] = &[
     Fault {
         entry: "reboot: {at: 40m, node: host-13, down: 90s}",
         tells: &[
-            ("node_gone", "host-13", minutes(40), SOON),
-            ("node_back", "host-13", Duration::from_secs(40 * 60 + 90), Duration::from_secs(60)),
-            ("expected_loss", "host-13", minutes(40), SOON),
+            ("node_down", "host-13", minutes(40), SOON),
+            ("node_up", "host-13", Duration::from_secs(40 * 60 + 90), Duration::from_secs(60)),
+            ("expected_link_down", "host-13", minutes(40), SOON),
         ],
         places: &["host-13"],
         from: minutes(40),
@@ -69,8 +69,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         entry: "move-cable: {at: 70m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}",
         tells: &[
-            ("port_moved", "host-9", minutes(70), SOON),
-            ("port_moved", "leaf-0-1 port 2", minutes(70), SOON),
+            ("cable_moved", "host-9", minutes(70), SOON),
+            ("cable_moved", "leaf-0-1 port 2", minutes(70), SOON),
         ],
         places: &["leaf-0-1 port 2", "leaf-0-1 port 5", "host-9", "host-12"],
         from: minutes(70),

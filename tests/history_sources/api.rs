@@ -60,7 +60,10 @@ fn exporter_answers_like_its_file() {
         HistoryQuery::Ports("host-3".into()),
         HistoryQuery::Ports("nobody".into()),
         events(all.clone()),
-        events(EventFilter { kinds: vec![EventKind::LinkDown, EventKind::Rate], ..all.clone() }),
+        events(EventFilter {
+            kinds: vec![EventKind::LinkDown, EventKind::RateChanged],
+            ..all.clone()
+        }),
         events(EventFilter { nodes: vec![port.guid], ..all.clone() }),
         events(EventFilter { ports: vec![port.end()], ..all.clone() }),
         HistoryQuery::Cables(vec![port.end()], window),

@@ -59,7 +59,7 @@ until_so() { left=200; until \"$@\"; do left=$((left - 1)); [ $left -gt 0 ]; sle
 scrape() {
     bash -c 'exec 3<>/dev/tcp/127.0.0.1/10315 && printf \"GET /metrics HTTP/1.0\\r\\n\\r\\n\" >&3 && cat <&3'
 }
-swept() { scrape | grep -q '^infiniband_sweeps_total.* [1-9]'; }
+swept() { scrape | grep -q '^fabric_exporter_sweeps_total.* [1-9]'; }
 prop() { systemctl show -P $1 fabric-exporter.service; }
 is() { [ \"$1\" = \"$2\" ] || { echo \"$3: is $1, is to be $2\"; exit 1; }; }
 ";

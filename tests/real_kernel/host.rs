@@ -46,8 +46,10 @@ impl Watch {
     /// Waits until the events of all devices are monitored.
     fn wait_heard(&self) {
         self.wait("the devices to be heard", |now| {
-            let heard: Vec<f64> =
-                now.all("infiniband_device_events_heard").map(|(_, heard)| heard).collect();
+            let heard: Vec<f64> = now
+                .all("fabric_exporter_device_events_subscribed")
+                .map(|(_, heard)| heard)
+                .collect();
             (!heard.is_empty() && heard.iter().all(|&heard| heard > 0.0)).then_some(())
         });
     }
@@ -159,12 +161,12 @@ fn states_and_rates_of_all_generations() {
 #[test]
 fn failing_pma_loses_only_its_counters_until_it_recovers() {
     let hca = Guest::get().testhca("hostpma", 2, false);
-    let watch = Watch::start("hostpma", &["--host.retry-refused=1s"]);
+    let watch = Watch::start("hostpma", &["--host.error-backoff=1s"]);
     let symbol_errors = "infiniband_port_symbol_errors_total";
     watch.wait_value(symbol_errors, &[("port", "1")], 0);
     hca.set(1, "pmafail", 1);
     let refusing = watch.wait("the counters to go", |now| {
-        let refused = now.get("infiniband_device_refused_files", &[]);
+        let refused = now.get("fabric_exporter_device_unreadable_files", &[]);
         (refused == Some(21.0)).then(|| now.get(symbol_errors, &[("port", "1")]))
     });
     assert_eq!(refusing, None, "what was not read has no sample");
@@ -174,7 +176,7 @@ fn failing_pma_loses_only_its_counters_until_it_recovers() {
     assert_eq!(now.get("infiniband_hw_out_of_sequence_total", &[("port", "1")]), Some(0.0));
     hca.set(1, "pmafail", 0);
     watch.wait_value(symbol_errors, &[("port", "1")], 0);
-    watch.wait_value("infiniband_device_refused_files", &[], 0);
+    watch.wait_value("fabric_exporter_device_unreadable_files", &[], 0);
 }
 
 #[test]
@@ -333,7 +335,7 @@ fn hanging_device_does_not_delay_others() {
     watch.wait_value("infiniband_port_symbol_errors_total", &up("hostwell"), 77);
     let now = watch.exporter.metrics();
     assert_eq!(now.get(STATE, &up("hostsick")), None, "what is not read is not told");
-    assert_eq!(now.get("infiniband_collector_success", &[("collector", "host")]), Some(1.0));
+    assert_eq!(now.get("fabric_exporter_collector_success", &[("collector", "host")]), Some(1.0));
     sick.set(1, "hwhang", 0);
     watch.wait_value("infiniband_device_up", &up("hostsick"), 1);
     watch.wait_value(STATE, &up("hostsick"), 4);

@@ -200,8 +200,8 @@ fn demos_serve_until_sigterm() {
             .filter(|(labels, _)| labels["node_type"] == "ca")
             .count();
         assert_eq!(adapters, hosts, "{flags:?}");
-        assert_eq!(metrics.get("infiniband_nodes_failed", &[]), Some(0.0), "{flags:?}");
-        assert_eq!(metrics.get("infiniband_ports_failed", &[]), Some(0.0), "{flags:?}");
+        assert_eq!(metrics.get("fabric_exporter_nodes_failed", &[]), Some(0.0), "{flags:?}");
+        assert_eq!(metrics.get("fabric_exporter_ports_failed", &[]), Some(0.0), "{flags:?}");
         assert_eq!(exporter.get("/", &[]).status, 200);
         assert_eq!(exporter.stop().code(), Some(0), "{flags:?}");
     }
@@ -270,8 +270,8 @@ fn demo_with_two_planes_has_two_fabrics() {
     for fabric in ["default-0", "default-1"] {
         let is = |name: &str| metrics.get(name, &[("fabric", fabric)]);
         // Eight adapters, two leaves and a spine in each tree.
-        assert_eq!(is("infiniband_nodes_seen"), Some(8.0 + 2.0 + 1.0), "{fabric}");
-        assert_eq!(is("infiniband_nodes_failed"), Some(0.0), "{fabric}");
+        assert_eq!(is("fabric_exporter_nodes_seen"), Some(8.0 + 2.0 + 1.0), "{fabric}");
+        assert_eq!(is("fabric_exporter_nodes_failed"), Some(0.0), "{fabric}");
     }
     let guids: Vec<&String> =
         metrics.all("infiniband_node_info").map(|(labels, _)| &labels["guid"]).collect();

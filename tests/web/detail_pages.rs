@@ -167,7 +167,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
     }
 
     wait_for_page(&exporter, "/events", 200, &["link down", "node gone", "spine-1", "port moved"]);
-    let html = page(&exporter, "/events?kind=node_gone&q=SPINE-1&window=1h", 200);
+    let html = page(&exporter, "/events?kind=node_down&q=SPINE-1&window=1h", 200);
     assert_contains(&html, &["node gone</td>", "selected"]);
     assert!(!html.contains("link down</td>") && !html.contains("port moved</td>"), "{html}");
     let html = page(&exporter, &format!("/events?q={flapping}"), 200);

@@ -33,30 +33,30 @@ macro_rules! kinds {
 }
 
 kinds! {
-    ExporterStart "exporter_start" "The exporter was started: what happened before is not known.";
-    ExporterStop "exporter_stop" "The exporter was ended.";
-    SweepFailed "sweep_failed" "The fabric could not be asked any more.";
-    SweepBack "sweep_back" "The fabric could be asked again.";
-    ReadsFailed "reads_failed" "Ports did not tell their counters, although their nodes answer.";
-    ReadsBack "reads_back" "All ports told their counters again.";
-    MasterChanged "master_changed" "Another subnet manager is the master.";
-    ClockJump "clock_jump" "The clock of the exporter's host was set: times before and after do not fit together.";
-    LinkDown "link_down" "A link carries nothing any more.";
-    LinkUp "link_up" "A link carries traffic again.";
-    Flap "flap" "A link was lost, and nobody expected it.";
-    ExpectedLoss "expected_loss" "A link was lost with a node that was reset, or that is worked on.";
-    LinkNew "link_new" "There is a link that was not there before.";
-    PortMoved "port_moved" "A port's cable leads to another port.";
-    Verdict "verdict" "The verdict on a link is another one.";
-    Rate "rate" "A link runs at another width or speed.";
-    NodeGone "node_gone" "A node is gone, or does not answer.";
-    NodeBack "node_back" "A node is back.";
-    NodeNew "node_new" "There is a node that was not there before.";
-    DeviceFatal "device_fatal" "A device of the exporter's host told that it, or its driver, goes away.";
-    CounterReset "counter_reset" "Counters fell: somebody cleared them, or the device was reset.";
-    Saturation "saturation" "A counter is full, and counts no further.";
-    CongestionBegan "congestion_began" "Ports wait for this one.";
-    CongestionEnded "congestion_ended" "No ports wait for this one any more.";
+    ExporterStart "exporter_start" "The exporter started. Nothing is known about the time before.";
+    ExporterStop "exporter_stop" "The exporter stopped.";
+    SweepFailed "sweep_failed" "Sweeps of the fabric fail.";
+    SweepRecovered "sweep_recovered" "Sweeps of the fabric succeed again.";
+    ReadsFailed "reads_failed" "Counters of some ports cannot be read, although their nodes respond.";
+    ReadsRecovered "reads_recovered" "Counters of all ports can be read again.";
+    MasterChanged "master_changed" "Another subnet manager became master.";
+    ClockJump "clock_jump" "The clock of the exporter's host was set. Times before and after it do not match.";
+    LinkDown "link_down" "A link went down.";
+    LinkUp "link_up" "A link came up.";
+    Flap "flap" "A link went down unexpectedly and came up again.";
+    ExpectedLinkDown "expected_link_down" "A link went down because its node was reset, or is in maintenance.";
+    LinkAdded "link_added" "A new link was discovered.";
+    CableMoved "cable_moved" "The cable of a port now leads to another port.";
+    VerdictChanged "verdict_changed" "The verdict of a link changed.";
+    RateChanged "rate_changed" "The width or speed of a link changed.";
+    NodeDown "node_down" "A node is gone or does not respond.";
+    NodeUp "node_up" "A node responds again.";
+    NodeAdded "node_added" "A new node was discovered.";
+    DeviceFatal "device_fatal" "The kernel reported that a device of the exporter's host, or its driver, is being removed.";
+    CounterReset "counter_reset" "Counters are lower than before: they were cleared, or the device was reset.";
+    CounterSaturated "counter_saturated" "A counter reached its maximum and stopped.";
+    CongestionStart "congestion_start" "Other ports started to wait for this port.";
+    CongestionEnd "congestion_end" "No other port waits for this port any longer.";
 }
 
 impl EventKind {

@@ -329,7 +329,7 @@ mod tests {
         let window = Window { from, to: from + Duration::from_secs(3600) };
         let ports = vec![(Guid(1), 5), (Guid(u64::MAX), 255)];
         let wanted = EventFilter {
-            kinds: vec![EventKind::Flap, EventKind::Verdict],
+            kinds: vec![EventKind::Flap, EventKind::VerdictChanged],
             nodes: vec![Guid(7)],
             ports: ports.clone(),
             ..EventFilter::all(window)

@@ -116,8 +116,9 @@ fn bar_row(row: &Row, top: f64) -> Markup {
 
 fn event_mark(event: &Event, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
     let x = rounded(x_of(event.at, window));
-    let is_good =
-        [EventKind::LinkUp, EventKind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
+    let is_good = [EventKind::LinkUp, EventKind::ExpectedLinkDown]
+        .iter()
+        .any(|kind| kind.label() == event.kind);
     let class = if is_good { "mark good" } else { "mark" };
     html! {
         g class=(class) {

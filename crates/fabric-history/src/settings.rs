@@ -17,9 +17,9 @@ pub struct HistorySettings {
     /// How many bytes it may have.
     pub size: u64,
     /// How long each sweep's traffic is kept.
-    pub traffic_for: Duration,
+    pub traffic_retention: Duration,
     /// How long events and all other counters are kept.
-    pub rare_for: Duration,
+    pub retention: Duration,
     /// Nothing is written if its disk has fewer free bytes.
     pub least_free: u64,
 }
@@ -30,8 +30,8 @@ impl HistorySettings {
         HistorySettings {
             file,
             size: 1 << 30,
-            traffic_for: Duration::from_secs(24 * 3600),
-            rare_for: Duration::from_secs(30 * 24 * 3600),
+            traffic_retention: Duration::from_secs(24 * 3600),
+            retention: Duration::from_secs(30 * 24 * 3600),
             least_free: LEAST_FREE,
         }
     }

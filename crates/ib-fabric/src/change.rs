@@ -53,7 +53,7 @@ pub enum FabricChange {
     LidChanged(PortName, [Lid; 2]),
 }
 
-/// Kinds of changes: label values of `infiniband_fabric_changes_total`.
+/// Kinds of changes: label values of `fabric_exporter_fabric_changes_total`.
 pub const CHANGE_KINDS: [&str; 6] =
     ["node_came", "node_went", "link_came", "link_went", "link_moved", "lid_changed"];
 

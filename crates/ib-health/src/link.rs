@@ -229,9 +229,9 @@ impl LinkTracker {
                 reasons.add(Reason::ImpossibleValue, weight);
             }
             if end.away || end.port.missed >= MAX_MISSED {
-                reasons.add(Reason::Unanswered, Verdict::Unknown);
+                reasons.add(Reason::Unresponsive, Verdict::Unknown);
             } else if is_unknown && !is_unreadable && up == Some(true) {
-                reasons.add(Reason::TooShort, Verdict::Unknown);
+                reasons.add(Reason::InsufficientData, Verdict::Unknown);
             }
         }
         reasons
@@ -248,7 +248,7 @@ impl LinkTracker {
             let is_bad = input.at.since(since) >= DOWN_FOR_GOOD && !input.trained;
             reasons.add(Reason::Down, if is_bad { Verdict::Bad } else { Verdict::Watch });
         } else if up.is_none() {
-            reasons.add(Reason::Unanswered, Verdict::Unknown);
+            reasons.add(Reason::Unresponsive, Verdict::Unknown);
         }
         let (flaps, by_node) = self.history.flaps_since(input.at, FLAPS.1);
         let reason = if by_node { Reason::NodeFlapping } else { Reason::Flapping };
@@ -295,9 +295,9 @@ impl LinkTracker {
             Reason::Flapping | Reason::Recoveries | Reason::Speed | Reason::Down => {
                 Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
             }
-            Reason::NodeFlapping => Some(Repair::LookAtHost),
-            _ if reasons.weight(Reason::Marked).is_some() => Some(Repair::LookUpstream),
-            Reason::Congested | Reason::Victim => Some(Repair::Nothing),
+            Reason::NodeFlapping => Some(Repair::CheckHost),
+            _ if reasons.weight(Reason::UpstreamErrors).is_some() => Some(Repair::CheckUpstream),
+            Reason::Congested | Reason::Victim => Some(Repair::None),
             _ => None,
         }
     }
@@ -342,7 +342,7 @@ fn add_errors(end: &EndInput<'_>, reasons: &mut Reasons) {
         reasons.add(Reason::LinkIntegrity, Verdict::Watch);
     }
     if port.recent(RecentCounter::RemotePhysicalErrors) > 0.0 {
-        reasons.add(Reason::Marked, Verdict::Ok);
+        reasons.add(Reason::UpstreamErrors, Verdict::Ok);
     }
     match end.role {
         Some(Role::Root) => reasons.add(Reason::Congested, Verdict::Ok),

@@ -8,10 +8,10 @@ ib_mad::labeled_enum! {
     /// The state of a link, from good to bad; the index in `ALL` is its value in metrics.
     #[derive(PartialOrd, Ord)]
     pub enum Verdict {
-        Ok, "ok", "Good, as far as can be measured.";
-        Unknown, "unknown", "Not enough is known.";
+        Ok, "ok", "Healthy, as far as the counters show.";
+        Unknown, "unknown", "Not enough data.";
         Watch, "watch", "Degraded, or not yet certain.";
-        Bad, "bad", "A technician has to repair it.";
+        Bad, "bad", "Needs a technician.";
     }
 }
 
@@ -42,27 +42,27 @@ macro_rules! table {
 table! {
     /// Why a link has its verdict.
     Reason {
-        BitErrors "bit_errors" "More bits come in wrong than its limit allows.";
-        PreFec "pre_fec" "Error correction has to correct more than its limit allows.";
-        Flapping "flapping" "The link went down and up again.";
-        NodeFlapping "node_flapping" "The link went down, and one end alone counted it: it was the other end's node.";
-        Recoveries "recoveries" "The link retrained by itself, again and again.";
-        Width "width" "It runs on fewer lanes than it had before, than its peers have, on one lane of four, or, between switches, on fewer than both ends are allowed.";
-        Speed "speed" "It runs at a lower speed than it had before, or than other links between such devices have.";
-        Down "down" "It carries nothing, and the nodes at both ends are there.";
-        ReceiveErrors "receive_errors" "Packets come in broken.";
-        LinkIntegrity "link_integrity" "Local errors came thick enough to pass the port's own threshold.";
-        Marked "marked" "Packets come in that were spoilt on a link further upstream: the fault is not here.";
-        Congested "congested" "Packets wait here first: its receiver is slow, or its link is full.";
-        Victim "victim" "Packets wait here because they wait further on.";
-        BelowCapability "below_capability" "Both ends can do more and are allowed to; it never did since the exporter started, and links between such devices do not: usual for HDR100 and NDR200 adapters.";
-        CounterSaturated "counter_saturated" "A counter of its errors is full and counts no further.";
-        ImpossibleValue "impossible_value" "A counter of its errors shows an impossible value, which is not used.";
-        TooShort "too_short" "It was not watched for long enough yet.";
-        Unanswered "unanswered" "A node at its end does not answer.";
-        Disabled "disabled" "Somebody switched one of its ports off.";
-        Internal "internal" "An internal port of a switch is at its end (FNM or router): it is no cable, and is not judged.";
-        Maintenance "maintenance" "Somebody works on it, as the list of maintenance says.";
+        BitErrors "bit_errors" "The bit error ratio is above its limit.";
+        PreFec "pre_fec" "The pre-FEC bit error ratio is above its limit.";
+        Flapping "flapping" "The link went down unexpectedly and came up again.";
+        NodeFlapping "node_flapping" "The link went down because the node at one end took it down: only the other end counted it.";
+        Recoveries "recoveries" "The link retrained several times without a link down.";
+        Width "width" "The link lost lanes: it has fewer than before, than its peers, or, between switches, than both ends enable, or only one of four.";
+        Speed "speed" "The link runs at a lower speed than before, or than its peers.";
+        Down "down" "The link is down, and the nodes at both ends are present.";
+        ReceiveErrors "receive_errors" "The port receives corrupt packets.";
+        LinkIntegrity "link_integrity" "Local errors exceeded the threshold of the port itself.";
+        UpstreamErrors "upstream_errors" "The port receives packets that were corrupted on a link further upstream. This link is not at fault.";
+        Congested "congested" "Congestion root: packets wait here because the receiver is slow or the link is full.";
+        Victim "victim" "Congestion victim: packets wait here because they wait at a later port.";
+        BelowCapability "below_capability" "Both ends support and enable a higher rate, but neither this link since the exporter started, nor its peers, have run at it. This is usual for HDR100 and NDR200 adapters.";
+        CounterSaturated "counter_saturated" "An error counter is saturated.";
+        ImpossibleValue "impossible_value" "An error counter shows an impossible value. The value is not used.";
+        InsufficientData "insufficient_data" "The link was not observed for long enough.";
+        Unresponsive "unresponsive" "A node at one end is gone or does not respond.";
+        Disabled "disabled" "A port of the link was disabled by an administrator.";
+        Internal "internal" "The link is internal to a switch (FNM or router port). It has no cable and is not judged.";
+        Maintenance "maintenance" "The link is in the maintenance file.";
     }
 }
 
@@ -72,9 +72,9 @@ table! {
         Reseat "reseat" "Re-seat the cable and clean its ends.";
         SwapCable "swap_cable" "Swap the cable.";
         SwapTransceiver "swap_transceiver" "Swap the transceiver at the sending end.";
-        LookUpstream "look_upstream" "Look at the link upstream on which packets are spoilt.";
-        LookAtHost "look_at_host" "Look at the node: its logs, its firmware, its slot.";
-        Nothing "nothing" "Nothing to repair: it is congestion.";
+        CheckUpstream "check_upstream" "Check the upstream link that corrupts the packets.";
+        CheckHost "check_host" "Check the node: its logs, firmware and slot.";
+        None "none" "No repair: this is congestion, not a fault of the cable.";
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
         let mut reasons = Reasons::default();
         assert_eq!((reasons.verdict(), reasons.worst()), (Verdict::Ok, None));
         reasons.add(Reason::Victim, Verdict::Ok);
-        reasons.add(Reason::TooShort, Verdict::Unknown);
+        reasons.add(Reason::InsufficientData, Verdict::Unknown);
         reasons.add(Reason::Width, Verdict::Bad);
         reasons.add(Reason::Flapping, Verdict::Bad);
         reasons.add(Reason::Flapping, Verdict::Watch);
@@ -189,7 +189,8 @@ mod tests {
         let mut hysteresis = VerdictHysteresis::new(at(0));
         let update = |(minute, weight): (usize, &Verdict)| {
             let mut reasons = Reasons::default();
-            let reason = if *weight == Verdict::Unknown { Reason::TooShort } else { reason };
+            let reason =
+                if *weight == Verdict::Unknown { Reason::InsufficientData } else { reason };
             reasons.add(reason, *weight);
             hysteresis.update(&reasons, measured && *weight == Verdict::Unknown, at(minute));
             hysteresis.verdict().0

@@ -177,7 +177,7 @@ impl Exporter {
 
     /// Waits until the metrics count this many more sweeps than at the call. The last of two began after it.
     pub fn wait_sweeps(&self, count: u64) {
-        let sweeps = || self.metrics().get_u64("infiniband_sweeps_total", &[]).unwrap_or(0);
+        let sweeps = || self.metrics().get_u64("fabric_exporter_sweeps_total", &[]).unwrap_or(0);
         let goal = sweeps() + count;
         wait_until(READY_LIMIT, "the next sweeps", || (sweeps() >= goal).then_some(()));
     }
@@ -185,7 +185,7 @@ impl Exporter {
     /// Waits until the metrics count this many more reads of the host than at the call, and scrapes. The last of
     /// two began after it.
     pub fn wait_reads(&self, count: u64) -> Metrics {
-        let reads = |metrics: &Metrics| metrics.get_u64("infiniband_host_reads_total", &[]);
+        let reads = |metrics: &Metrics| metrics.get_u64("fabric_exporter_host_reads_total", &[]);
         let goal = reads(&self.metrics()).unwrap_or(0) + count;
         wait_until(READY_LIMIT, "the next looks at the host", || {
             Some(self.metrics()).filter(|metrics| reads(metrics) >= Some(goal))

@@ -110,8 +110,8 @@ pub trait Ground {
 
     /// All attributes of a fabric without faults are read.
     fn is_whole(&self, metrics: &Metrics) -> bool {
-        metrics.get("infiniband_nodes_failed", &[]) == Some(0.0)
-            && metrics.get("infiniband_ports_failed", &[]) == Some(0.0)
+        metrics.get("fabric_exporter_nodes_failed", &[]) == Some(0.0)
+            && metrics.get("fabric_exporter_ports_failed", &[]) == Some(0.0)
             && self.nodes().iter().all(|(node, ..)| self.is_up(metrics, node))
     }
 

@@ -194,7 +194,7 @@ families! {
             samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
         };
     "infiniband_link_repair" Gauge ["fabric", "link", "repair"]
-        "What to try first, as a series that is always 1: reseat, swap_cable, swap_transceiver, look_upstream, look_at_host or nothing."
+        "What to try first, as a series that is always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_host or nothing."
         => |link, samples| {
             if let Some(repair) = link.assessment.repair {
                 samples.label("repair", repair.label()).value(1);
@@ -263,7 +263,7 @@ families! {
 families! {
     /// Status of counters, of fabrics and of the host.
     pub(in crate::metrics) COUNTING: Counted<'_>;
-    "infiniband_port_counter_saturated" Gauge ["fabric", "guid", "port", "counter"]
+    "infiniband_port_saturated_counters" Gauge ["fabric", "guid", "port", "counter"]
         "1 while a counter's field is full and counts no further, 0 if it was so before; from then on its total is a lower bound. Absent for counters that never were."
         => |counted, samples| {
             let counting = counted.counting;
@@ -284,7 +284,7 @@ families! {
     "infiniband_port_counter_resets" Counter PORT_LABELS
         "Times that a port's counters fell: somebody cleared them, or the device was reset."
         => |counted, samples| samples.value(counted.counting.resets.into());
-    "infiniband_port_counter_reset_timestamp_seconds" Gauge PORT_LABELS
+    "infiniband_port_counters_reset_timestamp_seconds" Gauge PORT_LABELS
         "When that was seen last, in seconds since 1970; absent if it never was."
         => |counted, samples| {
             if let Some(last) = counted.counting.last_reset {

@@ -76,7 +76,7 @@ fn verdict_is_the_greatest_of_its_reasons() {
             &["bit_errors 3", "width 2"],
         ),
         (Verdict::Bad, &[(width, Verdict::Watch)], &["width 2", "recent 3"]),
-        (Verdict::Unknown, &[(Reason::TooShort, Verdict::Unknown)], &["too_short 1"]),
+        (Verdict::Unknown, &[(Reason::InsufficientData, Verdict::Unknown)], &["too_short 1"]),
         (Verdict::Watch, &[(errors, Verdict::Bad)], &["bit_errors 2"]),
     ] {
         assert_eq!(verdicts(verdict, reasons), expected, "{verdict:?} {reasons:?}");
@@ -179,9 +179,9 @@ fn counting_of_ports() {
     }
     has(&lines, &format!("infiniband_port_impossible_readings_total{{{LEAF}}} 3"));
     has_none(&lines, &format!("infiniband_port_impossible_readings_total{{{host}"));
-    let saturated = |line: &&String| line.starts_with("infiniband_port_counter_saturated");
+    let saturated = |line: &&String| line.starts_with("infiniband_port_saturated_counters");
     assert_eq!(lines.iter().filter(saturated).count(), 2);
-    has_none(&lines, &format!("infiniband_port_counter_reset_timestamp_seconds{{{host}"));
+    has_none(&lines, &format!("infiniband_port_counters_reset_timestamp_seconds{{{host}"));
 }
 
 #[test]

@@ -61,7 +61,7 @@ families! {
             samples.label("driver", &about.driver);
             samples.value(1);
         };
-    "infiniband_device_refused_files" Gauge DEVICE_LABELS
+    "fabric_exporter_device_unreadable_files" Gauge DEVICE_LABELS
         "Files of the device that gave no value when they were last read, and are left alone for a while."
         => |device, samples| {
             if device.is_readable {
@@ -143,7 +143,7 @@ const DEVICE_UP: Family = Family::gauge(
     "Whether the device and its ports could be read: 0 while it hangs, and for --fabric.forget-after once it is gone.",
 );
 const HEARD: Family = Family::gauge(
-    "infiniband_device_events_heard",
+    "fabric_exporter_device_events_subscribed",
     DEVICE_LABELS,
     "Whether the device is held open for its asynchronous events; without them a loss of link between two looks is missed.",
 );

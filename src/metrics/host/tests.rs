@@ -63,8 +63,8 @@ fn counting_families_are_those_of_fabrics() {
     assert_eq!(
         told,
         [
-            &format!("infiniband_port_counter_saturated{LABELS},counter=\"symbol_errors\"}} 1"),
-            &format!("infiniband_port_counter_resets_total{LABELS}}} 3"),
+            &format!("infiniband_port_saturated_counters{LABELS},counter=\"symbol_errors\"}} 1"),
+            &format!("infiniband_port_counters_reset_total{LABELS}}} 3"),
         ]
     );
 }
@@ -77,7 +77,7 @@ fn unknown_driver_counter_name_is_escaped() {
     port.hw.values = vec![Some(5), Some(6), None];
     let lines = samples(&observation(vec![port]));
     let of_hw: Vec<_> = lines.iter().filter(|line| line.starts_with("infiniband_hw_")).collect();
-    let name = format!("infiniband_hw_counter_total{LABELS}");
+    let name = format!("infiniband_hw_unlisted_total{LABELS}");
     assert_eq!(
         of_hw,
         [

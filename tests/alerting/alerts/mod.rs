@@ -250,7 +250,7 @@ fn one_cable_sends_one_page() {
             amtool(&[&["alert", "add", &name, "severity=page"], labels].concat());
         }
     }
-    let watch = ["alert", "add", "alertname=InfinibandCableToWatch", "severity=ticket"];
+    let watch = ["alert", "add", "alertname=InfinibandCableDegraded", "severity=ticket"];
     amtool(&[&watch, &swept[..]].concat());
     let alone = ["alert", "add", "alertname=InfinibandLinkWidthReduced", "severity=page"];
     amtool(&[&alone, &other[..]].concat());

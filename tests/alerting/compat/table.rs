@@ -146,7 +146,7 @@ fn fabric_ports() -> String {
     "  fabric_guid_port:infiniband_port_info:topk1{device=\"\", node_type=~\"switch|ca|aggregation_node\"}\n\
      or\n\
      \x20 fabric_guid_port:infiniband_port_info:topk1{device!=\"\", node_type=\"ca\"}\n\
-     \x20 unless on (fabric) max_over_time(infiniband_sweeps_total[1h])\n\
+     \x20 unless on (fabric) max_over_time(fabric_exporter_sweeps_total[1h])\n\
      \x20 unless on (fabric, guid, port) infiniband_device_port_info{link_layer=~\".+\", link_layer!=\"InfiniBand\"}"
         .to_owned()
 }
@@ -342,7 +342,7 @@ fn treydock() -> Exporter {
                 \x20 infiniband_device_port_info{link_layer=\"InfiniBand\", guid!=\"0x0000000000000000\"}\n\
                 \x20 * on (fabric, guid, device) group_left (node, node_type)\n\
                 \x20   topk by (fabric, guid, device) (1, max by (fabric, guid, device, node, node_type) (infiniband_device_info))\n\
-                \x20 unless on (fabric) max_over_time(infiniband_sweeps_total[1h])\n\
+                \x20 unless on (fabric) max_over_time(fabric_exporter_sweeps_total[1h])\n\
                 )";
     let named = [("type", "RT", "node_type", "router"), ("node", "$1", "node", BEFORE_HCA)];
     let nodes = Rule {
@@ -381,7 +381,7 @@ fn treydock() -> Exporter {
             ("`infiniband_switch_power_supply_…`", "As above."),
             (
                 "`infiniband_exporter_…`",
-                "Metrics of the exporter itself: `infiniband_collector_success`, `infiniband_sweep_duration_seconds`, `infiniband_nodes_failed`, `infiniband_ports_failed`.",
+                "Metrics of the exporter itself: `fabric_exporter_collector_success`, `fabric_exporter_sweep_duration_seconds`, `fabric_exporter_nodes_failed`, `fabric_exporter_ports_failed`.",
             ),
         ],
         differs: &[
@@ -516,14 +516,17 @@ fn guilbaults() -> Exporter {
         )],
         rows,
         missing: &[
-            ("`infiniband_scrape_ok`", "`infiniband_collector_success`, `infiniband_ports_failed`"),
+            (
+                "`infiniband_scrape_ok`",
+                "`fabric_exporter_collector_success`, `fabric_exporter_ports_failed`",
+            ),
             (
                 "`infiniband_scrape_duration_seconds` `infiniband_ibqueryerrors_duration_seconds`",
-                "`infiniband_sweep_duration_seconds`",
+                "`fabric_exporter_sweep_duration_seconds`",
             ),
             (
                 "`infiniband_bad_status_error` `infiniband_query_failed_error` `infininband_…_error`",
-                "What ibqueryerrors complained of: `infiniband_mads_total` by `outcome`, `infiniband_nodes_failed`.",
+                "What ibqueryerrors complained of: `fabric_exporter_mads_total` by `outcome`, `fabric_exporter_nodes_failed`.",
             ),
         ],
         differs: &[
@@ -661,7 +664,7 @@ fn node_exporter() -> Exporter {
             ("`node_infiniband_efa_…`", "`infiniband_hw_…`, by the file's name."),
             (
                 "`node_scrape_collector_success{collector=\"infiniband\"}`",
-                "`infiniband_collector_success{collector=\"host\"}`, and `infiniband_device_up` for each device.",
+                "`fabric_exporter_collector_success{collector=\"host\"}`, and `infiniband_device_up` for each device.",
             ),
         ],
         differs: &[

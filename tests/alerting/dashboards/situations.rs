@@ -84,9 +84,9 @@ pub type Sample = (&'static str, f64, f64);
 
 /// Two exporters of one fabric: the first remembers a switch with its hosts, and misses ports.
 pub const ONE_MISSES_PORTS: [Sample; 12] = [
-    (r#"infiniband_sweep_interval_seconds{job="j",instance="a",fabric="f"}"#, 60.0, 5.0),
+    (r#"fabric_exporter_sweep_interval_seconds{job="j",instance="a",fabric="f"}"#, 60.0, 5.0),
     (r#"infiniband_fabric_links{job="j",instance="a",fabric="f",verdict="ok"}"#, 9.0, 5.0),
-    (r#"infiniband_ports_failed{job="j",instance="a",fabric="f"}"#, 3.0, 5.0),
+    (r#"fabric_exporter_ports_failed{job="j",instance="a",fabric="f"}"#, 3.0, 5.0),
     (
         r#"infiniband_fabric_nodes{job="j",instance="a",fabric="f",node_type="switch",state="down"}"#,
         1.0,
@@ -98,9 +98,9 @@ pub const ONE_MISSES_PORTS: [Sample; 12] = [
         5.0,
     ),
     (r#"up{job="j",instance="a"}"#, 1.0, 5.0),
-    (r#"infiniband_sweep_interval_seconds{job="j",instance="b",fabric="f"}"#, 60.0, 5.0),
+    (r#"fabric_exporter_sweep_interval_seconds{job="j",instance="b",fabric="f"}"#, 60.0, 5.0),
     (r#"infiniband_fabric_links{job="j",instance="b",fabric="f",verdict="ok"}"#, 9.0, 5.0),
-    (r#"infiniband_ports_failed{job="j",instance="b",fabric="f"}"#, 0.0, 5.0),
+    (r#"fabric_exporter_ports_failed{job="j",instance="b",fabric="f"}"#, 0.0, 5.0),
     (
         r#"infiniband_fabric_nodes{job="j",instance="b",fabric="f",node_type="switch",state="down"}"#,
         0.0,
@@ -116,30 +116,30 @@ pub const ONE_MISSES_PORTS: [Sample; 12] = [
 
 /// One of two hosts read its devices an hour ago, and found one down.
 pub const HOST_HANGS_AND_ITS_DEVICE_IS_DOWN: [Sample; 6] = [
-    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 3600.0, 5.0),
-    (r#"infiniband_host_read_interval_seconds{job="h",instance="a"}"#, 15.0, 5.0),
+    (r#"fabric_exporter_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 3600.0, 5.0),
+    (r#"fabric_exporter_host_read_interval_seconds{job="h",instance="a"}"#, 15.0, 5.0),
     (r#"infiniband_device_up{job="h",instance="a",device="mlx5_0"}"#, 0.0, 5.0),
-    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="b"}"#, NOW - 10.0, 5.0),
-    (r#"infiniband_host_read_interval_seconds{job="h",instance="b"}"#, 15.0, 5.0),
+    (r#"fabric_exporter_host_read_timestamp_seconds{job="h",instance="b"}"#, NOW - 10.0, 5.0),
+    (r#"fabric_exporter_host_read_interval_seconds{job="h",instance="b"}"#, 15.0, 5.0),
     (r#"infiniband_device_up{job="h",instance="b",device="mlx5_0"}"#, 1.0, 5.0),
 ];
 
 /// One of two hosts read its devices an hour ago, and found all up.
 pub const HOST_HANGS: [Sample; 8] = [
-    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 3600.0, 5.0),
-    (r#"infiniband_host_read_interval_seconds{job="h",instance="a"}"#, 15.0, 5.0),
-    (r#"infiniband_host_read_duration_seconds{job="h",instance="a"}"#, 0.25, 5.0),
+    (r#"fabric_exporter_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 3600.0, 5.0),
+    (r#"fabric_exporter_host_read_interval_seconds{job="h",instance="a"}"#, 15.0, 5.0),
+    (r#"fabric_exporter_host_read_duration_seconds{job="h",instance="a"}"#, 0.25, 5.0),
     (r#"infiniband_device_up{job="h",instance="a",device="mlx5_0"}"#, 1.0, 5.0),
-    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="b"}"#, NOW - 10.0, 5.0),
-    (r#"infiniband_host_read_interval_seconds{job="h",instance="b"}"#, 15.0, 5.0),
-    (r#"infiniband_host_read_duration_seconds{job="h",instance="b"}"#, 0.5, 5.0),
+    (r#"fabric_exporter_host_read_timestamp_seconds{job="h",instance="b"}"#, NOW - 10.0, 5.0),
+    (r#"fabric_exporter_host_read_interval_seconds{job="h",instance="b"}"#, 15.0, 5.0),
+    (r#"fabric_exporter_host_read_duration_seconds{job="h",instance="b"}"#, 0.5, 5.0),
     (r#"infiniband_device_up{job="h",instance="b",device="mlx5_0"}"#, 1.0, 5.0),
 ];
 
 /// A host whose exporter reads its devices every 5 minutes.
 pub const HOST_LOOKS_SELDOM: [Sample; 3] = [
-    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 200.0, 5.0),
-    (r#"infiniband_host_read_interval_seconds{job="h",instance="a"}"#, 300.0, 5.0),
+    (r#"fabric_exporter_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 200.0, 5.0),
+    (r#"fabric_exporter_host_read_interval_seconds{job="h",instance="a"}"#, 300.0, 5.0),
     (r#"infiniband_device_up{job="h",instance="a",device="mlx5_0"}"#, 1.0, 5.0),
 ];
 
@@ -147,14 +147,14 @@ pub const HOST_LOOKS_SELDOM: [Sample; 3] = [
 pub const TARGETS_VANISH: [Sample; 9] = [
     (r#"up{job="fabric-exporter",instance="a"}"#, 1.0, 3600.0),
     (
-        r#"infiniband_sweep_interval_seconds{job="fabric-exporter",instance="a",fabric="f"}"#,
+        r#"fabric_exporter_sweep_interval_seconds{job="fabric-exporter",instance="a",fabric="f"}"#,
         60.0,
         3600.0,
     ),
-    (r#"infiniband_ports_failed{job="fabric-exporter",instance="a",fabric="f"}"#, 0.0, 3600.0),
+    (r#"fabric_exporter_ports_failed{job="fabric-exporter",instance="a",fabric="f"}"#, 0.0, 3600.0),
     (r#"up{job="fabric-exporter",instance="b"}"#, 1.0, 5.0),
     (
-        r#"infiniband_sweep_interval_seconds{job="fabric-exporter",instance="b",fabric="f"}"#,
+        r#"fabric_exporter_sweep_interval_seconds{job="fabric-exporter",instance="b",fabric="f"}"#,
         60.0,
         5.0,
     ),
@@ -163,7 +163,7 @@ pub const TARGETS_VANISH: [Sample; 9] = [
         9.0,
         5.0,
     ),
-    (r#"infiniband_ports_failed{job="fabric-exporter",instance="b",fabric="f"}"#, 0.0, 5.0),
+    (r#"fabric_exporter_ports_failed{job="fabric-exporter",instance="b",fabric="f"}"#, 0.0, 5.0),
     (r#"up{job="fabric-exporter-hosts",instance="c"}"#, 1.0, 3600.0),
     (r#"up{job="fabric-exporter-hosts",instance="d"}"#, 1.0, 5.0),
 ];
@@ -172,14 +172,18 @@ pub const TARGETS_VANISH: [Sample; 9] = [
 pub const DOWN_FOR_DAYS: [Sample; 12] = [
     (r#"up{job="fabric-exporter",instance="a"}"#, 0.0, 5.0),
     (
-        r#"infiniband_sweep_interval_seconds{job="fabric-exporter",instance="a",fabric="f"}"#,
+        r#"fabric_exporter_sweep_interval_seconds{job="fabric-exporter",instance="a",fabric="f"}"#,
         60.0,
         3.0 * DAY,
     ),
-    (r#"infiniband_ports_failed{job="fabric-exporter",instance="a",fabric="f"}"#, 0.0, 3.0 * DAY),
+    (
+        r#"fabric_exporter_ports_failed{job="fabric-exporter",instance="a",fabric="f"}"#,
+        0.0,
+        3.0 * DAY,
+    ),
     (r#"up{job="fabric-exporter",instance="b"}"#, 1.0, 5.0),
     (
-        r#"infiniband_sweep_interval_seconds{job="fabric-exporter",instance="b",fabric="g"}"#,
+        r#"fabric_exporter_sweep_interval_seconds{job="fabric-exporter",instance="b",fabric="g"}"#,
         60.0,
         5.0,
     ),
@@ -198,9 +202,9 @@ pub const DOWN_FOR_DAYS: [Sample; 12] = [
         0.0,
         5.0,
     ),
-    (r#"infiniband_ports_failed{job="fabric-exporter",instance="b",fabric="g"}"#, 0.0, 5.0),
-    (r#"infiniband_nodes_failed{job="fabric-exporter",instance="b",fabric="g"}"#, 0.0, 5.0),
-    (r#"infiniband_discovery_gaps{job="fabric-exporter",instance="b",fabric="g"}"#, 0.0, 5.0),
+    (r#"fabric_exporter_ports_failed{job="fabric-exporter",instance="b",fabric="g"}"#, 0.0, 5.0),
+    (r#"fabric_exporter_nodes_failed{job="fabric-exporter",instance="b",fabric="g"}"#, 0.0, 5.0),
+    (r#"fabric_exporter_discovery_gaps{job="fabric-exporter",instance="b",fabric="g"}"#, 0.0, 5.0),
     (r#"up{job="fabric-exporter-hosts",instance="c"}"#, 1.0, 5.0),
 ];
 

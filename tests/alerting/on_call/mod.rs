@@ -40,7 +40,7 @@ const PACES: [u32; 3] = [10, 5, 2];
 const COMPLETE: f64 = 0.9;
 
 /// The alert on a full disk, and how much longer than [`LENGTH`] to wait for it, on the wall clock.
-const FULL_DISK_ALERT: &str = "FabricExporterHistoryFails";
+const FULL_DISK_ALERT: &str = "FabricExporterHistoryFailing";
 const FULL_DISK_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A watched fabric.
@@ -168,7 +168,7 @@ impl Stage {
         }
         // Of the fabrics that are swept as usual to the end.
         for name in ["bad-cable", "congestion", "dead-switch", "reboot", "links", "full-counters"] {
-            let sweeps = format!("infiniband_sweeps_total{{fabric=\"{name}\"}}");
+            let sweeps = format!("fabric_exporter_sweeps_total{{fabric=\"{name}\"}}");
             let sweeps = self.prometheus.number(&sweeps).unwrap_or(0.0);
             let due = length / INTERVAL.as_secs_f64() * COMPLETE;
             if sweeps < due {
@@ -261,7 +261,7 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
 
     let alone = pages("alone", "firing");
     assert_eq!(alone.len(), 1, "not one for each node that it no longer sees: {alone:?}");
-    assert_eq!(alone[0].1.label("alertname"), "InfinibandFabricUnwatched");
+    assert_eq!(alone[0].1.label("alertname"), "InfinibandFabricNotMonitored");
 
     // A full disk opens one ticket, by its more severe alert; a history that can be written, none.
     let history: Vec<_> = (received.iter().flat_map(|it| &it.told.alerts))

@@ -56,7 +56,7 @@ fn virtual_day_is_fast() {
     };
     let run = Run::of(Simulated::with(story, options));
     let look = run.at(24 * 3600 + 30);
-    assert_eq!(look.metrics.get_u64("infiniband_sweeps_total", &[]), Some(24 * 12 + 1));
+    assert_eq!(look.metrics.get_u64("fabric_exporter_sweeps_total", &[]), Some(24 * 12 + 1));
     for end in ["host-3[1]", "leaf-0-0[4]"] {
         assert_eq!(look.count("link_downed", end), 10);
         assert_eq!(look.count("link_error_recoveries", end), 10);

@@ -50,7 +50,11 @@ pub fn protected_fabric(run: &Run) {
     let run = &run.simulated;
     run.run_to(MINUTE);
     assert_eq!(told(run, "infiniband_mkey_suspected"), 1.0);
-    assert_eq!(told(run, "infiniband_nodes_seen"), 0.0, "our own port refuses its own host, too");
+    assert_eq!(
+        told(run, "fabric_exporter_nodes_seen"),
+        0.0,
+        "our own port refuses its own host, too"
+    );
     run.run_to(HOUR);
     assert_eq!(told(run, "infiniband_mkey_suspected"), 1.0);
     let refused = refused(run);
@@ -66,8 +70,8 @@ fn protected_fabric_is_diagnosed_with_a_local_response() {
     let run = watched(&format!("{PROTECTED}, {ANSWERS_ITS_OWN_HOST}"), None);
     run.run_to(MINUTE);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
-    assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 1.0);
-    assert_eq!(told(&run, "infiniband_nodes_seen"), 1.0, "our own host");
+    assert_eq!(told(&run, "fabric_exporter_discovery_unresponsive_ports"), 1.0);
+    assert_eq!(told(&run, "fabric_exporter_nodes_seen"), 1.0, "our own host");
     run.run_to(HOUR);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     let refused = refused(&run);
@@ -78,7 +82,7 @@ fn protected_fabric_is_diagnosed_with_a_local_response() {
 fn one_hanging_host_is_not_diagnosed_as_m_key() {
     let run = watched("m-key: {key: 0, level: 2}, silent: {node: host-3}", None);
     run.run_to(MINUTE);
-    assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 1.0);
+    assert_eq!(told(&run, "fabric_exporter_discovery_unresponsive_ports"), 1.0);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
 }
 
@@ -94,15 +98,15 @@ fn m_key_makes_a_protected_fabric_readable() {
         let keys = key_file(folder.path(), "keys", text);
         let run = watched(PROTECTED, Some(&keys));
         run.run_to(HOUR);
-        assert_eq!(told(&run, "infiniband_nodes_seen"), 29.0);
-        assert_eq!(told(&run, "infiniband_nodes_failed"), 0.0);
-        assert_eq!(told(&run, "infiniband_discovery_gaps"), 0.0);
+        assert_eq!(told(&run, "fabric_exporter_nodes_seen"), 29.0);
+        assert_eq!(told(&run, "fabric_exporter_nodes_failed"), 0.0);
+        assert_eq!(told(&run, "fabric_exporter_discovery_gaps"), 0.0);
         assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
-        assert_eq!(told(&run, "infiniband_ports_failed"), 0.0);
+        assert_eq!(told(&run, "fabric_exporter_ports_failed"), 0.0);
         let open = watched("", None);
         open.run_to(HOUR);
-        let ports = told(&open, "infiniband_ports_seen");
-        assert_eq!(told(&run, "infiniband_ports_seen"), ports, "as without protection");
+        let ports = told(&open, "fabric_exporter_ports_seen");
+        assert_eq!(told(&run, "fabric_exporter_ports_seen"), ports, "as without protection");
         assert_eq!(refused(&run), 0);
     }
 }
@@ -137,8 +141,8 @@ fn each_node_gets_its_key_from_opensm_files() {
         run.act(Action::SetMKey { nodes: vec![node], m_key: MKey(key(node)), level: 3 });
     }
     run.run_to(10 * MINUTE);
-    assert_eq!(told(&run, "infiniband_nodes_seen"), 29.0);
-    assert_eq!(told(&run, "infiniband_discovery_gaps"), 0.0);
+    assert_eq!(told(&run, "fabric_exporter_nodes_seen"), 29.0);
+    assert_eq!(told(&run, "fabric_exporter_discovery_gaps"), 0.0);
     assert_eq!(refused(&run), 0);
 }
 
@@ -153,7 +157,7 @@ fn corrected_m_key_file_is_reloaded_at_once() {
     key_file(folder.path(), "key", "0x1234\n");
     run.run_for(6 * MINUTE);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
-    assert_eq!(told(&run, "infiniband_nodes_seen"), 29.0);
+    assert_eq!(told(&run, "fabric_exporter_nodes_seen"), 29.0);
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn changed_m_key_causes_few_smps() {
         let run = Simulated::with(story.clone(), FabricOptions::default());
         run.run_to(2 * MINUTE);
         let (found, ports) =
-            (told(&run, "infiniband_nodes_seen"), told(&run, "infiniband_ports_seen"));
+            (told(&run, "fabric_exporter_nodes_seen"), told(&run, "fabric_exporter_ports_seen"));
         assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
         run.act(Action::SetMKey { nodes, m_key: MKey(0x1234), level: 2 });
         run.run_to(2 * MINUTE + HOUR / 2);
@@ -177,8 +181,8 @@ fn changed_m_key_causes_few_smps() {
         let refused = refused(&run);
         assert!(refused < 1800, "{refused} SMPs to ports that refuse in half an hour");
         // Performance management has no M_Key: counters are still read.
-        assert_eq!(told(&run, "infiniband_nodes_seen"), found);
-        assert_eq!(told(&run, "infiniband_ports_seen"), ports);
+        assert_eq!(told(&run, "fabric_exporter_nodes_seen"), found);
+        assert_eq!(told(&run, "fabric_exporter_ports_seen"), ports);
     }
 }
 
@@ -197,15 +201,19 @@ fn refusing_hosts_get_few_smps_until_they_respond() {
     for minute in 1..=30 {
         run.run_to(minute * MINUTE);
     }
-    assert_eq!(told(&run, "infiniband_nodes_seen"), switches + 1.0, "switches and our own host");
-    assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 159.0);
+    assert_eq!(
+        told(&run, "fabric_exporter_nodes_seen"),
+        switches + 1.0,
+        "switches and our own host"
+    );
+    assert_eq!(told(&run, "fabric_exporter_discovery_unresponsive_ports"), 159.0);
     // The local port has a protection level.
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     let refused = refused(&run);
     assert!(refused < 1800, "{refused} SMPs to ports that refuse in half an hour");
     run.act(Action::SetMKey { nodes: hosts, m_key: MKey::NONE, level: 0 });
     run.run_for(11 * MINUTE);
-    assert_eq!(told(&run, "infiniband_nodes_seen"), switches + 160.0);
+    assert_eq!(told(&run, "fabric_exporter_nodes_seen"), switches + 160.0);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
 }
 
@@ -213,9 +221,9 @@ fn refusing_hosts_get_few_smps_until_they_respond() {
 fn hanging_host_is_not_diagnosed_as_m_key() {
     let run = watched("silent: {node: host-3}", None);
     run.run_to(MINUTE);
-    assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 1.0);
+    assert_eq!(told(&run, "fabric_exporter_discovery_unresponsive_ports"), 1.0);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
-    assert_eq!(told(&run, "infiniband_nodes_seen"), 28.0);
+    assert_eq!(told(&run, "fabric_exporter_nodes_seen"), 28.0);
 }
 
 pub fn limited_members(run: &Run) {
@@ -239,7 +247,7 @@ pub fn limited_members(run: &Run) {
     run.act(Action::SetMembership { nodes: vec![seat], full: true });
     run.run_for(MINUTE);
     assert_eq!(told(run, "infiniband_partition_suspected"), 0.0);
-    assert_eq!(told(run, "infiniband_nodes_failed"), 0.0);
+    assert_eq!(told(run, "fabric_exporter_nodes_failed"), 0.0);
 }
 
 #[test]
@@ -251,6 +259,6 @@ fn hanging_hosts_are_not_diagnosed_as_partition() {
         let run = watched(&silent.join(", "), None);
         run.run_to(3 * MINUTE);
         assert_eq!(told(&run, "infiniband_partition_suspected"), 0.0, "{hung} hosts hang");
-        assert!(told(&run, "infiniband_nodes_failed") >= f64::from(hung), "{hung}");
+        assert!(told(&run, "fabric_exporter_nodes_failed") >= f64::from(hung), "{hung}");
     }
 }

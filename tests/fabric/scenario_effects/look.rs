@@ -199,12 +199,12 @@ impl Look {
     }
 
     pub fn changes(&self, kind: &str) -> u64 {
-        self.metrics.get_u64("infiniband_fabric_changes_total", &[("kind", kind)]).unwrap()
+        self.metrics.get_u64("fabric_exporter_fabric_changes_total", &[("kind", kind)]).unwrap()
     }
 
     /// MADs of all classes with this outcome.
     pub fn mads(&self, outcome: &str) -> u64 {
-        let of = |name: &str| name == "infiniband_mads_total";
+        let of = |name: &str| name == "fabric_exporter_mads_total";
         let all = self.metrics.samples.iter().filter(|sample| of(&sample.name));
         all.filter(|sample| sample.has(&[("outcome", outcome)]))
             .map(test_rig::metrics::Sample::u64)

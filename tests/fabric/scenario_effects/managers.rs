@@ -52,7 +52,7 @@ fn power(run: &Run, host: &str, on: bool) {
 }
 
 fn heard_any(look: &Look) -> Option<f64> {
-    look.metrics.get("infiniband_collector_success", &[("collector", "subnet")])
+    look.metrics.get("fabric_exporter_collector_success", &[("collector", "subnet")])
 }
 
 #[test]

@@ -153,7 +153,7 @@ pub fn slow_node(run: &Run) {
         }
     }
     let after = run.at(420);
-    assert_eq!((after.down(), after.of_fabric("infiniband_ports_failed")), (vec![], 0.0));
+    assert_eq!((after.down(), after.of_fabric("fabric_exporter_ports_failed")), (vec![], 0.0));
     after.assert_clean();
     // The leaf is still slow: sweeps take longer, and nothing is lost.
     let later = run.at(480);
@@ -161,7 +161,7 @@ pub fn slow_node(run: &Run) {
         (later.mads("timed_out"), later.mads("busy")),
         (after.mads("timed_out"), after.mads("busy"))
     );
-    let took = |look: &Look| look.of_fabric("infiniband_sweep_duration_seconds");
+    let took = |look: &Look| look.of_fabric("fabric_exporter_sweep_duration_seconds");
     assert!(took(&before) < 0.05 && took(&later) > 0.05);
 }
 

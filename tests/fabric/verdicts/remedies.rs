@@ -34,8 +34,8 @@ fn marked_packets_name_the_upstream_link() {
     let fabric = &observation.snapshot.as_ref().unwrap().fabric;
     // host-8 is behind that leaf, and its packets use that cable.
     let host = link(&observation, "host-8[1]").unwrap();
-    assert_eq!((host.verdict, host.repair), (Verdict::Ok, Some(Repair::LookUpstream)));
-    assert_eq!(host.reasons.weight(Reason::Marked), Some(Verdict::Ok));
+    assert_eq!((host.verdict, host.repair), (Verdict::Ok, Some(Repair::CheckUpstream)));
+    assert_eq!(host.reasons.weight(Reason::UpstreamErrors), Some(Verdict::Ok));
     assert_eq!(host.upstream.map(|port| label(fabric, port)).as_deref(), Some("leaf-0-1[9]"));
     let marked = observation.assessment.links.iter().filter(|found| found.upstream.is_some());
     assert!(marked.count() >= 1);

@@ -62,8 +62,8 @@ fn filed(tree: &Tree, device: &str, port: &str) -> BTreeMap<String, u64> {
 
 /// Metrics that do not come from a file of counters.
 pub const TALLIED: [&str; 4] = [
-    "infiniband_device_events_heard",
-    "infiniband_port_counter_resets_total",
+    "fabric_exporter_device_events_subscribed",
+    "infiniband_port_counters_reset_total",
     "infiniband_port_events_total",
     "infiniband_port_link_losses_total",
 ];

@@ -20,7 +20,7 @@ fn losses(metrics: &Metrics, device: &str) -> Option<u64> {
 }
 
 fn success(metrics: &Metrics) -> Option<u64> {
-    metrics.get_u64("infiniband_collector_success", &[("collector", "host")])
+    metrics.get_u64("fabric_exporter_collector_success", &[("collector", "host")])
 }
 
 fn wait_up(exporter: &Exporter, device: &str, wanted: Option<u64>) -> Metrics {

@@ -91,7 +91,9 @@ fn host_with_eight_ndr_hcas() {
     assert_eq!(netdevs, ["bond0", "ens1f0np0", "ens1f1np1"]);
     assert!(metrics.sample("infiniband_netdev_ipoib_datagram", &of).is_none());
     assert_eq!(devices(&metrics, "infiniband_device_up").len(), 9);
-    assert!(metrics.all("infiniband_device_refused_files").all(|(_, refused)| refused == 0.0));
+    assert!(
+        metrics.all("fabric_exporter_device_unreadable_files").all(|(_, refused)| refused == 0.0)
+    );
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn look_with(tree: &Tree, flags: &[&str]) -> Metrics {
     // It succeeds where there is no device, or where one can be read.
     let ups: Vec<f64> = metrics.all("infiniband_device_up").map(|(_, up)| up).collect();
     let well = ups.is_empty() || ups.iter().any(|&up| up > 0.0);
-    let success = metrics.get("infiniband_collector_success", &[("collector", "host")]);
+    let success = metrics.get("fabric_exporter_collector_success", &[("collector", "host")]);
     assert_eq!(success, Some(f64::from(u8::from(well))));
     assert!(exporter.stop().success());
     metrics

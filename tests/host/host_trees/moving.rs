@@ -34,7 +34,7 @@ fn devices_appear_and_disappear() {
     let rate = metrics.get("infiniband_port_rate_bytes_per_second", &[("device", "mlx5_1")]);
     assert_eq!(rate, Some(1e11));
     let collector = [("collector", "host")];
-    assert_eq!(metrics.get("infiniband_collector_success", &collector), Some(1.0));
+    assert_eq!(metrics.get("fabric_exporter_collector_success", &collector), Some(1.0));
     assert!(exporter.stop().success());
 }
 

@@ -30,7 +30,8 @@ fn beside_a_sound_one(odd: impl IntoIterator<Item = Device>) -> Metrics {
 #[test]
 fn unreadable_counter_is_omitted_and_counted() {
     let metrics = beside_a_sound_one([Device::bnxt_re("bnxt_re0"), Device::i40iw("i40iw0")]);
-    let refused = |device| metrics.get("infiniband_device_refused_files", &[("device", device)]);
+    let refused =
+        |device| metrics.get("fabric_exporter_device_unreadable_files", &[("device", device)]);
     let bnxt = [("device", "bnxt_re0")];
     assert!(metrics.sample("infiniband_port_receive_bytes_total", &bnxt).is_none());
     assert!(metrics.sample("infiniband_port_transmit_bytes_total", &bnxt).is_some());
@@ -272,10 +273,11 @@ fn pipe_in_place_of_a_file_does_not_block() {
 fn unreadable_file_is_retried_later() {
     let file = "ports/1/counters/symbol_error";
     let tree = Tree::new([sound().file(file, "N/A (no PMA)")]);
-    let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s", "--host.retry-refused=3s"]);
+    let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s", "--host.error-backoff=3s"]);
     exporter.wait_ready();
-    let refused =
-        |metrics: &Metrics| metrics.get("infiniband_device_refused_files", &[]) == Some(1.0);
+    let refused = |metrics: &Metrics| {
+        metrics.get("fabric_exporter_device_unreadable_files", &[]) == Some(1.0)
+    };
     assert!(refused(&exporter.metrics()));
     tree.set("mlx5_9", file, "12\n");
     let family = "infiniband_port_symbol_errors_total";

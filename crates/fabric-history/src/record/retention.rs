@@ -95,7 +95,7 @@ impl Store {
 
     fn prune_all(&self, settings: &HistorySettings, now: Option<SystemTime>) -> Result<()> {
         let before = |age: Duration| now.and_then(|now| now.checked_sub(age)).map_or(0, micros_of);
-        let (traffic, rare) = (before(settings.traffic_for), before(settings.rare_for));
+        let (traffic, rare) = (before(settings.traffic_retention), before(settings.retention));
         self.drop_sweep_traffic(traffic)?;
         self.drop_hourly_traffic(rare)?;
         self.drop_sweeps(Some(rare), traffic)?;

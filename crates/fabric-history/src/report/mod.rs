@@ -285,7 +285,7 @@ fn limitations(
             EventKind::CounterReset,
             "Counters fell: what was counted since the reading before is not known.",
         ),
-        (EventKind::Saturation, "A counter is full: the true number is higher."),
+        (EventKind::CounterSaturated, "A counter is full: the true number is higher."),
     ] {
         let matching = events.iter().filter(|event| event.kind == kind.label());
         let lines =
@@ -319,9 +319,9 @@ fn silent_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<String> {
         "its ports' counters are not known of that time, but what they show after it.";
     for event in events {
         let Some(node) = event.node else { continue };
-        if event.kind == EventKind::NodeGone.label() {
+        if event.kind == EventKind::NodeDown.label() {
             silent.insert((node, event.place.clone()), event.at);
-        } else if event.kind == EventKind::NodeBack.label()
+        } else if event.kind == EventKind::NodeUp.label()
             && let Some(since) = silent.remove(&(node, event.place.clone()))
         {
             let (from, to) = (format_time(since), format_time(event.at));
@@ -425,7 +425,8 @@ mod tests {
     fn evidence_of_a_thousand_flaps_stays_short() {
         let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port("fab", node, 1));
         let id = LinkId::between(a.end(), b.end());
-        let kinds = [EventKind::Flap, EventKind::LinkDown, EventKind::LinkUp, EventKind::Rate];
+        let kinds =
+            [EventKind::Flap, EventKind::LinkDown, EventKind::LinkUp, EventKind::RateChanged];
         let events = (0..1_000).flat_map(|_| kinds).map(|kind| Canned::event(kind, Some(id), &a));
         let source = Canned { events: events.collect(), ..Canned::default() };
         let report = report(&source);

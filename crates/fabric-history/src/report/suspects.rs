@@ -100,7 +100,7 @@ pub(super) fn find(
     }
     let replugged: Vec<_> = events
         .iter()
-        .filter(|event| event.kind == EventKind::PortMoved.label())
+        .filter(|event| event.kind == EventKind::CableMoved.label())
         .filter_map(|event| Some((event.node?, event.port?)))
         .collect();
     let knows_after = !after.is_empty();
@@ -131,7 +131,7 @@ impl Case<'_> {
     /// The worst verdict on it; an unexpected loss counts as `watch`.
     fn worst(&self) -> Verdict {
         let verdicts = self
-            .of_kind(EventKind::Verdict)
+            .of_kind(EventKind::VerdictChanged)
             .flat_map(|event| ["from", "to"].map(|key| verdict(event, key)));
         let before = self.before.map(|cable| cable.verdict);
         let lost = self.of_kind(EventKind::Flap).next().map(|_| Verdict::Watch);
@@ -155,7 +155,7 @@ impl Case<'_> {
             Some(cable) => cable.verdict.label(),
             None if knows_after => "gone",
             None => {
-                let verdicts = self.of_kind(EventKind::Verdict);
+                let verdicts = self.of_kind(EventKind::VerdictChanged);
                 verdicts
                     .filter_map(|event| verdict(event, "to"))
                     .last()
@@ -185,7 +185,7 @@ impl Case<'_> {
 
     /// The event of the worst verdict; the latest of several.
     fn decisive_verdict(&self) -> Option<&Event> {
-        self.of_kind(EventKind::Verdict)
+        self.of_kind(EventKind::VerdictChanged)
             .filter(|event| verdict(event, "to") >= Some(Verdict::Watch))
             .max_by_key(|event| (verdict(event, "to"), event.at))
             .copied()
@@ -245,14 +245,18 @@ impl Case<'_> {
             });
         }
         push_more(&mut sentences, outages.len(), "It was seen down");
-        for event in self.of_kind(EventKind::Rate).take(MAX_OF_A_KIND) {
+        for event in self.of_kind(EventKind::RateChanged).take(MAX_OF_A_KIND) {
             sentences.push(format!(
                 "It ran at another rate from {} on: {}.",
                 format_time(event.at),
                 event.text
             ));
         }
-        push_more(&mut sentences, self.of_kind(EventKind::Rate).count(), "It ran at another rate");
+        push_more(
+            &mut sentences,
+            self.of_kind(EventKind::RateChanged).count(),
+            "It ran at another rate",
+        );
         for moved in &self.moved {
             sentences.push(format!(
                 "{} counted {}.",
@@ -265,7 +269,7 @@ impl Case<'_> {
 
     /// The length of the outage that began at this time, if its loss was counted.
     fn downtime(&self, from: SystemTime) -> Option<Downtime> {
-        let kinds = [EventKind::Flap, EventKind::ExpectedLoss].map(EventKind::label);
+        let kinds = [EventKind::Flap, EventKind::ExpectedLinkDown].map(EventKind::label);
         // The clocks of two sweeps may disagree by some microseconds.
         let apart = |at: SystemTime| at.max(from).duration_since(at.min(from)).unwrap_or_default();
         let mut losses = (self.events.iter())

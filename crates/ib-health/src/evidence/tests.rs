@@ -99,7 +99,7 @@ fn down_disabled_and_unanswered_links() {
         down(snapshot, leaf, physical::DISABLED);
     });
     assert_eq!(off, "leaf port 1 is switched off");
-    let silent = sentence(Reason::Unanswered, |snapshot, _, _, host| {
+    let silent = sentence(Reason::Unresponsive, |snapshot, _, _, host| {
         let node = snapshot.fabric.port(host).node;
         snapshot.silent[node.0 as usize] = true;
     });
@@ -127,7 +127,7 @@ fn corrupted_packets_here_and_upstream() {
         });
         assert_eq!(text, says, "{local}");
     }
-    let elsewhere = sentence(Reason::Marked, |snapshot, assessment, _, host| {
+    let elsewhere = sentence(Reason::UpstreamErrors, |snapshot, assessment, _, host| {
         count(snapshot, host, Counter::RcvRemotePhysicalErrors, 4);
         assessment.links[0].upstream = Some(port(snapshot, 1, 2));
     });
@@ -225,7 +225,7 @@ fn unknown_reasons_say_why() {
         assessment.ports[host.0 as usize].counters.impossible.insert(Counter::RcvErrors);
     });
     assert_eq!(impossible, "receive_errors at host-a port 1 shows an impossible value");
-    let short = sentence(Reason::TooShort, |_, assessment, leaf, host| {
+    let short = sentence(Reason::InsufficientData, |_, assessment, leaf, host| {
         for (port, seconds) in [(leaf, 75.0), (host, 90.0)] {
             let errors = &mut assessment.ports[port.0 as usize].bit_errors;
             (errors.limit, errors.bits_per_second) = (1e-14, 1e11);
@@ -233,7 +233,7 @@ fn unknown_reasons_say_why() {
         }
     });
     assert_eq!(short, "watched for 75 s; to tell takes 41m 40s");
-    let idle = sentence(Reason::TooShort, |_, _, _, _| {});
+    let idle = sentence(Reason::InsufficientData, |_, _, _, _| {});
     assert_eq!(idle, "it was not watched for long enough yet");
 }
 

@@ -107,7 +107,7 @@ impl EventDetector {
                 let text = format!("a {kind} that was not there before");
                 let about = About::Node(guid);
                 sweep.push(
-                    EventKind::NodeNew,
+                    EventKind::NodeAdded,
                     about,
                     node.name.clone(),
                     text,
@@ -128,12 +128,12 @@ impl EventDetector {
             }
             let node = fabric.node(index);
             let (kind, text) = match (is_up, node.present()) {
-                (true, _) => (EventKind::NodeBack, "it answers again"),
-                (false, true) => (EventKind::NodeGone, "it does not answer"),
+                (true, _) => (EventKind::NodeUp, "it answers again"),
+                (false, true) => (EventKind::NodeDown, "it does not answer"),
                 (false, false) if self.is_of_host => {
-                    (EventKind::NodeGone, "the kernel does not know it any more")
+                    (EventKind::NodeDown, "the kernel does not know it any more")
                 }
-                (false, false) => (EventKind::NodeGone, "no cable leads to it any more"),
+                (false, false) => (EventKind::NodeDown, "no cable leads to it any more"),
             };
             let about = About::Node(node.identity.guid);
             sweep.push(kind, about, node.name.clone(), text.into(), sweep.snapshot.began);
@@ -175,7 +175,7 @@ impl Sweep<'_> {
                     let text = format!("its cable led to {from}, and leads to {to}");
                     let place = format!("{} port {}", port.node, port.port);
                     let about = About::Port(port.guid, port.port);
-                    self.push(EventKind::PortMoved, about, place, text, began);
+                    self.push(EventKind::CableMoved, about, place, text, began);
                 }
                 FabricChange::LinkAppeared(a, b) => {
                     let id = new.find((a.guid, a.port)).and_then(|port| new.link_id(port));
@@ -183,7 +183,7 @@ impl Sweep<'_> {
                         let place =
                             format!("{} port {} – {} port {}", a.node, a.port, b.node, b.port);
                         let text = "it was not there before".into();
-                        self.push(EventKind::LinkNew, About::Link(id), place, text, began);
+                        self.push(EventKind::LinkAdded, About::Link(id), place, text, began);
                     }
                 }
                 _ => {}
@@ -227,7 +227,7 @@ impl FabricWide {
                 push(EventKind::SweepFailed, text.into(), now);
             }
             (true, false) => {
-                push(EventKind::SweepBack, "the fabric can be asked again".into(), began);
+                push(EventKind::SweepRecovered, "the fabric can be asked again".into(), began);
             }
             _ => {}
         }
@@ -254,7 +254,7 @@ impl FabricWide {
             }
             Some(_) if is_unread => self.unread = Some(at),
             Some(last) if at.since(last) > GRACE => {
-                push(EventKind::ReadsBack, "all ports tell their counters again".into(), last);
+                push(EventKind::ReadsRecovered, "all ports tell their counters again".into(), last);
                 self.unread = None;
             }
             _ => {}

@@ -97,7 +97,7 @@ impl Sweep<'_> {
         if let Some(now) = rate
             && let Some(was) = last.rate.replace(now).filter(|was| *was != now)
         {
-            push(EventKind::Rate, rate_change(was, now), snapshot.began, Value::Null);
+            push(EventKind::RateChanged, rate_change(was, now), snapshot.began, Value::Null);
         }
         let was = std::mem::replace(&mut last.verdict, found.verdict);
         // A change between unknown and ok is no event.
@@ -126,7 +126,7 @@ impl Sweep<'_> {
         }
         NewEvent {
             at: self.snapshot.anchor.wall_of(self.snapshot.ended.max(found.since)),
-            kind: EventKind::Verdict,
+            kind: EventKind::VerdictChanged,
             about: About::Link(id),
             place,
             text,
@@ -144,7 +144,7 @@ pub(crate) fn active_rate(snapshot: &Snapshot, port: PortIndex) -> Option<(Width
     status.width.zip(status.speed)
 }
 
-/// The text of a [`EventKind::Rate`] event.
+/// The text of a [`EventKind::RateChanged`] event.
 pub(crate) fn rate_change(was: (Width, Speed), now: (Width, Speed)) -> String {
     let name = |(width, speed): (Width, Speed)| format!("{} {}", width.label(), speed.label());
     format!("{} -> {}", name(was), name(now))
@@ -165,7 +165,7 @@ fn describe_loss(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind
         }
         Some(why) => {
             detail["cause"] = why.label().into();
-            (EventKind::ExpectedLoss, format!("lost {times}: {}", why.label()))
+            (EventKind::ExpectedLinkDown, format!("lost {times}: {}", why.label()))
         }
     };
     (kind, text + &downtime_text(loss.down), detail)
@@ -219,7 +219,13 @@ impl EventDetector {
             for counter in Counter::all().filter(|counter| new >> *counter as usize & 1 == 1) {
                 let text = format!("{} is full, and counts no further", counter.row().metric);
                 let place = evidence::port_label(sweep.snapshot, port);
-                sweep.push(EventKind::Saturation, fabric.end(port).into(), place, text, ended);
+                sweep.push(
+                    EventKind::CounterSaturated,
+                    fabric.end(port).into(),
+                    place,
+                    text,
+                    ended,
+                );
             }
         }
         for (guid, ports) in reset {
@@ -278,7 +284,7 @@ impl EventDetector {
                 region.ports,
                 region.level.label()
             );
-            sweep.push(EventKind::CongestionBegan, end.into(), place.clone(), text, at);
+            sweep.push(EventKind::CongestionStart, end.into(), place.clone(), text, at);
             self.congestions.insert(end, OpenCongestion { place, last_seen: at });
         }
         self.congestions.retain(|end, congestion| {
@@ -287,7 +293,7 @@ impl EventDetector {
                 let text = "no ports wait for it any more".into();
                 let place = congestion.place.clone();
                 sweep.push(
-                    EventKind::CongestionEnded,
+                    EventKind::CongestionEnd,
                     (*end).into(),
                     place,
                     text,

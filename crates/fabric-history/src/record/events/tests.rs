@@ -162,7 +162,7 @@ fn settled_losses_are_events() {
         flaps: 3,
     };
     sim.link().losses = Some([first, second, reboot].into());
-    assert_eq!(sim.sweep(), ["expected_loss: lost once: reboot; down for 20 s"]);
+    assert_eq!(sim.sweep(), ["expected_link_down: lost once: reboot; down for 20 s"]);
     assert_eq!(sim.sweep(), NONE);
 }
 
@@ -201,7 +201,7 @@ fn only_verdicts_from_watch_on_are_events() {
     let mut sim = Simulation::new();
     sim.link().verdict = Verdict::Ok;
     assert_eq!(sim.sweep(), NONE, "from unknown to ok");
-    sim.link().reasons.add(Reason::Marked, Verdict::Bad);
+    sim.link().reasons.add(Reason::UpstreamErrors, Verdict::Bad);
     sim.link().reasons.add(Reason::Victim, Verdict::Ok);
     sim.link().verdict = Verdict::Bad;
     let events = sim.sweep();
@@ -245,11 +245,11 @@ fn failed_sweep_reports_no_node_gone() {
     sim.answer(true);
     sim.snapshot().silent.fill(false);
     sim.link().up = Some(true);
-    assert_eq!(sim.sweep(), ["sweep_back: the fabric can be asked again"]);
+    assert_eq!(sim.sweep(), ["sweep_recovered: the fabric can be asked again"]);
     sim.snapshot().silent[2] = true;
-    assert_eq!(sim.sweep(), ["node_gone: it does not answer"]);
+    assert_eq!(sim.sweep(), ["node_down: it does not answer"]);
     sim.snapshot().silent[2] = false;
-    assert_eq!(sim.sweep(), ["node_back: it answers again"]);
+    assert_eq!(sim.sweep(), ["node_up: it answers again"]);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn paused_congestion_is_one_event() {
     let root = PortIndex(1);
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root, ports, roots, share, level, since: Moment(0) };
-    let began = "congestion_began: ports that wait: 3, up to 30 % of the time (high)";
+    let began = "congestion_start: ports that wait: 3, up to 30 % of the time (high)";
     sim.observation.assessment.regions = vec![region.clone()];
     assert_eq!(sim.sweep(), [began]);
     for pause in [1, 10, 20] {
@@ -284,7 +284,7 @@ fn paused_congestion_is_one_event() {
     }
     sim.observation.assessment.regions.clear();
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
-    assert_eq!(events, ["congestion_ended: no ports wait for it any more"]);
+    assert_eq!(events, ["congestion_end: no ports wait for it any more"]);
     sim.observation.assessment.regions = vec![region];
     assert_eq!(sim.sweep(), [began]);
 }
@@ -299,5 +299,5 @@ fn congestion_ends_after_clock_was_set_back() {
     sim.observation.assessment.regions.clear();
     sim.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
-    assert_eq!(events, ["congestion_ended: no ports wait for it any more"]);
+    assert_eq!(events, ["congestion_end: no ports wait for it any more"]);
 }

@@ -218,7 +218,7 @@ fn push_port(
         push(EventKind::LinkUp, "it is Active again".into(), back);
     }
     if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
-        push(EventKind::Rate, rate_change(was, is), wall(look.began));
+        push(EventKind::RateChanged, rate_change(was, is), wall(look.began));
     }
 }
 

@@ -159,14 +159,14 @@ fn device_events_for_hang_removal_and_return() {
     let device = sim.next[0].clone();
     sim.next[0].ports.clear();
     sim.next[0].is_readable = false;
-    assert_eq!(sim.look(), ["30 node_gone: mlx5_0: it does not answer"]);
+    assert_eq!(sim.look(), ["30 node_down: mlx5_0: it does not answer"]);
     sim.next[0] = device.clone();
-    assert_eq!(sim.look(), ["45 node_back: mlx5_0: it answers again"]);
+    assert_eq!(sim.look(), ["45 node_up: mlx5_0: it answers again"]);
     sim.hear(1_000, PortEventKind::DeviceFatal);
     sim.next.clear();
     let events = sim.look();
     assert!(
-        events[0].starts_with("60 node_gone: mlx5_0: the kernel does not know it"),
+        events[0].starts_with("60 node_down: mlx5_0: the kernel does not know it"),
         "{events:?}"
     );
     assert!(events.contains(&"46 device_fatal: mlx5_0: the device or its driver goes away".into()));
@@ -180,8 +180,8 @@ fn device_events_for_hang_removal_and_return() {
         Arc::new(rdma_host::model::DeviceInfo { guid: Some(Guid(0xdef)), ..Default::default() });
     sim.next = vec![device, other];
     let events = sim.look();
-    assert!(events[0].starts_with("90 node_new: mlx5_1: a device that was"), "{events:?}");
-    assert!(events[1].starts_with("90 node_back: mlx5_0"), "{events:?}");
+    assert!(events[0].starts_with("90 node_added: mlx5_1: a device that was"), "{events:?}");
+    assert!(events[1].starts_with("90 node_up: mlx5_0"), "{events:?}");
     assert!(events[2].starts_with("90 link_up: mlx5_0 port 1"), "{events:?}");
     assert_eq!((events.len(), sim.look().len()), (3, 0));
 }
@@ -249,6 +249,6 @@ fn device_in_a_swept_fabric_is_not_recorded() {
     let (seen, _) = sim.observe(&[of(0xabc)]).unwrap();
     let events = sim.detector.update(&seen, wall(0));
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.label()).collect();
-    assert_eq!(kinds, ["node_new"], "{events:?}");
+    assert_eq!(kinds, ["node_added"], "{events:?}");
     assert_eq!(seen.snapshot.unwrap().fabric.nodes.len(), 1);
 }
