@@ -67,10 +67,10 @@ families! {
         => |state, out| state.host(|it| if it.snapshot.is_some() {
             out.sample(&[], it.interval.as_secs_f64());
         });
-    "infiniband_host_reads" Counter []
+    "fabric_exporter_host_reads" Counter []
         "Looks at this host's own devices."
         => |state, out| state.host(|it| out.sample(&[], it.reads));
-    "infiniband_host_events_dropped" Counter ["consumer"]
+    "fabric_exporter_host_events_dropped" Counter ["consumer"]
         "Events of this host's devices that were dropped because too many waited: by the host collector while it read devices, or by the judges of fabrics while no sweep took them."
         => |state, out| state.host(|it| {
             out.sample(&[("consumer", "host")], it.dropped.by_host);
@@ -91,7 +91,7 @@ families! {
         => |state, out| state.each(|it| if it.snapshot.is_some() {
             out.sample(&[("fabric", &it.fabric)], it.interval.as_secs_f64());
         });
-    "infiniband_sweeps" Counter ["fabric"]
+    "fabric_exporter_sweeps" Counter ["fabric"]
         "Sweeps that came to their end."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.sweeps));
     "fabric_exporter_discovery_duration_seconds" Gauge ["fabric"]
@@ -104,7 +104,7 @@ families! {
         => |state, out| state.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
             out.sample(&[("fabric", &it.fabric)], anchor.unix_seconds_of(ended));
         });
-    "infiniband_discoveries" Counter ["fabric"]
+    "fabric_exporter_discoveries" Counter ["fabric"]
         "Discoveries that came to their end."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.discoveries));
     "fabric_exporter_discovery_gaps" Gauge ["fabric"]
@@ -124,7 +124,7 @@ families! {
     "infiniband_partition_suspected" Gauge ["fabric"]
         "Whether in the latest sweep switches answered performance management and at most one of ten channel adapters beside our own did (three silent ones at least), or our port lacks the P_Key of --fabric.pkey: it is likely in another partition, or a limited member."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.partition_suspected));
-    "infiniband_fabric_changes" Counter ["fabric", "kind"]
+    "fabric_exporter_fabric_changes" Counter ["fabric", "kind"]
         "Changes between one discovery and the next, by kind."
         => |state, out| state.each(|it| for (kind, count) in change::CHANGE_KINDS.iter().zip(it.stats.changes) {
             out.sample(&[("fabric", &it.fabric), ("kind", kind)], count);
@@ -148,7 +148,7 @@ families! {
     "fabric_exporter_ports_failed" Gauge ["fabric"]
         "Ports of which the latest sweep did not get all that it asked for."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.failed_ports));
-    "infiniband_mads" Counter ["fabric", "class", "outcome"]
+    "fabric_exporter_mads" Counter ["fabric", "class", "outcome"]
         "MADs sent, retries included, by what became of them; malformed and stray ones came in unasked."
         => |state, out| state.each(|it| for class in Class::ALL {
             for outcome in MadOutcome::ALL {

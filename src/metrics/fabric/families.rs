@@ -281,7 +281,7 @@ families! {
             let times = u64::from(counted.counting.impossible_readings);
             samples.value_if_known(Some(times).filter(|times| *times > 0));
         };
-    "infiniband_port_counter_resets" Counter PORT_LABELS
+    "infiniband_port_counters_reset" Counter PORT_LABELS
         "Times that a port's counters fell: somebody cleared them, or the device was reset."
         => |counted, samples| samples.value(counted.counting.resets.into());
     "infiniband_port_counters_reset_timestamp_seconds" Gauge PORT_LABELS

@@ -127,7 +127,7 @@ families! {
 }
 
 const HW_UNKNOWN: Family = Family::counter(
-    "infiniband_hw_counter",
+    "infiniband_hw_unlisted",
     &["fabric", "guid", "port", "device", "counter"],
     "A counter of the driver that is not known here, by the name of its file.",
 );
