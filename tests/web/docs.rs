@@ -135,7 +135,7 @@ fn example_config_is_valid_and_has_the_defaults() {
 #[test]
 fn links_between_documents_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["docs", "docs/dev", "alerts/runbooks", "alerts/compat"];
+    let folders = ["docs", "docs/decisions", "docs/dev", "alerts/runbooks", "alerts/compat"];
     let documents = folders.into_iter().flat_map(|folder| {
         let entries = std::fs::read_dir(root.join(folder)).unwrap();
         entries.map(move |entry| format!("{folder}/{}", entry.unwrap().file_name().display()))

@@ -125,7 +125,7 @@ fn bad_cables() -> impl Iterator<Item = Case> {
 fn of_links() -> Vec<Case> {
     vec![
             Case::new(
-                "a link flaps: 500 ms, 3 s, 40 s, again and again",
+                "a link flaps every 10 min, for 500 ms, 3 s or 40 s",
                 180,
                 "timeline: [flap: {at: 30m 7s, link: \"leaf-0-2[3]\", down: [500ms, 3s, 40s], every: 10m, times: 12}]",
             )
@@ -142,7 +142,7 @@ fn of_links() -> Vec<Case> {
                 all_fine_but(seen, &["leaf-0-2[3]"])
             }),
             Case::new(
-                "a link mends itself, again and again",
+                "a link retrains every 20 s without a link down",
                 120,
                 "timeline: [flap: {at: 30m, link: \"leaf-0-2[3]\", down: 5ms, every: 20s, times: 200}]",
             )
@@ -150,7 +150,7 @@ fn of_links() -> Vec<Case> {
             .wants("leaf-0-2[3]", Verdict::Watch, Reason::Recoveries)
             .passing(),
             Case::new(
-                "one lane of four is left",
+                "a link falls back to one of four lanes",
                 90,
                 "timeline: [degrade: {at: 30m, link: \"leaf-0-0[9]\", width: 1x}]",
             )
@@ -164,7 +164,7 @@ fn of_links() -> Vec<Case> {
             .from(1800)
             .wants("leaf-0-1[2]", Verdict::Watch, Reason::Speed),
             Case::new(
-                "a cable is pulled, and put back after 20 minutes",
+                "a cable is unplugged for 20 minutes",
                 120,
                 "timeline: [unplug: {at: 30m, link: \"leaf-0-0[9]\", for: 20m}]",
             )
@@ -183,7 +183,7 @@ fn of_rates() -> Vec<Case> {
     let mut one_lane = all("width: 2x");
     one_lane[5] = degraded(5, "width: 1x");
     vec![
-        Case::new("all hosts run on 2 of 4 lanes by design", 90, story(all("width: 2x"))).then(
+        Case::new("all hosts use 2 of 4 lanes by design", 90, story(all("width: 2x"))).then(
             |seen| {
                 let it = link(seen, "host-5[1]").ok_or("no link")?;
                 let weight = it.reasons.weight(Reason::BelowCapability);
@@ -196,18 +196,18 @@ fn of_rates() -> Vec<Case> {
         ),
         Case::new("all hosts run at HDR by design", 90, story(all("speed: HDR")))
             .then(|seen| all_fine_but(seen, &[])),
-        Case::new("all hosts run on 2 lanes, and one of them on 1", 90, story(one_lane))
+        Case::new("all hosts use 2 lanes, one of them uses 1", 90, story(one_lane))
             .wants("host-5[1]", Verdict::Bad, Reason::Width)
             .then(|seen| all_fine_but(seen, &["host-5[1]"])),
         Case::new(
-            "one host runs at HDR, and all others at NDR",
+            "one host runs at HDR, all others at NDR",
             90,
             story(vec![degraded(5, "speed: HDR")]),
         )
         .wants("host-5[1]", Verdict::Watch, Reason::Speed)
         .then(|seen| all_fine_but(seen, &["host-5[1]"])),
         Case::new(
-            "a link that ran on 4 lanes comes up with 2",
+            "a link with 4 lanes comes up with 2",
             90,
             "timeline: [degrade: {at: 30m, link: \"leaf-0-0[9]\", width: 2x}]",
         )
@@ -221,7 +221,7 @@ fn of_rates() -> Vec<Case> {
 fn of_nodes() -> Vec<Case> {
     vec![
             Case::new(
-                "a host reboots, three times",
+                "a host reboots three times",
                 120,
                 "timeline: [reboot: {at: 30m, node: host-13, down: 90s}, reboot: {at: 50m, node: host-13, down: 5m}, reboot: {at: 80m, node: host-13, down: 90s}]",
             )
@@ -277,12 +277,12 @@ fn of_silent_hcas() -> Vec<Case> {
     let cleared = [[30, 90, 150].map(clear).to_vec(), hourly()].concat();
     vec![
         bad(
-            "a host's cable flaps, and its HCA does not count that",
+            "a host's cable flaps, its HCA does not count LinkDowned",
             90,
             timeline([30, 40, 50].into_iter().flat_map(flaps).collect()),
         ),
-        bad("a cable drops a host for a minute, every hour", 240, timeline(hourly())),
-        bad("the same, and a tool clears the switch meanwhile", 240, timeline(cleared)),
+        bad("a cable loses its link for a minute every hour", 240, timeline(hourly())),
+        bad("the same, while a tool clears the switch counters", 240, timeline(cleared)),
     ]
 }
 
@@ -290,7 +290,7 @@ fn of_silent_hcas() -> Vec<Case> {
 fn of_counters() -> Vec<Case> {
     vec![
             Case::new(
-                "a cable is bad while a tool clears all counters each minute",
+                "bad cable while a tool clears all counters every minute",
                 180,
                 "timeline: [bad-cable: {at: 30m, into: \"leaf-0-0[9]\", ratio: 1e-12}, clear: {at: 1m, every: 1m, times: 175}]",
             )
@@ -298,7 +298,7 @@ fn of_counters() -> Vec<Case> {
             .wants("leaf-0-0[9]", Verdict::Bad, Reason::BitErrors)
             .then(|seen| all_fine_but(seen, &["leaf-0-0[9]"])),
             Case::new(
-                "old HCAs: a bad cable until its 16-bit counter is full",
+                "old HCAs: bad cable until its 16-bit counter saturates",
                 240,
                 "fabric: {fat-tree: {switch: infiniscale-4, hca: infinihost-3}}\n\
                  timeline: [bad-cable: {at: 30m, into: host-5, ratio: 1e-9}]",
@@ -306,7 +306,7 @@ fn of_counters() -> Vec<Case> {
             .from(1800)
             .wants("host-5[1]", Verdict::Bad, Reason::BitErrors),
             Case::new(
-                "old HCAs: 8-bit counters that are full",
+                "old HCAs: saturated 8-bit counters",
                 90,
                 "fabric: {fat-tree: {switch: infiniscale-4, hca: infinihost-3}}\n\
                  timeline: [set: {at: 0s, port: host-5, counters: {LinkErrorRecoveryCounter: 255, LinkDownedCounter: 255}}]",
@@ -316,7 +316,7 @@ fn of_counters() -> Vec<Case> {
                 ensure(it.reasons.weight(Reason::CounterSaturated).is_some(), || summary(it))
             }),
             Case::new(
-                "NDR: a bad cable until the counters of error correction are full",
+                "NDR: bad cable until the FEC counters saturate",
                 90,
                 "timeline: [bad-cable: {at: 30m, into: \"leaf-0-1[9]\", ratio: 1e-12}]",
             )
@@ -330,7 +330,7 @@ fn of_counters() -> Vec<Case> {
                 all_fine_but(seen, &["leaf-0-1[9]"])
             }),
             Case::new(
-                "NDR: the counters of error correction of sound links are full",
+                "NDR: saturated FEC counters of healthy links",
                 90,
                 "timeline: [set: {at: 0s, port: 'host-5[1]', counters: {PortFECCorrectedSymbolCtr: 4294967295}}, \
                  set: {at: 0s, port: 'leaf-0-1[9]', counters: {PortFECCorrectedSymbolCtr: 4294967295}}]",
@@ -396,7 +396,7 @@ fn of_devices() -> Vec<Case> {
     vec![
         // At EDR, where there are no uncorrectable FEC blocks.
         Case::new(
-            "errors into a ConnectX-7, whose 64-bit symbol errors stay at 0",
+            "bad cable to a ConnectX-7, whose 64-bit symbol errors stay at 0",
             120,
             "fabric: {fat-tree: {switch: switch-ib-2, hca: connectx-7}}\n\
              timeline: [bad-cable: {at: 30m, into: host-5, ratio: 1e-11}]",
@@ -405,7 +405,7 @@ fn of_devices() -> Vec<Case> {
         .wants("host-5[1]", Verdict::Bad, Reason::BitErrors)
         .then(|seen| all_fine_but(seen, &["host-5[1]"])),
         Case::new(
-            "errors into a ConnectX-4, until its 16-bit counter is full",
+            "bad cable to a ConnectX-4 until its 16-bit counter saturates",
             180,
             "fabric: {fat-tree: {switch: switch-ib-2, hca: connectx-4}}\n\
              timeline: [bad-cable: {at: 30m, into: host-5, ratio: 1e-10}]",
@@ -415,7 +415,7 @@ fn of_devices() -> Vec<Case> {
         Case::new("discards and relay errors of Quantum-2 on all ports", 120, benign())
             .then(nothing_said),
         Case::new(
-            "switches with aggregation nodes, one of which reboots",
+            "switches with aggregation nodes, one switch reboots",
             90,
             "fabric: {fat-tree: {aggregation-nodes: true}}\n\
              timeline: [reboot: {at: 30m, node: leaf-0-2, down: 2m}]",
@@ -436,7 +436,7 @@ fn of_load() -> Vec<Case> {
         )
         .then(|seen| all_fine_but(seen, &[])),
         Case::new(
-            "a slow host, while hosts send at random",
+            "a slow host under random traffic",
             120,
             "traffic: {pattern: random, load: 20%}\n\
                  timeline: [slow-receiver: {at: 30m, host: host-12, takes: 2%}]",
@@ -458,7 +458,7 @@ fn of_load() -> Vec<Case> {
 fn of_the_rest() -> Vec<Case> {
     vec![
             Case::new(
-                "cables are plugged into the wrong ports",
+                "cables are moved to wrong ports",
                 120,
                 "timeline:\n\
                  - move-cable: {at: 30m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}\n\
@@ -468,13 +468,13 @@ fn of_the_rest() -> Vec<Case> {
             )
             .then(|seen| all_fine_but(seen, &[])),
             Case::new(
-                "a spine answers nothing for an hour",
+                "a spine does not respond for an hour",
                 180,
                 "timeline: [silent: {at: 30m, node: spine-1, for: 1h}]",
             )
             .then(|seen| all_fine_but(seen, &[])),
             Case::new(
-                "two of a hundred MADs are lost",
+                "bad cable while 2 % of the MADs are lost",
                 120,
                 "way: {round-trip: 50us, per-hop: 2us, jitter: 200us, loss: 2%}\n\
                  timeline: [bad-cable: {at: 30m, into: \"leaf-0-0[9]\", ratio: 1e-10}]",
@@ -482,12 +482,12 @@ fn of_the_rest() -> Vec<Case> {
             .from(1800)
             .wants("leaf-0-0[9]", Verdict::Bad, Reason::BitErrors),
             Case::new(
-                "the subnet manager changes, and all LIDs with it",
+                "another subnet manager becomes master, all LIDs change",
                 120,
                 "timeline: [new-master: {at: 30m, host: host-2}, new-master: {at: 60m, host: host-1, readdress: true}]",
             )
             .then(|seen| all_fine_but(seen, &[])),
-            Case::new("nothing happens", 360, "timeline: [clear: {at: 1s}]")
+            Case::new("no fault", 360, "timeline: [clear: {at: 1s}]")
                 .then(|seen| all_fine_but(seen, &[])),
     ]
 }

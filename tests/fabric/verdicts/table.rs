@@ -21,7 +21,7 @@ fn after(found: Option<Duration>) -> String {
 /// One row for each case.
 pub fn table(cases: &[Case], outcomes: &[(usize, Outcome)]) -> String {
     let mut table = String::from(
-        "| what happens | for | verdict | after | false alarms | of links |\n|---|---|---|---|---|---|\n",
+        "| fault | simulated time | verdict | after | false alarms | links |\n|---|---|---|---|---|---|\n",
     );
     for (index, outcome) in outcomes {
         let case = &cases[*index];
