@@ -1,53 +1,53 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
-# What `make demo` is to be told besides, such as DEMO="--hosts 500 --speedup 10".
+# Extra arguments of `make demo`, for example DEMO="--hosts 500 --speedup 10".
 DEMO    ?=
-# The programs that the exporter is to agree with.
+# Independent programs whose results the tests compare with ours.
 STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmanager prometheus-node-exporter tshark curl openssl
-# What the guest of tests/kernel runs on, and what its module and its file system are made with.
+# For the QEMU guest of tests/kernel: the emulator, and the tools that build its module and file system.
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
-# What Helm, Ansible and Kubernetes' schemas are run by, which judge deploy/.
+# For tests/deploy: they run Helm, Ansible and the Kubernetes schema checks.
 PYTHON := python3 python3-venv
-# What looks at the pages.
+# Browser that loads the pages in tests.
 BROWSER := chromium chromium-driver
 # Build dependencies of the cargo feature `verbs`, on by default.
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
-# For `make packages`: rpmbuild, and the packages that the guest's Debian is made of.
+# For `make packages`: rpmbuild, and the packages that are installed in the guest's Debian.
 PACKERS := e2fsprogs ibverbs-providers init-system-helpers iproute2 kmod mawk rpm systemd udev
 # Pinned: a newer release may reject an older tree.
 CARGO_DENY := 0.20.2
 CARGO_FUZZ := 0.13.2
-# How long each fuzz target runs, and which: all, unless some are named.
+# Run time of each fuzz target in seconds, and the targets (default: all).
 SECONDS := 60
 FUZZ    ?=
 CARGO_DEB := 3.8.0
 VERSION := $(shell sed -n '/^version = /{s/[^"]*"//;s/".*//p;q}' Cargo.toml)
-# A stale Cargo.lock is refreshed while one works, and an error where the result is judged.
+# A stale Cargo.lock is updated on a developer machine and is an error in CI.
 LOCKED  := $(if $(CI),--locked)
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
-# opensm and the diagnostics live in sbin, which Debian leaves off a user's PATH.
+# opensm and infiniband-diags are in sbin, which is not on the PATH of Debian users.
 export PATH := $(PATH):/usr/sbin:/sbin
-# Told by fabric_exporter_build_info.
+# Label of fabric_exporter_build_info.
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint policy packages advisories bench fuzz docs build dist install deb rpm deps cargo-deb clean
-# cargo runs its own jobs; under `make -j` these would only queue for its lock, and for apt's.
+# Cargo runs jobs itself; parallel recipes would only wait for its lock and that of apt.
 .NOTPARALLEL:
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "All that compiles but demo needs Debian's $(VERBS);"
+	@echo "All targets that compile, except demo, need the Debian packages $(VERBS);"
 	@echo "test, bench and deps install them."
 
-# The demo has no devices, so it is built without libibverbs. It has a target directory of its own, so
-# that `make install` never installs it.
+# The demo uses no devices, so it is built without libibverbs, in a separate target directory that
+# `make install` does not use.
 demo: ## watch a simulated fabric in which a cable goes bad (no InfiniBand needed)
 	cargo build $(LOCKED) --profile demo --no-default-features --target-dir $(TARGET)/demo
 	@$(TARGET)/demo/demo/fabric-exporter demo $(DEMO)
 
-# Four tests at a time on two cores: a third of them waits for another program. `packages` has its own target.
+# Four tests at a time on two cores: a third of the tests wait for other programs. `packages` has its own target.
 test: deps ## install what is missing and run every test
 	cargo test $(LOCKED) --workspace --features parquet --no-fail-fast -- --test-threads=4
 
@@ -72,8 +72,8 @@ packages: deps ## build and test the Debian package and the RPM (builds cargo-de
 	@$(MAKE) --no-print-directory cargo-deb
 	cargo test $(LOCKED) --features parquet --test packages
 
-# Apart from lint for two reasons: the advisory database comes from a git host that closed networks
-# do not reach, and its verdict on a commit changes with the day, not with the commit.
+# Not part of lint: the advisory database is fetched from the network, and its result changes from day to
+# day without a change of the code.
 advisories: policy ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
@@ -87,9 +87,9 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	cargo bench $(LOCKED) --bench pages
 	cargo bench $(LOCKED) --bench rules
 
-# Apart from test: the fuzzers are built with a sanitizer and coverage, for which all dependencies are
-# compiled once more. What they found and is kept, `make test` runs through.
-fuzz: ## run each fuzz target for a minute (SECONDS=60, FUZZ="some targets"; SECONDS=keep takes what is new into the corpus)
+# Not part of test: the fuzzers need a sanitizer and coverage, so all dependencies are compiled again.
+# `make test` replays the corpus.
+fuzz: ## run each fuzz target for a minute (SECONDS=60, FUZZ="some targets"; SECONDS=keep adds new inputs to the corpus)
 	@command -v g++ >/dev/null || scripts/install-packages g++
 	@cargo fuzz --version 2>/dev/null | grep -qF "$(CARGO_FUZZ)" || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)
 	@CARGO_TARGET_DIR=$(TARGET) scripts/fuzz $(SECONDS) $(FUZZ)
@@ -103,12 +103,12 @@ docs: ## regenerate man pages, completions, docs/metrics.md and other tables, ex
 build: ## release build
 	cargo build $(LOCKED) --release
 
-# `sudo make install` often has no cargo on its PATH: it then installs what `make build` left.
+# Under sudo, cargo is often not on the PATH: then the binary of an earlier `make build` is installed.
 install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	@if command -v cargo >/dev/null; then $(MAKE) --no-print-directory build; fi
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
-dist: ## the optimized build that packages have, in target/dist
+dist: ## optimized build as in the packages, in target/dist
 	cargo build $(LOCKED) --profile dist --features parquet
 
 deb: cargo-deb dist ## a Debian package, below target/debian
@@ -119,7 +119,7 @@ rpm: dist ## an RPM, below target/rpm
 		--define "binary $(abspath $(TARGET))/dist/fabric-exporter" \
 		--define "release_version $(VERSION)" deploy/rpm/fabric-exporter.spec
 
-deps: ## install the Debian packages the tests need, and fetch the kernel they boot
+deps: ## install the Debian packages that the tests need, and fetch the kernel of the guest
 	@scripts/install-packages $(STRANGERS) $(GUEST) $(BROWSER) $(PYTHON) $(VERBS)
 	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
@@ -129,5 +129,5 @@ cargo-deb:
 	@cargo deb --version >/dev/null 2>&1 \
 		|| cargo install --locked --debug --no-default-features --features gzip cargo-deb@$(CARGO_DEB)
 
-clean: ## remove what was built
+clean: ## remove build output
 	cargo clean
