@@ -79,8 +79,7 @@ impl HistoryService {
     #[expect(clippy::result_large_err, reason = "a response, once a request")]
     pub fn open_request(&self, query: QueryResult) -> Result<(Arc<Path>, Pairs), Response> {
         let Some(file) = &self.file else {
-            let problem =
-                "no history: the exporter was started without --history.file";
+            let problem = "no history: the exporter was started without --history.file";
             return Err(error_response(StatusCode::NOT_FOUND, problem));
         };
         let Query(pairs) = query.map_err(|rejection| bad_request(&rejection.body_text()))?;

@@ -36,7 +36,9 @@ fn parameter(key: &str, path: &str) -> Value {
             json!({"type": "boolean"}),
             false,
         ),
-        "id" => ("The id of the link, such as 0x00aa000000000001:5-0x00aa000000000002:1.", text, true),
+        "id" => {
+            ("The id of the link, such as 0x00aa000000000001:5-0x00aa000000000002:1.", text, true)
+        }
         "guid" => ("NodeGUID.", text, true),
         "q" => (
             "A node name or part of it, a GUID, a LID, a link id, node[port], or a device of this host.",
@@ -50,15 +52,19 @@ fn parameter(key: &str, path: &str) -> Value {
             false,
         ),
         "kind" => ("Only events of these kinds.", many(json!({"enum": kinds})), false),
-        "called" => ("A link id, node[port], guid[port], or the name or GUID of a node.", text, true),
+        "called" => {
+            ("A link id, node[port], guid[port], or the name or GUID of a node.", text, true)
+        }
         "from" => ("Start of the time window.", time, true),
         "to" => ("End of the time window.", time, true),
         "at" => ("The time.", time, true),
         "node" => ("Only these nodes, by GUID.", many(text), false),
         "port" => ("Only these ports, such as 0x00aa000000000001:5.", many(text), false),
-        "detail" => {
-            ("`errors` for error counters, `all` for traffic and wait counters, too.", json!({"enum": ["errors", "all"]}), true)
-        }
+        "detail" => (
+            "`errors` for error counters, `all` for traffic and wait counters, too.",
+            json!({"enum": ["errors", "all"]}),
+            true,
+        ),
         "limit" => (
             "Maximum number of events per page.",
             json!({"type": "integer", "minimum": 1, "maximum": source::MAX_LIMIT, "default": source::DEFAULT_LIMIT}),

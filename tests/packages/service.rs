@@ -101,5 +101,5 @@ fn start_fails_without_the_requested_socket() {
         LIMIT,
     );
     assert_eq!(output.status.code(), Some(4));
-    assert!(output.stderr.contains("has handed no socket over"), "{}", output.stderr);
+    assert!(output.stderr.contains("systemd passed no socket"), "{}", output.stderr);
 }
