@@ -148,7 +148,7 @@ impl Session {
             "outcomes {name}: answered={} timed_out={} silent={} ms={} kernel_ms={}",
             outcomes.iter().filter(|outcome| outcome.is_ok()).count(),
             told(Some(&RequestError::TimedOut)),
-            told(Some(&RequestError::Silent)),
+            told(Some(&RequestError::Unresponsive)),
             took.as_millis(),
             self.wire.expired_at.since(began).as_millis(),
         );

@@ -116,7 +116,7 @@ impl<T> Destination<T> {
         self.window.on_timeout();
         self.timeouts = self.timeouts.saturating_add(1);
         if self.timeouts >= self.tries(retries).max(MIN_ROUNDS) {
-            self.given_up = Some(RequestError::Silent);
+            self.given_up = Some(RequestError::Unresponsive);
         }
     }
 

@@ -238,7 +238,7 @@ impl MadClient {
                 }
             }
             Received::Malformed { bytes } => {
-                tracing::debug!(bytes, "not a whole MAD");
+                tracing::debug!(bytes, "malformed MAD received");
                 // Its class is unknown.
                 self.stats.record(Class::Performance, MadOutcome::Malformed);
             }
@@ -349,7 +349,7 @@ impl MadClient {
     }
 
     fn record_stray(&mut self, mad: &Mad) {
-        tracing::debug!(?mad, "an answer to nothing that is waited for");
+        tracing::debug!(?mad, "unexpected response received");
         let class = Class::ALL
             .into_iter()
             .find(|class| mad.class() == *class as u8)

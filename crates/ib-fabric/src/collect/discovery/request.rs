@@ -113,7 +113,7 @@ impl Discovery {
             // Counted at the end: it may be found from its other side.
             DiscoveryRequest::Node { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
-                tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "the neighbor of a port with a link does not answer");
+                tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "neighbor did not respond to NodeInfo");
                 self.without_neighbor.push(end);
                 if failure.is_no_response() {
                     self.result.unanswered.push(end);
@@ -144,6 +144,6 @@ impl Discovery {
     fn fail(&mut self, route: DirectedRoute, node: usize, attribute: &str, failure: RequestError) {
         self.result.failures += 1;
         let guid = self.nodes[node].found.identity.guid;
-        self.gap(route, format!("node {guid} does not answer {attribute}: {failure}"));
+        self.gap(route, format!("cannot read {attribute} of node {guid}: {failure}"));
     }
 }
