@@ -109,7 +109,7 @@ labeled_enum! {
     pub enum CounterKind {
         Traffic, "traffic", "Packets and bytes.";
         Error, "error", "Errors.";
-        Congestion, "congestion", "PortXmitWait and discards.";
+        Congestion, "congestion", "Waiting, and packets discarded because of it.";
         Link, "link", "Link state events.";
     }
 }
@@ -256,22 +256,22 @@ counters! {
         "Multicast packets received.";
     SymbolErrors "SymbolErrorCounter" "symbol_errors" Error x 1
         [extended(72, Errors64), classic(4, 16)] ["symbol_error"]
-        "Minor link errors on one or more lanes; with FEC, symbols that FEC could not correct.";
+        "Minor link errors on one or more lanes; with FEC, symbols that it could not correct.";
     LinkErrorRecoveries "LinkErrorRecoveryCounter" "link_error_recoveries" Link x 1
         [extended(80, Errors64), classic(6, 8)] ["link_error_recovery"]
-        "Times the link retrained successfully, without going down.";
+        "Times the link retrained and recovered by itself.";
     LinkDowned "LinkDownedCounter" "link_downed" Link x 1
         [extended(88, Errors64), classic(7, 8)] ["link_downed"]
-        "Times the link failed to retrain and went down.";
+        "Times the link failed to recover and went down.";
     RcvErrors "PortRcvErrors" "receive_errors" Error x 1
         [extended(96, Errors64), classic(8, 16)] ["port_rcv_errors"]
         "Packets received with an error.";
     RcvRemotePhysicalErrors "PortRcvRemotePhysicalErrors" "receive_remote_physical_errors" Error x 1
         [extended(104, Errors64), classic(10, 16)] ["port_rcv_remote_physical_errors"]
-        "Packets received marked bad (EBP): they were corrupted on a link upstream, not on this one.";
+        "Packets received that were marked bad further upstream: the fault is not on this link.";
     RcvSwitchRelayErrors "PortRcvSwitchRelayErrors" "receive_switch_relay_errors" Error x 1
         [extended(112, Errors64), classic(12, 16)] ["port_rcv_switch_relay_errors"]
-        "Packets received that the switch could not forward; multicast packets that would leave by their input port count, too.";
+        "Packets received that the switch could not forward; multicast sent back by its own group counts too.";
     XmitDiscards "PortXmitDiscards" "transmit_discards" Congestion x 1
         [extended(120, Errors64), classic(14, 16)] ["port_xmit_discards"]
         "Packets discarded instead of sent, because the port was down or congested.";
@@ -283,58 +283,58 @@ counters! {
         "Packets received and discarded because of a partition or raw-packet rule.";
     LocalLinkIntegrityErrors "LocalLinkIntegrityErrors" "local_link_integrity_errors" Error x 1
         [extended(144, Errors64), nibble(152)] ["local_link_integrity_errors"]
-        "Times the local physical errors exceeded the threshold of the port (LocalPhyErrors).";
+        "Times the local physical errors went over the port's threshold.";
     ExcessiveBufferOverrunErrors "ExcessiveBufferOverrunErrors" "excessive_buffer_overrun_errors" Error x 1
         [extended(152, Errors64), nibble(156)] ["excessive_buffer_overrun_errors"]
         "Times the receive buffer was overrun in consecutive flow-control periods.";
     Qp1Dropped "QP1Dropped" "qp1_dropped" Error x 1
         [extended(176, Errors64AndQp1Dropped), at(Attribute::PortCounters, 20, 16, Qp1Dropped)] []
-        "Management packets to QP1 dropped because of resource limitations.";
+        "Management packets to QP1 dropped for want of resources.";
     Vl15Dropped "VL15Dropped" "vl15_dropped" Error x 1
         [extended(160, Errors64), classic(22, 16)] ["VL15_dropped"]
-        "Subnet management packets dropped because of resource limitations.";
+        "Subnet management packets dropped for want of resources.";
     XmitWait "PortXmitWait" "transmit_wait_ticks" Congestion x 1
         [extended(168, Errors64), at(Attribute::PortCounters, 40, 32, XmitWait)] ["port_xmit_wait"]
-        "Ticks in which the port had data to send and no credit; the length of a tick depends on the device.";
+        "Ticks in which the port had data to send and no credit to send it with; a tick's length is the device's.";
     RcvLocalPhysicalErrors "PortLocalPhysicalErrors" "receive_local_physical_errors" Error x 1
         [receive_detail(4, 6)] []
-        "Part of receive_errors: a bad CRC, a bad length or a physical layer error.";
+        "Of receive_errors: a bad CRC, a bad length or an error that the physical layer saw.";
     RcvMalformedPacketErrors "PortMalformedPacketErrors" "receive_malformed_packet_errors" Error x 1
         [receive_detail(6, 7)] []
-        "Part of receive_errors: a bad header.";
+        "Of receive_errors: a bad header.";
     RcvBufferOverrunErrors "PortBufferOverrunErrors" "receive_buffer_overrun_errors" Error x 1
         [receive_detail(8, 8)] []
-        "Part of receive_errors: no space in the receive buffer.";
+        "Of receive_errors: no room in the receive buffer.";
     RcvDlidMappingErrors "PortDLIDMappingErrors" "receive_dlid_mapping_errors" Error x 1
         [receive_detail(10, 9)] []
-        "Part of receive_switch_relay_errors: the forwarding table has no port for the destination LID.";
+        "Of receive_switch_relay_errors: the forwarding table had no port for the destination.";
     RcvVlMappingErrors "PortVLMappingErrors" "receive_vl_mapping_errors" Error x 1
         [receive_detail(12, 10)] []
-        "Part of receive_switch_relay_errors: the service level has no virtual lane at the output port.";
+        "Of receive_switch_relay_errors: the service level had no virtual lane on the way out.";
     RcvLoopingErrors "PortLoopingErrors" "receive_looping_errors" Error x 1
         [receive_detail(14, 11)] []
-        "Part of receive_switch_relay_errors: the output port was the input port.";
+        "Of receive_switch_relay_errors: the way out was the way in.";
     XmitInactiveDiscards "PortInactiveDiscards" "transmit_inactive_discards" Congestion x 1
         [discard_detail(4, 12)] []
-        "Part of transmit_discards: the port was not active.";
+        "Of transmit_discards: the port was not active.";
     XmitNeighborMtuDiscards "PortNeighborMTUDiscards" "transmit_neighbor_mtu_discards" Congestion x 1
         [discard_detail(6, 13)] []
-        "Part of transmit_discards: the packet was larger than NeighborMTU.";
+        "Of transmit_discards: the packet was larger than the neighbour takes.";
     XmitLifetimeLimitDiscards "PortSwLifetimeLimitDiscards" "transmit_lifetime_limit_discards" Congestion x 1
         [discard_detail(8, 14)] []
-        "Part of transmit_discards: the packet was in the switch for longer than the switch lifetime limit.";
+        "Of transmit_discards: the packet stayed in the switch for longer than its lifetime limit.";
     XmitHoqLimitDiscards "PortSwHOQLifetimeLimitDiscards" "transmit_hoq_limit_discards" Congestion x 1
         [discard_detail(10, 15)] []
-        "Part of transmit_discards: the packet waited at the head of the queue for longer than HOQLife.";
+        "Of transmit_discards: the packet stood at the head of the queue for longer than its limit.";
     FecCorrectedBlocks "PortFECCorrectableBlockCtr" "fec_corrected_blocks" Error x 1
         [fec(140)] []
-        "Blocks received with errors that forward error correction (FEC) corrected.";
+        "Blocks received with errors that forward error correction mended.";
     FecUncorrectableBlocks "PortFECUncorrectableBlockCtr" "fec_uncorrectable_blocks" Error x 1
         [fec(144)] []
-        "Blocks received with more errors than forward error correction (FEC) can correct: their data is lost.";
+        "Blocks received with more errors than forward error correction could mend: their data is lost.";
     FecCorrectedSymbols "PortFECCorrectedSymbolCtr" "fec_corrected_symbols" Error x 1
         [fec(148)] []
-        "Symbols that forward error correction (FEC) corrected; links of HDR and faster always have some.";
+        "Symbols that forward error correction mended; on links of HDR and faster some always are.";
 }
 
 impl Counter {

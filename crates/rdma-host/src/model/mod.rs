@@ -197,7 +197,7 @@ pub mod cm {
         Group {
             directory: "cm_tx_retries",
             metric: "infiniband_cm_transmit_retries",
-            help: "Messages of the connection manager sent again because there was no response, by kind.",
+            help: "Messages of the connection manager sent again because no answer came, by kind.",
         },
         Group {
             directory: "cm_rx_msgs",
@@ -207,7 +207,7 @@ pub mod cm {
         Group {
             directory: "cm_rx_duplicates",
             metric: "infiniband_cm_receive_duplicates",
-            help: "Duplicate messages of the connection manager received, by kind.",
+            help: "Messages of the connection manager received that had been received before, by kind.",
         },
     ];
 
