@@ -158,7 +158,7 @@ pub enum Received {
     Malformed { bytes: usize },
 }
 
-/// Why a transport cannot be used any more.
+/// Why a transport is no longer usable.
 #[derive(Debug, Error)]
 #[error("{device}: {problem}")]
 #[expect(missing_docs, reason = "the other names say it")]
@@ -176,7 +176,7 @@ pub enum SendError {
     /// The send queue is full; the same MAD may be accepted later.
     #[error("send queue full")]
     Full,
-    /// The device is gone.
+    /// The device was removed.
     #[error(transparent)]
     Transport(#[from] TransportError),
 }

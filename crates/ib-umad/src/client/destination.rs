@@ -46,7 +46,7 @@ const MIN_BACK_OFF: Duration = Duration::from_millis(20);
 const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 /// After this total back-off a busy destination is given up for this run: others wait.
 const MAX_TOTAL_BACK_OFF: Duration = Duration::from_secs(3);
-/// Rounds without a response before a destination counts as silent, even if requests have a single try:
+/// Rounds without a response before a destination counts as unresponsive, even if requests have a single try:
 /// a device may drop requests for one attribute only.
 const MIN_ROUNDS: u8 = 2;
 

@@ -11,7 +11,7 @@
 {{- $history := and $settings.history $settings.history.enabled -}}
 metadata:
   labels:
-    {{- /* Nothing that changes with the chart alone: pods would go down for it. */}}
+    {{- /* Nothing that changes with every chart version: it would restart the pods. */}}
     {{- include "fabric-exporter.selector" $root | nindent 4 }}
     app.kubernetes.io/component: {{ $it.name }}
     {{- with $settings.fabric }}

@@ -1,4 +1,4 @@
-//! The requests of a discovery: what each asks, with which M_Key, and what no response to it means.
+//! The requests of a discovery: their attributes and M_Keys, and the meaning of a missing response.
 
 use ib_mad::m_key::MKey;
 use ib_mad::port_state::{SpeedFields, state};
@@ -9,8 +9,8 @@ use ib_umad::RequestError;
 use super::Discovery;
 use crate::topology::End;
 
-/// Number of silent neighbors in one discovery after which the others are deferred to later ones, if
-/// more are silent than hosts respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
+/// Number of unresponsive neighbors in one discovery after which the others are deferred to later ones, if
+/// they outnumber the hosts that respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
 /// and delay the sweeps for minutes. Switches do not count: they respond while all hosts refuse.
 const MAX_SILENT: usize = 128;
 
