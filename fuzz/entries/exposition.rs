@@ -11,9 +11,9 @@ use fabric_observation::SharedState;
 /// Renders a state in every format, and parses each as strictly as its clients do.
 pub fn check(board: SharedState) {
     let filter = Filter::default();
-    let told = links::links(&board.fabrics, &filter);
+    let value = links::links(&board.fabrics, &filter);
     let json = links::json(&board.fabrics, &filter).unwrap();
-    assert_eq!(serde_json::to_vec(&told).unwrap(), json);
+    assert_eq!(serde_json::to_vec(&value).unwrap(), json);
     let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert!(value["fabrics"].is_array());
     let exposition = Exposition::render(board);

@@ -20,8 +20,8 @@ pub fn run(bytes: &[u8]) {
         same(&frame, wanted, part);
     }
     if let Ok(digest) = Digest::unpack(&packed, base) {
-        let told = digest.readings(None).count();
-        assert_eq!(told, digest.frame().entries().len());
+        let value = digest.readings(None).count();
+        assert_eq!(value, digest.frame().entries().len());
         assert!(digest.readings(Some(wanted)).all(|(_, entry)| entry.port == wanted));
         let again = Digest::unpack(&digest.pack(base).unwrap(), base);
         assert_eq!(again.as_ref(), Ok(&digest));

@@ -121,9 +121,9 @@ pub fn ask(source: &dyn Source) {
     let _ = source.events(&EventFilter { ports: ends.clone(), ..EventFilter::all(window) });
     let _ = (source.series(&ends, SeriesDetail::All, window), source.cables(&ends, window));
     let _ = (source.error_deltas(window), source.fabrics(window.to), source.coverage(window));
-    for told in &events {
+    for event in &events {
         // An unknown kind may come from a later version.
-        let _ = serde_json::to_string(told).unwrap();
+        let _ = serde_json::to_string(event).unwrap();
     }
     if let Ok(links) = diff_links(source, window) {
         for link in links {

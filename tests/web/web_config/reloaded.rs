@@ -135,7 +135,7 @@ fn invalid_file_is_logged_once_and_the_one_before_stays() {
     }
 }
 
-/// The user nobody, on Debian and elsewhere.
+/// The user `nobody`.
 const NOBODY: u32 = 65534;
 
 #[test]

@@ -113,7 +113,10 @@ impl Discovery {
             // Counted at the end: it may be found from its other side.
             DiscoveryRequest::Node { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
-                tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "neighbor did not respond to NodeInfo");
+                tracing::debug!(
+                    node = %end.0, port, path = ?step.route, %failure,
+                    "neighbor did not respond to NodeInfo"
+                );
                 self.without_neighbor.push(end);
                 if failure.is_no_response() {
                     self.result.unanswered.push(end);

@@ -150,13 +150,13 @@ fn ibsim_files_are_read() {
             "mod#S[1] mod#T[1]",
         ]
     );
-    let told: Vec<_> = net
+    let shown: Vec<_> = net
         .nodes
         .iter()
         .map(|n| (n.description.as_str(), n.guid.0, n.vendor_id, n.device_id, n.port_count))
         .collect();
     assert_eq!(
-        told,
+        shown,
         [
             ("Switch1", 0x20_0000, 0, 0, 8),
             ("Plain words", 0x10_0000, 0, 4123, 2),

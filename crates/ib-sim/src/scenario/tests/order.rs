@@ -22,8 +22,8 @@ fn actions_are_in_order_of_time_and_file() {
             "31000 power host-2 true"
         ]
     );
-    let told: Vec<u64> = story.descriptions.iter().map(|(at, _)| at.as_secs()).collect();
-    assert_eq!(told, [10, 30, 30]);
+    let shown: Vec<u64> = story.descriptions.iter().map(|(at, _)| at.as_secs()).collect();
+    assert_eq!(shown, [10, 30, 30]);
 }
 
 #[test]
