@@ -312,7 +312,7 @@ pub struct Port {
     /// Counters whose latest value is impossible and was discarded.
     #[serde(default)]
     pub impossible: Vec<Label>,
-    /// Number of impossible values of all counters since the exporter started.
+    /// Number of impossible values so far, of all counters.
     #[serde(default)]
     pub impossible_readings: u32,
     /// How often counters were cleared or reset.

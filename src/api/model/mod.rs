@@ -173,13 +173,13 @@ pub struct Sweep {
     pub ports_read: usize,
     /// Ports of which a request for counters failed.
     pub ports_failed: usize,
-    /// Nodes that did not respond to any request.
+    /// Nodes that were queried and did not respond.
     pub nodes_unresponsive: usize,
     /// Collectors that failed in the latest run: `discovery`, `perfmgt`, `subnet`.
     pub failing: Vec<Label>,
     /// When the latest discovery ended (RFC 3339).
     pub discovered_at: Option<String>,
-    /// Requests of the latest discovery that got no response.
+    /// Failed requests of the latest discovery: parts of the fabric may be missing.
     pub discovery_gaps: u64,
     /// MADs sent since the exporter started.
     pub mads_sent: u64,
@@ -211,11 +211,11 @@ pub struct NodeName {
     pub node: String,
 }
 
-/// A congested region: the ports that wait for the same receiver.
+/// A congested region: connected ports that wait, with one or more congestion roots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Region {
-    /// The congestion root; of several, the one with the highest wait ratio.
+    /// The congestion root; of several roots, the one with the highest wait ratio.
     pub root: PortName,
     /// The id of the link of the root, if it has one.
     pub link: Option<String>,
