@@ -134,7 +134,7 @@ mod tests {
         let port = taken.local_addr().unwrap().port();
         let named = [format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}")];
         let error = bind(&addresses(&[&named[0], &named[1]])).unwrap_err();
-        assert!(error.contains(" on 127.0.0.") && error.contains("has the port"), "{error}");
+        assert!(error.contains(" on 127.0.0.") && error.contains("the port is in use"), "{error}");
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
             let (address, error) = (address.parse().unwrap(), Error::from_raw_os_error(errno));
             let text = problem(address, &error);
             assert!(text.contains(says) && text.contains("--web.listen-address"), "{text}");
-            assert_eq!(text.contains("has the port"), errno == libc::EADDRINUSE, "{text}");
+            assert_eq!(text.contains("the port is in use"), errno == libc::EADDRINUSE, "{text}");
             assert!(!text.contains('\n') && !text.contains("  "), "{text}");
         }
     }

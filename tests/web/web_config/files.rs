@@ -379,7 +379,7 @@ fn start_and_check_have_the_same_warnings() {
     assert_eq!(code, Some(0), "{told}");
     let [warning, ok] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
     for says in [
-        "warning web config file web.yml: line 2: basic_auth_users.ann: a bcrypt cost of 18 ",
+        "warning web config file web.yml: line 2: basic_auth_users.ann: bcrypt cost 18: ",
         "about 15 s at each new login",
         "`htpasswd -nBC 10 NAME`",
     ] {
@@ -399,7 +399,7 @@ fn start_and_check_have_the_same_warnings() {
     let exporter = site.exporter();
     let warned = |user: &str| {
         wait_until(Duration::from_secs(30), user, || {
-            let says = format!("basic_auth_users.{user}: a bcrypt cost of 18");
+            let says = format!("basic_auth_users.{user}: bcrypt cost 18: ");
             let log = exporter.log();
             log.lines().find(|line| line.contains(&says)).map(str::to_owned)
         })
