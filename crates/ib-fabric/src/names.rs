@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn bad_line_error_has_line_number() {
         for (text, line, problem) in
-            [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "have no end")]
+            [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "closing quote")]
         {
             let errors = NodeNameMap::parse(text).unwrap_err();
             let [error] = &errors[..] else { panic!("one line: {errors:?}") };

@@ -380,7 +380,7 @@ fn start_and_check_have_the_same_warnings() {
     let [warning, ok] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
     for says in [
         "warning web config file web.yml: line 2: basic_auth_users.ann: bcrypt cost 18: ",
-        "about 15 s at each new login",
+        "about 15 s of CPU time",
         "`htpasswd -nBC 10 NAME`",
     ] {
         assert!(warning.contains(says), "{says:?} is not in: {warning}");

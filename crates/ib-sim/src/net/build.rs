@@ -208,7 +208,7 @@ mod tests {
         let a = add(&mut builder, node("a", NodeKind::Switch, 1, 2)).unwrap();
         let b = add(&mut builder, node("b", NodeKind::Switch, 2, 2)).unwrap();
         for (new, says) in [
-            (node("a", NodeKind::Ca, 3, 1), "there already is a node \"a\""),
+            (node("a", NodeKind::Ca, 3, 1), "duplicate node \"a\""),
             (node("c", NodeKind::Ca, 2, 1), "node \"c\" has the GUID 0x0000000000000002"),
             (node("c", NodeKind::Ca, 3, 0), "has 0 ports"),
             (node("c", NodeKind::Ca, 3, 255), "has 255 ports"),

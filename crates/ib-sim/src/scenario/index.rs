@@ -258,7 +258,7 @@ mod tests {
         for (error, says) in [
             (index.port("leaf-0-1").err(), "port number is missing: leaf-0-1[1] to leaf-0-1[4]"),
             (index.port("leaf-0-1[5]").err(), "leaf-0-1 has ports 1 to 4, but no port 5"),
-            (index.port("leaf-0-1[260]").err(), "and no 260"),
+            (index.port("leaf-0-1[260]").err(), "but no port 260"),
             (index.port("host-1[0]").err(), "host-1 has ports 1 to 1, but no port 0"),
             (
                 index.port("leaf-0-1[-1]").err(),

@@ -264,11 +264,11 @@ mod tests {
     #[test]
     fn bad_values_name_the_expected_ones() {
         for (error, says) in [
-            (fraction("150%").err(), "more than the whole"),
-            (fraction("30").err(), "more than the whole"),
-            (fraction("-1%").err(), "not a share"),
-            (fraction("nan").err(), "not a share"),
-            (fraction("%").err(), "not a share"),
+            (fraction("150%").err(), "more than 100%"),
+            (fraction("30").err(), "more than 100%"),
+            (fraction("-1%").err(), "not a fraction"),
+            (fraction("nan").err(), "not a fraction"),
+            (fraction("%").err(), "not a fraction"),
             (time("-1s").err(), "not a duration"),
             (time("11years").err(), "more than ten years"),
             (time("999999999999999999999y").err(), "not a duration"),
@@ -280,8 +280,8 @@ mod tests {
             (packet_size("99999999999999999999").err(), "not a size"),
             (packet_size("18014398509481985KiB").err(), "not a size"),
             (packet_size("1MiB").err(), "not a size"),
-            (packet_size("64KiB").err(), "no packet's size"),
-            (width("3x").err(), "one of 1x, 2x, 4x, 8x, 12x"),
+            (packet_size("64KiB").err(), "not a packet size"),
+            (width("3x").err(), "known: 1x, 2x, 4x, 8x, 12x"),
             (speed("HRD").err(), "FDR10"),
         ] {
             let error = error.unwrap();
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(counter("SymbolErrorCounter"), Ok(Counter::SymbolErrors));
         assert_eq!(
             counter("SymbolErrors").unwrap_err(),
-            "no counter \"SymbolErrors\" (did you mean \"SymbolErrorCounter\"?)"
+            "unknown counter \"SymbolErrors\" (did you mean \"SymbolErrorCounter\"?)"
         );
     }
 

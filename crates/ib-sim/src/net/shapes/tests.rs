@@ -250,7 +250,7 @@ fn impossible_shapes_are_refused() {
             "64 hosts are too many: with 4 uplinks to 8 switches, two leaves may have no common",
         ),
         (with(|t| t.hca = "quantum".into()), "model quantum is not a ca"),
-        (with(|t| t.switch = "connectx-6".into()), "model connectx-6 is no switch"),
+        (with(|t| t.switch = "connectx-6".into()), "model connectx-6 is not a switch"),
         (flying(|f| f.groups = 1), "groups is 1; it must be between 2 and"),
         (flying(|f| f.radix = 9), "a spine (leaves + global cables) needs 10 ports"),
         (flying(|f| f.radix = 7), "a leaf (hosts + spines) needs 8 ports"),

@@ -135,7 +135,7 @@ fn mistakes_are_one_line_with_their_place() {
         (one("flap: {link: host-1, down: [1s, 2s]}"), "line 3: flap: times is 2, but `every`"),
         (
             one("flap: {link: host-1, down: 1s, every: 5s, times: 0}"),
-            "line 3: flap: times: it must be more",
+            "line 3: flap: times: must be more",
         ),
         (one("clear: {every: 1s}"), "line 3: clear: `every` requires `times`"),
         (one("clear: {every: 0s, times: 2}"), "line 3: clear: every: must be more than 0"),
