@@ -1,10 +1,10 @@
-//! The exporter beside ibqueryerrors, on a fabric of 507 switches and 5,000 hosts.
+//! The exporter compared with ibqueryerrors, on a fabric of 507 switches and 5,000 hosts.
 //!
-//! Times on a machine that others share mean little; ratios within one run do. So both clients ask
-//! the same ibsim by the same way, in turn, round by round: once through a proxy that adds 50 µs to
-//! each round trip, as a fabric does, and once directly, where the simulator's own speed is the
-//! limit. ibsim's speed changes by a factor of 4 with where the two processes land, so everybody
-//! is pinned: ibsim and its client to processor 0, the proxy to processor 1.
+//! Times on a shared host are not comparable; ratios within one run are. So both clients read the same
+//! ibsim in the same way, in turn, round by round: once through a proxy that adds 50 µs to each round
+//! trip, as a fabric does, and once directly, limited by the speed of the simulator. The speed of ibsim
+//! varies by a factor of 4 with the CPUs of the two processes, so all are pinned: ibsim and its client to
+//! CPU 0, the proxy to CPU 1.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
@@ -20,7 +20,7 @@ use rig::{Exporter, Ibsim, OpenSm, Proxy, Seat, topology};
 const ROUNDS: usize = 3;
 const SWEEPS: usize = 5;
 const DELAY: Duration = Duration::from_micros(50);
-/// Reads every counter of every port: what the exporters that wrap it call.
+/// Reads all counters of all ports, as exporters that wrap it do.
 const IBQUERYERRORS: [&str; 8] = [
     "--skip-sl",
     "--verbose",
@@ -32,7 +32,7 @@ const IBQUERYERRORS: [&str; 8] = [
     "--ca",
 ];
 
-/// A client's figures: the median over the rounds, and all of them.
+/// The times of a client in all rounds.
 struct Figures(Vec<f64>);
 
 impl Figures {
@@ -45,7 +45,7 @@ impl Figures {
 fn ratio(what: &str, ours: &Figures, theirs: &Figures, wanted: &str) {
     let pairs: Vec<f64> =
         ours.0.iter().zip(&theirs.0).map(|(ours, theirs)| ours / theirs).collect();
-    println!("  {what:<58} {:>8.3}     wanted: {wanted}", median(pairs));
+    println!("  {what:<58} {:>8.3}     target: {wanted}", median(pairs));
 }
 
 fn timed(seat: &Seat, program: &str, args: &[&str]) -> f64 {
@@ -54,12 +54,12 @@ fn timed(seat: &Seat, program: &str, args: &[&str]) -> f64 {
     let began = Instant::now();
     let status = command.status().unwrap();
     let took = began.elapsed().as_secs_f64();
-    // ibqueryerrors says by its code that it found errors: every port was given one.
+    // The exit code of ibqueryerrors says that it found errors: every port has one.
     assert!(status.code().is_some(), "{program}: {status}");
     took
 }
 
-/// One round of the exporter: the median of its sweeps, its discovery, and what else it told.
+/// One round of the exporter: the median of its sweeps, its discovery, and other metrics.
 struct Round {
     sweep: f64,
     discovery: f64,
@@ -87,14 +87,14 @@ fn scrape(exporter: &Exporter, headers: &[(&str, &str)]) -> Scrape {
     Scrape { seconds: median((0..9).map(|_| one().0).collect()), bytes }
 }
 
-/// The most memory that a process ever had in RAM, in MiB.
+/// The peak resident memory of a process, in MiB.
 fn peak_mib(pid: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
 }
 
-/// The time that a process has had on processors, in seconds.
+/// The CPU time of a process, in seconds.
 fn cpu_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     // Behind the name, which may hold anything, utime and stime are the 12th and 13th; in ticks of
@@ -124,13 +124,13 @@ fn exporter_round(seat: impl Into<Seat>) -> Round {
     });
     let cpu = cpu_seconds(exporter.pid()) - cpu;
     let mads = answered(&exporter) - mads;
-    let told =
+    let metric =
         |name: &str| exporter.metrics().get(name, &[]).unwrap_or_else(|| panic!("no {name}"));
     let round = Round {
         sweep: median(durations[done..].to_vec()),
-        discovery: told("fabric_exporter_discovery_duration_seconds"),
-        render: told("fabric_exporter_render_duration_seconds"),
-        ports: told("fabric_exporter_ports_seen"),
+        discovery: metric("fabric_exporter_discovery_duration_seconds"),
+        render: metric("fabric_exporter_render_duration_seconds"),
+        ports: metric("fabric_exporter_ports_seen"),
         packed: scrape(&exporter, &[("Accept-Encoding", "gzip")]),
         plain: scrape(&exporter, &[]),
         peak_mib: peak_mib(exporter.pid()),
@@ -140,7 +140,7 @@ fn exporter_round(seat: impl Into<Seat>) -> Round {
     round
 }
 
-/// Both clients in turn, and what came of it.
+/// Runs both clients in turn and prints the results.
 fn compare(way: &str, seat: &Seat, wanted: &str) -> Vec<Round> {
     let (mut ours, mut theirs) = (Vec::new(), Figures(Vec::new()));
     let mut walks = Figures(Vec::new());
@@ -153,8 +153,8 @@ fn compare(way: &str, seat: &Seat, wanted: &str) -> Vec<Round> {
     let sweeps = Figures(ours.iter().map(|round| round.sweep).collect());
     let discoveries = Figures(ours.iter().map(|round| round.discovery).collect());
     println!("\n{way}");
-    sweeps.row("one sweep: counters of every port, and states");
-    theirs.row("ibqueryerrors, every port read");
+    sweeps.row("one sweep: states and counters of all ports");
+    theirs.row("ibqueryerrors, all ports");
     ratio("sweep / ibqueryerrors", &sweeps, &theirs, wanted);
     discoveries.row("one discovery");
     walks.row("ibnetdiscover");
@@ -163,7 +163,7 @@ fn compare(way: &str, seat: &Seat, wanted: &str) -> Vec<Round> {
 }
 
 fn main() {
-    // `cargo test --benches` asks for a list of tests; there are none here.
+    // `cargo test --benches` requests a list of tests; a benchmark has none.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }
@@ -171,7 +171,7 @@ fn main() {
     let net = topology::five_thousand_hosts();
     let ibsim = Ibsim::start(&net);
     let opensm = OpenSm::start(&ibsim);
-    // ibqueryerrors tells of ports with errors alone: with one on each it reads and tells all.
+    // ibqueryerrors reports only ports with errors: with one on each port it reads and reports all.
     let waits: Vec<String> = topology::all_connected_ports(&net)
         .iter()
         .map(|(node, port)| {
@@ -185,15 +185,15 @@ fn main() {
     pin(1);
     let proxy = Proxy::between(&ibsim, DELAY, 0);
     pin(0);
-    let mut rounds = compare("With a round trip of 50 µs added", &proxy.seat(), "at most 0.1");
+    let mut rounds = compare("With 50 µs added to each round trip", &proxy.seat(), "at most 0.1");
     rounds.extend(compare("Directly", &ibsim.seat(), "at most 1"));
 
     let of = |value: fn(&Round) -> f64| median(rounds.iter().map(value).collect());
     let most = rounds.iter().map(|round| round.peak_mib).fold(0.0, f64::max);
     let (packed, plain) = (rounds[0].packed, rounds[0].plain);
-    println!("\nThe exporter itself, {} ports read", of(|round| round.ports));
-    println!("  peak memory                        {most:>8.1} MiB   wanted: at most 150");
-    println!("  CPU a MAD, all included            {:>8.2} µs", of(|round| round.cpu_micros_a_mad));
+    println!("\nThe exporter, {} ports read", of(|round| round.ports));
+    println!("  peak memory                        {most:>8.1} MiB   target: at most 150");
+    println!("  CPU per MAD, everything included   {:>8.2} µs", of(|round| round.cpu_micros_a_mad));
     println!("  encoding and compressing a sweep   {:>8.1} ms", of(|round| round.render) * 1e3);
     println!(
         "  a scrape, gzip                     {:>8.1} ms   {:.1} MB",
@@ -201,7 +201,7 @@ fn main() {
         packed.bytes as f64 / 1e6
     );
     println!(
-        "  a scrape, plain (unpacked for it)  {:>8.1} ms   {:.1} MB",
+        "  a scrape, plain (decompressed)     {:>8.1} ms   {:.1} MB",
         of(|round| round.plain.seconds) * 1e3,
         plain.bytes as f64 / 1e6
     );

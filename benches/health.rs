@@ -1,10 +1,9 @@
-//! The cost of evaluating a sweep: 60,000 ports of a simulated fabric, by which ports wait in it.
+//! The cost of evaluating a sweep: 60,000 ports of a simulated fabric, with different sets of waiting ports.
 //!
-//! The exporter's own walks read the fabric three times, 15 s apart in virtual time. The sweeps that
-//! are evaluated go on from there: each is as much later, and each of its counters as much higher, as the
-//! last two reads were apart. Who waits is written over for some of the cases; one port in a hundred
-//! has errors. Only the evaluation is timed. What is kept is measured by the heap: what becomes
-//! free when the evaluator is dropped, for the thread is pinned and nothing else runs.
+//! The exporter's query plans read the fabric three times, 15 s apart in virtual time. The evaluated sweeps
+//! extrapolate from there: time and counters of each increase as between the last two reads. Some cases
+//! replace the set of waiting ports; one port in a hundred has errors. Only the evaluation is timed. Memory
+//! is the heap that is released when the evaluator is dropped; the thread is pinned and nothing else runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
@@ -34,12 +33,11 @@ use ib_umad::query::{QueryPlan, run};
 use measure::{median, pin};
 use peak_alloc::PeakAlloc;
 
-/// Counts the heap's bytes.
+/// Counts the bytes of the heap.
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// The tree of 10,000 hosts of the scale benchmark, with a host that takes in too little and two
-/// bad cables.
+/// The tree of 10,000 hosts of the scale benchmark, with a slow receiver and two bad cables.
 const SCENARIO: &str = "\
 fabric: {fat-tree: {levels: 3, hosts: 10000, radix: 40, down: 20, up: 20}}
 traffic: {pattern: across, load: 60%}
@@ -52,19 +50,19 @@ timeline:
 
 const INTERVAL: Duration = Duration::from_secs(15);
 
-/// Sweeps of each case, after a first one that there is nothing to compare with.
+/// Sweeps of each case, after a first one without a predecessor.
 const SWEEPS: u32 = 25;
 
-/// Some of this many ports have errors.
+/// One of this many ports has errors.
 const WITH_ERRORS: u32 = 100;
 
-/// Two sweeps as they were read, from which all others are made.
+/// Two sweeps as they were read; all others are derived from them.
 struct Read {
     first: Snapshot<Raw>,
     second: Snapshot<Raw>,
 }
 
-/// Who waits.
+/// Which ports wait.
 #[derive(Clone, Copy)]
 enum Crowd {
     AsRead,
@@ -80,13 +78,13 @@ impl Read {
         let time = SimClock::Virtual { began: SystemTime::UNIX_EPOCH };
         let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
         let mut client = MadClient::new(SendConfig::default());
-        let mut go = |walk: &mut dyn FnMut(&mut MadClient, &mut SimTransport)| {
+        let mut go = |step: &mut dyn FnMut(&mut MadClient, &mut SimTransport)| {
             let next = wire.now() + INTERVAL;
-            walk(&mut client, &mut wire);
+            step(&mut client, &mut wire);
             wire.receive(next).unwrap();
         };
         let mut discovery = Discovery::new();
-        go(&mut |client, wire| walk(&mut discovery, client, wire));
+        go(&mut |client, wire| execute(&mut discovery, client, wire));
         let fabric =
             Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
         let mut agents =
@@ -95,7 +93,7 @@ impl Read {
         for _ in 0..3 {
             go(&mut |client, wire| {
                 let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
-                walk(&mut sweep, client, wire);
+                execute(&mut sweep, client, wire);
                 sweeps.push(sweep.finish().snapshot);
             });
         }
@@ -103,7 +101,7 @@ impl Read {
         Read { first: sweeps.pop().unwrap(), second }
     }
 
-    /// The sweep so many intervals after the second.
+    /// The sweep this many intervals after the second.
     fn after(&self, intervals: u32, crowd: Crowd) -> Snapshot<Raw> {
         let mut snapshot = self.second.clone();
         let later = (self.second.began - self.first.began) * intervals;
@@ -132,7 +130,7 @@ impl Read {
                             0
                         }
                     }
-                    // Whoever waits does not send.
+                    // A waiting port does not send.
                     (Counter::XmitData, Some(true)) => (to - from) / 6,
                     _ => to - from,
                 };
@@ -157,11 +155,11 @@ impl Read {
     }
 }
 
-fn walk(walk: &mut impl QueryPlan, client: &mut MadClient, wire: &mut SimTransport) {
-    run(walk, client, wire, &AtomicBool::new(false)).unwrap();
+fn execute(plan: &mut impl QueryPlan, client: &mut MadClient, wire: &mut SimTransport) {
+    run(plan, client, wire, &AtomicBool::new(false)).unwrap();
 }
 
-/// Errors that a port has counted after so many sweeps.
+/// Errors that a port has counted after this many sweeps.
 fn errors(port: PortIndex, counter: Counter, sweeps: u32) -> u64 {
     let has = port.0.is_multiple_of(WITH_ERRORS);
     let sweeps = u64::from(sweeps);
@@ -179,14 +177,14 @@ fn in_a_row(port: PortIndex, fabric: &Fabric) -> bool {
     (first..first + 20_000).contains(&port.0)
 }
 
-/// What a case came to.
+/// The result of a case.
 struct Cost {
     times: Vec<f64>,
-    /// A sweep of a fabric that was found anew.
+    /// A sweep after a new discovery.
     rediscovered: f64,
-    /// What the evaluator keeps, and what the assessment holds, in bytes.
+    /// The state of the evaluator, and the assessment, in bytes.
     kept: usize,
-    told: usize,
+    assessed: usize,
     state_bytes: usize,
     assessment: Assessment,
 }
@@ -204,16 +202,16 @@ fn measure(read: &Read, crowd: Crowd) -> Cost {
     for sweep in 1..=SWEEPS {
         let ((_snapshot, assessment), took) = timed(&mut evaluator, read.after(sweep, crowd));
         times.push(took);
-        // As in the exporter: what is served is there until the next is.
+        // As in the exporter: a published assessment is kept until the next one.
         last = assessment;
     }
     let with_all = HEAP.current_usage();
     let assessment = last.clone();
-    let told = HEAP.current_usage() - with_all;
+    let assessed = HEAP.current_usage() - with_all;
     let mut snapshot = read.after(SWEEPS + 1, crowd);
     snapshot.fabric = Arc::new((*snapshot.fabric).clone());
     let (evaluated, rediscovered) = timed(&mut evaluator, snapshot);
-    // The evaluator holds this fabric, but it is not counted as the evaluator's.
+    // The evaluator shares this fabric; it is not counted.
     let fabric = Arc::clone(&evaluated.0.fabric);
     drop((evaluated, last));
     let state_bytes = evaluator.state_bytes();
@@ -221,11 +219,11 @@ fn measure(read: &Read, crowd: Crowd) -> Cost {
     drop(evaluator);
     let kept = with_evaluator - HEAP.current_usage();
     drop(fabric);
-    Cost { times, rediscovered, kept, told, state_bytes, assessment }
+    Cost { times, rediscovered, kept, assessed, state_bytes, assessment }
 }
 
 fn main() {
-    // `cargo test --benches` asks for a list of tests; there are none here.
+    // `cargo test --benches` requests a list of tests; a benchmark has none.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }
@@ -240,11 +238,11 @@ fn main() {
     );
     println!(
         "{:<44} {:>9} {:>9} {:>12} {:>7} {:>6} {:>8}",
-        "who waits", "median", "worst", "found anew", "roles", "roots", "regions"
+        "waiting ports", "median", "worst", "rediscovered", "roles", "roots", "regions"
     );
     let crowds: [(&str, Crowd); 6] = [
-        ("as read: the ports before a slow host", Crowd::AsRead),
-        ("nobody", Crowd::Ports(|_, _| false)),
+        ("as read: the ports to a slow host", Crowd::AsRead),
+        ("none", Crowd::Ports(|_, _| false)),
         ("one in a thousand", Crowd::Ports(|port, _| port.0.is_multiple_of(1000))),
         ("one in three", Crowd::Ports(|port, _| port.0.is_multiple_of(3))),
         ("20,000 in a row", Crowd::Ports(in_a_row)),
@@ -269,13 +267,13 @@ fn main() {
     let slowest = all.iter().map(|cost| median(cost.times.clone())).fold(0.0, f64::max);
     let kept = all.iter().map(|cost| cost.kept).max().unwrap();
     let above = kept - fabric.ports.len() * size_of::<PortTotals>();
-    let told = all.iter().map(|cost| cost.told).max().unwrap();
-    println!("\n  60,000 ports: {:.1} ms a sweep, wanted: at most 60", slowest * 1e3);
-    println!("  kept a port, above its totals: {:.0} bytes, wanted: at most 400", a_port(above));
-    println!("  by the types' own account: {:.0} bytes", a_port(all[0].state_bytes));
+    let assessed = all.iter().map(|cost| cost.assessed).max().unwrap();
+    println!("\n  60,000 ports: {:.1} ms per sweep, target: at most 60", slowest * 1e3);
+    println!("  state per port, without totals: {:.0} bytes, target: at most 400", a_port(above));
+    println!("  as computed by the types: {:.0} bytes", a_port(all[0].state_bytes));
     println!(
-        "  totals: {} bytes; assessment a port: {:.0} bytes",
+        "  totals: {} bytes; assessment per port: {:.0} bytes",
         size_of::<PortTotals>(),
-        a_port(told)
+        a_port(assessed)
     );
 }

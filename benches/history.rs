@@ -1,14 +1,13 @@
-//! What recording costs, and how fast the file answers: 60,000 ports of a simulated fabric, swept each
-//! 15 s, beside what is wanted of it.
+//! The cost of recording, and of queries: 60,000 ports of a simulated fabric, swept every 15 s, compared
+//! with the targets.
 //!
-//! Three ports in five carry something else in each sweep, with waits and mended errors, and one in a
-//! hundred has symbol errors in each: numbers without a pattern, for simulated traffic packs far too
-//! well. 300 sweeps are recorded as the exporter would, in the time that it takes. For the questions
-//! about a week the hour that was digested in them is then copied 167 times, each an hour before the
-//! other: the rows are what a week of such hours makes.
+//! Three ports in five have different traffic in each sweep, with waits and corrected errors, and one in a
+//! hundred has symbol errors in each: random numbers, because simulated traffic compresses far too well.
+//! 300 sweeps are recorded as in the exporter. For queries of a week the hour that was digested is then
+//! copied 167 times, one hour earlier each: these are the rows of a week of such hours.
 //!
-//! Processor time is this thread's. Memory is what the heap was asked for by the recorder, at its
-//! highest; SQLite's cache of 2 MB and what zstd takes for each frame come on top. Files are read
+//! CPU time is that of this thread. Memory is the peak of the recorder's heap; SQLite's cache of 2 MB and
+//! zstd's memory for each frame are not included. Files are read
 //! from the page cache, as they are on a host that has just written them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
@@ -33,7 +32,7 @@ use measure::{median, pin};
 use peak_alloc::PeakAlloc;
 use rig::Simulated;
 
-/// Counts the heap's bytes.
+/// Counts the bytes of the heap.
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
@@ -45,16 +44,16 @@ way: {round-trip: 0s, per-hop: 0s, jitter: 0s}
 
 const INTERVAL: Duration = Duration::from_secs(15);
 
-/// Sweeps that are measured, after a first one, which holds all totals: more than an hour's.
+/// Sweeps that are measured, after a first one, which has all totals: more than an hour.
 const SWEEPS: usize = 300;
 
-/// Those before an hour is digested, by which a sweep's size is told.
+/// Sweeps before an hour is digested, from which the size of a sweep is computed.
 const SIZED: std::ops::Range<usize> = 20..220;
 
-/// Sweeps that are compared, every other one while another is recorded.
+/// Sweeps that are compared, every second one while another is recorded.
 const TURNS: usize = 40;
 
-/// Cables that the hour's report suspects.
+/// Suspect cables in the report of the hour.
 const SUSPECTS: usize = 20;
 
 /// The hours of a week.
@@ -71,7 +70,7 @@ impl Noise {
     }
 }
 
-/// Lets another interval go by.
+/// Advances by one interval.
 fn go_on(snapshot: &mut Snapshot, noise: &mut Noise) {
     snapshot.began = snapshot.began + INTERVAL;
     snapshot.ended = snapshot.began + Duration::from_secs(2);
@@ -103,7 +102,7 @@ fn go_on(snapshot: &mut Snapshot, noise: &mut Noise) {
     }
 }
 
-/// The time that this thread has had on a processor, in seconds.
+/// The CPU time of this thread, in seconds.
 fn cpu() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
@@ -111,8 +110,8 @@ fn cpu() -> f64 {
 
 fn took<T>(what: impl FnOnce() -> T) -> (T, f64) {
     let began = Instant::now();
-    let told = what();
-    (told, began.elapsed().as_secs_f64())
+    let value = what();
+    (value, began.elapsed().as_secs_f64())
 }
 
 fn row(what: &str, measured: &str, wanted: &str) {
@@ -123,11 +122,11 @@ fn ms(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
 }
 
-/// What a run of sweeps came to.
+/// The result of a run of sweeps.
 #[derive(Default)]
 struct Costs {
     first: f64,
-    /// Of each sweep, in seconds: on the wall and on the processor.
+    /// Wall time and CPU time of each sweep, in seconds.
     wall: Vec<f64>,
     cpu: Vec<f64>,
     /// The file's size after each sweep.
@@ -164,7 +163,7 @@ fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
     costs
 }
 
-/// Copies the hour that was digested, and its sweeps, so that there is a week of it.
+/// Copies the digested hour and its sweeps to make a week.
 fn lengthen(file: &Path) {
     let db = rusqlite::Connection::open(file).unwrap();
     db.execute_batch("BEGIN").unwrap();
@@ -194,21 +193,21 @@ fn lengthen(file: &Path) {
     db.execute_batch("COMMIT").unwrap();
 }
 
-/// Lets some cables be judged bad at a moment, for a report to have something to plot.
+/// Sets the verdict of some cables to bad, so that a report has something to plot.
 fn suspect(file: &Path, at: SystemTime) {
     let db = rusqlite::Connection::open(file).unwrap();
     let micros = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros();
-    let told = db.execute(
+    let updated = db.execute(
         "INSERT INTO events (at, fabric, kind, link, place, text, detail)
          SELECT ?1, 1, 'verdict', id, 'a cable', 'ok -> bad', '{\"from\": \"ok\", \"to\": \"bad\"}'
          FROM links ORDER BY id LIMIT ?2",
         (i64::try_from(micros).unwrap(), i64::try_from(SUSPECTS).unwrap()),
     );
-    assert_eq!(told.unwrap(), SUSPECTS);
+    assert_eq!(updated.unwrap(), SUSPECTS);
 }
 
-/// How long the monitor takes from one sweep's beginning to its being published, without a recorder and
-/// with one that takes in the sweep before on another processor; turn by turn.
+/// Time from the start of a sweep until it is published, in turn without a recorder and with one that
+/// records the previous sweep on another CPU.
 fn beside(settings: &HistorySettings) -> [f64; 2] {
     let simulated = Simulated::text(STORY);
     simulated.run_to(Duration::from_secs(5));
@@ -242,7 +241,7 @@ fn bytes(file: &Path, of: &str) -> f64 {
 }
 
 fn main() {
-    // `cargo test --benches` asks for a list of tests; there are none here.
+    // `cargo test --benches` requests a list of tests; a benchmark has none.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }
@@ -256,7 +255,10 @@ fn main() {
         (*simulated.observation()).clone()
     };
     let ports = seen.snapshot.as_ref().unwrap().readings.iter().flatten().count();
-    println!("{ports} ports, {SWEEPS} sweeps each {} s of virtual time\n", INTERVAL.as_secs());
+    println!(
+        "{ports} ports, {SWEEPS} sweeps, one every {} s of virtual time\n",
+        INTERVAL.as_secs()
+    );
 
     let costs = record(&settings, &mut seen);
     let snapshot = seen.snapshot.as_ref().unwrap();
@@ -278,10 +280,10 @@ fn main() {
 
     let other = HistorySettings::new(folder.path().join("beside.db"));
     let [without, with] = beside(&other);
-    println!("\nsweeps of the monitor, its fabric simulated");
+    println!("\nsweeps of the monitor on a simulated fabric");
     row("without a recorder", &ms(without), "");
-    row("while the one before is recorded", &ms(with), "");
-    row("the ratio", &format!("{:.3}", with / without), "about 1");
+    row("while the previous one is recorded", &ms(with), "");
+    row("ratio", &format!("{:.3}", with / without), "about 1");
 
     let month = 30.0 * 24.0;
     let rare = bytes(&file, "digests WHERE tier = 0");
@@ -292,11 +294,11 @@ fn main() {
     println!("\nbytes");
     row("errors of an hour, digested", &format!("{:.2} MB", rare / 1e6), "");
     row("traffic of an hour, thinned", &format!("{:.2} MB", thinned / 1e6), "");
-    row("how all of the fabric is, once", &format!("{:.1} kB", states / 1e3), "");
-    row("30 days of the rare", &format!("{:.0} MB", rare_month / 1e6), "at most 1,074 MB");
+    row("state of the whole fabric, once", &format!("{:.1} kB", states / 1e3), "");
+    row("30 days of errors and events", &format!("{:.0} MB", rare_month / 1e6), "at most 1,074 MB");
     let room = settings.size as f64 - rare_month - 240.0 * a_sweep;
     row(
-        "days of thinned traffic beside that and an hour in full",
+        "days of thinned traffic in addition, with one full hour",
         &format!("{:.1}", room / thinned / 24.0),
         "",
     );
@@ -304,15 +306,15 @@ fn main() {
     lengthen(&file);
     suspect(&file, end - Duration::from_secs(1800));
     let size = std::fs::metadata(&file).unwrap().len();
-    println!("\nasked, of a file with a week in it ({} MB)", size / 1_000_000);
+    println!("\nqueries of a file with one week ({} MB)", size / 1_000_000);
     let reader = Reader::open(&file).unwrap();
     let before = |seconds: u64| Window { from: end - Duration::from_secs(seconds), to: end };
     link(&reader, before(7 * 24 * 3600), "a link over 7 days", "under 300 ms");
-    link(&reader, before(3600), "a link over an hour, each sweep's traffic", "");
+    link(&reader, before(3600), "a link over an hour, traffic of each sweep", "");
     report(&reader, before(3600));
     drop(reader);
     let (ports, seconds) = took(|| Recorder::new(settings, Arc::default()).totals("default").len());
-    row(&format!("the totals of {ports} ports, at a start"), &ms(seconds), "");
+    row(&format!("totals of {ports} ports at start"), &ms(seconds), "");
 }
 
 fn link(reader: &Reader, window: Window, what: &str, wanted: &str) {
@@ -349,15 +351,15 @@ fn report(reader: &Reader, window: Window) {
         assert_eq!(report.suspects.len() + report.more_suspects, SUSPECTS);
         html::write(&report, &LocalClock::now())
     });
-    let what = format!("an hour's report: {SUSPECTS} suspects, {} kB of HTML", page.len() / 1000);
+    let what = format!("report of one hour: {SUSPECTS} suspects, {} kB of HTML", page.len() / 1000);
     row(&what, &ms(whole), "under 3 s");
-    row("  of these, asked one by one", &ms(all), "");
+    row("  the sum of its queries", &ms(all), "");
     row(&format!("  {} events", events.len()), &ms(events_took), "");
     row(&format!("  errors of {} ports", moved.len()), &ms(moved_took), "");
     let cables: usize = then.1.iter().map(|then| then.cables.len()).sum();
-    row(&format!("  the fabric before and after, {cables} cables"), &ms(then_took), "");
+    row(&format!("  state of the fabric before and after, {cables} cables"), &ms(then_took), "");
     let sweeps: usize = cover.fabrics.values().map(|known| known.sweeps).sum();
-    row(&format!("  what is known of {sweeps} sweeps"), &ms(cover_took), "");
+    row(&format!("  coverage of {sweeps} sweeps"), &ms(cover_took), "");
     let steps: usize = series.iter().map(|of| of.steps.len()).sum();
-    row(&format!("  {} ports' {steps} readings", ends.len()), &ms(series_took), "");
+    row(&format!("  {} ports, {steps} readings", ends.len()), &ms(series_took), "");
 }

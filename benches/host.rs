@@ -1,10 +1,10 @@
-//! The exporter beside node_exporter, on a host with eight HCAs and a bond.
+//! The exporter compared with node_exporter, on a host with eight HCAs and a bond.
 //!
-//! Both read the same tree, and ours the drivers' own counters besides, which Debian's node_exporter
-//! does not have. Ours looks by itself and answers with what it found; so that each scrape stands for
-//! one look, it looks once a second and is scraped once a second, in turn with node_exporter. Both are
-//! pinned to processor 0 and whoever scrapes to processor 1. A tree of plain files costs less to read
-//! than the kernel's own, for which a driver asks its device; it costs both the same.
+//! Both read the same sysfs tree; ours also reads driver counters, which Debian's node_exporter does not
+//! support. Ours reads periodically and serves the latest read: it reads once per second and is scraped
+//! once per second, in turn with node_exporter, so that each scrape corresponds to one read. Both are
+//! pinned to CPU 0 and the client to CPU 1. A tree of plain files is cheaper to read than sysfs, where a
+//! driver queries its device, but for both in the same way.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
@@ -22,7 +22,7 @@ const SCRAPES: u32 = 40;
 const EVERY: Duration = Duration::from_secs(1);
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The time that the threads of a process have had on processors, in µs.
+/// The CPU time of the threads of a process, in µs.
 fn cpu_micros(pid: u32) -> f64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     // The first number is in ns: stat's ticks of 10 ms are longer than a scrape.
@@ -33,7 +33,7 @@ fn cpu_micros(pid: u32) -> f64 {
     tasks.map(of_task).sum::<f64>() / 1e3
 }
 
-/// What a process has in RAM, in KiB: all of it, and its share of what it has in common with others.
+/// Memory of a process, in KiB: resident, and its proportional share of shared pages.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     resident: f64,
@@ -70,8 +70,8 @@ struct Side {
 struct Round {
     ours: Side,
     theirs: Side,
-    /// A second, as often as there are scrapes.
-    looks: f64,
+    /// Reads per second; there is one scrape per second.
+    reads: f64,
 }
 
 /// A scrape as Prometheus does it.
@@ -82,9 +82,8 @@ fn scrape(agent: &ureq::Agent, address: &str) -> Vec<u8> {
     response.body
 }
 
-/// How often ours has looked, by a scrape that is packed, too: one that is not costs it the memory
-/// to unpack it.
-fn looks(agent: &ureq::Agent, address: &str) -> f64 {
+/// The number of reads of ours, by a compressed scrape: an uncompressed one takes memory to decompress.
+fn reads(agent: &ureq::Agent, address: &str) -> f64 {
     let mut text = String::new();
     let packed = scrape(agent, address);
     flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
@@ -103,7 +102,7 @@ fn round() -> Round {
         scrape(&agent, theirs.address());
         scrape(&agent, ours.address());
     }
-    let (looks_before, asked) = (looks(&agent, ours.address()), Instant::now());
+    let (reads_before, scraped_at) = (reads(&agent, ours.address()), Instant::now());
     let before = (cpu_micros(ours.pid()), cpu_micros(theirs.pid()));
     let began = Instant::now();
     let mut bytes = (0, 0);
@@ -118,18 +117,18 @@ fn round() -> Round {
     }
     let after = (cpu_micros(ours.pid()), cpu_micros(theirs.pid()));
     let memory = (Memory::of(ours.pid()), Memory::of(theirs.pid()));
-    let looks = (looks(&agent, ours.address()) - looks_before) / asked.elapsed().as_secs_f64();
+    let reads = (reads(&agent, ours.address()) - reads_before) / scraped_at.elapsed().as_secs_f64();
     assert!(ours.stop().success());
     let a_scrape = |micros: f64| micros / f64::from(SCRAPES);
     Round {
         ours: Side { cpu: a_scrape(after.0 - before.0), memory: memory.0, bytes: bytes.0 },
         theirs: Side { cpu: a_scrape(after.1 - before.1), memory: memory.1, bytes: bytes.1 },
-        looks,
+        reads,
     }
 }
 
 fn main() {
-    // `cargo test --benches` asks for a list of tests; there are none here.
+    // `cargo test --benches` requests a list of tests; a benchmark has none.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }
@@ -149,15 +148,15 @@ fn main() {
         println!("  {what:<34} {ours:>8.0} {theirs:>8.0} {unit:<4} {ratio:>7.3}   {wanted}");
     };
     println!("{SCRAPES} scrapes with gzip in each of {ROUNDS} rounds; medians");
-    println!("  {:<34} {:>8} {:>8} {:<4} {:>7}   wanted", "", "ours", "theirs", "", "ratio");
-    row("processor time a scrape", "µs", |side| side.cpu, "at most 1");
+    println!("  {:<34} {:>8} {:>8} {:<4} {:>7}   target", "", "ours", "theirs", "", "ratio");
+    row("CPU time per scrape", "µs", |side| side.cpu, "at most 1");
     row("memory: resident", "KiB", |side| side.memory.resident, "at most 0.5");
     row("memory: proportional share", "KiB", |side| side.memory.proportional, "-");
     row("memory: private", "KiB", |side| side.memory.private, "-");
     row("memory: anonymous (heap, stacks)", "KiB", |side| side.memory.anonymous, "-");
-    row("an answer, packed", "B", |side| side.bytes as f64, "-");
+    row("response, compressed", "B", |side| side.bytes as f64, "-");
     println!(
-        "  looks a second: {:.2}; scrapes: 1",
-        median(rounds.iter().map(|round| round.looks).collect())
+        "  reads per second: {:.2}; scrapes per second: 1",
+        median(rounds.iter().map(|round| round.reads).collect())
     );
 }

@@ -1,10 +1,10 @@
 //! Whether sweeps are on time under the load of clients: the exporter on a fabric of 60,000 ports with 200
 //! scrapes at once, with 1,000 slow clients, with malformed requests, and with 1,000 guessed logins a second.
 //!
-//! One situation alone: `cargo bench --bench load -- --only logins`, or `scrapes`, `slow`, `noise`.
+//! Only one situation: `cargo bench --bench load -- --only logins`, or `scrapes`, `slow`, `noise`.
 //!
-//! The exporter, its simulated fabric included, has processor 1 for itself, and the clients processor 0,
-//! so that what is measured is what serving takes from sweeping, and not what the clients take.
+//! The exporter with its simulated fabric has CPU 1 for itself, and the clients CPU 0, so that the
+//! measurement shows how serving delays sweeps, without the cost of the clients.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
@@ -26,7 +26,7 @@ use rustix::net::{AddressFamily, SocketType};
 /// cables. Fewer by `cargo bench --bench load -- --hosts 500`.
 const HOSTS: u32 = 10_000;
 
-/// From one sweep to the next.
+/// The sweep interval.
 const INTERVAL: &str = "--fabric.interval=5s";
 
 /// How many sweeps are measured in each situation.
@@ -36,11 +36,11 @@ const SCRAPERS: usize = 200;
 const SLOW: usize = 1_000;
 const SHOUTERS: usize = 8;
 
-/// From how many addresses those connect.
+/// Number of addresses that they connect from.
 const CLIENTS: usize = 16;
 
-/// Connections that guess logins, and how many guesses a second they make together. Each guess has a new
-/// name, so that it is not cached.
+/// Connections that guess logins, and their guesses per second together. Each guess has a new name, so
+/// that it is not cached.
 const GUESSERS: usize = 128;
 const GUESSES: u64 = 1_000;
 
@@ -48,7 +48,7 @@ const GUESSES: u64 = 1_000;
 const GUESSER: [u8; 4] = [127, 0, 0, 2];
 const OTHERS: [u8; 4] = [127, 0, 0, 1];
 
-/// How many users may log in for the first time while guesses come in; one does each second.
+/// Number of users that log in for the first time during the guesses, one per second.
 const NEWCOMERS: usize = 2_000;
 
 /// What was measured in a situation.
@@ -87,7 +87,7 @@ fn phase(
             };
             builder.spawn_scoped(scope, run).unwrap();
         }
-        // The sweep that is under way did not begin under load.
+        // The running sweep did not begin under load.
         let before = sweeps(&exporter.log()).len() + 1;
         took = rig::wait_until(Duration::from_secs(900), "the sweeps", || {
             std::thread::sleep(Duration::from_millis(100));
@@ -101,7 +101,7 @@ fn phase(
     Phase { sweep: median(took), worst, rss, done: done.load(Ordering::Relaxed) }
 }
 
-/// A connection from one of some addresses: one address may have a share of all connections only.
+/// A connection from one of several addresses: connections per address are limited.
 fn connect(exporter: &Exporter, thread: usize) -> Option<TcpStream> {
     let stream = connect_from([127, 0, 1, 1 + (thread % CLIENTS) as u8], exporter)?;
     stream.set_read_timeout(Some(Duration::from_millis(500))).ok()?;
@@ -137,7 +137,7 @@ fn scrape(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
     0
 }
 
-/// A client that sends its head piece by piece, or one that does not read its answer, until it is
+/// A client that sends its head piece by piece, or one that does not read the response, until it is
 /// disconnected.
 fn slow_client(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
     let Some(mut stream) = connect(exporter, thread) else {
@@ -198,7 +198,7 @@ fn connect_from(own: [u8; 4], exporter: &Exporter) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// The status of the answer to a login, which is read to its end; the connection stays open.
+/// The status of the response to a login, which is read completely; the connection stays open.
 fn log_in(stream: &mut TcpStream, user: &str, password: &str) -> Option<u16> {
     let login = login(user, password);
     let request = format!("GET /-/healthy HTTP/1.1\r\nHost: x\r\nAuthorization: {login}\r\n\r\n");
@@ -250,7 +250,7 @@ impl Waited {
     }
 }
 
-/// Guessed logins, and beside them valid ones: a cached one, and the first ones of users.
+/// Guessed logins, and valid ones: a cached one, and first logins of users.
 struct Logins {
     began: Instant,
     guesses: AtomicU64,
@@ -288,7 +288,7 @@ impl Logins {
         }
     }
 
-    /// Guesses by one connection as long as it is open, at the pace of the clock and not of the answers.
+    /// Guesses on one connection while it is open, at a fixed rate, independent of the responses.
     fn guess(&self, exporter: &Exporter, over: &AtomicBool) -> u64 {
         let Some(mut stream) = connect_from(GUESSER, exporter) else { return 0 };
         let mut done = 0;
@@ -306,7 +306,7 @@ impl Logins {
 }
 
 fn main() {
-    // `cargo test --benches` asks for a list of tests; there are none here.
+    // `cargo test --benches` requests a list of tests; a benchmark has none.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }
@@ -320,7 +320,7 @@ fn main() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), scenario).unwrap();
     let scenario = format!("--scenario={}", file.path().display());
-    // No login is needed until there are users in it.
+    // Without users no login is required.
     let web = tempfile::NamedTempFile::new().unwrap();
     let config = format!("--web.config.file={}", web.path().display());
     pin(1);
@@ -329,9 +329,7 @@ fn main() {
     pin(0);
     exporter.wait_ready();
     let ports = exporter.metrics().get("fabric_exporter_ports_seen", &[]).unwrap_or_default();
-    println!(
-        "{ports} ports, a sweep each 5 s, the exporter on one processor, its clients on another"
-    );
+    println!("{ports} ports, a sweep every 5 s, the exporter on one CPU, its clients on another");
     println!(
         "  {:<44} {:>9} {:>9} {:>7} {:>9} {:>9}",
         "", "sweep", "worst", "ratio", "RSS", "done"
@@ -354,25 +352,22 @@ fn main() {
     }
     if wanted("slow") {
         let slow = phase(&exporter, SLOW, &|thread, over| slow_client(&exporter, thread, over));
-        row("1,000 clients that trickle or do not read", &slow);
+        row("1,000 clients that send slowly or do not read", &slow);
     }
     if wanted("noise") {
         let noise = phase(&exporter, SHOUTERS, &|thread, _| send_malformed(&exporter, thread));
-        row("malformed requests, as many as there can be", &noise);
+        row("malformed requests at full rate", &noise);
     }
     if wanted("logins") {
         configure_users(&exporter, web.path());
         let logins = Logins::new();
         let act = |thread, over: &AtomicBool| logins.act(&exporter, thread, over);
-        row("1,000 logins a second, by unknown users", &phase(&exporter, 2 + GUESSERS, &act));
-        logins.remembered.report("the logins of a user who is known");
-        logins.first.report("the first logins of users");
-        println!("    wanted: at most 1 s each");
+        row("1,000 logins per second of unknown users", &phase(&exporter, 2 + GUESSERS, &act));
+        logins.remembered.report("cached logins");
+        logins.first.report("first logins");
+        println!("    target: at most 1 s each");
     }
     row("at rest again", &phase(&exporter, 0, &|_, _| 0));
-    println!(
-        "  wanted: a ratio of at most 1.10; the most memory ever was {:.0} MiB",
-        mib(&exporter, "VmHWM")
-    );
+    println!("  target: a ratio of at most 1.10; peak memory {:.0} MiB", mib(&exporter, "VmHWM"));
     assert!(exporter.stop().success());
 }

@@ -1,7 +1,7 @@
-//! What a page costs: 60,000 ports of a simulated fabric, asked for by HTTP as a browser does.
+//! The cost of a page: 60,000 ports of a simulated fabric, requested over HTTP as by a browser.
 //!
-//! The exporter's own walks read the fabric twice and judge it, and the board that comes of it is served.
-//! Timed is the whole way: from the request until the last byte is there. Wanted: less than 100 ms for the
+//! The exporter's query plans read the fabric twice, and the evaluated state is served. Measured is the time
+//! from the request until the last byte is received. Target: less than 100 ms for the
 //! fabric at a glance.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
@@ -44,10 +44,10 @@ timeline:
 
 const INTERVAL: Duration = Duration::from_secs(15);
 
-/// How often each page is asked for.
+/// Number of requests for each page.
 const TIMES: usize = 15;
 
-/// Discovers a simulated fabric, sweeps it and judges what it shows.
+/// Discovers a simulated fabric, sweeps it and evaluates the sweeps.
 fn observed() -> Observation {
     let scenario = Scenario::parse("pages", SCENARIO).unwrap();
     let story = scenario.resolve(&Overrides::default()).unwrap();
@@ -76,7 +76,7 @@ fn observed() -> Observation {
 }
 
 fn main() {
-    // `cargo test --benches` asks for a list of tests; there are none here.
+    // `cargo test --benches` requests a list of tests; a benchmark has none.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }

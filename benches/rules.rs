@@ -1,8 +1,7 @@
-//! What the rules cost Prometheus on 60,000 ports: a simulated fabric in which a little of everything
-//! goes wrong, watched at the default intervals for as long as the longest usual range takes, so that
-//! each rate is one over 20 scrapes. Then nothing is scraped any more, and each expression is asked of
-//! what is there. Only series that rules read are kept, of some 50 a port; the others cost memory, and
-//! no time of an evaluation.
+//! The cost of the rules in Prometheus with 60,000 ports: a simulated fabric with a few faults of every kind,
+//! monitored at the default intervals for the longest usual range, so that each rate covers 20 scrapes. Then
+//! scraping stops, and each expression is evaluated. Only series that rules read are kept, of about 50 per
+//! port; the others cost memory, but no evaluation time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
@@ -15,7 +14,7 @@ use rig::prometheus::Setup;
 use rig::{Exporter, Prometheus, promql, rules};
 
 const INTERVAL: Duration = Duration::from_secs(15);
-/// The rates' range, and a little more.
+/// The range of the rates, and a little more.
 const LENGTH: Duration = Duration::from_secs(330);
 const ROUNDS: usize = 3;
 
@@ -31,7 +30,7 @@ timeline:
 - burst: {at: 20s, from: 300, to: host-300, load: 50%}
 ";
 
-/// What an expression costs: seconds on the wall, and of processors.
+/// The cost of an expression: wall time and CPU time in seconds.
 struct Cost {
     name: String,
     wall: f64,
@@ -58,12 +57,12 @@ fn main() {
     exporter.stop();
     let at = since_1970() - 5.0;
     let series = prometheus.ask("status/tsdb", &[])["headStats"]["numSeries"].as_u64().unwrap();
-    println!("{ports} ports, {series} series; seconds on the wall and of processors:");
+    println!("{ports} ports, {series} series; wall time and CPU time in seconds:");
     let own = costs(&prometheus, rules::all(), at);
-    tell("all of alerts/, one after the other", &own, "     wanted: at most 5 s");
+    report("all of alerts/, one after the other", &own, "     target: at most 5 s");
 }
 
-fn tell(what: &str, costs: &[Cost], wanted: &str) {
+fn report(what: &str, costs: &[Cost], wanted: &str) {
     for cost in costs.iter().filter(|cost| cost.processors > 0.1) {
         println!("    {:<86} {:>7.3} {:>7.3}", cost.name, cost.wall, cost.processors);
     }
@@ -77,7 +76,7 @@ fn costs(prometheus: &Prometheus, rules: Vec<(String, rules::Rule)>, at: f64) ->
         .into_iter()
         .map(|(_, rule)| {
             let name = rule.record.or(rule.alert).unwrap();
-            // What comes out need not be written as text for it.
+            // Without the cost of writing the result as text.
             let counted = format!("count({})", rule.expr);
             let (wall, processors) = (0..ROUNDS)
                 .map(|_| {
@@ -92,7 +91,7 @@ fn costs(prometheus: &Prometheus, rules: Vec<(String, rules::Rule)>, at: f64) ->
         .collect()
 }
 
-/// What a process has used of processors, in itself and in the kernel.
+/// The CPU time of a process, user and system.
 fn processor_seconds(pid: u32) -> f64 {
     let stat = procfs::process::Process::new(i32::try_from(pid).unwrap()).unwrap().stat().unwrap();
     (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64

@@ -1,12 +1,11 @@
-//! The exporter on simulated fabrics of 1,000 to 162,000 ports: what one port, and one MAD, costs.
+//! The exporter on simulated fabrics of 1,000 to 162,000 ports: the cost per port, and per MAD.
 //!
-//! The simulator answers at once and in the same process. Its time and its memory are taken apart:
-//! the time by a clock around each call of the wire, the memory by what the heap holds before the
-//! exporter begins. What is told of the exporter has everything else in it, the rendering and
-//! compressing of each sweep's metrics included; not discoveries, scrapes and, for there is no device,
-//! system calls. Memory is what the heap was asked for: the allocator's own needs and the threads'
-//! stacks come on top. Each size runs in a process of its own, for what one leaves behind must not be
-//! the next one's.
+//! The simulator responds immediately, in the same process. Its time and memory are subtracted: the time
+//! by a clock around each call of the transport, the memory by the size of the heap before the exporter
+//! starts. The figures of the exporter contain everything else, with rendering and compressing the metrics
+//! of each sweep, but not discoveries, scrapes and, because there is no device, system calls. Memory is
+//! the allocated heap, without the overhead of the allocator and without stacks. Each size runs in its own
+//! process, so that leftovers of one do not affect the next.
 //!
 //! `UPDATE_DOCS=1` regenerates the plot of docs/dev/measurements.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -37,11 +36,12 @@ use measure::median;
 use peak_alloc::PeakAlloc;
 use tokio::sync::watch;
 
-/// Counts the heap's bytes.
+/// Counts the bytes of the heap.
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Boards that are measured, each with a sweep or more, after a first one that learns what each device can do.
+/// Published states that are measured, each with a sweep or more, after a first one that reads the capabilities
+/// of devices.
 const SWEEPS: u64 = 5;
 
 /// A fabric: three levels, all of its switches alike.
@@ -62,7 +62,7 @@ const SIZES: [Size; 5] = [
     Size { hosts: 27_000, radix: 40, down: 18, up: 18 },
 ];
 
-/// What one size costs.
+/// The cost of one size.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     /// Connected ports.
@@ -71,10 +71,10 @@ pub struct Cost {
     discovery: f64,
     sweep: f64,
     mads: f64,
-    /// Processor time of the exporter a MAD, in µs.
+    /// CPU time of the exporter per MAD, in µs.
     pub own_micros: f64,
     sim_micros: f64,
-    /// The exporter's heap at its highest, in KiB a port.
+    /// Peak heap of the exporter, in KiB per port.
     pub kib: f64,
     render: f64,
 }
@@ -104,20 +104,20 @@ impl Cost {
         Cost { ports, nodes, discovery, sweep, mads, own_micros, sim_micros, kib, render }
     }
 
-    /// Processor time of the exporter a port and sweep, in µs.
+    /// CPU time of the exporter per port and sweep, in µs.
     pub fn micros_a_port(&self) -> f64 {
         self.own_micros * self.mads / self.ports
     }
 }
 
-/// A wire that takes the simulator's time.
+/// A transport that measures the simulator's time.
 struct Timed {
     wire: SimTransport,
     nanos: Arc<AtomicU64>,
 }
 
-/// A call that took longer than this was off its processor for a while: it does not count as the
-/// simulator's, which takes half a microsecond. What it did take then counts as the exporter's.
+/// A call that took longer than this was preempted: it does not count as the simulator's, which takes half
+/// a microsecond, but as the exporter's.
 const OFF_PROCESSOR: Duration = Duration::from_micros(20);
 
 impl Timed {
@@ -148,7 +148,7 @@ impl MadTransport for Timed {
     fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         let began = Instant::now();
         let received = self.wire.receive(until)?;
-        // A wait in vain is the rest between two sweeps.
+        // A wait without a response is the pause between two sweeps.
         if received.is_some() {
             self.took(began);
         }
@@ -156,12 +156,12 @@ impl MadTransport for Timed {
     }
 }
 
-/// The time that this process has had on processors, in nanoseconds.
+/// The CPU time of this process, in nanoseconds.
 fn cpu_nanos() -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let of = |task: std::fs::DirEntry| {
-        let told = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        told.split(' ').next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or(0)
+        let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+        text.split(' ').next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or(0)
     };
     tasks.flatten().map(of).sum()
 }
@@ -202,7 +202,7 @@ fn measure(size: Size) -> Cost {
     let (mut sweeps, mut renders) = (Vec::new(), Vec::new());
     let (mut begin, mut end) = (None, (0, 0, 0, 0));
     let mut last = Observation::default();
-    // What is served stays in memory until the next is rendered, as in the server.
+    // The served exposition stays in memory until the next one is rendered, as in the server.
     let mut served;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     while sweeps.len() < SWEEPS as usize {
@@ -253,11 +253,11 @@ fn main() {
         println!("{}", cost.fields().map(|field| field.to_string()).join(" "));
         return;
     }
-    // `cargo test --benches` asks for a list of tests; there are none here.
+    // `cargo test --benches` requests a list of tests; a benchmark has none.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }
-    println!("The exporter on simulated fabrics, without added delay; the simulator apart");
+    println!("The exporter on simulated fabrics, without added delay, excluding the simulator");
     println!(
         "{:>8} {:>7} {:>11} {:>8} {:>10} {:>11} {:>12} {:>11} {:>9} {:>10}",
         "ports",
@@ -266,7 +266,7 @@ fn main() {
         "sweep",
         "MADs",
         "own CPU",
-        "CPU a port",
+        "CPU per port",
         "memory",
         "render",
         "simulator"
@@ -278,9 +278,9 @@ fn main() {
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let told = String::from_utf8(output.stdout).unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
         let fields: Vec<f64> =
-            told.split_whitespace().map(|field| field.parse().unwrap()).collect();
+            text.split_whitespace().map(|field| field.parse().unwrap()).collect();
         let cost = Cost::from_fields(&fields);
         println!(
             "{:>8} {:>7} {:>9.2} s {:>6.2} s {:>10} {:>5.2} us/MAD {:>9.2} us {:>5.2} KiB/p {:>6.0} ms {:>4.2} us/MAD",
@@ -298,13 +298,16 @@ fn main() {
         costs.push(cost);
     }
     let sixty = costs[3];
-    println!("\n  60,000 ports: sweep {:.2} s, wanted: at most 1.5 s", sixty.sweep);
+    println!("\n  60,000 ports: sweep {:.2} s, target: at most 1.5 s", sixty.sweep);
     let most = |of: fn(&Cost) -> f64| costs.iter().map(of).fold(0.0, f64::max);
-    println!("  own CPU a MAD, at most {:.2} us, wanted: at most 6", most(|cost| cost.own_micros));
-    println!("  memory a port, at most {:.2} KiB, wanted: at most 4", most(|cost| cost.kib));
+    println!(
+        "  own CPU per MAD: at most {:.2} us, target: at most 6",
+        most(|cost| cost.own_micros)
+    );
+    println!("  memory per port: at most {:.2} KiB, target: at most 4", most(|cost| cost.kib));
     let (least, largest) = (costs[0], costs[SIZES.len() - 1]);
     println!(
-        "  cost a port, 162,000 / 1,000: CPU {:.2}, memory {:.2}, wanted: the same",
+        "  cost per port, 162,000 / 1,000: CPU {:.2}, memory {:.2}, target: 1",
         largest.micros_a_port() / least.micros_a_port(),
         largest.kib / least.kib
     );

@@ -27,7 +27,7 @@ fn wait(exporter: &GuestExporter, what: &str, found: impl Fn(&Metrics) -> bool) 
 }
 
 fn wait_heard(exporter: &GuestExporter, heard: u64) {
-    wait(exporter, "whether the device is heard", |now| {
+    wait(exporter, "the subscription to device events", |now| {
         now.get_u64("fabric_exporter_device_events_subscribed", &[]) == Some(heard)
     });
 }

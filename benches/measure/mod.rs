@@ -1,8 +1,8 @@
-//! What the benchmarks measure with.
+//! Helpers of the benchmarks.
 
 use std::process::{Command, Stdio};
 
-/// Pins this thread, and the children and threads that it starts from now on.
+/// Pins this thread, and the processes and threads that it starts afterwards.
 #[allow(dead_code, reason = "not of every benchmark")]
 pub fn pin(cpu: usize) {
     let thread = std::fs::read_link("/proc/thread-self").unwrap();
@@ -16,27 +16,27 @@ pub fn pin(cpu: usize) {
     assert!(pinned.success());
 }
 
-/// The middle one; of an even number the upper of the two.
+/// The median; of an even number the upper of the two.
 #[allow(dead_code, reason = "not of every benchmark")]
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// How long each sweep took, as the log tells: asking over HTTP would disturb what is measured.
+/// The duration of each sweep, from the log: an HTTP request would disturb the measurement.
 #[allow(dead_code, reason = "not of every benchmark")]
 pub fn sweeps(log: &str) -> Vec<f64> {
-    let swept = log.lines().filter(|line| line.contains("message=swept"));
+    let swept = log.lines().filter(|line| line.contains("sweep finished"));
     swept.filter_map(|line| line.split_once(" took=")).map(|(_, took)| seconds(took)).collect()
 }
 
-/// Reads what Rust's Debug writes of a duration: `1.25s`, `702.1ms`, `310µs`.
+/// Parses the Debug format of a duration: `1.25s`, `702.1ms`, `310µs`.
 fn seconds(text: &str) -> f64 {
     let text = text.split_whitespace().next().unwrap_or_default();
     let units = [("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9), ("s", 1.0)];
     let (number, unit) = units
         .iter()
         .find_map(|(unit, worth)| Some((text.strip_suffix(unit)?, worth)))
-        .unwrap_or_else(|| panic!("{text:?} is no duration"));
+        .unwrap_or_else(|| panic!("{text:?} is not a duration"));
     number.parse::<f64>().unwrap() * unit
 }

@@ -1,4 +1,4 @@
-//! The plot of docs/dev/measurements.md: cost a port over the size of the fabric.
+//! The plot of docs/dev/measurements.md: cost per port by the size of the fabric.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ const HEIGHT: f64 = 260.0;
 /// Left, right, top, bottom.
 const MARGINS: (f64, f64, f64, f64) = (46.0, 14.0, 40.0, 40.0);
 
-/// One picture: what it shows, of each cost, and the line that is not to be passed.
+/// One plot: its value of each cost, and the line of the target.
 struct Panel {
     title: &'static str,
     of: fn(&Cost) -> f64,
@@ -21,16 +21,16 @@ struct Panel {
 pub fn svg(costs: &[Cost]) -> String {
     let panels = [
         Panel {
-            title: "processor time a port and sweep, µs",
+            title: "CPU time per port and sweep, µs",
             of: Cost::micros_a_port,
             most: 8,
             wanted: None,
         },
-        Panel { title: "memory a port, KiB", of: |cost| cost.kib, most: 5, wanted: Some(4.0) },
+        Panel { title: "memory per port, KiB", of: |cost| cost.kib, most: 5, wanted: Some(4.0) },
     ];
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {HEIGHT}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n<title>Cost a port by the size of the \
+         font-family=\"sans-serif\" font-size=\"12\">\n<title>Cost per port by the size of the \
          fabric</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
         WIDTH * panels.len() as f64
     );

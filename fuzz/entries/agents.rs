@@ -1,4 +1,4 @@
-//! The simulated fabric's agents: requests that anybody may send.
+//! The agents of the simulated fabric: arbitrary requests.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::fabric::story;
 use super::input::Input;
 use super::mad;
 
-/// How many requests one script makes.
+/// Number of requests of one script.
 const MOST: usize = 64;
 
 pub fn run(bytes: &[u8]) {
@@ -30,7 +30,7 @@ pub fn run(bytes: &[u8]) {
         world.advance(now);
         let asked = agents::response(&world, at, &request);
         let obeyed = agents::execute(&mut world, at, &request);
-        assert_eq!(asked.is_some(), obeyed.is_some(), "silent to one, and not to the other");
+        assert_eq!(asked.is_some(), obeyed.is_some(), "only one of them responds");
         for answer in [asked, obeyed].into_iter().flatten() {
             is_an_answer(&request, &answer);
         }

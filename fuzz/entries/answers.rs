@@ -1,7 +1,7 @@
-//! The answers of another exporter to the queries of `history --url`.
+//! The responses of another exporter to the queries of `history --url`.
 //!
-//! The bytes are its answers, one after the other and then over again, with a NUL between them: a
-//! server on the loopback gives them to everybody.
+//! The bytes are its responses, separated by NUL; a server on the loopback sends them in turn, from the
+//! start again after the last one.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use fabric_exporter::remote::Access;
 
 use super::history::ask;
 
-/// What is answered.
+/// The responses.
 #[derive(Default)]
 struct Answers {
     status: u16,
@@ -35,7 +35,7 @@ pub fn run(bytes: &[u8]) {
     ask(API.get_or_init(|| HistoryClient::new(&serve(), &Access::default()).unwrap()));
 }
 
-/// A server for as long as the process lives; its address.
+/// Starts a server that lives as long as the process, and returns its address.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -48,7 +48,7 @@ fn serve() -> String {
     url
 }
 
-/// Answers one who asks, until he goes.
+/// Serves one client until it disconnects.
 fn converse(stream: TcpStream) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut out = stream.try_clone().ok()?;

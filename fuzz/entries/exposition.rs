@@ -1,4 +1,4 @@
-//! Whether what is told can be read by those it is told to.
+//! Checks that clients can parse the expositions and the JSON.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,16 +8,16 @@ use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::{Exposition, Format};
 use fabric_observation::SharedState;
 
-/// Renders a board in every form there is, and reads each as strictly as its readers do.
+/// Renders a state in every format, and parses each as strictly as its clients do.
 pub fn check(board: SharedState) {
     let filter = Filter::default();
-    let told = links::links(&board.fabrics, &filter);
+    let value = links::links(&board.fabrics, &filter);
     let json = links::json(&board.fabrics, &filter).unwrap();
-    assert_eq!(serde_json::to_vec(&told).unwrap(), json);
+    assert_eq!(serde_json::to_vec(&value).unwrap(), json);
     let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert!(value["fabrics"].is_array());
     let exposition = Exposition::render(board);
-    // What the process is like is not what is asked here.
+    // Metrics of the process are not part of this check.
     let process = Process::new(Path::new("/nowhere"));
     for format in [Format::Text, Format::OpenMetrics] {
         let document = exposition.document(format, &process);
@@ -27,7 +27,7 @@ pub fn check(board: SharedState) {
     }
 }
 
-/// Reads a text of metrics; panics where Prometheus would refuse it, or drop a sample.
+/// Parses an exposition; panics where Prometheus would reject it, or drop a sample.
 pub fn read(text: &str, format: Format) {
     let text = match format {
         Format::OpenMetrics => text.strip_suffix("# EOF\n").expect("it ends as it should"),
@@ -78,7 +78,7 @@ fn is_name(name: &str) -> bool {
 
 type Labels<'a> = Vec<(&'a str, String)>;
 
-/// The labels of a sample, up to the brace that ends them, and what stands behind it.
+/// The labels of a sample, up to the closing brace, and the rest.
 fn labels_of(mut rest: &str) -> Option<(Labels<'_>, &str)> {
     let mut labels = Vec::new();
     loop {

@@ -1,8 +1,8 @@
-//! A whole watch over a fabric whose answers are not to be believed: discovery, sweeps, clearing,
-//! judging, and what is told of it all.
+//! A monitor of a fabric with untrusted responses: discovery, sweeps, clearing of counters, evaluation and
+//! exposition.
 //!
-//! A small simulated fabric answers; the bytes say what is done to its answers on the way: some are
-//! lost, changed, told twice, or somebody else's. Time is virtual.
+//! A small simulated fabric responds; the bytes say how its responses are changed: some are lost, modified,
+//! duplicated, or come from another node. Time is virtual.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,18 +28,18 @@ use tokio::sync::watch;
 use super::exposition;
 use super::input::Input;
 
-/// A fabric in which each kind of attribute is asked for, and something happens.
+/// A fabric of which all attributes are queried, with some events.
 const SCENARIO: &str = "fabric: {fat-tree: {hosts: 3, radix: 4, down: 2, up: 1}}\n\
     traffic: {pattern: neighbours, load: 30%}\n\
     timeline:\n\
     - bad-cable: {at: 1s, into: \"leaf-0-0[1]\", ratio: 1e-9}\n\
     - unplug: {at: 20s, link: host-2, for: 10s}\n";
 
-/// How long is watched: four sweeps, with a link that goes and comes.
+/// The duration: four sweeps, with a link that goes down and up.
 const WATCHED: Duration = Duration::from_secs(50);
 
-/// More than these MADs nobody may send, whatever is answered: each byte of a script lets a device
-/// invent one port at the most, which is asked for several times in each sweep.
+/// Maximum number of MADs, whatever the responses: each byte of a script lets a device invent at most one
+/// port, which is queried several times in each sweep.
 const MOST_SENT: u64 = 1 << 20;
 
 thread_local! {
@@ -55,7 +55,7 @@ pub fn began() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000)
 }
 
-/// A story of a small fabric, and the world in which it begins.
+/// A resolved scenario of a small fabric, and its initial state.
 pub fn story() -> ResolvedScenario {
     STORY.with(ResolvedScenario::clone)
 }
@@ -64,7 +64,7 @@ pub fn run(bytes: &[u8]) {
     exposition::check(watch(bytes));
 }
 
-/// What is seen of the fabric through a wire to which this is done.
+/// Runs the monitor with a transport that is changed in this way.
 pub fn watch(script: &[u8]) -> SharedState {
     let mut script = Input::new(script);
     let flags = script.u8();
@@ -99,17 +99,17 @@ pub fn watch(script: &[u8]) -> SharedState {
     seen.borrow().clone()
 }
 
-/// A wire that does not leave answers as they are.
+/// A transport that modifies responses.
 struct Hostile<'a> {
     inner: SimTransport,
     until: Moment,
     stop: Arc<AtomicBool>,
     script: Input<'a>,
-    /// How many more answers come as they were sent.
+    /// Number of further responses that are not changed.
     left_alone: u32,
-    /// What comes in besides.
+    /// Additional received MADs.
     besides: VecDeque<Received>,
-    /// How many more MADs are not taken.
+    /// Number of further MADs that are refused.
     refused: u8,
     sent: u64,
 }
@@ -119,7 +119,7 @@ impl Hostile<'_> {
         Err(TransportError { device: "fuzzed".into(), problem: "it went".into() })
     }
 
-    /// What becomes of an answer; `None` where it is lost.
+    /// The modified response; `None` if it is lost.
     fn change(&mut self, from: Lid, mut mad: Mad) -> Result<Option<Received>, TransportError> {
         if self.left_alone > 0 || self.script.is_empty() {
             self.left_alone = self.left_alone.saturating_sub(1);
@@ -129,7 +129,7 @@ impl Hostile<'_> {
         let what = script.u8();
         let little = what & 0x0f;
         match what >> 4 {
-            // Runs that stand far in can be reached with one byte each.
+            // One byte is enough to reach late responses.
             0..=2 => self.left_alone = u32::from(what),
             3 => self.left_alone = u32::from(little) << 4,
             4..=6 => {
@@ -188,7 +188,7 @@ impl Hostile<'_> {
 }
 
 impl Drop for Hostile<'_> {
-    /// A monitor that lets go of its wire waits, in real time, for another one: there is none.
+    /// A monitor that loses its transport waits for another one, in real time: there is none.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }

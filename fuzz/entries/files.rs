@@ -1,4 +1,4 @@
-//! Files that people write: topologies, scenarios, settings, names, and what is worked on.
+//! Files of users: topologies, scenarios, settings, node names, and maintenance.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,13 +31,13 @@ fn written(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// An error is told in one line.
+/// An error is a single line.
 pub(super) fn one_line(error: &impl std::fmt::Display) {
     let error = error.to_string();
     assert!(!error.is_empty() && !error.contains(['\n', '\r']), "{error:?}");
 }
 
-/// The node-name-map, and what a device is called by itself.
+/// The node-name-map, and node descriptions.
 pub fn names(bytes: &[u8]) {
     let description = readable_description(bytes);
     assert!(!description.contains(char::is_control), "{description:?}");
@@ -53,7 +53,7 @@ pub fn names(bytes: &[u8]) {
     }
 }
 
-/// A topology as ibnetdiscover writes it; written anew it is the same.
+/// A topology as ibnetdiscover writes it; written again it is the same.
 pub fn topology(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let net = match file::parse(text) {
@@ -80,8 +80,7 @@ fn is_sound(net: &Net) {
     }
 }
 
-/// A scenario. Whatever fabric it wants, it happens to a small one, and its beginning is lived
-/// through.
+/// A scenario. It is resolved on a small fabric, whatever fabric it names, and its beginning is simulated.
 pub fn scenario(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let overrides = Overrides::default();
@@ -105,9 +104,9 @@ pub fn scenario(bytes: &[u8]) {
     }
 }
 
-/// The config file, and the file of what is worked on.
+/// The config file and the maintenance file.
 pub fn settings(bytes: &[u8]) {
-    // A name to listen at would be looked up; flags win over the file.
+    // A host name to listen on would be resolved; flags override the file.
     let web = WebOptions { listen_address: Some(vec![":0".into()]), ..WebOptions::default() };
     let flags = Options { web, ..Options::default() };
     let path = written("settings.yml", bytes);

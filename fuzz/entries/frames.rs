@@ -1,4 +1,4 @@
-//! What stands in the history's file: packed counters, sweep by sweep and together.
+//! The frames of the history file: packed counters, by sweep and digested.
 
 use fabric_history::file::frame::{Digest, Entry, Frame};
 use fabric_history::file::packed;
@@ -10,9 +10,9 @@ pub fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (base, wanted) = (i64::from(input.u32()), u32::from(input.u8()));
     let rest = input.bytes(bytes.len());
-    // As they are: nearly always their CRC is another one.
+    // Unchanged: nearly always the CRC is wrong.
     let _ = (Frame::unpack(rest), Digest::unpack(rest, base));
-    // With a CRC that is right, as another version's might be.
+    // With the right CRC, as from another version.
     let packed = packed::pack(rest).unwrap();
     assert_eq!(packed::unpack(&packed).as_deref(), Ok(rest));
     let part = Frame::unpack_of(&packed, |port| port == wanted);
@@ -20,8 +20,8 @@ pub fn run(bytes: &[u8]) {
         same(&frame, wanted, part);
     }
     if let Ok(digest) = Digest::unpack(&packed, base) {
-        let told = digest.readings(None).count();
-        assert_eq!(told, digest.frame().entries().len());
+        let value = digest.readings(None).count();
+        assert_eq!(value, digest.frame().entries().len());
         assert!(digest.readings(Some(wanted)).all(|(_, entry)| entry.port == wanted));
         let again = Digest::unpack(&digest.pack(base).unwrap(), base);
         assert_eq!(again.as_ref(), Ok(&digest));

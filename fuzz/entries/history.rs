@@ -1,5 +1,5 @@
-//! A history's file in which bytes are not what was written: whoever reads it gets an error or an
-//! answer, and whoever records into it sets it aside or goes on.
+//! A history file with damaged bytes: readers return an error or a result, and a recorder sets the file
+//! aside or continues.
 
 use std::fs;
 use std::path::Path;
@@ -21,13 +21,13 @@ use ib_mad::Counter;
 use super::fabric::watch;
 use super::input::Input;
 
-/// Sweeps that are recorded: so many that those of an hour are digested.
+/// Recorded sweeps: enough for the digest of an hour.
 const SWEEPS: u32 = 90;
 
-/// From one sweep to the next.
+/// The sweep interval.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// The bytes of a history in which every port counts in each sweep.
+/// A history file in which the counters of all ports increase in each sweep.
 pub fn recorded() -> &'static [u8] {
     static RECORDED: OnceLock<Vec<u8>> = OnceLock::new();
     RECORDED.get_or_init(|| {
@@ -72,7 +72,7 @@ fn record(file: &Path) {
     recorder.finish(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_001_000));
 }
 
-/// All time that the file tells of, and some more.
+/// The time range of the file, and some more.
 fn always() -> Window {
     let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     Window { from: at(1_699_990_000), to: at(1_700_010_000) }
@@ -111,7 +111,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Asks everything that a source can be asked, and tells it.
+/// Runs all queries of a source, and renders the results.
 pub fn ask(source: &dyn Source) {
     let window = always();
     let _ = source.span();
@@ -121,9 +121,9 @@ pub fn ask(source: &dyn Source) {
     let _ = source.events(&EventFilter { ports: ends.clone(), ..EventFilter::all(window) });
     let _ = (source.series(&ends, SeriesDetail::All, window), source.cables(&ends, window));
     let _ = (source.error_deltas(window), source.fabrics(window.to), source.coverage(window));
-    for told in &events {
-        // A kind that is not known here may come from a later version.
-        let _ = serde_json::to_string(told).unwrap();
+    for event in &events {
+        // An unknown kind may come from a later version.
+        let _ = serde_json::to_string(event).unwrap();
     }
     if let Ok(links) = diff_links(source, window) {
         for link in links {
@@ -134,6 +134,6 @@ pub fn ask(source: &dyn Source) {
     if let Ok(report) = Report::compute(source, window, window.to, &|at| clock.format(at)) {
         let _ = (report.summary(), markdown::write(&report, &clock));
         let page = html::write(&report, &clock);
-        assert!(!page.contains("<script>alert"), "what is told is text, and no page");
+        assert!(!page.contains("<script>alert"), "text is escaped");
     }
 }

@@ -1,7 +1,7 @@
-//! What a host's kernel tells of its devices: the files of a sysfs, with any text in them.
+//! The files of a host's sysfs, with arbitrary content.
 //!
-//! Records with a NUL between them: the first byte says which file, the rest is what stands in it. What
-//! no record speaks of is as usual.
+//! Records are separated by NUL: the first byte selects a file, the rest is its content. Other files have
+//! their usual content.
 
 use std::cell::RefCell;
 use std::fs;
@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use super::exposition;
 
-/// The files, below `class`, and what usually stands in them.
+/// The files below `class`, and their usual content.
 const FILES: &[(&str, &str)] = &[
     ("infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n"),
     ("infiniband/mlx5_0/ports/1/phys_state", "5: LinkUp\n"),
@@ -60,7 +60,7 @@ const FILES: &[(&str, &str)] = &[
     ("infiniband_mad/umad0/port", "1\n"),
 ];
 
-/// Folders in which a record's text names a file.
+/// Directories in which the text of a record names a file.
 const FOLDERS: &[&str] = &[
     "infiniband/mlx5_0/ports/1/hw_counters",
     "infiniband/mlx5_0/hw_counters",
@@ -120,7 +120,7 @@ fn look(tree: &Tree, bytes: &[u8]) {
             changed.push((name, usual));
         } else if let Some(path) = inside(tree, which - FILES.len(), text) {
             let exists = path.exists();
-            // What stands there under that name already is no new file.
+            // An existing entry with that name is not a new file.
             if !exists && fs::write(&path, "5\n").is_ok() {
                 made.push(path);
             }
@@ -128,7 +128,7 @@ fn look(tree: &Tree, bytes: &[u8]) {
     }
     let (board, seen) = watch::channel(SharedState::default());
     let monitor = HostMonitor::new(&tree.settings, Clock::start(), Arc::new(board));
-    // One look, and no more.
+    // One read.
     monitor.event_sender().end();
     monitor.run();
     let board = seen.borrow().clone();
@@ -143,7 +143,7 @@ fn look(tree: &Tree, bytes: &[u8]) {
     exposition::check(board);
 }
 
-/// The path of a file by this name; `None` where it is no name.
+/// The path of the file with this name; `None` if the name is invalid.
 fn inside(tree: &Tree, which: usize, name: &[u8]) -> Option<PathBuf> {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;

@@ -1,6 +1,6 @@
-//! Bytes as a script: taken from the front, and nought where they have ended.
+//! Bytes as a script: read from the front, and 0 after the end.
 
-/// What is left of the bytes.
+/// The remaining bytes.
 #[derive(Clone, Debug)]
 pub struct Input<'a>(&'a [u8]);
 

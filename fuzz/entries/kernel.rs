@@ -1,5 +1,4 @@
-//! What the kernel hands over in a buffer: uevents, a driver's strings, and datagrams with their
-//! header.
+//! Buffers of the kernel: uevents, strings of drivers, and datagrams with their header.
 
 use ib_umad::umad::{HeaderFormat, decode};
 use rdma_host::model::ethernet;

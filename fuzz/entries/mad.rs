@@ -1,4 +1,4 @@
-//! A datagram's bytes, read as every attribute that is known.
+//! The bytes of a datagram, decoded as every known attribute.
 
 use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities, Redirect};
 use ib_mad::clear::CounterSelect;
@@ -14,21 +14,21 @@ use ib_mad::{Moment, Reading};
 
 use super::input::Input;
 
-/// Says for each attribute that what was read is what is written, and read again.
+/// Checks for each attribute that encoding and decoding are inverse.
 macro_rules! both_ways {
     ($mad:expr, $($name:ident),+) => {$({
         let read = $name::decode($mad);
         let mut written = Mad([0; LEN]);
         read.encode(&mut written);
         assert_eq!($name::decode(&written), read);
-        // Over itself it changes nothing.
+        // Encoding over the same bytes changes nothing.
         let mut same = $mad.clone();
         read.encode(&mut same);
         assert!(same == *$mad, "{} is written as it was read", stringify!($name));
     })+};
 }
 
-/// A MAD, of which the end may be missing.
+/// A MAD, possibly truncated.
 pub fn of(bytes: &[u8]) -> Mad {
     let mut mad = Mad([0; LEN]);
     mad.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
@@ -56,7 +56,7 @@ pub fn run(bytes: &[u8]) {
     header(&mad, &mut input);
 }
 
-/// What the fields come to.
+/// The values derived from the fields.
 fn meaning(mad: &Mad) {
     let info = NodeInfo::decode(mad);
     if let Some(identity) = info.identity() {
@@ -91,7 +91,7 @@ fn meaning(mad: &Mad) {
     }
 }
 
-/// What the header says, and whether answers are told from what is none.
+/// The header, and whether responses are recognized.
 fn header(mad: &Mad, input: &mut Input<'_>) {
     let answer = mad.response();
     assert_eq!(

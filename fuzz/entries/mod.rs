@@ -1,12 +1,12 @@
-//! What is fuzzed: one entry for each kind of bytes that come from outside.
+//! The fuzz entries: one for each kind of untrusted input.
 //!
-//! An entry takes any bytes and must not panic; what else it holds them to, it asserts. They are the
-//! bodies of the targets of `cargo fuzz` (fuzz/targets), and tests/fabric/fuzz_corpus.rs runs each over its
-//! kept corpus without a fuzzer. So they are deterministic: what they found once they find again.
+//! An entry accepts any bytes and must not panic; it asserts further properties. Entries are the bodies of
+//! the targets of `cargo fuzz` (fuzz/targets), and tests/fabric/fuzz_corpus.rs runs each over its corpus
+//! without a fuzzer. They are deterministic, so that every failure can be reproduced.
 
-// An entry says by panicking what it found.
+// An entry reports a failure by a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-// Where it panics is said once, above, not in a section for each.
+// Panics are documented once, above, not in each entry.
 #![allow(clippy::missing_panics_doc, missing_docs)]
 
 mod agents;
@@ -24,10 +24,10 @@ mod requests;
 mod web;
 mod words;
 
-/// What takes the bytes.
+/// The function of an entry.
 pub type Entry = fn(&[u8]);
 
-/// Each entry by the name of its target, and of its folder in fuzz/corpus.
+/// All entries by the names of their targets, which are also the directories in fuzz/corpus.
 pub const ENTRIES: &[(&str, Entry)] = &[
     ("agents", agents::run),
     ("answers", answers::run),
@@ -47,7 +47,7 @@ pub const ENTRIES: &[(&str, Entry)] = &[
     ("words", words::run),
 ];
 
-/// Runs the entry of a name.
+/// Runs the entry with this name.
 pub fn run(name: &str, bytes: &[u8]) {
     let entry = ENTRIES.iter().find(|(known, _)| *known == name);
     entry.expect("each target has a row in ENTRIES").1(bytes);

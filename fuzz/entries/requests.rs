@@ -1,7 +1,7 @@
-//! HTTP requests, as far as they come to be ours: methods, paths, queries and headers.
+//! HTTP requests after hyper has parsed them: methods, paths, queries and headers.
 //!
-//! A first line of method and address, then a line a header. They go through the routes of a site with
-//! a fabric and a history; there is no socket.
+//! The first line has method and address, each further line a header. The requests are handled by the
+//! router of a site with a fabric and a history, without a socket.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use super::{fabric, history};
 
-/// A site that is up.
+/// A running site.
 struct Up {
     runtime: Runtime,
     site: TowerToHyperService<Router>,

@@ -27,7 +27,7 @@ pub fn config(bytes: &[u8]) {
     let path = FOLDER.with(|folder| folder.path().join("web.yml"));
     std::fs::write(&path, bytes).unwrap();
     let (sources, config) = WebConfig::load(&path);
-    assert_eq!(sources.paths().next(), Some(&*path), "it is looked at again when it changes");
+    assert_eq!(sources.paths().next(), Some(&*path), "changes of the file are watched");
     let config = match config {
         Ok(config) => config,
         Err(error) => return error.lines().iter().for_each(one_line),

@@ -1,4 +1,4 @@
-//! Words that people and addresses say: times, ports, links, and questions to the history.
+//! Texts in arguments and URLs: times, ports, links, and history queries.
 
 use exposition::{accepts_gzip, format};
 use fabric_history::EventKind;
@@ -12,7 +12,7 @@ use rdma_host::reader::DeviceFilter;
 
 use super::files::one_line;
 
-/// The questions, by name.
+/// The queries, by name.
 const QUESTIONS: [&str; 9] =
     ["span", "ports", "events", "cables", "moved", "series", "fabrics", "cover", "?"];
 
@@ -44,7 +44,7 @@ pub fn run(bytes: &[u8]) {
         .collect();
     for name in QUESTIONS {
         let Ok(read) = HistoryQuery::read(name, &pairs) else { continue };
-        // As it is asked on, of another exporter: to the millisecond, and from then on the same.
+        // As it is forwarded to another exporter: rounded to milliseconds, and unchanged afterwards.
         let asked = HistoryQuery::read(name, &said(&read)).expect("what is written can be read");
         assert_eq!(HistoryQuery::read(name, &said(&asked)), Ok(asked));
     }

@@ -1,5 +1,5 @@
-//! `/api/v1/history/…`: queries of the history file, a copy of a window of it, and the limits under which these and
-//! the pages run.
+//! `/api/v1/history/…`: queries of the history file, a copy of a time window of it, and the limits of these and of
+//! the pages.
 //!
 //! A query never delays a scrape: it runs on a thread of its own with a reader of its own, few run at a time,
 //! and answers are bounded: events are paged, and a series has a maximum number of readings. The query of a
@@ -79,8 +79,7 @@ impl HistoryService {
     #[expect(clippy::result_large_err, reason = "a response, once a request")]
     pub fn open_request(&self, query: QueryResult) -> Result<(Arc<Path>, Pairs), Response> {
         let Some(file) = &self.file else {
-            let problem =
-                "nothing is recorded here: the exporter was started without --history.file";
+            let problem = "no history: the exporter was started without --history.file";
             return Err(error_response(StatusCode::NOT_FOUND, problem));
         };
         let Query(pairs) = query.map_err(|rejection| bad_request(&rejection.body_text()))?;
@@ -136,8 +135,8 @@ impl Drop for InterruptOnDrop {
     }
 }
 
-/// The status of a failed query: 400 if it requests too much, 500 for a damaged file, 503 for what may
-/// pass.
+/// The status of a failed query: 400 if it requests too much, 500 for a damaged file, 503 for a failure
+/// that may be temporary.
 pub fn status_of(error: &SourceError) -> StatusCode {
     match error {
         SourceError::File(HistoryError::TooMuch { .. }) => StatusCode::BAD_REQUEST,
@@ -154,7 +153,7 @@ fn failed(error: &SourceError) -> Response {
 }
 
 fn panicked() -> Response {
-    error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told")
+    error_response(StatusCode::INTERNAL_SERVER_ERROR, super::INTERNAL_ERROR)
 }
 
 /// The routes. The dump has its own below the path of the queries.
@@ -177,7 +176,7 @@ async fn query(
     })?;
     let permit = tokio::time::timeout(PERMIT_TIMEOUT, history.query_permits.acquire_owned()).await;
     let Ok(Ok(permit)) = permit else {
-        return Err(unavailable("too many ask the history at once: try again"));
+        return Err(unavailable("too many concurrent history queries: try again"));
     };
     let result = run_query(file, move |reader| {
         let _permit = permit;
@@ -196,7 +195,7 @@ async fn dump(State(history): State<HistoryService>, pairs: QueryResult) -> Answ
     let window = read_window(&pairs).map_err(|problem| bad_request(&problem))?;
     let permit = history.dump_permits.try_acquire_owned();
     let permit =
-        permit.map_err(|_| unavailable("a copy is being made or fetched already: try again"))?;
+        permit.map_err(|_| unavailable("another copy of the history is in progress: try again"))?;
     let result = run_query(file, move |reader| {
         let (dumped, file) = reader.dump_unnamed(window, LEAST_FREE)?;
         Ok(DumpBody::new(file, dumped.bytes, permit))

@@ -61,7 +61,7 @@ impl<'a> FabricView<'a> {
             reasons: assessment.map(|link| self.reasons(link)).unwrap_or_default(),
             repair: assessment.and_then(|link| link.repair).map(|repair| SuggestedRepair {
                 repair: repair.label().into(),
-                what: repair.help().into(),
+                description: repair.help().into(),
             }),
             up: assessment.and_then(|link| link.up),
             ends: [self.end(near), self.end(far)],
@@ -79,9 +79,9 @@ impl<'a> FabricView<'a> {
     }
 
     fn reasons(&self, link: &LinkAssessment) -> Vec<LinkReason> {
-        let reasons = worst_first(link).map(|(reason, weight)| LinkReason {
+        let reasons = worst_first(link).map(|(reason, verdict)| LinkReason {
             reason: reason.label().into(),
-            weight: weight.label().into(),
+            verdict: verdict.label().into(),
             evidence: evidence::describe(reason, link, self.assessment, self.snapshot),
         });
         reasons.collect()
@@ -144,7 +144,7 @@ pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
         ratio: errors.ratio(window).filter(|ratio| ratio.is_finite()),
     });
     BitErrors {
-        judgement: errors.level.label().into(),
+        level: errors.level.label().into(),
         limit: Some(errors.limit).filter(|limit| *limit > 0.0 && limit.is_finite()),
         windows: windows.collect(),
     }
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!((leaf.label().as_str(), &*leaf.node_type), ("leaf port 1", "switch"));
         assert_eq!(leaf.counters.iter().collect::<Vec<_>>(), [(&"symbol_errors".into(), &65_535)]);
         assert_eq!(leaf.saturated, ["symbol_errors"]);
-        assert_eq!((&*leaf.bit_errors.judgement, leaf.wait_ratio), ("over", Some(0.5)));
+        assert_eq!((&*leaf.bit_errors.level, leaf.wait_ratio), ("over", Some(0.5)));
         let windows: Vec<_> = leaf.bit_errors.windows.iter().map(|it| &*it.window).collect();
         assert_eq!(windows, ["12m"]);
         assert_eq!(bad.ends[1].label(), "host-a port 1");
@@ -454,7 +454,7 @@ mod tests {
         assert_eq!(page(&all, 7, 1), (2, vec![]));
         assert_eq!(page(&ListFilter { verdicts: &[Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
         assert_eq!(page(&ListFilter { text: "HOST-A", ..all.clone() }, 0, 9).0, 1);
-        assert_eq!(page(&ListFilter { text: "nobody", ..all.clone() }, 0, 9).0, 0);
+        assert_eq!(page(&ListFilter { text: "no-such-node", ..all.clone() }, 0, 9).0, 0);
         assert_eq!(page(&ListFilter { fabric: "g", ..all }, 0, 9).0, 0);
     }
 }

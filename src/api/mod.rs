@@ -37,6 +37,7 @@ const OVERVIEW: &str = "/api/v1/overview";
 const SEARCH: &str = "/api/v1/search";
 pub(crate) const OPENAPI: &str = "/api/v1/openapi.json";
 const JSON: &str = "application/json";
+const INTERNAL_ERROR: &str = "internal error: see the log of the exporter";
 
 /// The query parameters of a request. A route accepts some of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,7 +80,7 @@ fn json(model: &impl Serialize) -> Built {
 }
 
 fn unwritable(_: serde_json::Error) -> (StatusCode, String) {
-    (StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told".to_owned())
+    (StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR.to_owned())
 }
 
 /// A route whose JSON is built from the latest snapshot.
@@ -148,20 +149,20 @@ async fn respond(
     match tokio::task::spawn_blocking(build).await {
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
         Ok(Err((status, problem))) => error_response(status, &problem),
-        Err(_) => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+        Err(_) => error_response(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR),
     }
 }
 
 fn link(board: &SharedState, filter: &Filter, id: &str) -> Built {
     let parsed = id.parse().map_err(|error| not_found(format!("{id:?}: {error}")))?;
     let link = ports::link_by_id(&board.fabrics, filter.fabric.as_deref(), parsed);
-    json(&link.ok_or_else(|| not_found(format!("no cable has the id {parsed}")))?)
+    json(&link.ok_or_else(|| not_found(format!("no link has the id {parsed}")))?)
 }
 
 fn node(board: &SharedState, filter: &Filter, id: &str) -> Built {
     let guid = id.parse();
     let guid =
-        guid.map_err(|_| not_found(format!("{id:?}: no GUID such as 0x00aa000000000001")))?;
+        guid.map_err(|_| not_found(format!("{id:?}: not a GUID such as 0x00aa000000000001")))?;
     let node = ports::node_by_guid(&board.fabrics, filter.fabric.as_deref(), guid);
     json(&node.ok_or_else(|| not_found(format!("no node has the GUID {guid}")))?)
 }
@@ -183,8 +184,8 @@ pub fn unknown_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Optio
     let name = name?;
     let names: Vec<&str> = fabrics.iter().map(|observation| &*observation.fabric).collect();
     let others = match &names[..] {
-        [] => "none is swept here".to_owned(),
-        names => format!("there are: {}", names.join(", ")),
+        [] => "this exporter monitors no fabric".to_owned(),
+        names => format!("known: {}", names.join(", ")),
     };
-    (!names.contains(&name)).then(|| format!("no fabric is called {name:?}; {others}"))
+    (!names.contains(&name)).then(|| format!("unknown fabric {name:?}; {others}"))
 }

@@ -24,47 +24,57 @@ use super::{LINK, LINKS, NODE, NODES, OPENAPI, OVERVIEW, ROUTES, SEARCH, TOPOLOG
 const FABRIC: &str = "fabric";
 
 /// A parameter of the path or of the query.
-fn parameter(key: &str, place: &str) -> Value {
+fn parameter(key: &str, path: &str) -> Value {
     let text = json!({"type": "string"});
     let time = json!({"type": "string", "format": "date-time"});
     let many = |it: Value| json!({"type": "array", "items": it});
     let kinds: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.label()).collect();
     let (about, schema, required) = match key {
-        FABRIC => ("Of this fabric alone.", text, false),
-        "suspect" => ("Those alone that are worth a look.", json!({"type": "boolean"}), false),
-        "id" => ("A cable's id, such as 0x00aa000000000001:5-0x00aa000000000002:1.", text, true),
-        "guid" => ("A node's GUID.", text, true),
+        FABRIC => ("Only this fabric.", text, false),
+        "suspect" => (
+            "Only suspect links: bad, watch, or unknown with link errors.",
+            json!({"type": "boolean"}),
+            false,
+        ),
+        "id" => {
+            ("The id of the link, such as 0x00aa000000000001:5-0x00aa000000000002:1.", text, true)
+        }
+        "guid" => ("NodeGUID.", text, true),
         "q" => (
-            "A node's name or a part of it, a GUID, a LID, a cable's id, node[port], or a device.",
+            "A node name or part of it, a GUID, a LID, a link id, node[port], or a device of this host.",
             text,
             true,
         ),
         // Nodes and events both have a parameter of this name.
-        "kind" if place == NODES => (
-            "Those of this kind alone.",
+        "kind" if path == NODES => (
+            "Only nodes of this type.",
             json!({"enum": super::ports::KINDS.map(NodeKind::label)}),
             false,
         ),
-        "kind" => ("Events of these kinds alone.", many(json!({"enum": kinds})), false),
-        "called" => ("A cable's id, node[port], guid[port], or a node's name or GUID.", text, true),
-        "from" => ("The beginning of the window.", time, true),
-        "to" => ("The end of the window.", time, true),
-        "at" => ("The moment.", time, true),
-        "node" => ("Of these nodes alone, by GUID.", many(text), false),
-        "port" => ("Of these ports, such as 0x00aa000000000001:5.", many(text), false),
-        "detail" => {
-            ("Errors, or traffic and waits, too.", json!({"enum": ["errors", "all"]}), true)
+        "kind" => ("Only events of these kinds.", many(json!({"enum": kinds})), false),
+        "called" => {
+            ("A link id, node[port], guid[port], or the name or GUID of a node.", text, true)
         }
+        "from" => ("Start of the time window.", time, true),
+        "to" => ("End of the time window.", time, true),
+        "at" => ("The time.", time, true),
+        "node" => ("Only these nodes, by GUID.", many(text), false),
+        "port" => ("Only these ports, such as 0x00aa000000000001:5.", many(text), false),
+        "detail" => (
+            "`errors` for error counters, `all` for traffic and wait counters, too.",
+            json!({"enum": ["errors", "all"]}),
+            true,
+        ),
         "limit" => (
-            "How many there are on a page at most.",
+            "Maximum number of events per page.",
             json!({"type": "integer", "minimum": 1, "maximum": source::MAX_LIMIT, "default": source::DEFAULT_LIMIT}),
             false,
         ),
-        "after" => ("The page after the one that has this `next`.", text, false),
+        "after" => ("Start after the page that returned this `next`.", text, false),
         other => panic!("{other} has no description"),
     };
-    let place = if place.contains(&format!("{{{key}}}")) { "path" } else { "query" };
-    json!({"name": key, "in": place, "required": required, "description": about, "schema": schema})
+    let location = if path.contains(&format!("{{{key}}}")) { "path" } else { "query" };
+    json!({"name": key, "in": location, "required": required, "description": about, "schema": schema})
 }
 
 /// The content of a response: the schema of a model.
@@ -75,7 +85,7 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 fn route(path: &str, about: &str, keys: &[&str], content: &Value) -> (String, Value) {
     let parameters: Vec<Value> = keys.iter().map(|key| parameter(key, path)).collect();
     let problem = json!({
-        "description": "Why there is no answer, in one line.",
+        "description": "The error, in one line.",
         "content": {"text/plain": {"schema": {"type": "string"}}}
     });
     let name: String = path
@@ -87,7 +97,7 @@ fn route(path: &str, about: &str, keys: &[&str], content: &Value) -> (String, Va
         "operationId": name.trim_end_matches('_'),
         "summary": about,
         "parameters": parameters,
-        "responses": {"200": {"description": "What was asked for.", "content": content}, "default": problem},
+        "responses": {"200": {"description": "The result.", "content": content}, "default": problem},
     });
     (path.to_owned(), json!({"get": operation}))
 }
@@ -96,13 +106,13 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
     let mut paths: Map<String, Value> = Map::new();
     for it in &ROUTES {
         let (about, content) = match it.path {
-            OVERVIEW => ("Each fabric at a glance, and this host's devices", of::<Overview>(make)),
-            SEARCH => ("What goes by a name, a GUID or a LID", of::<Search>(make)),
-            LINKS => ("The cables", of::<Links>(make)),
-            LINK => ("All that is known of a cable", of::<LinkDetail>(make)),
-            NODES => ("The nodes", of::<Nodes>(make)),
-            NODE => ("A node with its ports", of::<NodeDetail>(make)),
-            TOPOLOGY => ("How a fabric is wired", of::<Topologies>(make)),
+            OVERVIEW => ("Summary of each fabric and of this host's devices", of::<Overview>(make)),
+            SEARCH => ("Search by name, GUID or LID", of::<Search>(make)),
+            LINKS => ("List links", of::<Links>(make)),
+            LINK => ("Get a link with both ports", of::<LinkDetail>(make)),
+            NODES => ("List nodes", of::<Nodes>(make)),
+            NODE => ("Get a node with its ports", of::<NodeDetail>(make)),
+            TOPOLOGY => ("Topology of each fabric", of::<Topologies>(make)),
             other => panic!("{other} has no description"),
         };
         let in_path = it.path.split_once('{').map(|(_, id)| id.trim_end_matches('}'));
@@ -110,20 +120,20 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
         paths.extend([route(it.path, about, &keys, &content)]);
     }
     let openapi = json!({"application/json": {"schema": {"type": "object"}}});
-    paths.extend([route(OPENAPI, "This description", &[], &openapi)]);
+    paths.extend([route(OPENAPI, "This OpenAPI document", &[], &openapi)]);
     let dump = json!({"application/vnd.sqlite3": {}});
-    let about = "A copy of a window of the history's file";
+    let about = "Copy of the history file, limited to a time window";
     paths.extend([route(DUMP, about, &["from", "to"], &dump)]);
     for (name, keys) in NAMES {
         let (about, content) = match name {
-            "span" => ("The time of which anything is recorded", of::<Span>(make)),
-            "ports" => ("The ports that are called so", of::<Vec<Port>>(make)),
-            "events" => ("What happened, the earliest first, page by page", of::<Events>(make)),
-            "cables" => ("The cables that led to ports", of::<Vec<Cable>>(make)),
-            "moved" => ("What ports counted of errors", of::<Vec<ErrorDelta>>(make)),
-            "series" => ("The course of ports' counters", of::<Vec<Series>>(make)),
-            "fabrics" => ("The fabrics as they were at a moment", of::<Vec<FabricState>>(make)),
-            "cover" => ("What is known of a window", of::<Coverage>(make)),
+            "span" => ("Time span of the recorded data", of::<Span>(make)),
+            "ports" => ("Find recorded ports by name, GUID or link id", of::<Vec<Port>>(make)),
+            "events" => ("List events, oldest first, in pages", of::<Events>(make)),
+            "cables" => ("Links of ports during a time window", of::<Vec<Cable>>(make)),
+            "moved" => ("Increase of error counters by port", of::<Vec<ErrorDelta>>(make)),
+            "series" => ("Counter series of ports", of::<Vec<Series>>(make)),
+            "fabrics" => ("State of the fabrics at a given time", of::<Vec<FabricState>>(make)),
+            "cover" => ("Coverage of a time window", of::<Coverage>(make)),
             other => panic!("{other} has no description"),
         };
         paths.extend([route(&format!("{PATH}/{name}"), about, keys, &content)]);
@@ -138,9 +148,9 @@ fn document() -> Value {
     });
     let mut generator = settings.into_generator();
     let paths = paths(&mut generator);
-    let about = "What fabric-exporter knows. Counts are in their metric's unit, times are RFC 3339, rates are \
-                 bytes a second. A later version may add fields and words of vocabularies. What is below \
-                 /api/v1/history is answered where something is recorded: --history.file.";
+    let about = "The state and the history of InfiniBand fabrics and of this host's RDMA devices. Counts have the unit of \
+                 their metric, times are RFC 3339, rates are in bytes per second. Later versions may add fields \
+                 and enumeration values. /api/v1/history requires --history.file.";
     json!({
         "openapi": "3.1.0",
         "info": {

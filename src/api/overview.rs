@@ -47,14 +47,14 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     for (_, link) in with_findings(observation) {
         let verdict = link.map_or(Verdict::Unknown, |link| link.verdict);
         verdicts.add(verdict);
-        let gravest = link.and_then(|link| link.reasons.worst());
-        if let Some((reason, _)) = gravest.filter(|_| verdict != Verdict::Ok) {
+        let worst = link.and_then(|link| link.reasons.worst());
+        if let Some((reason, _)) = worst.filter(|_| verdict != Verdict::Ok) {
             *reasons.entry((reason, verdict)).or_default() += 1;
         }
     }
     let suspect = ListFilter { verdicts: &[Verdict::Bad, Verdict::Watch], ..ListFilter::default() };
-    let not_up = snapshot.fabric.node_indexes().filter(|node| !snapshot.is_up(*node));
-    let not_up = not_up.take(MAX_LISTED).map(|node| {
+    let nodes_down = snapshot.fabric.node_indexes().filter(|node| !snapshot.is_up(*node));
+    let nodes_down = nodes_down.take(MAX_LISTED).map(|node| {
         let node = snapshot.fabric.node(node);
         NodeName { guid: node.identity.guid.to_string(), node: node.name.clone() }
     });
@@ -62,10 +62,10 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     Fabric {
         sweep: Some(sweep(observation, view)),
         nodes: nodes(snapshot),
-        not_up: not_up.collect(),
+        nodes_down: nodes_down.collect(),
         verdicts,
         reasons: reason_counts(reasons),
-        worst: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).links,
+        worst_links: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).links,
         regions: assessment.regions.len(),
         congestion: regions.map(|waiting| region(waiting, view)).collect(),
         ..unswept
@@ -75,7 +75,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
 fn reason_counts(reasons: BTreeMap<(Reason, Verdict), usize>) -> Vec<ReasonCount> {
     let counts = reasons.into_iter().map(|((reason, verdict), links)| ReasonCount {
         reason: reason.label().into(),
-        what: reason.help().into(),
+        description: reason.help().into(),
         verdict: verdict.label().into(),
         links,
     });
@@ -104,13 +104,13 @@ fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
         sweeps: stats.sweeps,
         ports_read: snapshot.readings.iter().flatten().count(),
         ports_failed: stats.failed_ports,
-        nodes_silent: snapshot.silent.iter().filter(|silent| **silent).count(),
+        nodes_unresponsive: snapshot.silent.iter().filter(|silent| **silent).count(),
         failing: failing.map(|collector| collector.label().into()).collect(),
         discovered_at: discovered.and_then(|(anchor, ended)| rfc3339(anchor, *ended)),
         discovery_gaps: stats.discovery_gaps,
         mads_sent: sent.into_iter().map(|outcome| mads.total(outcome)).sum(),
         mads_timed_out: mads.total(MadOutcome::TimedOut),
-        master: master.map(|port| name(view, port)),
+        master_sm: master.map(|port| name(view, port)),
     }
 }
 
@@ -120,7 +120,7 @@ fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
         for (node, index) in snapshot.fabric.nodes.iter().zip(snapshot.fabric.node_indexes()) {
             if node.identity.kind == kind {
                 count.nodes += 1;
-                count.not_up += usize::from(!snapshot.is_up(index));
+                count.down += usize::from(!snapshot.is_up(index));
             }
         }
         count
@@ -172,8 +172,8 @@ fn device(device: &HostDevice, guid: Guid, fabrics: &[Arc<Observation>]) -> Devi
         guid: guid.to_string(),
         hca_type: device.info.hca_type.clone(),
         firmware: device.info.firmware.clone(),
-        answers: device.is_readable,
-        node_in: node_in(fabrics, guid),
+        readable: device.is_readable,
+        fabric: node_in(fabrics, guid),
         ports: device.ports.iter().map(|it| device_port(it, guid, fabrics)).collect(),
     }
 }
@@ -185,7 +185,7 @@ fn device_port(port: &HostPort, guid: Guid, fabrics: &[Arc<Observation>]) -> Dev
         let link = fabric.link_id(fabric.find((guid, port.number))?)?;
         Some((link.to_string(), observation.fabric.clone()))
     });
-    let (link, link_in) = link.unzip();
+    let (link, link_fabric) = link.unzip();
     DevicePort {
         port: port.number,
         link_layer: port.link_layer.clone(),
@@ -194,7 +194,7 @@ fn device_port(port: &HostPort, guid: Guid, fabrics: &[Arc<Observation>]) -> Dev
         lid: port.lid.map(|lid| lid.0),
         interfaces: port.netdevs.iter().map(|netdev| netdev.name.to_string()).collect(),
         link,
-        link_in,
+        link_fabric,
     }
 }
 
@@ -234,22 +234,22 @@ mod tests {
         let [swept, unswept] = &overview.fabrics[..] else { panic!("two fabrics") };
         assert_eq!((&unswept.sweep, unswept.nodes.len()), (&None, 0));
         let counts: Vec<_> =
-            swept.nodes.iter().map(|it| (&*it.node_type, it.nodes, it.not_up)).collect();
+            swept.nodes.iter().map(|it| (&*it.node_type, it.nodes, it.down)).collect();
         assert_eq!(counts, [("switch", 1, 0), ("ca", 2, 1)]);
-        assert_eq!((swept.not_up.len(), &*swept.not_up[0].node), (1, "host-a"));
-        assert_eq!((swept.verdicts.bad, swept.verdicts.ok, swept.worst.len()), (1, 1, 1));
+        assert_eq!((swept.nodes_down.len(), &*swept.nodes_down[0].node), (1, "host-a"));
+        assert_eq!((swept.verdicts.bad, swept.verdicts.ok, swept.worst_links.len()), (1, 1, 1));
         assert_eq!(
-            (&*swept.worst[0].verdict, &*swept.congestion[0].cause),
+            (&*swept.worst_links[0].verdict, &*swept.congestion[0].cause),
             ("bad", "slow_receiver")
         );
         let sweep = swept.sweep.as_ref().unwrap();
-        assert_eq!((sweep.nodes_silent, sweep.failing.len()), (1, 3));
+        assert_eq!((sweep.nodes_unresponsive, sweep.failing.len()), (1, 3));
         let device = &overview.host.as_ref().unwrap().devices[0];
-        assert_eq!((device.node_in.as_deref(), &*device.ports[0].state), (Some("f"), "Active"));
+        assert_eq!((device.fabric.as_deref(), &*device.ports[0].state), (Some("f"), "Active"));
         let port = &device.ports[0];
         assert_eq!(
-            (port.link.as_ref(), port.link_in.as_deref()),
-            (Some(&swept.worst[0].link), Some("f"))
+            (port.link.as_ref(), port.link_fabric.as_deref()),
+            (Some(&swept.worst_links[0].link), Some("f"))
         );
         let text = serde_json::to_string(&overview).unwrap();
         assert_eq!(serde_json::from_str::<Overview>(&text).unwrap(), overview);

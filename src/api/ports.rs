@@ -128,7 +128,7 @@ pub fn link(view: FabricView<'_>, cable: Cable) -> LinkDetail {
     LinkDetail {
         swept_at: view.swept_at(),
         link: view.link(cable, assessment),
-        expected_losses: outages.expected.iter().sum(),
+        expected_link_downs: outages.expected.iter().sum(),
         expected_down_seconds: outages.expected_down.least.as_secs_f64(),
         expected_down_max_seconds: outages.expected_down.most.as_secs_f64(),
         recoveries: outages.recoveries,
@@ -150,8 +150,8 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
     });
     let counters = counted.collect();
     let best = || status?.best_rate_with(snapshot.status(known.peer?.port)?);
-    let named = |full: &dyn Fn(Counter) -> bool| {
-        let rows = TABLE.iter().filter(|row| full(row.counter));
+    let named = |selects: &dyn Fn(Counter) -> bool| {
+        let rows = TABLE.iter().filter(|row| selects(row.counter));
         rows.map(|row| row.metric.into()).collect()
     };
     Port {
@@ -179,24 +179,24 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         discards: reading.and_then(|reading| reading.get(Counter::XmitDiscards)),
         counters,
         saturated: named(&|counter| counting.was_saturated(counter)),
-        stuck: named(&|counter| counting.is_stuck(counter)),
+        saturated_now: named(&|counter| counting.is_stuck(counter)),
         impossible: named(&|counter| counting.is_impossible(counter)),
         impossible_readings: counting.impossible_readings,
         resets: counting.resets,
         last_reset: counting.last_reset.and_then(|last| view.time(last)),
         bit_errors: bit_errors(&assessment.bit_errors),
-        mended: assessment
+        pre_fec_ber: assessment
             .bit_errors
             .pre_fec
-            .filter(|mended| mended.ratio.is_finite() && mended.limit.is_finite())
-            .map(|mended| PreFecBer {
-                ratio: mended.ratio,
-                limit: mended.limit,
-                measured_at: view.time(mended.at),
-                stale: mended.stale,
+            .filter(|measured| measured.ratio.is_finite() && measured.limit.is_finite())
+            .map(|measured| PreFecBer {
+                ratio: measured.ratio,
+                limit: measured.limit,
+                measured_at: view.time(measured.at),
+                stale: measured.stale,
             }),
         wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
-        tick_told: assessment.wait.is_some_and(|wait| wait.tick_told),
+        tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
         congestion: assessment.role.map(|role| congestion(view, role, assessment.cause)),
     }
 }
@@ -230,11 +230,11 @@ fn congestion(view: FabricView<'_>, role: Role, cause: Option<RootCause>) -> Con
     match role {
         Role::Root => Congestion {
             role: "root".into(),
-            of: None,
+            root: None,
             cause: cause.map(|cause| cause.label().into()),
         },
         Role::Victim { of: root } => {
-            Congestion { role: "victim".into(), of: Some(name(view, root)), cause: None }
+            Congestion { role: "victim".into(), root: Some(name(view, root)), cause: None }
         }
     }
 }

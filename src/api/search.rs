@@ -80,7 +80,7 @@ fn port(text: &str) -> Option<(String, PortNumber)> {
 /// A match in a fabric.
 struct FabricHit<'a> {
     quality: Match,
-    by: &'static str,
+    matched: &'static str,
     view: FabricView<'a>,
     target: Target,
 }
@@ -95,7 +95,7 @@ enum Target {
 /// Everything that matches a text. A node that matches in two ways is listed once, by the better.
 pub fn search(board: &SharedState, text: &str) -> Search {
     let terms = Terms::new(text);
-    let mut result = Search { sought: text.trim().to_owned(), ..Search::default() };
+    let mut result = Search { query: text.trim().to_owned(), ..Search::default() };
     if terms.text.is_empty() {
         return result;
     }
@@ -120,7 +120,9 @@ pub fn search(board: &SharedState, text: &str) -> Search {
 
 fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricHit<'a>>) {
     let fabric = &view.snapshot.fabric;
-    let mut add = |quality, by, target| hits.push(FabricHit { quality, by, view, target });
+    let mut add = |quality, matched, target| {
+        hits.push(FabricHit { quality, matched, view, target });
+    };
     if let Some(port) = terms
         .link
         .and_then(|LinkId(a, b)| fabric.find(a).zip(fabric.find(b)))
@@ -159,11 +161,11 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricH
         }
         match (of_ports, best) {
             // Port 0 of a switch represents the switch.
-            (Some((port, by)), _) if fabric.port(port).number == 0 => {
-                add(Match::Exact, by, Target::Node(index));
+            (Some((port, matched)), _) if fabric.port(port).number == 0 => {
+                add(Match::Exact, matched, Target::Node(index));
             }
-            (Some((port, by)), _) => add(Match::Exact, by, Target::Port(port)),
-            (None, Some((quality, by))) => add(quality, by, Target::Node(index)),
+            (Some((port, matched)), _) => add(Match::Exact, matched, Target::Port(port)),
+            (None, Some((quality, matched))) => add(quality, matched, Target::Node(index)),
             (None, None) => {}
         }
     }
@@ -226,8 +228,8 @@ impl FabricHit<'_> {
             fabric: name.to_owned(),
             name: label,
             id,
-            by: self.by.into(),
-            fits: self.quality.label().into(),
+            matched: self.matched.into(),
+            quality: self.quality.label().into(),
             page,
         }
     }
@@ -245,8 +247,8 @@ fn devices(board: &SharedState, text: &str) -> Vec<(Match, Hit)> {
             fabric: overview::node_in(&board.fabrics, guid).unwrap_or_default(),
             name: device.name.to_string(),
             id: device.info.guid.map(|guid| guid.to_string()).unwrap_or_default(),
-            by: "name".into(),
-            fits: quality.label().into(),
+            matched: "name".into(),
+            quality: quality.label().into(),
             page: address::device(&device.name),
         };
         Some((quality, hit))
@@ -287,7 +289,7 @@ mod tests {
         let link = "/link/0x0000000000000001:1-0x0000000000000002:1?fabric=f";
         let (leaf, host) =
             ("/node/0x0000000000000001?fabric=f", "/node/0x0000000000000002?fabric=f");
-        for (text, fits, page) in [
+        for (text, matched, page) in [
             ("LEAF", "name, exact", leaf),
             (" lea ", "name, prefix", leaf),
             ("st-a", "name, substring", host),
@@ -312,13 +314,13 @@ mod tests {
             let result = search(&board, text);
             let hit = result.hits.first().unwrap_or_else(|| panic!("{text}: nothing"));
             assert_eq!(
-                (format!("{}, {}", hit.by, hit.fits).as_str(), &*hit.page),
-                (fits, page),
+                (format!("{}, {}", hit.matched, hit.quality).as_str(), &*hit.page),
+                (matched, page),
                 "{text}"
             );
         }
         for nothing in
-            ["", "  ", "nobody", "leaf[9]", "leaf[999]", "0x1:1-0x3:1", "0xfff0", "99999"]
+            ["", "  ", "no-such-node", "leaf[9]", "leaf[999]", "0x1:1-0x3:1", "0xfff0", "99999"]
         {
             assert_eq!(search(&board, nothing).found, 0, "{nothing}");
         }

@@ -37,7 +37,7 @@ pub fn topology(observation: &Observation) -> Topology {
     let places = places(ordered.iter().map(|switch| switch.node));
     let mut to_hosts = vec![LinkGroup::default(); ordered.len()];
     let mut between: BTreeMap<(usize, usize), LinkGroup> = BTreeMap::new();
-    let mut apart = Vec::new();
+    let mut switchless = Vec::new();
     for (cable, assessment) in with_findings(observation) {
         let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
@@ -51,7 +51,7 @@ pub fn topology(observation: &Observation) -> Topology {
             (None, Some(&switch)) if is_host(fabric, near) => {
                 to_hosts[switch].add(view, cable, verdict);
             }
-            (None, None) => apart.push(switchless_pair(view, cable, verdict)),
+            (None, None) => switchless.push(switchless_pair(view, cable, verdict)),
             _ => {}
         }
     }
@@ -74,7 +74,7 @@ pub fn topology(observation: &Observation) -> Topology {
         }
     }
     for (switch, all) in switches.iter_mut().zip(all) {
-        switch.worst = all.worst().map(|worst| worst.label().into());
+        switch.worst_verdict = all.worst().map(|worst| worst.label().into());
     }
     let bundles = between.iter().map(|(&(a, b), links)| Bundle {
         a,
@@ -88,7 +88,7 @@ pub fn topology(observation: &Observation) -> Topology {
         swept_at: view.swept_at(),
         switches,
         bundles: bundles.collect(),
-        apart,
+        switchless,
     }
 }
 
@@ -127,7 +127,7 @@ fn congestion(view: FabricView<'_>, cable: Cable) -> CongestionCounts {
     let of_ends = waiting.map(|port| CongestionCounts {
         roots: usize::from(matches!(port.role, Some(Role::Root))),
         victims: usize::from(matches!(port.role, Some(Role::Victim { .. }))),
-        most_wait: port.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+        max_wait_ratio: port.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
     });
     let both = of_ends.fold(CongestionCounts::default(), |sum, end| sum.and(&end));
     let roots = both.roots.min(1);
@@ -193,7 +193,7 @@ fn switch(view: FabricView<'_>, placed: &PlacedSwitch, hosts: &LinkGroup) -> Swi
         level: placed.level,
         group: placed.group,
         hosts: hosts.verdicts.count(),
-        to_hosts: hosts.verdicts,
+        host_verdicts: hosts.verdicts,
         host_suspects: hosts.worst_suspects(view),
         host_congestion: hosts.congestion.clone(),
         congestion: hosts.congestion.clone(),
@@ -211,7 +211,7 @@ fn suspect(view: FabricView<'_>, cable: Cable, verdict: Verdict) -> Suspect {
     let [near, far] = [cable.0, cable.1].map(|port| evidence::port_label(view.snapshot, port));
     Suspect {
         link: id.unwrap_or_default(),
-        place: format!("{near} – {far}"),
+        name: format!("{near} – {far}"),
         verdict: verdict.label().into(),
     }
 }

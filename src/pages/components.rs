@@ -147,7 +147,7 @@ pub fn port_number(fabric: &str, port: &PortName) -> Markup {
 /// A port's role in a congestion; a victim leads to the root that it waits for.
 pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
     html! {
-        @match (&*part.role, &part.of) {
+        @match (&*part.role, &part.root) {
             ("victim", Some(root)) => { "victim of " (port(fabric, root)) }
             _ => {
                 "root"

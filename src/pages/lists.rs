@@ -178,7 +178,7 @@ pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Res
         }
         let main = search_page(&result, not_swept(&exposition.board().fabrics, None));
         let page = Page::new("Search", address::SEARCH, main);
-        Page { search_text: &result.sought, ..page }.respond()
+        Page { search_text: &result.query, ..page }.respond()
     })
     .await
 }
@@ -186,7 +186,7 @@ pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Res
 fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
     html! {
         @if let Some(why) = not_swept { p { (why) } }
-        @if result.sought.is_empty() {
+        @if result.query.is_empty() {
             p { "Nodes, ports, cables and this host’s devices are found by what they are called." }
             dl .hints {
                 div { dt { code { "leaf-3" } } dd { "a part of a node’s name" } }
@@ -197,11 +197,11 @@ fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
                 div { dt { code { "mlx5_0" } } dd { "a device or an interface of this host" } }
             }
         } @else if result.found == 0 {
-            p { "Nothing is called " q { bdi { (result.sought) } } "." }
+            p { "Nothing is called " q { bdi { (result.query) } } "." }
             p { "Part of a name will do, a GUID with or without " code { "0x" } ", a LID, a cable’s id, or " code { "node[port]" } "." }
         } @else {
             p .quiet {
-                (counted(result.found, "is", "are")) " called " q { bdi { (result.sought) } }
+                (counted(result.found, "is", "are")) " called " q { bdi { (result.query) } }
                 @if result.found > result.hits.len() { ": the best " (result.hits.len()) }
             }
             (hits(&result.hits))
@@ -219,7 +219,7 @@ fn hits(hits: &[Hit]) -> Markup {
             th scope="row" data-label="Name" { a href=(hit.page) { bdi { (hit.name) } } }
             td data-label="GUID or id" { code { (hit.id) } }
             td data-label="Fabric" { bdi { (hit.fabric) } }
-            td .quiet data-label="Found by" { (label_text(&hit.by)) ", " (hit.fits) }
+            td .quiet data-label="Found by" { (label_text(&hit.matched)) ", " (hit.quality) }
         } } }
     } }
 }

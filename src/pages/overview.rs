@@ -84,7 +84,7 @@ fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
             th scope="row" { a href={ "#fabric-" (place) } { bdi { (it.fabric) } } }
             @for (_, number) in it.verdicts.worst_first() { td .n { (number) } }
             td .n { (it.nodes.iter().map(|of| of.nodes).sum::<usize>()) }
-            td .n { (it.nodes.iter().map(|of| of.not_up).sum::<usize>()) }
+            td .n { (it.nodes.iter().map(|of| of.down).sum::<usize>()) }
             td { @match it.sweep.as_ref().and_then(|sweep| sweep.ended_at.as_deref()) {
                 Some(at) => (components::ago(clock, at)), None => "not yet",
             } }
@@ -127,7 +127,7 @@ fn section(
                     (nodes(it, clock))
                     (latest_sweep(it, sweep, clock))
                 }
-                @if !it.worst.is_empty() { (worst(it, clock)) }
+                @if !it.worst_links.is_empty() { (worst(it, clock)) }
                 @if !it.congestion.is_empty() { (congestion(it, clock)) }
             }
         }
@@ -154,7 +154,7 @@ fn health(it: &Fabric) -> Markup {
             }
         } } }
         @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(MAX_REASONS) { li {
-            span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.what)
+            span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.description)
         } } } }
     } }
 }
@@ -182,7 +182,7 @@ fn bar(verdicts: &Verdicts) -> Markup {
 }
 
 fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
-    let down: usize = it.nodes.iter().map(|of| of.not_up).sum();
+    let down: usize = it.nodes.iter().map(|of| of.down).sum();
     let kind = |word: &str, number| match word {
         "switch" => counted(number, "switch", "switches"),
         "ca" => counted(number, "adapter", "adapters"),
@@ -197,17 +197,17 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
         @if it.nodes.is_empty() { p { strong { "None is found." } } }
         @else if down == 0 { p { "All are up." } } @else {
             p { strong { (counted(down, "is", "are")) " not up" } ": "
-                @for (place, node) in it.not_up.iter().enumerate() {
+                @for (place, node) in it.nodes_down.iter().enumerate() {
                     @if place > 0 { ", " }
                     (components::node(&it.fabric, &node.guid, &node.node))
                 }
-                @if down > it.not_up.len() { " and others" } "."
+                @if down > it.nodes_down.len() { " and others" } "."
             }
         }
         @if let Some(sweep) = &it.sweep { dl {
             @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (components::ago(clock, at)) } } }
             @if sweep.discovery_gaps > 0 { div { dt { "Gaps" } dd { strong { (counted(sweep.discovery_gaps as usize, "question", "questions")) " open" } } } }
-            div { dt { "Subnet’s master" } dd { @match &sweep.master {
+            div { dt { "Subnet’s master" } dd { @match &sweep.master_sm {
                 Some(master) => (components::node(&it.fabric, &master.guid, &master.node)),
                 None => "not heard",
             } } }
@@ -226,7 +226,7 @@ fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &LocalClock) -> Markup {
         dl {
             div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
             div { dt { "Ports read in part" } dd { (bad(sweep.ports_failed)) } }
-            div { dt { "Nodes silent" } dd { (bad(sweep.nodes_silent)) } }
+            div { dt { "Nodes silent" } dd { (bad(sweep.nodes_unresponsive)) } }
             div { dt { "MADs lost" } dd { (components::percent(lost as f32)) } }
         }
     } }
@@ -245,20 +245,20 @@ fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
     let all = it.verdicts.bad + it.verdicts.watch;
     html! {
         h3 { "The worst cables" }
-        ol .cables { @for link in &it.worst { li {
+        ol .cables { @for link in &it.worst_links { li {
             div .stands {
                 (verdict(&link.verdict))
                 @if let Some(at) = &link.since { span .quiet { (components::lasting(clock, at)) } }
             }
             div {
                 p .name { (components::link(link)) }
-                ul .reasons { @for because in link.reasons.iter().filter(|because| because.weight == link.verdict || because.weight == "watch") {
+                ul .reasons { @for because in link.reasons.iter().filter(|because| because.verdict == link.verdict || because.verdict == "watch") {
                     li { span .reason { (components::label_text(&because.reason)) } " " (because.evidence) }
                 } }
             }
-            p .repair { @if let Some(repair) = &link.repair { span .quiet { "Try first: " } (repair.what) } }
+            p .repair { @if let Some(repair) = &link.repair { span .quiet { "Try first: " } (repair.description) } }
         } } }
-        @if all > it.worst.len() {
+        @if all > it.worst_links.len() {
             p { a href=(address::with(address::LINKS, &[("fabric", &it.fabric)])) {
                 "All " (counted(all, "cable", "cables")) " that are bad or to watch"
             } }

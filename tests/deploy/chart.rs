@@ -138,7 +138,7 @@ fn rules_and_dashboards_match_the_repository() {
         if kind(object) == "PrometheusRule" {
             let place = rules_left.iter().position(|it| *it == object["spec"]);
             rules_left.remove(
-                place.unwrap_or_else(|| panic!("nobody's rules: {}", kind_and_name(object))),
+                place.unwrap_or_else(|| panic!("rules of no component: {}", kind_and_name(object))),
             );
         }
         if object.pointer("/metadata/labels/grafana_dashboard").is_some() {

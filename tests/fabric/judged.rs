@@ -21,7 +21,7 @@ fn link(ground: &impl Ground, metrics: &Metrics, node: &str, port: u8) -> String
     metrics.sample("infiniband_port_info", &id).unwrap().labels["link"].clone()
 }
 
-/// The gravest reason of a link, and its weight.
+/// The worst reason of a link, and its weight.
 fn verdict(metrics: &Metrics, link: &str) -> (String, f64) {
     let reasons = metrics.all("infiniband_link_verdict");
     let of_link = reasons.filter(|(labels, _)| labels["link"] == link);
@@ -29,11 +29,11 @@ fn verdict(metrics: &Metrics, link: &str) -> (String, f64) {
     (labels["reason"].clone(), weight)
 }
 
-/// Links whose verdict is at least this grave.
-fn at_least(metrics: &Metrics, grave: f64) -> Vec<&str> {
+/// Links with at least this verdict.
+fn at_least(metrics: &Metrics, least: f64) -> Vec<&str> {
     let all = metrics.all("infiniband_link_verdict");
     let mut links: Vec<&str> =
-        all.filter(|(_, weight)| *weight >= grave).map(|(labels, _)| &*labels["link"]).collect();
+        all.filter(|(_, weight)| *weight >= least).map(|(labels, _)| &*labels["link"]).collect();
     links.sort_unstable();
     links.dedup();
     links

@@ -72,7 +72,7 @@ fn links_of_a_running_exporter() {
     assert_eq!(table.stderr.lines().count(), 1, "{}", table.stderr);
 
     let other = links(&["--url", &url, "--fabric", "plane-7"]);
-    refused(&other, 1, "no fabric is called \"plane-7\"; there are: default");
+    refused(&other, 1, "unknown fabric \"plane-7\"; known: default");
     for query in ["suspicious=true", "suspect=maybe", "fabric=plane-7"] {
         let answer = exporter.get(&format!("/api/v1/links?{query}"), &[]);
         assert_eq!((answer.status, answer.text().lines().count()), (400, 1), "{query}");

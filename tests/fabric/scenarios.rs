@@ -70,7 +70,7 @@ fn documentation_has_all_keys() {
     let told = |heading: &str, names: Vec<String>| {
         let section = section(&page, heading);
         for name in names {
-            assert!(section.contains(&format!("`{name}`")), "{name} is not told of in {heading}");
+            assert!(section.contains(&format!("`{name}`")), "{name} is not described in {heading}");
         }
     };
     told("File", known("nonsense: 1"));

@@ -134,7 +134,7 @@ fn exporter_without_history_says_so() {
     let url = format!("http://{}", exporter.address());
     let error =
         HistoryClient::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
-    assert!(error.contains("nothing is recorded here"), "{error}");
+    assert!(error.contains("no history: the exporter was started without"), "{error}");
     assert!(exporter.stop().success());
 }
 

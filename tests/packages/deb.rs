@@ -1,5 +1,4 @@
-//! The Debian package: made by cargo-deb from the test build, and installed in a guest with its own
-//! systemd.
+//! The Debian package: built by cargo-deb from the test build, and installed in a guest with systemd.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,8 +29,8 @@ static BUILT: LazyLock<Built> = LazyLock::new(|| {
         cargo.current_dir(TREE).env("CARGO_TARGET_DIR", target);
         cargo.args(["deb", "--no-build", "--locked", "--offline", "--fast", "--profile", profile]);
         cargo.args(["--deb-version", version, "--output"]).arg(&file);
-        let told = tool(&mut cargo);
-        assert!(file.exists(), "cargo deb (make packages installs it): {told}");
+        let output = tool(&mut cargo);
+        assert!(file.exists(), "cargo deb (installed by make packages): {output}");
         file
     });
     Built { _dir: dir, files }
@@ -48,9 +47,9 @@ pub fn contents() -> Vec<String> {
 /// Runs a script in the guest; its name and duration are in the test's output.
 fn step(guest: &Guest, what: &str, script: &str) -> String {
     let begun = std::time::Instant::now();
-    let told = guest.must(&format!("set -e\n{FUNCTIONS}\n{script}"));
+    let output = guest.must(&format!("set -e\n{FUNCTIONS}\n{script}"));
     println!("{what}: {:.1?}", begun.elapsed());
-    told
+    output
 }
 
 /// `until_so` waits for a command to succeed, within a limit; `scrape` gets the metrics.
@@ -61,7 +60,7 @@ scrape() {
 }
 swept() { scrape | grep -q '^fabric_exporter_sweeps_total.* [1-9]'; }
 prop() { systemctl show -P $1 fabric-exporter.service; }
-is() { [ \"$1\" = \"$2\" ] || { echo \"$3: is $1, is to be $2\"; exit 1; }; }
+is() { [ \"$1\" = \"$2\" ] || { echo \"$3: is $1, expected $2\"; exit 1; }; }
 ";
 
 #[test]
@@ -80,14 +79,14 @@ fn deb_installs_upgrades_and_purges_under_systemd() {
         until_so [ -e /dev/infiniband/umad0 ]
         is $(stat -c %U:%G:%a /dev/infiniband/umad0) root:root:600 'umad by itself'",
     );
-    let told = step(&guest, "installation", "
+    let output = step(&guest, "installation", "
         dpkg -i /share/fabric-exporter_0.1.0-1.deb 2>&1
         udevadm settle
         is $(stat -c %U:%G:%a /dev/infiniband/umad0) root:fabric-exporter:660 umad
         for issm in /dev/infiniband/issm*; do is $(stat -c %G /dev/infiniband/issm0) root issm; done
         is \"$(systemctl is-enabled fabric-exporter.service fabric-exporter-host.service | sort -u)\" disabled units
         is \"$(systemctl is-active fabric-exporter.service)\" inactive service");
-    assert!(!told.contains("arning"), "{told}");
+    assert!(!output.contains("arning"), "{output}");
     step(&guest, "start by a scrape", "
         mkdir -p /etc/systemd/system/fabric-exporter.service.d
         # No InfiniBand here: a simulated fabric, in the service's own sandbox.
@@ -126,9 +125,9 @@ UNIT
         grep -q systemd-socket /etc/default/fabric-exporter
         grep -q ours /etc/fabric-exporter/config.yml
         is $(stat -c %i /var/lib/fabric-exporter/history.db) $(cat /tmp/inode) history
-        # The program before the upgrade is told of by the file that it left.
+        # The history file has the start before the upgrade, too.
         is $(fabric-exporter history events --kind exporter_start --file /var/lib/fabric-exporter/history.db | grep -c exporter_start) 2 starts");
-    what_hangs_is_started_anew(&guest);
+    hanging_service_is_restarted(&guest);
     step(
         &guest,
         "removal",
@@ -145,7 +144,7 @@ UNIT
         "installation again",
         "
         dpkg -i /share/fabric-exporter_0.1.1-1.deb 2>&1
-        # What was enabled is so again; an installation starts nothing.
+        # An enabled unit is enabled again; an installation starts nothing.
         is $(systemctl is-enabled fabric-exporter.socket) enabled socket
         systemctl start fabric-exporter.socket
         until_so swept
@@ -160,10 +159,10 @@ UNIT
 }
 
 /// systemd kills a program that stops its watchdog pings, and restarts it.
-fn what_hangs_is_started_anew(guest: &Guest) {
+fn hanging_service_is_restarted(guest: &Guest) {
     step(
         guest,
-        "no sign of life",
+        "watchdog timeout",
         "
         printf '[Service]\\nWatchdogSec=10s\\nRestartSec=100ms\\n' >/etc/systemd/system/fabric-exporter.service.d/watchdog.conf
         systemctl daemon-reload

@@ -1,5 +1,4 @@
-//! The installed program: units, a Debian package and an RPM, the first in a guest with its own
-//! systemd.
+//! The installed program: units, the Debian package in a guest with systemd, and the RPM.
 
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -17,7 +16,7 @@ use std::time::Duration;
 
 use rig::child;
 
-/// How long a tool may take to pack the program or to check a file.
+/// Maximum time of a tool that builds a package or checks a file.
 const TOOL_LIMIT: Duration = Duration::from_secs(180);
 
 /// The repository.

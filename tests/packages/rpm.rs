@@ -1,4 +1,4 @@
-//! The RPM, made from the test build of the program and unpacked into a folder.
+//! The RPM, built from the test build of the program and unpacked into a directory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn build(dir: &Path) -> PathBuf {
         define("tree", TREE),
         define("binary", &program().display().to_string()),
         define("release_version", "0.1.0"),
-        // Nothing downloads this one.
+        // No compression: this package is only tested.
         define("_binary_payload", "w0.gzdio"),
         format!("{TREE}/deploy/rpm/fabric-exporter.spec"),
     ]));
@@ -29,7 +29,7 @@ fn rpm_installs_the_same_files_as_deb() {
     let package = build(dir.path());
     let root = dir.path().join("root");
     let mut rpm = Command::new(require("rpm"));
-    // Debian's rpm knows no other packages, and would run the scripts here.
+    // Debian's rpm has no other packages in its database, and would run the scripts on this host.
     rpm.args(["--nodeps", "--noscripts", "-i", "--root"]).arg(&root).arg(&package);
     tool(&mut rpm);
     let mut find = Command::new(require("find"));
@@ -47,7 +47,7 @@ fn rpm_installs_the_same_files_as_deb() {
     let theirs: BTreeSet<String> =
         deb::contents().into_iter().map(|file| same_place(&file)).collect();
     let differing: Vec<_> = files.symmetric_difference(&theirs).collect();
-    assert!(differing.is_empty(), "one has what the other has not: {differing:#?}");
+    assert!(differing.is_empty(), "the packages have different files: {differing:#?}");
 }
 
 /// Differences between the distributions: documents, zsh, udev, and compressed man pages.

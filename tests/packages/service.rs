@@ -1,4 +1,4 @@
-//! The protocol between the program and a service manager; the tests take the part of systemd.
+//! The protocol between the program and a service manager; the tests act as systemd.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -25,9 +25,9 @@ fn systemd_gets_ready_watchdog_and_stopping() {
     let path = dir.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(LIMIT)).unwrap();
-    let hear = || {
+    let receive = || {
         let mut message = [0; 4096];
-        let length = socket.recv(&mut message).expect("nothing more is told");
+        let length = socket.recv(&mut message).expect("no more notifications");
         String::from_utf8(message[..length].to_vec()).unwrap().trim().to_owned()
     };
     let mut command = demo(dir.path());
@@ -36,24 +36,24 @@ fn systemd_gets_ready_watchdog_and_stopping() {
         "fabric-exporter",
         command.env("WATCHDOG_USEC", "600000").env_remove("WATCHDOG_PID"),
     );
-    assert_eq!(hear(), "READY=1");
+    assert_eq!(receive(), "READY=1");
     assert!(child::read_lossy(&dir.path().join("stderr")).contains("listening"));
-    let (mut signs, mut status) = (0, None);
-    while signs < 3 || status.is_none() {
-        match hear().as_str() {
-            "WATCHDOG=1" => signs += 1,
-            told if told.starts_with("STATUS=") => status = Some(told.to_owned()),
-            told => panic!("{told}"),
+    let (mut pings, mut status) = (0, None);
+    while pings < 3 || status.is_none() {
+        match receive().as_str() {
+            "WATCHDOG=1" => pings += 1,
+            other if other.starts_with("STATUS=") => status = Some(other.to_owned()),
+            other => panic!("unexpected notification: {other}"),
         }
     }
     let status = status.unwrap();
     assert!(status.starts_with("STATUS=default: ") && status.ends_with(" sweeps"), "{status}");
     running.signal("TERM");
-    wait_until(LIMIT, "STOPPING=1", || (hear() == "STOPPING=1").then_some(()));
+    wait_until(LIMIT, "STOPPING=1", || (receive() == "STOPPING=1").then_some(()));
     assert!(running.stop().success());
 }
 
-/// Hands a listening socket over, like `systemd-socket-activate`, and connects to it.
+/// Starts the service by socket activation, with `systemd-socket-activate`.
 fn activated(dir: &Path, address: &str) -> Running {
     let mut command = Command::new(require("systemd-socket-activate"));
     command.arg("--listen").arg(address).arg(crate::program());
@@ -67,7 +67,7 @@ fn activated_socket_is_served() {
     let dir = tempfile::tempdir().unwrap();
     let address = format!("127.0.0.1:{}", free_port());
     let mut running = activated(dir.path(), &address);
-    // This connection starts the service, and waits meanwhile.
+    // This connection starts the service, and waits until it runs.
     let mut stream = wait_until(LIMIT, "the socket", || TcpStream::connect(&address).ok());
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream.write_all(b"GET /-/healthy HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
@@ -85,7 +85,7 @@ fn non_tcp_socket_is_rejected() {
     let path = dir.path().join("socket");
     let mut running = activated(dir.path(), path.to_str().unwrap());
     let _stream = wait_until(LIMIT, "the socket", || UnixStream::connect(&path).ok());
-    let status = running.wait_at_most(LIMIT).expect("it ends");
+    let status = running.wait_at_most(LIMIT).expect("the service does not end");
     let log = child::read_lossy(&dir.path().join("stderr"));
     assert_eq!(status.code(), Some(4), "{log}");
     assert!(log.contains("socket 1 is not a listening TCP socket"), "{log}");
@@ -101,5 +101,5 @@ fn start_fails_without_the_requested_socket() {
         LIMIT,
     );
     assert_eq!(output.status.code(), Some(4));
-    assert!(output.stderr.contains("has handed no socket over"), "{}", output.stderr);
+    assert!(output.stderr.contains("systemd passed no socket"), "{}", output.stderr);
 }

@@ -21,12 +21,13 @@ fn units_are_sandboxed() {
     for service in SERVICES {
         let mut analyze = Command::new(require("systemd-analyze"));
         analyze.args(["security", "--offline=true", "--no-pager"]);
-        let told = tool(analyze.arg(file(&format!("{service}.service"))));
-        let line = told.lines().find(|line| line.contains("Overall exposure level")).expect(&told);
+        let output = tool(analyze.arg(file(&format!("{service}.service"))));
+        let line =
+            output.lines().find(|line| line.contains("Overall exposure level")).expect(&output);
         let (_, level) = line.rsplit_once(": ").expect(line);
         let level: f64 = level.split(' ').next().unwrap().parse().expect(line);
         println!("{service}.service: {level}");
-        assert!(level < MOST_EXPOSED, "{told}");
+        assert!(level < MOST_EXPOSED, "{output}");
     }
 }
 
@@ -58,7 +59,7 @@ fn systemd_analyze_verify_passes() {
         let mut analyze = Command::new(require("systemd-analyze"));
         analyze.args(["verify", "--man=no", "--recursive-errors=one", "--root"]).arg(root.path());
         let (service, socket) = (format!("{service}.service"), format!("{service}.socket"));
-        let told = tool(analyze.args([service, socket]));
-        assert_eq!(told.trim(), "", "systemd-analyze verify has something to say");
+        let output = tool(analyze.args([service, socket]));
+        assert_eq!(output.trim(), "", "systemd-analyze verify reports problems");
     }
 }

@@ -45,7 +45,7 @@ impl Watch {
 
     /// Waits until the events of all devices are monitored.
     fn wait_heard(&self) {
-        self.wait("the devices to be heard", |now| {
+        self.wait("subscriptions to device events", |now| {
             let heard: Vec<f64> = now
                 .all("fabric_exporter_device_events_subscribed")
                 .map(|(_, heard)| heard)
@@ -319,7 +319,11 @@ fn driver_unload_is_reported_and_not_blocked() {
     guest.must("testhca add hostfatal ports 1");
     watch.wait_heard();
     watch.wait_value(STATE, &[], 4);
-    assert_eq!(watch.exporter.metrics().get_u64(LOSSES, &[]), Some(1), "heard and seen is one");
+    assert_eq!(
+        watch.exporter.metrics().get_u64(LOSSES, &[]),
+        Some(1),
+        "counted once, by event and by read"
+    );
     drop(hca);
 }
 
@@ -334,7 +338,7 @@ fn hanging_device_does_not_delay_others() {
     well.counter(1, "symbol_error", 77);
     watch.wait_value("infiniband_port_symbol_errors_total", &up("hostwell"), 77);
     let now = watch.exporter.metrics();
-    assert_eq!(now.get(STATE, &up("hostsick")), None, "what is not read is not told");
+    assert_eq!(now.get(STATE, &up("hostsick")), None, "values that are not read are absent");
     assert_eq!(now.get("fabric_exporter_collector_success", &[("collector", "host")]), Some(1.0));
     sick.set(1, "hwhang", 0);
     watch.wait_value("infiniband_device_up", &up("hostsick"), 1);

@@ -169,7 +169,7 @@ fn bad_demo_arguments_are_refused() {
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = format!("--web.listen-address={}", taken.local_addr().unwrap());
-    let says = ["cannot listen on 127.0.0.1", "has the port (`ss ", "--web.listen-address"];
+    let says = ["cannot listen on 127.0.0.1", "the port is in use (`ss ", "--web.listen-address"];
     refused_demo(&[&listen], NO_LISTENER, &says);
     // 192.0.2.0/24 is for documentation (RFC 5737).
     let says = ["cannot listen on 192.0.2.1:0: ", "does not have that address (`ip addr` "];
@@ -377,10 +377,10 @@ fn bad_parameter_is_named_with_its_values() {
     refusals(&[
         ("/api/v1/links?suspect=maybe", 400, "suspect: \"maybe\": must be true or false\n"),
         ("/api/v1/links?suspect=true&suspect=true", 400, "suspect: is there twice\n"),
-        ("/api/v1/links?fabric=x", 400, "fabric: no fabric is called \"x\"; there are: default\n"),
+        ("/api/v1/links?fabric=x", 400, "fabric: unknown fabric \"x\"; known: default\n"),
         ("/api/v1/links?suspects=true", 400, "\"suspects\": there are: fabric, suspect\n"),
         ("/api/v1/nodes?kind=hub", 400, "kind: \"hub\": must be one of: switch, ca, router, "),
-        ("/api/v1/nodes?fabric=x", 400, "fabric: no fabric is called \"x\"; there are: default\n"),
+        ("/api/v1/nodes?fabric=x", 400, "fabric: unknown fabric \"x\"; known: default\n"),
         ("/api/v1/topology?x=1", 400, "unknown parameter \"x\": there are: fabric\n"),
         ("/api/v1/overview?x=1", 400, "unknown parameter \"x\": there are none\n"),
         ("/api/v1/search", 400, "q: is missing\n"),
@@ -424,7 +424,7 @@ fn request_with_several_hosts_is_refused() {
         ("GET /-/healthy HTTP/1.0", "200", "healthy\n"),
         ("GET /-/healthy HTTP/1.1", "400", "the Host header is missing\n"),
         ("GET /nowhere HTTP/1.1", "400", "the Host header is missing\n"),
-        ("GET /metrics HTTP/1.1\r\nHost: a\r\nHost: b", "400", "the Host header is there twice\n"),
+        ("GET /metrics HTTP/1.1\r\nHost: a\r\nHost: b", "400", "more than one Host header\n"),
         ("GET /metrics HTTP/1.1\r\nHost: a/b", "400", "the Host header must be a host, "),
         // Every refusal has a text.
         (

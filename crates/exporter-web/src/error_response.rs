@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// A response of this status with a problem in one line.
+/// A response with this status and the problem in one line.
 pub fn error_response(status: StatusCode, problem: &str) -> Response {
     (status, format!("{}\n", problem.replace('\n', " "))).into_response()
 }
@@ -16,14 +16,14 @@ pub fn bad_request(problem: &str) -> Response {
     error_response(StatusCode::BAD_REQUEST, problem)
 }
 
-/// 503: to be tried again in a second.
+/// 503: the client may try again after a second.
 pub fn unavailable(problem: &str) -> Response {
     let mut response = error_response(StatusCode::SERVICE_UNAVAILABLE, problem);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 
-/// Middleware that refuses requests whose Host header is missing or wrong: HTTP/1.1 wants exactly one
+/// Middleware that refuses requests whose Host header is missing or wrong: HTTP/1.1 requires exactly one
 /// (RFC 9112, 3.2).
 pub async fn require_host(request: Request, next: Next) -> Response {
     match host_problem(request.version(), request.headers()) {
@@ -38,7 +38,7 @@ fn host_problem(version: Version, headers: &HeaderMap) -> Option<&'static str> {
     match (hosts.next(), hosts.next()) {
         (None, _) if version == Version::HTTP_11 => Some("the Host header is missing"),
         (None, _) => None,
-        (Some(_), Some(_)) => Some("the Host header is there twice"),
+        (Some(_), Some(_)) => Some("more than one Host header"),
         (Some(host), None) if is_host(host.as_bytes()) => None,
         (Some(_), None) => Some("the Host header must be a host, or a host and a port"),
     }

@@ -1,5 +1,5 @@
-//! The HTTP/1.1 server: accepts connections, speaks TLS where the web config says so, limits and times
-//! what clients do, and ends without cutting answers off.
+//! The HTTP/1.1 server: accepts connections, terminates TLS if the web config enables it, enforces limits and
+//! deadlines, and shuts down without truncating responses.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -33,11 +33,11 @@ use super::limits::{
 use super::security::Security;
 use super::tls;
 
-/// How long nothing is accepted when there are no descriptors left: some are closed meanwhile.
+/// How long to wait after a failed accept: without free file descriptors it would fail again at once.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(200);
-/// How often it is logged at most that there are too many connections, or no descriptors.
+/// Minimum interval of the log lines about too many connections, and about failed accepts.
 const LOG_FULL_EVERY: Duration = Duration::from_secs(60);
-/// How often it is logged at most, for each reason, that a handshake failed.
+/// Minimum interval of the log lines about failed handshakes, for each reason.
 const LOG_REFUSED_EVERY: Duration = Duration::from_secs(10);
 /// The first byte of a TLS handshake (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
@@ -45,11 +45,11 @@ const HANDSHAKE: u8 = 22;
 /// How a request is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestClass {
-    /// Answered from what is ready.
+    /// The response is ready.
     Ready,
-    /// The answer is made for the client: [`Limits::concurrent_api`] at once.
+    /// The response is built for the request; at most [`Limits::concurrent_api`] at a time.
     Api,
-    /// As `Api`, and as large as a file: it may take longer to begin, and as long as it does to read.
+    /// As `Api`, with a response of the size of a file: it may take longer to begin, and has no read deadline.
     Download,
 }
 
@@ -75,7 +75,7 @@ struct Shared {
 }
 
 impl Server {
-    /// One that listens nowhere yet.
+    /// A server without listeners.
     pub fn new(security: Arc<Security>, limits: Limits, classify: Classify) -> Self {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         let shared = Arc::new(Shared {
@@ -90,7 +90,7 @@ impl Server {
         Server { shared, stop: watch::Sender::new(false) }
     }
 
-    /// Serves at a listener from now on, on the runtime that this is called on.
+    /// Serves on a listener, on the current runtime.
     pub fn serve(&self, listener: TcpListener, router: Router) {
         let (shared, stop) = (Arc::clone(&self.shared), self.stop.subscribe());
         tokio::spawn(accept(listener, router, shared, stop));
@@ -106,7 +106,7 @@ impl Server {
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // An error says that the server was dropped.
+    // An error means that the server was dropped.
     let _ = stop.wait_for(|stopped| *stopped).await;
 }
 
@@ -137,7 +137,7 @@ async fn accept(
                 ) => {}
             Err(error) => {
                 if shared.log.due("accept", LOG_FULL_EVERY, Instant::now()).is_some() {
-                    tracing::warn!(%error, "nobody can be taken in for the moment");
+                    tracing::warn!(%error, "accept failed");
                 }
                 tokio::time::sleep(ACCEPT_BACKOFF).await;
             }
@@ -154,7 +154,7 @@ async fn handle(
     _slot: Slot,
     stop: watch::Receiver<bool>,
 ) {
-    // Answers go out in few large pieces; without this the last of each could wait for 40 ms.
+    // Responses are written in few large pieces; without this the last piece could be delayed by 40 ms.
     let _ = stream.set_nodelay(true);
     let connections = Arc::clone(&shared.connections);
     let deadlines = Arc::new(Deadlines::new(Instant::now(), connections, peer.ip(), shared.limits));
@@ -162,8 +162,8 @@ async fn handle(
         let Some(tls) = shared.security.tls() else {
             return serve_http(stream, peer, router, &shared, &deadlines, stop).await;
         };
-        if speaks_plain_http(&stream).await {
-            shared.log_refused(peer, "HTTP where HTTPS is spoken", None);
+        if is_plain_http(&stream).await {
+            shared.log_refused(peer, "plain HTTP request on an HTTPS port", None);
             return refuse_plain_http(stream).await;
         }
         let accepted = TlsAcceptor::from(tls).accept(stream).await;
@@ -176,13 +176,13 @@ async fn handle(
     };
     tokio::select! {
         result = handled => if let Err(error) = result {
-            tracing::debug!(%peer, %error, "a connection ends early");
+            tracing::debug!(%peer, %error, "connection failed");
         },
-        why = deadlines.expired() => tracing::debug!(%peer, "a connection is closed: it {why}"),
+        reason = deadlines.expired() => tracing::debug!(%peer, reason, "connection closed"),
     }
 }
 
-async fn speaks_plain_http(stream: &TcpStream) -> bool {
+async fn is_plain_http(stream: &TcpStream) -> bool {
     let mut first = [0];
     let peeked = stream.peek(&mut first).await;
     matches!(peeked, Ok(1)) && first[0] != HANDSHAKE && first[0].is_ascii_alphabetic()
@@ -190,10 +190,9 @@ async fn speaks_plain_http(stream: &TcpStream) -> bool {
 
 /// Responds to HTTP requests on a TLS port, as the exporter toolkit does.
 async fn refuse_plain_http(mut stream: TcpStream) -> Result<(), BoxError> {
-    // The request is read, most of the time all of it: a close with unread bytes is a reset, and drops
-    // the answer with it.
+    // The request is read, usually all of it: a close with unread bytes is a reset and drops the response.
     let _ = stream.try_read(&mut [0; 4096]);
-    let answer = b"HTTP/1.0 400 Bad Request\r\nConnection: close\r\n\r\nhttps:// is spoken here, not http://\n";
+    let answer = b"HTTP/1.0 400 Bad Request\r\nConnection: close\r\n\r\nthis port requires HTTPS: use https://\n";
     stream.write_all(answer).await?;
     stream.shutdown().await?;
     Ok(())
@@ -256,9 +255,9 @@ async fn respond(
 ) -> (Response, Permits) {
     let limits = &shared.limits;
     if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
-        // What comes next by this connection would be that body.
+        // The next bytes of this connection would be that body.
         let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
-        let problem = "no request has a body here\n";
+        let problem = "a request body is not allowed\n";
         let response = (StatusCode::PAYLOAD_TOO_LARGE, close, problem).into_response();
         return (response, Permits::default());
     }
@@ -271,7 +270,7 @@ async fn respond(
             _ => Arc::clone(&shared.api).acquire_owned().await.ok(),
         };
         let Ok(permit) = Arc::clone(&shared.requests).try_acquire_owned() else {
-            return unavailable("too many requests are being answered: try again");
+            return unavailable("too many concurrent requests: try again");
         };
         permits = [Some(permit), api];
         match router.call(request.map(Body::new)).await {
@@ -285,22 +284,22 @@ async fn respond(
     };
     match tokio::time::timeout(timeout, answered).await {
         Ok(response) => (response, permits),
-        Err(_) => (unavailable("this takes too long"), Permits::default()),
+        Err(_) => (unavailable("the request timed out: try again"), Permits::default()),
     }
 }
 
 impl Shared {
     fn log_full(&self, peer: SocketAddr, full: Full) {
-        let (kind, most, of) = match full {
-            Full::Server => ("server full", self.limits.connections, ""),
-            Full::Client => ("client full", self.limits.connections_per_client, " of one address"),
+        let (kind, scope, limit) = match full {
+            Full::Server => ("server full", "server", self.limits.connections),
+            Full::Client => ("client full", "client", self.limits.connections_per_client),
         };
         if let Some(suppressed) = self.log.due(kind, LOG_FULL_EVERY, Instant::now()) {
-            tracing::warn!(%peer, most, suppressed, "too many connections{of}: one is turned away");
+            tracing::warn!(%peer, scope, limit, suppressed, "too many connections");
         }
     }
 
-    /// Logs now and then that a client did not come as far as a request.
+    /// Logs that a client failed before its first request; rate-limited.
     fn log_refused(&self, peer: SocketAddr, reason: &'static str, error: Option<&io::Error>) {
         if let Some(suppressed) = self.log.due(reason, LOG_REFUSED_EVERY, Instant::now()) {
             let error = error.map(tracing::field::display);

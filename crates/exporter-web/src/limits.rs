@@ -1,4 +1,4 @@
-//! What a client may occupy: the limits, the open connections by client network, and the deadlines of one connection.
+//! The limits of clients, the open connections by client network, and the deadlines of a connection.
 //!
 //! [`Deadlines`] knows what the connection is doing, and until when it may. [`DeadlineStream`] reports
 //! reads and writes to it, [`DeadlineBody`] the end of a response. [`Deadlines::expired`] completes when
@@ -18,43 +18,43 @@ use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// The limits of a server. What a site has to scrape with is far below them, so they are no settings.
+/// The limits of a server. They are no settings, because every usual set-up stays far below them.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once. A site has a few Prometheuses and some browsers; each idle connection takes
-    /// some 20 kB, with TLS 50.
+    /// Concurrent connections. A site has a few Prometheus servers and some browsers; an idle connection takes
+    /// about 20 kB, with TLS 50.
     pub connections: usize,
-    /// Connections at once of one client address, so that a client which opens many leaves some for
-    /// others. A browser opens some six; behind a reverse proxy all clients have its address.
+    /// Concurrent connections of one client address, so that one client cannot use up all. A browser opens
+    /// about six; behind a reverse proxy all clients have its address.
     pub connections_per_client: usize,
-    /// Requests that are answered at once. One whose client does not read holds 128 kB of plain text
-    /// and as much again on its way out, beside what all share.
+    /// Concurrent requests. One whose client does not read holds 128 kB of plain text and as much again in
+    /// write buffers, in addition to shared data.
     pub concurrent_requests: usize,
-    /// Of these, such whose answer is made for the client: each may be all that is known as JSON, some
-    /// 40 MB for 60,000 ports, until it is written.
+    /// Concurrent requests whose response is built for the client: each may hold the JSON of a whole fabric,
+    /// about 40 MB for 60,000 ports, until it is written.
     pub concurrent_api: usize,
-    /// How long a handshake with the first request's head may take, and the head of each further one
-    /// from its first byte. curl takes milliseconds; across the world it is a second.
+    /// Timeout of the handshake with the head of the first request, and of the head of each further request
+    /// from its first byte. curl takes milliseconds; over a very long distance it takes a second.
     pub header_timeout: Duration,
-    /// How long a connection may be idle between requests: two of the longest usual scrape intervals. While
-    /// more than half of the connections are open it is [`Limits::header_timeout`], so that a full server
-    /// soon accepts connections again.
+    /// Timeout of an idle connection: two of the longest usual scrape intervals. While more than half of the
+    /// connections are open it is [`Limits::header_timeout`], so that a full server soon accepts connections
+    /// again.
     pub idle_timeout: Duration,
-    /// Within this time a client has to read [`Limits::write_stall_bytes`] of an answer, or all of it.
+    /// Within this time a client has to read [`Limits::write_stall_bytes`] of a response, or all of it.
     pub write_stall_timeout: Duration,
-    /// 2 kB/s with 30 s: slower than any line a Prometheus scrapes by.
+    /// 2 kB/s with 30 s: slower than any network that Prometheus scrapes over.
     pub write_stall_bytes: usize,
-    /// Within this time a client has to read all of an answer, unless it is a download: until then, what
-    /// was served is kept. A scrape has its interval at the most.
+    /// Within this time a client has to read a whole response, except for downloads: the response is kept in
+    /// memory until then. A scrape takes its interval at most.
     pub response_timeout: Duration,
-    /// How long a handler may take until an answer begins: as long as our own clients wait for one.
+    /// Time until a response has to begin: as long as our own clients wait for one.
     pub handler_timeout: Duration,
-    /// The same for a download, which may have to be made first.
+    /// The same for a download, which has to be built first.
     pub download_handler_timeout: Duration,
-    /// Bytes of a request's head. Cookies of others on the same host come along; servers usually take 8
-    /// to 64 kB. A connection buffers twice as much at the most.
+    /// Bytes of the head of a request. It may contain cookies of other services of the host; servers usually
+    /// accept 8 to 64 kB. A connection buffers at most twice as much.
     pub head_bytes: usize,
-    /// Bytes of a request's body. Nothing that is served here takes any.
+    /// Bytes of the body of a request. No endpoint needs one.
     pub body_bytes: u64,
     /// How often the deadlines of a connection are checked.
     pub check_interval: Duration,
@@ -82,10 +82,10 @@ impl Default for Limits {
     }
 }
 
-/// Whose share of a limit a client has: an IPv4 address, or a /64 of IPv6, of which each host has all
-/// addresses to choose from (RFC 4291, 2.5.4).
+/// The network that a client is counted for: its IPv4 address, or its IPv6 /64, of which a host can choose any
+/// address (RFC 4291, 2.5.4).
 pub(super) fn client_network(peer: IpAddr) -> IpAddr {
-    // A client of IPv4 comes as ::ffff:192.0.2.1 to a socket of both.
+    // On a dual-stack socket an IPv4 client has the address ::ffff:192.0.2.1.
     match peer.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),
         address @ IpAddr::V4(_) => address,
@@ -100,9 +100,9 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
-    /// There are as many as there may be.
+    /// The server has reached its limit.
     Server,
-    /// This client has as many as one may have.
+    /// The client has reached its limit.
     Client,
 }
 
@@ -158,11 +158,11 @@ impl Drop for Slot {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The head of a request is read: the first one from the start, each further one from its first byte.
+    /// Reading the head of a request: the first one from the start, each further one from its first byte.
     ReadingHead,
-    /// A response is made or written.
+    /// Building or writing a response.
     Responding,
-    /// Nothing, after a response.
+    /// Waiting for the next request.
     Idle,
 }
 
@@ -170,7 +170,7 @@ enum Phase {
 struct ConnectionState {
     phase: Phase,
     since: Instant,
-    /// How long the phase may last.
+    /// The timeout of the phase.
     timeout: Duration,
     /// Since when the client reads too little, and how many bytes it has read since.
     stalled: Option<(Instant, usize)>,
@@ -185,7 +185,7 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// Those of a connection whose first request has to be there within the header timeout.
+    /// The deadlines of a new connection, which has to send its first request within the header timeout.
     pub fn new(now: Instant, connections: Arc<Connections>, peer: IpAddr, limits: Limits) -> Self {
         let (phase, timeout) = (Phase::ReadingHead, limits.header_timeout);
         let state = ConnectionState { phase, since: now, timeout, stalled: None };
@@ -221,7 +221,7 @@ impl Deadlines {
         locked(&self.state).stalled = None;
     }
 
-    /// Begins a response that has to be written within a time.
+    /// Begins a response, which has to be written within the timeout.
     pub fn begin_response(self: &Arc<Self>, now: Instant, timeout: Duration) -> Responding {
         self.enter(Phase::Responding, now, timeout);
         Responding { deadlines: Arc::clone(self) }
@@ -231,7 +231,7 @@ impl Deadlines {
         let state = locked(&self.state);
         let is_stalled = |(since, _)| now.duration_since(since) > self.limits.write_stall_timeout;
         if state.stalled.is_some_and(is_stalled) {
-            return Some("does not take its answer");
+            return Some("write stalled");
         }
         let timeout = match state.phase {
             Phase::Idle if self.connections.is_crowded(self.peer, &self.limits) => {
@@ -240,9 +240,9 @@ impl Deadlines {
             _ => state.timeout,
         };
         (now.duration_since(state.since) > timeout).then_some(match state.phase {
-            Phase::ReadingHead => "asks too slowly",
-            Phase::Responding => "takes its answer too slowly",
-            Phase::Idle => "rests",
+            Phase::ReadingHead => "request timeout",
+            Phase::Responding => "response timeout",
+            Phase::Idle => "idle timeout",
         })
     }
 
@@ -331,7 +331,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for DeadlineStream<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(cx);
         match &flushed {
-            // TLS has taken the bytes, and the client has not.
+            // TLS has buffered the bytes; the client has not read them.
             Poll::Pending => self.deadlines.on_write_blocked(Instant::now()),
             Poll::Ready(_) => self.deadlines.on_flushed(),
         }
@@ -343,8 +343,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for DeadlineStream<S> {
     }
 }
 
-/// The most bytes that are handed to hyper at a time. It counts a body as written once it has all of it,
-/// and holds what it was given until that is written.
+/// Maximum bytes that are given to hyper at a time. hyper counts a body as written once it has all of it,
+/// and buffers it until it is written.
 const PIECE: usize = 64 << 10;
 
 /// A response's body, which ends the response when it is dropped.
@@ -355,7 +355,7 @@ pub(super) struct DeadlineBody {
     _permits: Permits,
 }
 
-/// What a response occupies of the server's limits until it is written.
+/// The permits that a response holds until it is written.
 pub(super) type Permits = [Option<OwnedSemaphorePermit>; 2];
 
 impl DeadlineBody {
@@ -415,22 +415,22 @@ mod tests {
             limits,
         ));
         let overdue = |seconds| deadlines.overdue(at(seconds));
-        assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("asks too slowly")]);
+        assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("request timeout")]);
         let response = deadlines.begin_response(at(5.0), limits.response_timeout);
-        assert_eq!([overdue(304.0), overdue(306.0)], [None, Some("takes its answer too slowly")]);
+        assert_eq!([overdue(304.0), overdue(306.0)], [None, Some("response timeout")]);
         // A stall ends only once enough was read.
         deadlines.on_write_blocked(at(10.0));
         deadlines.on_written(100);
         deadlines.on_write_blocked(at(39.0));
-        assert_eq!([overdue(39.0), overdue(41.0)], [None, Some("does not take its answer")]);
+        assert_eq!([overdue(39.0), overdue(41.0)], [None, Some("write stalled")]);
         deadlines.on_written(limits.write_stall_bytes);
         assert_eq!(overdue(41.0), None);
         // The end of a response is taken from the clock: a moment after `began`.
         drop(response);
-        assert_eq!([overdue(299.0), overdue(302.0)], [None, Some("rests")]);
+        assert_eq!([overdue(299.0), overdue(302.0)], [None, Some("idle timeout")]);
         deadlines.on_read(at(60.0));
         deadlines.on_read(at(69.0));
-        assert_eq!([overdue(69.0), overdue(71.0)], [None, Some("asks too slowly")]);
+        assert_eq!([overdue(69.0), overdue(71.0)], [None, Some("request timeout")]);
         // A download may take as long as it does.
         let _download = deadlines.begin_response(at(70.0), Duration::MAX);
         assert_eq!(overdue(1e6), None);

@@ -9,32 +9,32 @@ use listenfd::ListenFd;
 
 /// Why an address cannot be bound, and what to do about it.
 fn problem(address: SocketAddr, error: &Error) -> String {
-    format!("cannot listen on {address}: {error}: {}", remedy(address, error))
+    format!("cannot listen on {address}: {error}: {}", suggestion(address, error))
 }
 
-fn remedy(address: SocketAddr, error: &Error) -> String {
+fn suggestion(address: SocketAddr, error: &Error) -> String {
     let port = address.port();
     match error.kind() {
         ErrorKind::AddrInUse => format!(
-            "another program has the port (`ss -ltnp 'sport = :{port}'` shows it): end it, or name \
+            "the port is in use (`ss -ltnp 'sport = :{port}'` shows by what): stop that program or choose \
              another port with --web.listen-address"
         ),
         ErrorKind::PermissionDenied if port < 1024 => {
-            "a port below 1024 needs the capability CAP_NET_BIND_SERVICE: name a port above with \
+            "a port below 1024 needs CAP_NET_BIND_SERVICE: choose a higher port with \
              --web.listen-address"
                 .into()
         }
         ErrorKind::PermissionDenied => {
             "a security policy (SELinux, seccomp, systemd's SocketBindDeny=) forbids it: allow the \
-             port there, or name another with --web.listen-address"
+             port there or choose another one with --web.listen-address"
                 .into()
         }
         _ if is_missing_address(error) => {
-            "this host does not have that address (`ip addr` shows those that it has): name one of \
+            "this host does not have that address (`ip addr` lists its addresses): choose one of \
              them with --web.listen-address"
                 .into()
         }
-        _ => "name another address with --web.listen-address".into(),
+        _ => "choose another address with --web.listen-address".into(),
     }
 }
 
@@ -63,7 +63,7 @@ pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, String> {
         return Err(problem(address, &error));
     }
     for (address, error) in missing {
-        tracing::warn!(%address, %error, "this address of the name is not listened on");
+        tracing::warn!(%address, %error, "cannot listen on one address of the name; listening on the others");
     }
     Ok(bound)
 }
@@ -87,7 +87,7 @@ pub fn systemd_sockets() -> Result<Vec<TcpListener>, String> {
     let count = sockets.len();
     let mut take = |index| {
         let listener = sockets.take_tcp_listener(index)?;
-        let listener = listener.ok_or_else(|| Error::other("it is taken already"))?;
+        let listener = listener.ok_or_else(|| Error::other("already in use"))?;
         // A socket of another family has no such address.
         listener.local_addr()?;
         listener.set_nonblocking(true)?;
@@ -99,14 +99,14 @@ pub fn systemd_sockets() -> Result<Vec<TcpListener>, String> {
         let listener = take(index).map_err(|error: Error| {
             format!(
                 "--web.systemd-socket: socket {number} is not a listening TCP socket ({error}): the .socket \
-                 unit is to have ListenStream= with a port or an address and port, and Accept=no"
+                 unit needs ListenStream= with a port or an address and port, and Accept=no"
             )
         });
         listeners.push(listener?);
     }
     if listeners.is_empty() {
-        return Err("--web.systemd-socket: systemd has handed no socket over: enable the unit's .socket and \
-                    start that, or leave the flag away"
+        return Err("--web.systemd-socket: systemd passed no socket: enable and start the .socket unit, or \
+                    remove the flag"
             .into());
     }
     Ok(listeners)
@@ -134,11 +134,11 @@ mod tests {
         let port = taken.local_addr().unwrap().port();
         let named = [format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}")];
         let error = bind(&addresses(&[&named[0], &named[1]])).unwrap_err();
-        assert!(error.contains(" on 127.0.0.") && error.contains("has the port"), "{error}");
+        assert!(error.contains(" on 127.0.0.") && error.contains("the port is in use"), "{error}");
     }
 
     #[test]
-    fn remedy_depends_on_the_error() {
+    fn suggestion_depends_on_the_error() {
         for (address, errno, says) in [
             ("192.0.2.1:80", libc::EADDRINUSE, "'sport = :80'"),
             ("127.0.0.1:443", libc::EACCES, "CAP_NET_BIND_SERVICE"),
@@ -150,7 +150,7 @@ mod tests {
             let (address, error) = (address.parse().unwrap(), Error::from_raw_os_error(errno));
             let text = problem(address, &error);
             assert!(text.contains(says) && text.contains("--web.listen-address"), "{text}");
-            assert_eq!(text.contains("has the port"), errno == libc::EADDRINUSE, "{text}");
+            assert_eq!(text.contains("the port is in use"), errno == libc::EADDRINUSE, "{text}");
             assert!(!text.contains('\n') && !text.contains("  "), "{text}");
         }
     }

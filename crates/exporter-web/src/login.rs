@@ -3,8 +3,8 @@
 //! A password is checked against its bcrypt hash, which takes a twentieth of a second and more on
 //! purpose; so that a scrape does not, the result is cached under a keyed digest of name, hash and
 //! password. Passwords that are not cached are checked one at a time, and client networks take turns,
-//! regardless of how often each one requests. So one that guesses passwords continuously delays the first
-//! login of another by two checks at most: the running one and its next one.
+//! regardless of their request rates. So a client that guesses passwords continuously delays the first login of
+//! another client by two checks at most: the running one and its next one.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -23,10 +23,10 @@ use tokio::sync::oneshot;
 use super::limits::{client_network, locked};
 use super::web_config::{Problems, at};
 
-/// The cost that is recommended: what `htpasswd -nBC 10` makes, and what the exporter toolkit checks the
-/// password of an unknown user with.
+/// The recommended cost: that of `htpasswd -nBC 10`, and the one with which the exporter toolkit checks the
+/// password of an unknown user.
 const USUAL_COST: u32 = 10;
-/// The highest cost that is checked beside usual ones: about a second. One more doubles that.
+/// The highest cost that is checked together with usual ones: about a second. Each further step doubles it.
 const HIGHEST_QUICK: u32 = 14;
 /// How long a check with [`USUAL_COST`] takes, in seconds: 50 to 70 ms on processors of 2015 to 2024.
 const USUAL_SECONDS: f64 = 0.06;
@@ -58,13 +58,13 @@ pub(crate) struct Expected<'a> {
 }
 
 impl Users {
-    /// How many there are; with none, no login is needed.
+    /// Number of users; without users no login is needed.
     pub fn count(&self) -> usize {
         self.hashes.len()
     }
 
     /// What a user's password is checked against. For an unknown user it is a hash that no password
-    /// fits, with the highest cost of the file but at most `USUAL_COST`: the time does not reveal whether a
+    /// matches, with the highest cost of the file but at most `USUAL_COST`: the time does not reveal whether a
     /// name exists as long as all costs are the same and at most that. A higher one would let any client
     /// keep the processor busy without knowing a name.
     pub fn expected(&self, user: &str) -> Expected<'_> {
@@ -85,13 +85,13 @@ pub(super) fn validate(section: UsersSection, found: &mut Problems) -> Users {
             Err(_) => Err("is not a bcrypt hash"),
         };
         let cost = cost.map_err(|problem| {
-            at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one"))
+            at(&hash, &key, format!("{problem}; create one with `htpasswd -nBC 10 NAME`"))
         });
         let Some(cost) = found.keep(cost) else { continue };
         if cost > HIGHEST_QUICK {
             let problem = format!(
-                "a bcrypt cost of {cost} keeps a processor busy for about {} at each new login and each \
-                 wrong password: make a hash with a lower cost, such as `htpasswd -nBC 10 NAME` does",
+                "bcrypt cost {cost}: each new login and each wrong password takes about {} of CPU time; \
+                 create a hash with a lower cost: `htpasswd -nBC 10 NAME`",
                 check_time(cost)
             );
             found.warnings.push(at(&hash, &key, problem));
@@ -485,14 +485,15 @@ mod tests {
         let slow = [10, 14, 15, 18].map(|cost| users.expected(&format!("user-{cost}")).is_slow);
         assert_eq!(slow, [false, false, true, true]);
         let expected = [
-            "15 keeps a processor busy for about 2 s",
-            "18 keeps a processor busy for about 15 s",
-            "21 keeps a processor busy for about 2 min",
-            "31 keeps a processor busy for about 35 h",
+            (15, "about 2 s of CPU time"),
+            (18, "about 15 s of CPU time"),
+            (21, "about 2 min of CPU time"),
+            (31, "about 35 h of CPU time"),
         ];
         assert_eq!(warnings.len(), expected.len(), "{warnings:#?}");
-        for (warning, expected) in warnings.iter().zip(expected) {
-            assert!(warning.contains(&format!("a bcrypt cost of {expected}")), "{warning}");
+        for (warning, (cost, time)) in warnings.iter().zip(expected) {
+            assert!(warning.contains(&format!("bcrypt cost {cost}: ")), "{warning}");
+            assert!(warning.contains(time), "{warning}");
         }
         assert!(
             warnings[0].starts_with("line 3, column 10: basic_auth_users.user-15: "),

@@ -45,7 +45,7 @@ impl Security {
     pub fn load(file: Option<&Path>) -> Result<(Self, Option<Sources>), ConfigError> {
         let logins = Logins::new().map(Arc::new).map_err(|_| {
             let path = file.unwrap_or(Path::new("none"));
-            web_config::error(path, ["the system gives no random numbers"])
+            web_config::error(path, ["the operating system provides no random numbers"])
         })?;
         let Some(path) = file else {
             let active = ArcSwap::default();
@@ -54,7 +54,7 @@ impl Security {
         let (sources, config) = WebConfig::load(path);
         let active = Active::new(path, config?, None);
         let (tls, users) = (active.config.tls.is_some(), active.config.users.count());
-        tracing::info!(file = %path.display(), tls, users, "web config");
+        tracing::info!(file = %path.display(), tls, users, "web config loaded");
         let status = ReloadStatus::default();
         status.record(true);
         let file = Some((path.to_owned(), Arc::new(status)));
@@ -72,7 +72,7 @@ impl Security {
     pub async fn watch(self: Arc<Self>, sources: Option<Sources>, mut hangup: Signal) {
         let Some(mut sources) = sources else {
             while hangup.recv().await.is_some() {
-                tracing::info!("SIGHUP: there is no web config file to read anew");
+                tracing::info!("SIGHUP received: no web config file to reload");
             }
             return;
         };
@@ -89,14 +89,16 @@ impl Security {
             match checked.await {
                 Ok(seen) => sources = seen,
                 Err(error) => {
-                    tracing::error!(%error, "the web config file is not looked at any more");
+                    tracing::error!(
+                        %error, "web config watcher failed: changes of the file need a restart"
+                    );
                     return;
                 }
             }
         }
     }
 
-    /// How the file was read last, if there is one.
+    /// The result of the latest read of the file, if there is one.
     pub fn reload_status(&self) -> Option<Arc<ReloadStatus>> {
         self.file.as_ref().map(|(_, status)| Arc::clone(status))
     }
@@ -107,20 +109,22 @@ impl Security {
         let success = match config {
             Ok(config) if config.tls.is_some() != self.tls => {
                 let what = if self.tls { "off" } else { "on" };
-                let problem = format!("TLS is switched {what} by a restart only: as before");
+                let problem = format!(
+                    "TLS cannot be switched {what} without a restart; keeping the previous web config"
+                );
                 tracing::error!(file = %path.display(), "{problem}");
                 false
             }
             Ok(config) => {
                 let active = Active::new(path, config, Some(&self.active.load()));
                 let users = active.config.users.count();
-                tracing::info!(file = %path.display(), users, "web config read anew");
+                tracing::info!(file = %path.display(), users, "web config reloaded");
                 self.active.store(Arc::new(active));
                 true
             }
             Err(error) => {
                 for line in error.lines() {
-                    tracing::error!("{line}; what was before stays");
+                    tracing::error!("{line}; keeping the previous web config");
                 }
                 false
             }
@@ -134,7 +138,7 @@ impl Security {
         self.tls
     }
 
-    /// Responds to a request of a client of this address by `handler`, if rate limit and login allow it.
+    /// Responds to a request from this client address with `handler`, if rate limit and login allow it.
     pub async fn answer<B, F, A>(&self, request: Request<B>, peer: IpAddr, handler: F) -> Response
     where
         F: FnOnce(Request<B>) -> A,
@@ -150,10 +154,10 @@ impl Security {
         {
             Login::Accepted => handler(request).await,
             Login::Rejected => {
-                let ask = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
-                (StatusCode::UNAUTHORIZED, ask, "unauthorized\n").into_response()
+                let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
+                (StatusCode::UNAUTHORIZED, challenge, "unauthorized\n").into_response()
             }
-            Login::Busy => unavailable("too many logins are waiting to be checked: try again"),
+            Login::Busy => unavailable("too many logins in progress: try again"),
         };
         for (name, value) in &active.config.headers {
             response.headers_mut().insert(name, value.clone());
@@ -202,7 +206,7 @@ impl RateLimiter {
     }
 }
 
-/// How the web config file was read last, for a metric.
+/// The result of the latest read of the web config file, for a metric.
 #[derive(Debug, Default)]
 pub struct ReloadStatus {
     failed: AtomicBool,
@@ -211,7 +215,7 @@ pub struct ReloadStatus {
 }
 
 impl ReloadStatus {
-    /// Records a reading.
+    /// Records a read.
     pub fn record(&self, success: bool) {
         self.failed.store(!success, Ordering::Relaxed);
         if success {
@@ -221,12 +225,12 @@ impl ReloadStatus {
         }
     }
 
-    /// Whether the last reading succeeded. If not, the previous configuration is in force.
+    /// Whether the latest read succeeded. If not, the previous configuration is in force.
     pub fn succeeded(&self) -> bool {
         !self.failed.load(Ordering::Relaxed)
     }
 
-    /// When a reading succeeded last, in seconds since 1970.
+    /// When a read last succeeded, in seconds since 1970.
     pub fn succeeded_at(&self) -> f64 {
         self.succeeded_at.load(Ordering::Relaxed) as f64 / 1e3
     }
@@ -265,7 +269,7 @@ fn about(config: &WebConfig) -> String {
         parts.push(count(config.headers.len(), "header"));
     }
     if let Some(rate) = config.rate {
-        parts.push(format!("a request each {:?}, {} at once", rate.interval, rate.burst));
+        parts.push(format!("rate limit 1 request per {:?}, burst {}", rate.interval, rate.burst));
     }
     parts.join("; ")
 }

@@ -68,20 +68,22 @@ pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
         Error::NoCertificatesPresented => "no client certificate",
         Error::InvalidCertificate(bad) => match bad {
             Bad::UnknownIssuer => {
-                "client certificate is of no CA in client_ca_file, or there is no such file"
+                "client certificate is not signed by a CA in client_ca_file, or client_ca_file is not set"
             }
             Bad::Expired | Bad::ExpiredContext { .. } => "client certificate has expired",
             Bad::NotValidYet | Bad::NotValidYetContext { .. } => {
                 "client certificate is not valid yet"
             }
             Bad::ApplicationVerificationFailure => {
-                "client certificate has no name of client_allowed_sans"
+                "client certificate has no name in client_allowed_sans"
             }
             _ => "client certificate is not valid",
         },
-        Error::PeerIncompatible(_) => "no TLS version, cipher suite or group in common",
-        Error::AlertReceived(_) => "client rejects our certificate, or ended the handshake",
-        _ => "no TLS, or malformed TLS",
+        Error::PeerIncompatible(_) => "no common TLS version, cipher suite or group",
+        Error::AlertReceived(_) => {
+            "client rejected the server certificate or aborted the handshake"
+        }
+        _ => "not TLS, or malformed TLS",
     })
 }
 

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     fn part<S>(name: &'static str, samples: S) -> Part<S> {
-        Part { header: Family::gauge(name, &[], "Told.").into(), samples }
+        Part { header: Family::gauge(name, &[], "A value.").into(), samples }
     }
 
     fn text(blocks: &[Block]) -> String {
@@ -200,7 +200,7 @@ mod tests {
         let host = [part("s", b"s 2\n".to_vec()), part("h", long.clone().into_bytes())];
         let position = |it: &Header| ["n", "s"].iter().position(|name| *name == it.name);
         let position = |it: &Header| position(it).unwrap_or(usize::MAX);
-        let header = |name| format!("# HELP {name} Told.\n# TYPE {name} gauge\n");
+        let header = |name| format!("# HELP {name} A value.\n# TYPE {name} gauge\n");
         let (n, s, h) = (header("n"), header("s"), header("h"));
         for (fabrics, host, expected) in [
             (&fabrics[..], &host[..], format!("{n}n 1\n{s}s 1\ns 2\n{h}{long}")),

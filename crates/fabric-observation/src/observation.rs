@@ -148,10 +148,10 @@ impl Mastership {
         }
         let node = &fabric.node_of(first.port).name;
         if let Some((before, port)) = self.last.replace(fabric.end(first.port)) {
-            tracing::info!(fabric = name, node, %before, port, "another subnet manager is the master");
+            tracing::info!(fabric = name, node, %before, port, "master SM changed");
             self.changes += 1;
         } else {
-            tracing::info!(fabric = name, node, "the subnet has a master");
+            tracing::info!(fabric = name, node, "master SM found");
         }
     }
 }
@@ -159,13 +159,13 @@ impl Mastership {
 labeled_enum! {
     /// Why something could not be written to the history.
     pub enum RecorderErrorKind {
-        Taken, "taken", "Another exporter records there.";
+        Taken, "taken", "Another exporter records to this file.";
         Unusable, "unusable", "The file is not a history, or not one that this version can write.";
         Damaged, "damaged", "SQLite found the file corrupt.";
         Full, "full", "Less than the reserved space of the disk is free.";
-        Io, "io", "The system refused, or the disk failed.";
+        Io, "io", "The operating system or the disk reported an error.";
         Database, "database", "SQLite refused: the file is locked, or an added table or trigger forbids it.";
-        Numbers, "numbers", "An id is beyond what the file's format has.";
+        Numbers, "numbers", "An id exceeds the range of the file format.";
     }
 }
 

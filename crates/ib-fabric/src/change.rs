@@ -34,11 +34,11 @@ impl fmt::Display for PortName {
 pub enum FabricChange {
     /// A new node: its GUID and name.
     NodeAppeared(Guid, String),
-    /// A node that is not found any more: its GUID and name.
+    /// A node that is no longer found: its GUID and name.
     NodeDisappeared(Guid, String),
     /// A new link between two ports that had none before.
     LinkAppeared(PortName, PortName),
-    /// A link that is gone, without another at either end.
+    /// A link that is no longer found, without another one at either end.
     LinkDisappeared(PortName, PortName),
     /// A port has another peer than before.
     LinkMoved {
@@ -74,15 +74,17 @@ impl FabricChange {
 impl fmt::Display for FabricChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FabricChange::NodeAppeared(guid, node) => write!(f, "node came: {node} ({guid})"),
-            FabricChange::NodeDisappeared(guid, node) => write!(f, "node went: {node} ({guid})"),
-            FabricChange::LinkAppeared(a, b) => write!(f, "link came: {a} to {b}"),
-            FabricChange::LinkDisappeared(a, b) => write!(f, "link went: {a} to {b}"),
+            FabricChange::NodeAppeared(guid, node) => write!(f, "node appeared: {node} ({guid})"),
+            FabricChange::NodeDisappeared(guid, node) => {
+                write!(f, "node disappeared: {node} ({guid})")
+            }
+            FabricChange::LinkAppeared(a, b) => write!(f, "link appeared: {a} to {b}"),
+            FabricChange::LinkDisappeared(a, b) => write!(f, "link disappeared: {a} to {b}"),
             FabricChange::LinkMoved { port, from, to } => {
-                write!(f, "link moved: {port} led to {from}, now leads to {to}")
+                write!(f, "link moved: {port} was connected to {from}, now to {to}")
             }
             FabricChange::LidChanged(port, [from, to]) => {
-                write!(f, "LID changed: {port} had {from}, now has {to}")
+                write!(f, "LID changed: {port} had {from}, now {to}")
             }
         }
     }
@@ -199,9 +201,9 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "link moved: node 11 port 1 (0x000000000000000b) led to node 1 port 1 \
-                 (0x0000000000000001), now leads to node 1 port 3 (0x0000000000000001)",
-                "LID changed: node 11 port 1 (0x000000000000000b) had 11, now has 77",
+                "link moved: node 11 port 1 (0x000000000000000b) was connected to node 1 port 1 \
+                 (0x0000000000000001), now to node 1 port 3 (0x0000000000000001)",
+                "LID changed: node 11 port 1 (0x000000000000000b) had 11, now 77",
             ]
         );
     }

@@ -29,7 +29,7 @@ const MAX_ERRORS: usize = 100;
 
 /// An invalid line of a node-name-map.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("line {line}: {problem}; a line is: 0x0002c90200000001 \"the node's name\"")]
+#[error("line {line}: {problem}; expected: 0x0002c90200000001 \"node name\"")]
 pub struct NodeNameMapError {
     /// Line number, from 1 on.
     pub line: usize,
@@ -82,7 +82,7 @@ fn parse_line(line: &str) -> Result<(Guid, &str), String> {
     let guid = guid.parse().map_err(|error| format!("{guid:?} is not a GUID ({error})"))?;
     let rest = rest.trim_start();
     let name = match rest.strip_prefix('"') {
-        Some(quoted) => quoted.split_once('"').ok_or("the quotes around the name have no end")?.0,
+        Some(quoted) => quoted.split_once('"').ok_or("closing quote of the name is missing")?.0,
         None => rest.split('#').next().unwrap_or_default().trim_end(),
     };
     Ok((guid, name))
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn bad_line_error_has_line_number() {
         for (text, line, problem) in
-            [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "have no end")]
+            [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "closing quote")]
         {
             let errors = NodeNameMap::parse(text).unwrap_err();
             let [error] = &errors[..] else { panic!("one line: {errors:?}") };

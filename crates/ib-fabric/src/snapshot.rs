@@ -21,7 +21,7 @@ pub enum PortRead {
     Ok(PortStatus),
 }
 
-/// What a sweep found, beside the fabric that it swept.
+/// The results of a sweep, and the fabric that it swept.
 ///
 /// A sweep returns a `Snapshot<Raw>`, with the values as the devices show them. `ib-health` consumes it
 /// and returns a `Snapshot<Totals>`, which all others read.
@@ -105,7 +105,7 @@ impl<V> Snapshot<V> {
         self.fabric.node(node).present() && !self.silent[node.0 as usize]
     }
 
-    /// A port's state, as fresh as it is known; `None` for a port whose node is gone or silent.
+    /// A port's state, as fresh as it is known; `None` for a port whose node is absent or unresponsive.
     pub fn status(&self, port: PortIndex) -> Option<&PortStatus> {
         let known = self.fabric.port(port);
         if !self.is_up(known.node) {

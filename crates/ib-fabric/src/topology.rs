@@ -126,7 +126,7 @@ impl DuplicateGuid {
                 let (node, number) = (&fabric.node_of(port).name, fabric.port(port).number);
                 format!("behind {}", label::port(node, number))
             }
-            None => "at a place that is not known".to_owned(),
+            None => "at an unknown location".to_owned(),
         }
     }
 }

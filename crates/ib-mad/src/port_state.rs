@@ -34,9 +34,9 @@ pub mod state {
 
 /// PortPhysicalState (IBTA 1.4, table 155).
 pub mod physical {
-    /// Does not look for a link partner.
+    /// Does not search for a link partner.
     pub const SLEEP: u8 = 1;
-    /// Looks for a link partner.
+    /// Searches for a link partner.
     pub const POLLING: u8 = 2;
     /// Disabled.
     pub const DISABLED: u8 = 3;
@@ -163,13 +163,13 @@ macro_rules! kinds {
 }
 
 kinds! {
-    DeviceFatal 8 "device_fatal" "The device or its driver goes away.";
+    DeviceFatal 8 "device_fatal" "The device or its driver is removed.";
     PortActive 9 "port_active" "The port carries traffic again.";
-    PortError 10 "port_error" "The port lost its link.";
+    PortError 10 "port_error" "The link of the port went down.";
     LidChange 11 "lid_change" "The subnet manager gave the port another LID.";
     PkeyChange 12 "pkey_change" "The port's P_Key table changed.";
     SmChange 13 "sm_change" "Another subnet manager is the master.";
-    ClientReregister 17 "client_reregister" "The subnet manager requests all subscriptions anew.";
+    ClientReregister 17 "client_reregister" "The subnet manager requests that all clients register again.";
     GidChange 18 "gid_change" "The port's GID table changed.";
 }
 

@@ -1,11 +1,11 @@
-//! What one port's counters said at one moment.
+//! A reading: the counter values of a port at one time.
 
 use std::marker::PhantomData;
 
 use super::counter::{self, Counter};
 use super::moment::Moment;
 
-/// The values are the device's: they stick at their field's highest value, and may be cleared or reset.
+/// The values as the device reports them: they saturate, and may be cleared or reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raw {}
 
@@ -55,17 +55,17 @@ impl CounterSet {
 
 /// The values of a port's counters, each present or absent, and when they were read.
 ///
-/// Absent is not zero: a counter that the device does not have, or did not answer for, has no value.
+/// Absent is not zero: a counter that the device does not have, or that could not be read, has no value.
 ///
 /// `V` says which values they are. Collectors make a `Reading<Raw>`, and only `ib-health` makes a
-/// `Reading<Totals>` of it ([`Reading::into_totals`]), so that neither is taken for the other.
+/// `Reading<Totals>` of it ([`Reading::into_totals`]), so that the two cannot be confused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading<V = Totals> {
-    /// When the last of its answers came in.
+    /// When the last response was received.
     pub at: Moment,
     /// Counters with a value.
     present: CounterSet,
-    /// Counters whose field is full, so that they count no further.
+    /// Saturated counters.
     stuck: CounterSet,
     /// Counters that are read on a slower interval and were not due: their last totals stay valid.
     not_due: CounterSet,
@@ -102,17 +102,17 @@ impl<V> Reading<V> {
 }
 
 impl Reading<Raw> {
-    /// Marks a counter whose field is full: what it would have counted since then is lost.
+    /// Marks a counter as saturated: counts since then are lost.
     pub fn set_stuck(&mut self, counter: Counter) {
         self.stuck.insert(counter);
     }
 
-    /// Whether a counter's field is full.
+    /// Whether a counter is saturated.
     pub fn is_stuck(&self, counter: Counter) -> bool {
         self.stuck.contains(counter)
     }
 
-    /// Copies a counter's value, and whether its field is full, from another reading.
+    /// Copies a counter's value, and whether it is saturated, from another reading.
     pub fn copy(&mut self, counter: Counter, from: &Self) {
         if let Some(value) = from.get(counter) {
             self.set(counter, value);

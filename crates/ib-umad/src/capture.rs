@@ -58,14 +58,14 @@ impl Capture {
         let path = self.path.display();
         if self.remaining < RECORD_LEN as u64 {
             self.is_closed = true;
-            tracing::warn!(%path, "the capture has reached its size limit and ends here");
+            tracing::warn!(%path, "capture stopped: size limit reached");
         } else {
             self.remaining -= RECORD_LEN as u64;
             // The M_Key is enough to manage the subnet, and captures are shared.
             let record = record(&mad.without_m_key(), headers, SystemTime::now());
             if let Err(error) = self.file.write_all(&record) {
                 self.is_closed = true;
-                tracing::error!(%path, %error, "the capture cannot be written and ends here");
+                tracing::error!(%path, %error, "capture stopped: write failed");
             }
         }
         if self.is_closed {
@@ -76,7 +76,7 @@ impl Capture {
     fn flush(&mut self) {
         if let Err(error) = self.file.flush() {
             self.is_closed = true;
-            tracing::error!(path = %self.path.display(), %error, "the capture cannot be written");
+            tracing::error!(path = %self.path.display(), %error, "capture write failed");
         }
     }
 }

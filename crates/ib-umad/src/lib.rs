@@ -75,24 +75,24 @@ impl Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum RequestError {
-    #[error("no answer")]
+    #[error("no response")]
     TimedOut,
     /// Not sent: the node did not respond to earlier requests.
-    #[error("not asked, the node is silent")]
-    Silent,
+    #[error("not sent: the node is unresponsive")]
+    Unresponsive,
     #[error("busy")]
     Busy,
     #[error("refused with MAD status {0:#06x}")]
     Status(u16),
     /// The transport refused to send it.
-    #[error("could not be sent")]
+    #[error("not sent")]
     Unsent,
 }
 
 impl RequestError {
     /// Whether the node did not respond at all.
     pub fn is_no_response(self) -> bool {
-        matches!(self, RequestError::TimedOut | RequestError::Silent | RequestError::Unsent)
+        matches!(self, RequestError::TimedOut | RequestError::Unresponsive | RequestError::Unsent)
     }
 }
 
@@ -158,7 +158,7 @@ pub enum Received {
     Malformed { bytes: usize },
 }
 
-/// Why a transport cannot be used any more.
+/// Why a transport is no longer usable.
 #[derive(Debug, Error)]
 #[error("{device}: {problem}")]
 #[expect(missing_docs, reason = "the other names say it")]
@@ -174,9 +174,9 @@ pub enum SendError {
     #[error("refused: {0}")]
     Refused(std::io::Error),
     /// The send queue is full; the same MAD may be accepted later.
-    #[error("no room to send")]
+    #[error("send queue full")]
     Full,
-    /// The device is gone.
+    /// The device was removed.
     #[error(transparent)]
     Transport(#[from] TransportError),
 }

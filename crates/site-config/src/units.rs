@@ -20,9 +20,9 @@ impl FromStr for HumanDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        humantime::parse_duration(text).map(HumanDuration).map_err(|error| {
-            format!("{text:?} is not a length of time such as 15s or 5m ({error})")
-        })
+        humantime::parse_duration(text)
+            .map(HumanDuration)
+            .map_err(|error| format!("{text:?} is not a duration such as 15s or 5m ({error})"))
     }
 }
 

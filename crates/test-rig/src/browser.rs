@@ -188,11 +188,13 @@ fn send(agent: &ureq::Agent, method: &str, url: &str, body: &Value) -> Result<Va
         _ => agent.post(url).header("content-type", "application/json").send(body.to_string()),
     };
     let answer = super::exporter::response(answer.map_err(text)?).map_err(text)?;
-    let mut told: Value = serde_json::from_slice(&answer.body)
+    let mut value: Value = serde_json::from_slice(&answer.body)
         .map_err(|error| format!("{method} {url}: {error}: {}", answer.text()))?;
     match answer.status {
-        200 => Ok(told["value"].take()),
-        status => Err(format!("{status} {}: {}", told["value"]["error"], told["value"]["message"])),
+        200 => Ok(value["value"].take()),
+        status => {
+            Err(format!("{status} {}: {}", value["value"]["error"], value["value"]["message"]))
+        }
     }
 }
 

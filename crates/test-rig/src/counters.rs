@@ -106,7 +106,7 @@ pub struct Setting {
 /// The counter of this metric, the part between `infiniband_port_` and `_total`.
 pub fn of_metric(metric: &str) -> Counter {
     let found = STILL.iter().chain(&MOVING).find(|counter| counter.metric == metric);
-    *found.unwrap_or_else(|| panic!("no counter is told as {metric}"))
+    *found.unwrap_or_else(|| panic!("no counter has the metric {metric}"))
 }
 
 /// A different value for each counter of each port.

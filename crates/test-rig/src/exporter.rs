@@ -187,7 +187,7 @@ impl Exporter {
     pub fn wait_reads(&self, count: u64) -> Metrics {
         let reads = |metrics: &Metrics| metrics.get_u64("fabric_exporter_host_reads_total", &[]);
         let goal = reads(&self.metrics()).unwrap_or(0) + count;
-        wait_until(READY_LIMIT, "the next looks at the host", || {
+        wait_until(READY_LIMIT, "the next reads of the host", || {
             Some(self.metrics()).filter(|metrics| reads(metrics) >= Some(goal))
         })
     }

@@ -336,7 +336,9 @@ impl InSimulator {
         // Virtual seconds are cheap: as many as the slowest sweeps may need.
         let mut left = 10 * HEALS;
         while !is() {
-            left = left.checked_sub(self.step).unwrap_or_else(|| panic!("in vain for {what}"));
+            left = left
+                .checked_sub(self.step)
+                .unwrap_or_else(|| panic!("timed out waiting for {what}"));
             self.simulated.run_for(self.step);
         }
     }

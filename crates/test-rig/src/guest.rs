@@ -62,7 +62,7 @@ impl Guest {
             std::panic::catch_unwind(Guest::boot)
                 .map_err(|panic| *panic.downcast().unwrap_or_else(|_| Box::default()))
         });
-        GUEST.as_ref().unwrap_or_else(|e| panic!("no guest: {e}"))
+        GUEST.as_ref().unwrap_or_else(|e| panic!("cannot start the guest: {e}"))
     }
 
     /// The same kernel under a Debian with systemd, for a process that has no other guest. Programs
@@ -103,7 +103,7 @@ impl Guest {
         let answer = answer.map_err(|e| e.to_string())?;
         let status = answer.header("x-exit-status").and_then(|status| status.trim().parse().ok());
         Ok(ScriptOutput {
-            status: status.ok_or_else(|| format!("not an answer: {answer:?}"))?,
+            status: status.ok_or_else(|| format!("invalid response: {answer:?}"))?,
             text: String::from_utf8_lossy(&answer.body).into_owned(),
         })
     }

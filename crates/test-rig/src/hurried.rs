@@ -25,7 +25,7 @@ pub fn hurried(text: &str, pace: u32, began: f64) -> String {
 /// `5m` as milliseconds of the real clock.
 fn shorter(length: &str, pace: u32) -> String {
     let time = humantime::parse_duration(length)
-        .unwrap_or_else(|error| panic!("{length:?} is no length of time: {error}"));
+        .unwrap_or_else(|error| panic!("{length:?} is not a duration: {error}"));
     format!("{}ms", (time / pace).as_millis())
 }
 

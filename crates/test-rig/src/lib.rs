@@ -118,7 +118,7 @@ pub fn wait_until<T>(limit: Duration, what: &str, mut probe: impl FnMut() -> Opt
         if let Some(found) = probe() {
             return found;
         }
-        assert!(Instant::now() < deadline, "waited {limit:?} in vain for {what}");
+        assert!(Instant::now() < deadline, "timed out after {limit:?} waiting for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -127,7 +127,7 @@ fn labels(mut rest: &str) -> Option<(BTreeMap<String, String>, &str)> {
         let (name, after) = rest.split_once("=\"")?;
         let (value, after) = quoted(after)?;
         let before = labels.insert(name.to_owned(), value);
-        assert!(before.is_none(), "the label {name} stands twice");
+        assert!(before.is_none(), "duplicate label {name}");
         rest = after;
     }
 }

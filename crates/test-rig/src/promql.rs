@@ -79,7 +79,7 @@ pub fn queries(template: &str) -> Result<Vec<String>, String> {
                 .trim()
                 .strip_prefix("range printf \"")
                 .and_then(|rest| rest.split('"').next())
-                .ok_or_else(|| format!("cannot tell what {action:?} asks for"))?;
+                .ok_or_else(|| format!("no printf of a query in {action:?}"))?;
             Ok(format.replace("%q", "\"x\""))
         })
         .collect()

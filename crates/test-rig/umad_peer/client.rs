@@ -142,13 +142,13 @@ impl Session {
         let query = pma::counters(counter::Attribute::PortCounters, port);
         let outcomes = self.run(vec![query; times]).expect("the device is there");
         let took = self.wire.now().since(began);
-        let told = |failure| outcomes.iter().filter(|o| o.as_ref().err() == failure).count();
+        let count = |failure| outcomes.iter().filter(|o| o.as_ref().err() == failure).count();
         let name = format!("port {port}");
         println!(
             "outcomes {name}: answered={} timed_out={} silent={} ms={} kernel_ms={}",
             outcomes.iter().filter(|outcome| outcome.is_ok()).count(),
-            told(Some(&RequestError::TimedOut)),
-            told(Some(&RequestError::Silent)),
+            count(Some(&RequestError::TimedOut)),
+            count(Some(&RequestError::Unresponsive)),
             took.as_millis(),
             self.wire.expired_at.since(began).as_millis(),
         );
@@ -170,10 +170,10 @@ impl Session {
             wire.most_open,
             wire.upper,
         );
-        let told = |outcome| self.client.stats().count(Class::Performance, outcome);
+        let count = |outcome| self.client.stats().count(Class::Performance, outcome);
         let outcomes: Vec<String> = MadOutcome::ALL
             .iter()
-            .map(|outcome| format!("{}={}", outcome.label(), told(*outcome)))
+            .map(|outcome| format!("{}={}", outcome.label(), count(*outcome)))
             .collect();
         println!("stats {name}: {}", outcomes.join(" "));
     }

@@ -75,10 +75,10 @@ fn be<const N: usize>(packet: &[u8], at: usize) -> u64 {
 }
 
 fn report(packet: &[u8; PACKET], length: usize) {
-    let told = u32::from_ne_bytes([packet[16], packet[17], packet[18], packet[19]]);
+    let declared = u32::from_ne_bytes([packet[16], packet[17], packet[18], packet[19]]);
     let gid: [u8; 16] = packet[36..52].try_into().expect("16 bytes");
     println!(
-        "request bytes={length} length={told} qpn={} lid={} grh={} gid={} method={:#x} tid={:#018x} \
+        "request bytes={length} length={declared} qpn={} lid={} grh={} gid={} method={:#x} tid={:#018x} \
          attribute={:#06x} port={}",
         be::<4>(packet, 20),
         be::<2>(packet, 28),

@@ -12,15 +12,15 @@ use ib_mad::label;
 
 use super::{Label, Verdicts, verdict_from};
 
-/// The cables of all fabrics; `L` is a list of [`Link`]s, or what is written as one.
+/// The links of all fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Links"))]
 pub struct Links<L = Vec<Link>> {
-    /// Fabric by fabric.
+    /// One entry per fabric.
     pub fabrics: Vec<FabricLinks<L>>,
 }
 
-/// The cables of a fabric.
+/// The links of a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FabricLinks"))]
 pub struct FabricLinks<L = Vec<Link>> {
@@ -28,127 +28,127 @@ pub struct FabricLinks<L = Vec<Link>> {
     pub fabric: String,
     /// When its latest sweep ended (RFC 3339); null before the first.
     pub swept_at: Option<String>,
-    /// How many of its cables have which verdict, those included that were not asked for.
+    /// Number of links by verdict, those included that the query does not select.
     pub verdicts: Verdicts,
-    /// Its cables, or those of them that were asked for.
+    /// The links that the query selects.
     pub links: L,
 }
 
-/// A cable.
+/// A link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Link {
-    /// Its id, as metrics have it.
+    /// The id of the link: the value of the metrics' label `link`.
     pub link: String,
-    /// The fabric that it is in.
+    /// The fabric of the link.
     pub fabric: String,
-    /// What it comes to: `ok`, `unknown`, `watch` or `bad`.
+    /// The verdict: `ok`, `unknown`, `watch` (degraded) or `bad`.
     pub verdict: Label,
-    /// Since when (RFC 3339); null where nothing was judged yet.
+    /// Since when the link has had this verdict (RFC 3339); null before the first evaluation.
     pub since: Option<String>,
-    /// Why, the gravest first.
+    /// The reasons of the verdict, the worst first.
     pub reasons: Vec<LinkReason>,
-    /// What to try first.
+    /// The action to try first.
     pub repair: Option<SuggestedRepair>,
-    /// Whether it carries traffic; null where that is not known.
+    /// Whether the link is up; null if that is not known.
     pub up: Option<bool>,
-    /// Its ends, the lower first.
+    /// The two ends, ordered by GUID and port number.
     pub ends: [End; 2],
-    /// What it carries, in bytes a second, while it has a link.
+    /// Data rate of the link in bytes per second; null while it is down.
     pub rate: Option<u64>,
-    /// The speed of a lane: `NDR`.
+    /// Signaling rate per lane: `NDR`.
     pub speed: Option<Label>,
-    /// The lanes: `4x`.
+    /// Width, the number of lanes in use: `4x`.
     pub width: Option<Label>,
-    /// Losses of the link that nobody expected.
+    /// Unexpected link downs.
     pub flaps: u32,
-    /// How long they kept it down at least: as it was seen.
+    /// Lower bound of the time that the link was down because of them.
     pub down_seconds: f64,
-    /// How long they kept it down at most: from when it was last seen up to when it was seen up again.
+    /// Upper bound of that time: from the last sweep that found the link up to the next one that did.
     pub down_max_seconds: f64,
-    /// When it went down or came up last (RFC 3339).
+    /// The latest link down or link up (RFC 3339).
     pub last_change: Option<String>,
-    /// The port into which the packets came that were spoilt before they came here.
+    /// Where packets that are received marked bad were corrupted: the receiving port of that link.
     pub upstream: Option<String>,
 }
 
-/// A reason for a verdict.
+/// A reason of a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Because"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkReason {
-    /// The reason, as metrics have it.
+    /// The reason: the value of the metrics' label `reason`.
     pub reason: Label,
-    /// The verdict that it alone would bring.
-    pub weight: Label,
-    /// What speaks for it, in a sentence with numbers.
+    /// The verdict that this reason alone would cause.
+    pub verdict: Label,
+    /// The evidence: a sentence with the numbers.
     pub evidence: String,
 }
 
-/// A repair.
+/// The suggested repair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ToTry"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SuggestedRepair {
-    /// The repair, as metrics have it.
+    /// The repair: the value of the metrics' label `repair`.
     pub repair: Label,
-    /// What to do, in a sentence.
-    pub what: Label,
+    /// What to do.
+    pub description: Label,
 }
 
-/// An end of a cable.
+/// An end of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct End {
-    /// The node's GUID.
+    /// NodeGUID of the node.
     pub guid: String,
-    /// What people call the node.
+    /// The name of the node.
     pub node: String,
-    /// The port's number.
+    /// The port number.
     pub port: u8,
     /// `ca`, `switch`, `router` or `aggregation_node`.
     pub node_type: Label,
-    /// The bits that came in here.
+    /// Bit errors received at this port.
     pub bit_errors: BitErrors,
-    /// Counters of errors, of discards and of the link that are not zero, by their metrics' names.
+    /// Error, discard and link counters that are not 0, by the names of their metrics.
     pub counters: BTreeMap<Label, u64>,
-    /// Counters whose fields were full at least once: their totals are lower bounds.
+    /// Counters that were saturated at least once: their totals are lower bounds.
     pub saturated: Vec<Label>,
-    /// The share of time in which the port had data and no credit to send it with.
+    /// The share of time in which the port had data to send and no credit (PortXmitWait).
     pub wait_ratio: Option<f32>,
 }
 
-/// The errors among the bits that came in at a port.
+/// The bit errors that a port received.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BitErrors {
-    /// `unknown`, `fine`, `raised` or `over`.
-    pub judgement: Label,
-    /// The ratio that is too much, if there is a limit.
+    /// The ratio compared with the limit: `unknown`, `fine`, `raised` or `over`.
+    pub level: Label,
+    /// The maximum bit error ratio, if there is a limit.
     pub limit: Option<f32>,
-    /// What was measured, the shortest window first; those of which nothing is known are left out.
+    /// The measurements, the shortest window first; windows without data are omitted.
     pub windows: Vec<WindowErrors>,
 }
 
-/// What was measured over a window.
+/// The bit errors of a time window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "InWindow"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WindowErrors {
-    /// The window: `12m`.
+    /// The length of the window: `12m`.
     pub window: Label,
-    /// How many errors.
+    /// Number of errors.
     pub errors: u32,
-    /// How much of it was watched.
+    /// The part of the window that was observed.
     pub seconds: f32,
-    /// The ratio, if that was long enough to tell.
+    /// The bit error ratio; null if the observed part is too short.
     pub ratio: Option<f64>,
 }
 
-/// The position of a link in a list that begins with the worst: by verdict, by bit error ratio, by link errors,
-/// and among equals by name. The lesser rank comes first.
+/// The sort key of a list that begins with the worst link: verdict, bit error ratio, link errors, name. The
+/// smaller rank comes first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rank<'a> {
     /// The verdict.
     pub verdict: Verdict,
-    /// The highest bit error ratio that was measured at an end.
+    /// The highest bit error ratio of both ends.
     pub ratio: f64,
     /// The link errors of both ends.
     pub errors: u64,
@@ -179,7 +179,7 @@ impl Ord for Rank<'_> {
 }
 
 impl Link {
-    /// Its position in a list that begins with the worst.
+    /// The sort key of a list that begins with the worst link.
     pub fn rank(&self) -> Rank<'_> {
         Rank {
             verdict: self.verdict(),
@@ -190,7 +190,7 @@ impl Link {
         }
     }
 
-    /// Its verdict; a label that is not known, of a later version, is unknown.
+    /// The verdict; an unrecognized label, from a newer exporter, is `unknown`.
     pub fn verdict(&self) -> Verdict {
         verdict_from(&self.verdict).unwrap_or(Verdict::Unknown)
     }
@@ -200,7 +200,7 @@ impl Link {
         self.ends.iter().map(End::local_errors).fold(0, u64::saturating_add)
     }
 
-    /// Whether it is worth a look: bad, watch, or unknown with link errors.
+    /// Whether the link is suspect: bad, watch, or unknown with link errors.
     pub fn is_suspect(&self) -> bool {
         match self.verdict() {
             Verdict::Bad | Verdict::Watch => true,
@@ -209,7 +209,7 @@ impl Link {
         }
     }
 
-    /// The highest bit error ratio that was measured at an end.
+    /// The highest bit error ratio of both ends.
     pub fn worst_ratio(&self) -> f64 {
         let windows = self.ends.iter().flat_map(|end| &end.bit_errors.windows);
         windows.filter_map(|window| window.ratio).fold(0.0, f64::max)
@@ -228,38 +228,38 @@ impl End {
     }
 }
 
-/// A cable with all that is known of its ends.
+/// A link with both ports in full.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkDetail {
     /// When the fabric's latest sweep ended (RFC 3339).
     pub swept_at: Option<String>,
-    /// What `/api/v1/links` tells of it.
+    /// The link as in `/api/v1/links`.
     #[serde(flatten)]
     pub link: Link,
-    /// Losses of the link that were expected: reboots, and what the list of maintenance has.
-    pub expected_losses: u32,
-    /// How long those kept it down at least: as it was seen.
+    /// Expected link downs: reboots and announced maintenance.
+    pub expected_link_downs: u32,
+    /// Lower bound of the time that the link was down because of these.
     pub expected_down_seconds: f64,
-    /// How long those kept it down at most: from when it was last seen up to when it was seen up again.
+    /// Upper bound of that time: from the last sweep that found the link up to the next one that did.
     pub expected_down_max_seconds: f64,
-    /// Times that it retrained by itself, as the end saw it that saw more.
+    /// How often the link retrained without a link down (LinkErrorRecovery): the higher count of both ends.
     pub recoveries: u32,
-    /// Its ends in full, the lower first.
+    /// The two ports, ordered by GUID and port number.
     pub ports: [Port; 2],
 }
 
-/// What a port is called.
+/// The identity of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PortName {
-    /// Its node's GUID.
+    /// NodeGUID of its node.
     pub guid: String,
-    /// What people call the node.
+    /// The name of the node.
     pub node: String,
     /// `ca`, `switch`, `router` or `aggregation_node`.
     pub node_type: Label,
-    /// Its number.
+    /// The port number.
     pub port: u8,
 }
 
@@ -270,109 +270,109 @@ impl PortName {
     }
 }
 
-/// A port, with all that is known of it.
+/// A port with all its data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Port {
-    /// What it is called.
+    /// The identity of the port.
     #[serde(flatten)]
     pub name: PortName,
-    /// Whether its node is there and answers.
+    /// Whether its node is up: present and responsive.
     pub up: bool,
-    /// PortState: `Active`; null where that is not known.
+    /// PortState: `Active`; null if not known.
     pub state: Option<Label>,
-    /// PortPhysicalState: `LinkUp`; null where that is not known.
+    /// PortPhysicalState: `LinkUp`; null if not known.
     pub physical_state: Option<Label>,
-    /// The speed of a lane: `NDR`.
+    /// Signaling rate per lane: `NDR`.
     pub speed: Option<Label>,
-    /// The lanes: `4x`.
+    /// Width, the number of lanes in use: `4x`.
     pub width: Option<Label>,
-    /// What it carries, in bytes a second, while it has a link.
+    /// Data rate of the link in bytes per second; null while it is down.
     pub rate: Option<u64>,
-    /// The best that both ends can do, in bytes a second.
+    /// The highest data rate that both ends support, in bytes per second.
     pub supported_rate: Option<u64>,
-    /// The error correction that it runs with, as far as it tells.
+    /// The active FEC mode, if the device reports it.
     pub fec: Option<Label>,
-    /// The other end of its cable, if it ever had one.
+    /// The neighbor, or the last known one.
     pub peer: Option<Peer>,
-    /// The cable's id.
+    /// The id of the link.
     pub link: Option<String>,
-    /// What the cable comes to; null for a port without one.
+    /// The verdict of the link; null for a port without a link.
     pub verdict: Option<Label>,
-    /// Why, the gravest first.
+    /// The reasons of the verdict, the worst first.
     pub reasons: Vec<Label>,
-    /// When its counters were read (RFC 3339); null where they were not.
+    /// When the counters were read (RFC 3339); null if they were not.
     pub read_at: Option<String>,
-    /// All counters that were read, by their metrics' names and in their units.
+    /// All counters that were read, by the names and in the units of their metrics.
     pub counters: BTreeMap<Label, u64>,
-    /// Counters whose fields were full at least once: their totals are lower bounds.
+    /// Counters that were saturated at least once: their totals are lower bounds.
     pub saturated: Vec<Label>,
-    /// Those of them that are full now, and count no further.
-    pub stuck: Vec<Label>,
-    /// Counters whose latest value is impossible, and is no reading.
+    /// Counters that are saturated now and have stopped counting.
+    pub saturated_now: Vec<Label>,
+    /// Counters whose latest value is impossible and was discarded.
     #[serde(default)]
     pub impossible: Vec<Label>,
-    /// How many impossible values there were, of all counters.
+    /// Number of impossible values so far, of all counters.
     #[serde(default)]
     pub impossible_readings: u32,
-    /// How often counters fell: somebody cleared them, or the device was reset.
+    /// How often counters were cleared or reset.
     pub resets: u32,
-    /// When that was seen last (RFC 3339).
+    /// When the latest clear or reset was detected (RFC 3339).
     pub last_reset: Option<String>,
-    /// Link errors: symbol errors, receive errors without those marked upstream, local link integrity errors,
-    /// buffer overruns, uncorrectable FEC blocks, retrainings and link downs.
+    /// Link errors: symbol errors, receive errors without packets marked bad upstream, local link integrity
+    /// errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs.
     pub errors: u64,
-    /// Packets that the port discarded instead of sending them; null where that was not read.
+    /// PortXmitDiscards: packets that were not sent; null if not read.
     #[serde(default)]
     pub discards: Option<u64>,
-    /// The bits that came in here.
+    /// Bit errors received at this port.
     pub bit_errors: BitErrors,
-    /// What error correction had to correct, if it tells.
-    pub mended: Option<PreFecBer>,
-    /// The share of time in which the port had data and no credit to send it with.
+    /// The pre-FEC bit error ratio, if the device reports it.
+    pub pre_fec_ber: Option<PreFecBer>,
+    /// The share of time in which the port had data to send and no credit (PortXmitWait).
     pub wait_ratio: Option<f32>,
-    /// Whether the device tells how long its tick is; else the usual one was assumed.
-    pub tick_told: bool,
-    /// Its part in a congestion.
+    /// Whether the device reports the length of its PortXmitWait tick; if not, the usual length is assumed.
+    pub tick_reported: bool,
+    /// The role of the port in a congestion.
     pub congestion: Option<Congestion>,
 }
 
-/// The other end of a port's cable.
+/// The neighbor of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peer {
-    /// The port there.
+    /// The neighbor's port.
     #[serde(flatten)]
     pub name: PortName,
-    /// Whether there is a link to it. If not, this is where the cable led when there last was one.
+    /// Whether the link is up. If not, this is the last known neighbor.
     pub connected: bool,
 }
 
-/// The ratio of bits that error correction had to correct.
+/// The pre-FEC bit error ratio: the ratio of bits that FEC corrected.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Mended"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PreFecBer {
-    /// As it was measured.
+    /// The measured ratio.
     pub ratio: f32,
-    /// The ratio that is too much.
+    /// The maximum ratio.
     pub limit: f32,
-    /// When it was measured last (RFC 3339).
+    /// When it was last measured (RFC 3339).
     #[serde(default)]
     pub measured_at: Option<String>,
-    /// Whether its counter has been full since: then it is no measurement of now.
+    /// Whether the counter has been saturated since, so that the ratio is not current.
     #[serde(default)]
     pub stale: bool,
 }
 
-/// A port's part in a congestion.
+/// The role of a port in a congestion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Congestion {
     /// `root` or `victim`.
     pub role: Label,
     /// Of a victim: the root that it waits for.
-    pub of: Option<PortName>,
-    /// Of a root, what makes it one: `slow_receiver`, `full_link` or `unknown`.
+    pub root: Option<PortName>,
+    /// Of a root, the cause: `slow_receiver`, `full_link` or `unknown`.
     pub cause: Option<Label>,
 }
 
@@ -420,7 +420,7 @@ mod tests {
         }];
         link.reasons = vec![LinkReason {
             reason: "bit_errors".into(),
-            weight: "bad".into(),
+            verdict: "bad".into(),
             evidence: "\"quoted\" \u{1b}".into(),
         }];
         let fabric =

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 pub use link::*;
 pub use node::*;
 
-/// A word of a small vocabulary. The writer need not copy it.
+/// A value of a small enumeration; constants are borrowed.
 pub type Label = Cow<'static, str>;
 
-/// How many cables have which verdict.
+/// Number of links by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[expect(missing_docs, reason = "the verdicts say it")]
@@ -75,191 +75,191 @@ pub fn verdict_from(label: &str) -> Option<Verdict> {
     Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
 }
 
-/// What goes by a name, a GUID or a LID.
+/// The nodes, ports, links and devices that match a search by name, GUID or LID.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Search {
-    /// What was searched for.
-    pub sought: String,
-    /// How much was found; no more than the best hundred are told.
+    /// The text of the search.
+    pub query: String,
+    /// Number of matches; `hits` lists the best hundred at most.
     pub found: usize,
-    /// What was found, the best first.
+    /// The matches, best first.
     pub hits: Vec<Hit>,
 }
 
-/// Something that was found.
+/// A match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Hit {
     /// `node`, `port`, `link` or `device`.
     pub kind: Label,
-    /// The fabric that it is in; of a device, that of its node, if that is known.
+    /// Its fabric; for a device, the fabric of its node, if known.
     pub fabric: String,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// Its GUID, or a cable's id.
+    /// The GUID, or the id of a link.
     pub id: String,
-    /// What of it was found: `name`, `guid`, `port_guid`, `lid`, `link`, `port`.
-    pub by: Label,
-    /// How well that fits: `exact`, `prefix` or `substring`.
-    pub fits: Label,
-    /// The address of its page.
+    /// What matched: `name`, `guid`, `port_guid`, `lid`, `link` or `port`.
+    pub matched: Label,
+    /// How well it matched: `exact`, `prefix` or `substring`.
+    pub quality: Label,
+    /// The path of its page.
     pub page: String,
 }
 
-/// Everything at a glance.
+/// All fabrics and this host, summarized.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Overview {
-    /// Fabric by fabric.
+    /// One entry per fabric.
     pub fabrics: Vec<Fabric>,
-    /// This host's own devices; null where they are not watched.
+    /// The RDMA devices of this host; null if the host collector is off.
     pub host: Option<Host>,
-    /// Whether what is seen is recorded.
+    /// Whether a history is recorded (`--history.file`).
     pub recorded: bool,
 }
 
-/// A fabric at a glance.
+/// A fabric, summarized.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FabricOverview"))]
 pub struct Fabric {
-    /// Its name.
+    /// The name of the fabric.
     pub fabric: String,
-    /// From one sweep to the next, as it is meant to be.
+    /// The configured sweep interval.
     pub interval_seconds: f64,
-    /// The latest sweep; null before the first.
+    /// The latest sweep; null before the first one has ended.
     pub sweep: Option<Sweep>,
-    /// Its nodes, kind by kind.
+    /// Number of nodes by type.
     pub nodes: Vec<NodeCount>,
-    /// Some of those that are not up.
-    pub not_up: Vec<NodeName>,
-    /// How many of its cables have which verdict.
+    /// Nodes that are down: absent or unresponsive. At most ten.
+    pub nodes_down: Vec<NodeName>,
+    /// Number of its links by verdict.
     pub verdicts: Verdicts,
-    /// What keeps cables from being ok, by the gravest reason of each, the most frequent first.
+    /// Number of links that are not ok by their worst reason, the most frequent first.
     pub reasons: Vec<ReasonCount>,
-    /// Some of those that are bad or to be watched, the worst first.
-    pub worst: Vec<Link>,
-    /// How many regions of it are congested.
+    /// The links that are bad or degraded, the worst first. At most ten.
+    pub worst_links: Vec<Link>,
+    /// Number of congested regions.
     pub regions: usize,
-    /// Some of them, the largest first.
+    /// The largest congested regions. At most ten.
     pub congestion: Vec<Region>,
 }
 
-/// A reason, and how often it is the gravest of a cable.
+/// A reason and the number of links of which it is the worst.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Counted"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReasonCount {
-    /// The reason, as metrics have it.
+    /// The reason: the value of the metrics' label `reason`.
     pub reason: Label,
-    /// What it means, in a sentence.
-    pub what: Label,
-    /// The verdict that it brings them.
+    /// What the reason means.
+    pub description: Label,
+    /// The verdict of these links.
     pub verdict: Label,
-    /// How many cables have it.
+    /// Number of links.
     pub links: usize,
 }
 
-/// How a sweep went, and what was known before it.
+/// The result of the latest sweep and of the latest discovery.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
-    /// When it ended (RFC 3339).
+    /// When the sweep ended (RFC 3339).
     pub ended_at: Option<String>,
-    /// How long it took.
+    /// Duration of the sweep.
     pub seconds: f64,
-    /// How many there were since the exporter began.
+    /// Number of sweeps since the exporter started.
     pub sweeps: u64,
-    /// Ports that told counters.
+    /// Ports of which counters were read.
     pub ports_read: usize,
-    /// Ports that did not tell all that they were asked for.
+    /// Ports of which a request for counters failed.
     pub ports_failed: usize,
-    /// Nodes that were asked and did not answer.
-    pub nodes_silent: usize,
-    /// Parts of the work that failed the last time: `discovery`, `perfmgt`, `subnet`.
+    /// Nodes that were queried and did not respond.
+    pub nodes_unresponsive: usize,
+    /// Collectors that failed in the latest run: `discovery`, `perfmgt`, `subnet`.
     pub failing: Vec<Label>,
     /// When the latest discovery ended (RFC 3339).
     pub discovered_at: Option<String>,
-    /// Questions of it that stayed open.
+    /// Failed requests of the latest discovery: parts of the fabric may be missing.
     pub discovery_gaps: u64,
-    /// MADs that were sent since the exporter began.
+    /// MADs sent since the exporter started.
     pub mads_sent: u64,
-    /// Those of them that were not answered in time.
+    /// MADs that timed out since the exporter started.
     pub mads_timed_out: u64,
-    /// Where the subnet's master sits, as it was heard last.
-    pub master: Option<PortName>,
+    /// The port of the master SM, as last reported.
+    pub master_sm: Option<PortName>,
 }
 
-/// The nodes of a kind.
+/// The nodes of a type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeCount {
     /// `ca`, `switch`, `router` or `aggregation_node`.
     pub node_type: Label,
-    /// How many there are.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many of them are gone or do not answer.
-    pub not_up: usize,
+    /// Number of nodes that are down: absent or unresponsive.
+    pub down: usize,
 }
 
-/// A node's names.
+/// The GUID and the name of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeName {
-    /// Its GUID.
+    /// NodeGUID.
     pub guid: String,
-    /// What people call it.
+    /// The name of the node.
     pub node: String,
 }
 
-/// Ports that wait together.
+/// A congested region: connected ports that wait, with one or more congestion roots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Region {
-    /// The port that they wait for, or the one of several that waits most.
+    /// The congestion root; of several roots, the one with the highest wait ratio.
     pub root: PortName,
-    /// The id of its cable, if it has one.
+    /// The id of the link of the root, if it has one.
     pub link: Option<String>,
-    /// What makes it one: `slow_receiver`, `full_link` or `unknown`.
+    /// Why the root is one: `slow_receiver`, `full_link` or `unknown`.
     pub cause: Label,
-    /// How many ports wait.
+    /// Number of waiting ports.
     pub ports: u32,
-    /// How many roots there are.
+    /// Number of roots.
     pub roots: u32,
-    /// The greatest share of time that one of them waits.
+    /// The highest wait ratio of these ports.
     pub wait_ratio: Option<f32>,
     /// `low`, `medium` or `high`.
     pub level: Label,
-    /// Since when (RFC 3339).
+    /// When the congestion began (RFC 3339).
     pub since: Option<String>,
 }
 
-/// This host's own devices.
+/// The RDMA devices of this host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Host {
-    /// When they were looked at last (RFC 3339); null before the first time.
+    /// When the devices were last read (RFC 3339); null before the first read.
     pub read_at: Option<String>,
     /// The devices, by name.
     pub devices: Vec<Device>,
 }
 
-/// A device of this host.
+/// An RDMA device of this host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Device {
-    /// The kernel's name for it.
+    /// The kernel's name of the device: `mlx5_0`.
     pub device: String,
-    /// Its node GUID.
+    /// The node GUID of the device.
     pub guid: String,
-    /// The vendor's type of it.
+    /// The vendor's name of the device type.
     pub hca_type: String,
-    /// Its firmware's version.
+    /// The firmware version.
     pub firmware: String,
-    /// Whether it could be read in time.
-    pub answers: bool,
-    /// The fabric that has a node with its GUID, if one has.
-    pub node_in: Option<String>,
-    /// Its ports.
+    /// Whether the device could be read in time.
+    pub readable: bool,
+    /// The fabric that has a node with this GUID, if any.
+    pub fabric: Option<String>,
+    /// The ports of the device.
     pub ports: Vec<DevicePort>,
 }
 
@@ -267,20 +267,20 @@ pub struct Device {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DevicePort {
-    /// Its number.
+    /// The port number.
     pub port: u8,
     /// `InfiniBand` or `Ethernet`.
     pub link_layer: String,
-    /// Its state.
+    /// PortState: `Active`.
     pub state: Label,
-    /// What it carries, in bytes a second.
+    /// Data rate in bytes per second.
     pub rate: Option<u64>,
-    /// Its LID, once it has one.
+    /// The LID, once the subnet manager has assigned one.
     pub lid: Option<u16>,
-    /// Its network interfaces.
+    /// The network interfaces of the port.
     pub interfaces: Vec<String>,
-    /// The id of its cable, where a fabric knows it.
+    /// The id of the link, if a fabric has the port.
     pub link: Option<String>,
-    /// The fabric that does: ports of one device may be in several.
-    pub link_in: Option<String>,
+    /// The fabric of that link: ports of one device may be in different fabrics.
+    pub link_fabric: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The models of nodes, in `/api/v1/nodes`, and of how they are wired, in `/api/v1/topology`.
+//! The models of `/api/v1/nodes` and `/api/v1/topology`.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::{Label, Port, Verdicts};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Nodes {
-    /// Fabric by fabric.
+    /// One entry per fabric.
     pub fabrics: Vec<FabricNodes>,
 }
 
@@ -20,7 +20,7 @@ pub struct FabricNodes {
     pub fabric: String,
     /// When its latest sweep ended (RFC 3339); null before the first.
     pub swept_at: Option<String>,
-    /// Its nodes by GUID, or those of them that were asked for.
+    /// The nodes that the query selects, ordered by GUID.
     pub nodes: Vec<Node>,
 }
 
@@ -32,32 +32,31 @@ pub struct Node {
     pub guid: String,
     /// SystemImageGUID: the same for the nodes of one chassis or one card.
     pub system_guid: String,
-    /// What people call it.
+    /// The name of the node.
     pub node: String,
-    /// The description it tells, made readable.
+    /// NodeDescription as the node reports it; unprintable characters are replaced.
     pub description: String,
     /// `ca`, `switch`, `router` or `aggregation_node`.
     pub node_type: Label,
-    /// The vendor's id: `0x0002c9`.
+    /// VendorID: `0x0002c9`.
     pub vendor_id: String,
-    /// The vendor's id of the device.
+    /// DeviceID.
     pub device_id: u16,
-    /// What the device is called, if that is known: `Quantum-2`.
+    /// The product name of the device, if known: `Quantum-2`.
     pub device: Option<Label>,
-    /// How many physical ports it has.
+    /// Number of physical ports.
     pub port_count: u8,
-    /// Its LID; of several ports' LIDs the first.
+    /// The LID; of several ports the first.
     pub lid: Option<u16>,
-    /// Whether it is there and answers.
+    /// Whether it is up: present and responsive.
     pub up: bool,
-    /// Whether the latest discovery found it: `found`; `hidden` behind something that did not answer; or
-    /// `absent`.
+    /// The result of the latest discovery: `found`, `hidden` (behind an unresponsive node) or `absent`.
     pub presence: Label,
     /// When a discovery last found it (RFC 3339).
     pub last_found: Option<String>,
-    /// Tick of PortSamplesControl: a tick of waiting is this + 1 symbol times; null where it does not tell.
+    /// Tick of PortSamplesControl: a PortXmitWait tick is this + 1 symbol times; null if not reported.
     pub tick: Option<u8>,
-    /// How many of its cables have which verdict.
+    /// Number of its links by verdict.
     pub verdicts: Verdicts,
 }
 
@@ -65,26 +64,26 @@ pub struct Node {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeDetail {
-    /// The fabric that it is in.
+    /// The fabric of the node.
     pub fabric: String,
     /// When the fabric's latest sweep ended (RFC 3339).
     pub swept_at: Option<String>,
     /// The node.
     #[serde(flatten)]
     pub node: Node,
-    /// Its ports in the order of their numbers; of a switch's port 0 only if that is an endpoint.
+    /// The ports, by number; port 0 of a switch only if it is an endpoint.
     pub ports: Vec<Port>,
 }
 
-/// How all fabrics are wired.
+/// The topologies of all fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Topologies {
-    /// Fabric by fabric.
+    /// One entry per fabric.
     pub fabrics: Vec<Topology>,
 }
 
-/// How a fabric is wired: its switches, and what is between them.
+/// The topology of a fabric: its switches and the links between them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Topology {
@@ -92,73 +91,72 @@ pub struct Topology {
     pub fabric: String,
     /// When its latest sweep ended (RFC 3339); null before the first.
     pub swept_at: Option<String>,
-    /// Its switches, the lowest level first, those of a group together.
+    /// The switches, by level, the lowest first, and within a level by group.
     pub switches: Vec<Switch>,
-    /// The cables between two switches, as one; `a` is the lower switch, or the earlier.
+    /// The links between each pair of switches. `a` is the switch of the lower level, or the first of the list.
     pub bundles: Vec<Bundle>,
-    /// Hosts and routers that no switch is between.
-    pub apart: Vec<SwitchlessPair>,
+    /// Hosts and routers that are connected without a switch.
+    pub switchless: Vec<SwitchlessPair>,
 }
 
 /// A switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Switch {
-    /// Its GUID.
+    /// NodeGUID.
     pub guid: String,
-    /// What people call it.
+    /// The name of the node.
     pub node: String,
-    /// Whether it is there and answers.
+    /// Whether it is up: present and responsive.
     pub up: bool,
-    /// How far it is from the hosts: 1 has hosts itself. Null of a switch from which no way leads to a
-    /// switch with hosts.
+    /// Distance from the hosts: a switch with hosts has level 1. Null if no path leads to a switch with
+    /// hosts.
     pub level: Option<u8>,
-    /// Switches of a level that belong together (a pod, a plane, a group of a Dragonfly+) have the same
-    /// number.
+    /// Group number: switches of a level that belong together (a pod, a plane, a Dragonfly+ group) share it.
     pub group: usize,
-    /// How many hosts and routers it has.
+    /// Number of hosts and routers that are connected to it.
     pub hosts: usize,
-    /// How many of the cables to them have which verdict.
-    pub to_hosts: Verdicts,
-    /// How many cables lead to switches of a higher level.
+    /// Number of the links to them by verdict.
+    pub host_verdicts: Verdicts,
+    /// Number of links to switches of a higher level.
     pub up_links: usize,
-    /// How many lead to switches of its own level.
+    /// Number of links to switches of the same level.
     pub side_links: usize,
-    /// How many lead to switches of a lower level.
+    /// Number of links to switches of a lower level.
     pub down_links: usize,
-    /// The worst of all its cables; null if it has none.
-    pub worst: Option<Label>,
-    /// The cables to hosts that are `watch` or `bad`, at most eight, the worst first.
+    /// The worst verdict of its links; null if it has none.
+    pub worst_verdict: Option<Label>,
+    /// The links to hosts that are `watch` or `bad`, at most eight, the worst first.
     pub host_suspects: Vec<Suspect>,
-    /// Congestion on the cables to its hosts.
+    /// Congestion on the links to its hosts.
     #[serde(default)]
     pub host_congestion: CongestionCounts,
-    /// Congestion on all of its cables.
+    /// Congestion on all of its links.
     #[serde(default)]
     pub congestion: CongestionCounts,
 }
 
-/// How congested some cables are: their ports that wait to send for at least 5 % of the time.
+/// Congested links: those with a port that waits to send for at least 5 % of the time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Congested"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CongestionCounts {
-    /// Cables with a congestion root at one of their ends: where a congestion starts.
+    /// Links with a congestion root at one end.
     pub roots: usize,
-    /// Cables with a victim at one of their ends, which waits for a root elsewhere, and no root.
+    /// Links with a victim at one end and no root.
     pub victims: usize,
-    /// The greatest share of time that one of their ports waits; null where none is a root or a victim.
-    pub most_wait: Option<f32>,
+    /// The highest wait ratio of their ports; null if none is a root or a victim.
+    pub max_wait_ratio: Option<f32>,
 }
 
 impl CongestionCounts {
     /// The sum of both.
     #[must_use]
     pub fn and(&self, other: &CongestionCounts) -> CongestionCounts {
-        let waits = [self.most_wait, other.most_wait];
+        let waits = [self.max_wait_ratio, other.max_wait_ratio];
         CongestionCounts {
             roots: self.roots + other.roots,
             victims: self.victims + other.victims,
-            most_wait: waits.into_iter().flatten().reduce(f32::max),
+            max_wait_ratio: waits.into_iter().flatten().reduce(f32::max),
         }
     }
 
@@ -168,43 +166,43 @@ impl CongestionCounts {
     }
 }
 
-/// All cables between two switches.
+/// All links between two switches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bundle {
-    /// The place of one of them in the list of switches.
+    /// The index of one of them in `switches`.
     pub a: usize,
-    /// The place of the other.
+    /// The index of the other.
     pub b: usize,
-    /// How many cables have which verdict.
+    /// Number of these links by verdict.
     pub verdicts: Verdicts,
-    /// Those that are `watch` or `bad`, at most eight, the worst first.
+    /// The links that are `watch` or `bad`, at most eight, the worst first.
     pub suspects: Vec<Suspect>,
-    /// Congestion on them.
+    /// Congestion on these links.
     #[serde(default)]
     pub congestion: CongestionCounts,
 }
 
-/// A cable that is `watch` or `bad`.
+/// A link that is `watch` or `bad`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Suspect {
-    /// Its id.
+    /// The id of the link.
     pub link: String,
-    /// As people call it.
-    pub place: String,
-    /// What it comes to.
+    /// The names of both ends.
+    pub name: String,
+    /// The verdict.
     pub verdict: Label,
 }
 
-/// Two nodes with a cable, and no switch between them; or one without any cable.
+/// Two nodes that are connected without a switch, or one node without a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Apart"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SwitchlessPair {
-    /// The nodes' GUIDs and names.
+    /// GUID and name of each node.
     pub nodes: Vec<(String, String)>,
-    /// The cable's id.
+    /// The id of the link.
     pub link: Option<String>,
-    /// What the cable comes to.
+    /// The verdict of the link.
     pub verdict: Option<Label>,
 }

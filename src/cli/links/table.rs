@@ -166,7 +166,7 @@ mod tests {
             verdict: "bad".into(),
             reasons: vec![LinkReason {
                 reason: "flapping".into(),
-                weight: "bad".into(),
+                verdict: "bad".into(),
                 evidence: "went down 3 times, for 44 s in all".into(),
             }],
             ends: [near, end("host\u{1b}[2J", 1, &[])],

@@ -101,12 +101,12 @@ fn reasons(detail: &LinkDetail) -> Markup {
         @if !link.reasons.is_empty() {
             h2 { "Why" }
             ul .reasons { @for because in &link.reasons { li {
-                span class={ "verdict " (because.weight) } { (components::label_text(&because.reason)) }
+                span class={ "verdict " (because.verdict) } { (components::label_text(&because.reason)) }
                 " " (because.evidence) "."
             } } }
         }
         @if let Some(repair) = &link.repair {
-            p .repair { strong { "To try first: " } (repair.what) }
+            p .repair { strong { "To try first: " } (repair.description) }
         }
     }
 }

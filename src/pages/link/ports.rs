@@ -57,7 +57,7 @@ const ROWS: [EndsRow; 12] = [
     ("Waits to send", |port, _| {
         port.wait_ratio.map(|ratio| html! {
             (components::percent(ratio)) " of the time"
-            @if !port.tick_told { " " span .quiet { "(the device does not tell how long its tick is)" } }
+            @if !port.tick_reported { " " span .quiet { "(the device does not tell how long its tick is)" } }
         })
     }),
     ("Congestion", |port, fabric| match &port.congestion {
@@ -116,7 +116,7 @@ fn outages(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     html! {
         dl .facts {
             div { dt { "Lost by its own fault" } dd { (link.flaps) @if let Some(down) = down(link.down_seconds, link.down_max_seconds) { (down) } } }
-            div { dt { "Lost as expected" } dd { (detail.expected_losses) @if let Some(down) = down(detail.expected_down_seconds, detail.expected_down_max_seconds) { (down) } } }
+            div { dt { "Lost as expected" } dd { (detail.expected_link_downs) @if let Some(down) = down(detail.expected_down_seconds, detail.expected_down_max_seconds) { (down) } } }
             div { dt { "Retrained by itself" } dd { (detail.recoveries) } }
             div { dt { "Went down or came up last" } dd {
                 @match &link.last_change {
@@ -191,7 +191,7 @@ fn cell(port: &Port, row: &CounterRow) -> Markup {
             Some(count) => {
                 @if full(&port.saturated) { abbr title="The field was full at least once: the total is a lower bound." { "≥ " } }
                 (components::count(count))
-                @if full(&port.stuck) { " " span .verdict.watch { "full" } }
+                @if full(&port.saturated_now) { " " span .verdict.watch { "full" } }
             }
         }
     }
@@ -217,12 +217,12 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
                     td .n { (ratio(port, window.ratio)) }
                     @if nth == 0 {
                         td .n rowspan=(all) { @if let Some(limit) = port.bit_errors.limit { (format!("{limit:.0e}")) } @else { "none" } }
-                        td rowspan=(all) { (judgement(&port.bit_errors.judgement)) }
+                        td rowspan=(all) { (judgement(&port.bit_errors.level)) }
                     }
                 } } } }
             } }
         }
-        @for port in ports { @if let Some(mended) = &port.mended {
+        @for port in ports { @if let Some(mended) = &port.pre_fec_ber {
             p .quiet {
                 "Error correction corrected " (format!("{:.1e}", mended.ratio)) " of the bits into " (port.name.label())
                 "; the limit is " (format!("{:.0e}", mended.limit)) "."

@@ -70,7 +70,7 @@ fn section(topology: &Topology) -> Markup {
 fn gist(topology: &Topology) -> Markup {
     let between = topology.bundles.iter().fold(Verdicts::default(), |sum, it| sum.and(it.verdicts));
     let to_hosts =
-        topology.switches.iter().fold(Verdicts::default(), |sum, it| sum.and(it.to_hosts));
+        topology.switches.iter().fold(Verdicts::default(), |sum, it| sum.and(it.host_verdicts));
     html! {
         p .gist {
             (topology.fabric) ": " (components::counted(topology.switches.len(), "switch", "switches"))
@@ -104,10 +104,10 @@ fn legend(is_congested: bool) -> Markup {
 
 fn switchless_pairs(topology: &Topology) -> Markup {
     html! {
-        @if !topology.apart.is_empty() {
+        @if !topology.switchless.is_empty() {
             h2 { "Without a switch" }
-            ul .pairs { @for pair in topology.apart.iter().take(MAX_PAIRS) { li { (pair_of_nodes(&topology.fabric, pair)) } } }
-            @if topology.apart.len() > MAX_PAIRS { p .quiet { (topology.apart.len() - MAX_PAIRS) " more." } }
+            ul .pairs { @for pair in topology.switchless.iter().take(MAX_PAIRS) { li { (pair_of_nodes(&topology.fabric, pair)) } } }
+            @if topology.switchless.len() > MAX_PAIRS { p .quiet { (topology.switchless.len() - MAX_PAIRS) " more." } }
         }
     }
 }
@@ -137,7 +137,7 @@ fn suspects(topology: &Topology) -> Markup {
             h2 { "Links to look at" }
             ul .pairs { @for suspect in suspects.iter().take(MAX_SUSPECTS) { li {
                 (components::verdict(&suspect.verdict)) " "
-                a href=(address::link(fabric, &suspect.link)) { (suspect.place) }
+                a href=(address::link(fabric, &suspect.link)) { (suspect.name) }
             } } }
             @if suspects.len() > MAX_SUSPECTS {
                 p { a href=(address::with(address::LINKS, &[("fabric", fabric)])) { "All links" } }
@@ -170,7 +170,7 @@ fn row(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
             }
             td { (picture::level_name(switch.level, top)) }
             (number(switch.up_links)) (number(switch.side_links)) (number(switch.down_links)) (number(switch.hosts))
-            td { @if let Some(worst) = &switch.worst { (components::verdict(worst)) } }
+            td { @if let Some(worst) = &switch.worst_verdict { (components::verdict(worst)) } }
             td { @if switch.congestion.is_any() { (picture::congestion(&switch.congestion)) } }
         }
     }

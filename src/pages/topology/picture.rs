@@ -122,8 +122,8 @@ fn boxes(switches: &[Switch], of_level: Range<usize>) -> Vec<SwitchBox> {
         Some(SwitchBox {
             members,
             hosts: of.iter().map(|switch| switch.hosts).sum(),
-            to_hosts: of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.to_hosts)),
-            worst: of.iter().filter_map(|it| verdict_from(it.worst.as_deref()?)).max(),
+            to_hosts: of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.host_verdicts)),
+            worst: of.iter().filter_map(|it| verdict_from(it.worst_verdict.as_deref()?)).max(),
         })
     });
     boxes.collect()
@@ -310,7 +310,7 @@ pub(super) fn congestion(of: &CongestionCounts) -> String {
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let mut parts: Vec<String> =
         counts.map(|(count, one, many)| components::counted(count, one, many)).collect();
-    if let Some(share) = of.most_wait {
+    if let Some(share) = of.max_wait_ratio {
         parts.push(format!("waits up to {} of the time", components::percent(share)));
     }
     parts.join(", ")
@@ -335,9 +335,9 @@ fn host_suspects(
         middle - (shown.min(suspects.len()) as f64 - 1.0) * 6.5 - if more { 6.5 } else { 0.0 };
     html! {
         @for (place, suspect) in suspects.iter().take(shown).enumerate() {
-            a href=(address::link(fabric, &suspect.link)) aria-label={ (suspect.place) ": " (suspect.verdict) } {
+            a href=(address::link(fabric, &suspect.link)) aria-label={ (suspect.name) ": " (suspect.verdict) } {
                 text class={ "host " (suspect.verdict) } x=(tenth(from + place as f64 * 13.0)) y=(y) {
-                    title { (suspect.place) ": " (suspect.verdict) }
+                    title { (suspect.name) ": " (suspect.verdict) }
                     // Verdicts must not differ by color alone.
                     @if suspect.verdict == "bad" { "✕" } @else { "!" }
                 }
@@ -398,15 +398,15 @@ mod tests {
     fn boxes_have_names_and_bad_links_lead_to_their_pages() {
         let link = "0x0000000000000001:1-0x0000000000000002:1";
         let suspects =
-            vec![Suspect { link: link.into(), place: "here".into(), verdict: "bad".into() }];
+            vec![Suspect { link: link.into(), name: "here".into(), verdict: "bad".into() }];
         let verdicts = Verdicts { ok: 3, bad: 1, ..Verdicts::default() };
         let switch = |guid: u64, level, host_suspects: &[Suspect]| Switch {
             guid: Guid(guid).to_string(),
             node: "</title><script>".into(),
             level: Some(level),
             hosts: 4,
-            to_hosts: verdicts,
-            worst: Some("bad".into()),
+            host_verdicts: verdicts,
+            worst_verdict: Some("bad".into()),
             host_suspects: host_suspects.to_vec(),
             ..Switch::default()
         };
@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn congestion_shows_on_boxes_and_lines_that_are_ok() {
-        let waiting = CongestionCounts { roots: 1, victims: 2, most_wait: Some(0.32) };
+        let waiting = CongestionCounts { roots: 1, victims: 2, max_wait_ratio: Some(0.32) };
         let switch = |guid: u64, level, congestion: &CongestionCounts| Switch {
             guid: Guid(guid).to_string(),
             level: Some(level),
@@ -451,7 +451,7 @@ mod tests {
                 level: Some(level),
                 group: place / a_group,
                 hosts: if level == 1 { 4 } else { 0 },
-                worst: Some("ok".into()),
+                worst_verdict: Some("ok".into()),
                 ..Switch::default()
             })
         };

@@ -66,5 +66,5 @@ fn nearly_saturated_counters_are_cleared_after_the_sweep() {
     run.at(100);
     assert_eq!(run.simulated.sets(), 1);
     let later = run.simulated.observation();
-    assert!(later.snapshot.as_ref().unwrap().cleared.is_empty(), "that was told once");
+    assert!(later.snapshot.as_ref().unwrap().cleared.is_empty(), "reported only once");
 }

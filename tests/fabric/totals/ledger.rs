@@ -36,7 +36,7 @@ tally! {
     seen_to_fall "Those that the next reading must have seen.";
     passed "Those that had passed their old value by the next reading.";
     saturated "Totals of counters that were full once.";
-    resets "Resets that the exporter told of.";
+    resets "Resets that the exporter reported.";
     missed "Ports that a sweep did not read, and had read before.";
     clears_of_some "Clears of some counters of a port and not of others.";
     clears_of_a_port "Clears of a port.";

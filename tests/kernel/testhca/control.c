@@ -10,11 +10,11 @@
  *	NAME port P hw COUNTER N		as the file below hw_counters/ is called, or its number
  *	NAME port P pmafail 0|1			makes what is below counters/ unreadable, with EINVAL
  *	NAME port P hwfail ERRNO		the same for hw_counters/, 0 to end it
- *	NAME port P hwhang 0|1		who reads hw_counters/ waits, as for firmware that is stuck
+ *	NAME port P hwhang 0|1		reads of hw_counters/ block, as with firmware that hangs
  *	NAME port P ethtool STATISTIC N		only with eth
  *
- * Numbers are those of the InfiniBand specification and <rdma/ib_verbs.h>. A command that cannot be
- * done makes the write fail, and the kernel log says which.
+ * Numbers are those of the InfiniBand specification and <rdma/ib_verbs.h>. If a command fails, the write
+ * fails, and the kernel log has the command.
  */
 #include "testhca.h"
 
@@ -142,7 +142,7 @@ static int set_plain(struct testhca_port *port, const char *what, u32 value)
 	for (i = 0; i < ARRAY_SIZE(fields); i++) {
 		if (strcmp(fields[i].name, what))
 			continue;
-		/* get_hw_stats returns it, and the kernel takes more than that for a success. */
+		/* get_hw_stats returns it; the kernel treats larger values as success. */
 		if (fields[i].field == &port->hwfail && value > MAX_ERRNO)
 			return -EINVAL;
 		WRITE_ONCE(*fields[i].field, value);
@@ -191,10 +191,10 @@ static int run(int count, char **words)
 	return -EINVAL;
 }
 
-/* Splits the line, in place, and does what it says. */
+/* Splits the line, in place, and runs the command. */
 static int run_line(char *line)
 {
-	/* One more, so that a line with too many words is seen to have them. */
+	/* One more, to detect a line with too many words. */
 	char *words[MAX_WORDS + 1];
 	char *word;
 	int count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The RDMA device that a test sees: what the kernel asks a driver for, answered from a struct.
+ * The RDMA device: the operations of a driver, with values from a struct.
  */
 #include "testhca.h"
 
@@ -8,7 +8,7 @@
 #include <linux/sysfs.h>
 #include <rdma/uverbs_ioctl.h>
 
-/* As a ConnectX-6 tells of itself, so that what reads it has a real value before it. */
+/* As reported by a ConnectX-6, so that programs read a real value. */
 #define FW_MAJOR 20
 #define FW_MINOR 36
 #define FW_SUB 1010
@@ -17,7 +17,7 @@
 #define IB_GIDS 1
 #define PKEYS 4
 
-/* A real mlx5_core has some 40; these are the ones that people have alerts on. */
+/* A real mlx5_core has about 40; these are the ones that are used in alerts. */
 static const struct rdma_stat_desc hw_counters[] = {
 	{ .name = "out_of_buffer" },
 	{ .name = "out_of_sequence" },
@@ -34,7 +34,7 @@ static const struct rdma_stat_desc hw_counters[] = {
 };
 static_assert(ARRAY_SIZE(hw_counters) <= TESTHCA_MAX_HW);
 
-/* Where in hw_counters/ this name stands, or a negative errno. */
+/* The index of this name in hw_counters/, or a negative errno. */
 int testhca_hw_index(const char *name)
 {
 	unsigned int i;
@@ -116,7 +116,7 @@ static int query_pkey(struct ib_device *ib, u32 port_num, u16 index, u16 *pkey)
 	return 0;
 }
 
-/* ib_core keeps the table of a RoCE port itself, and asks for both to be there. */
+/* ib_core maintains the table of a RoCE port itself, but requires both operations. */
 static int add_gid(const struct ib_gid_attr *attr, void **context)
 {
 	return 0;
@@ -128,8 +128,8 @@ static int del_gid(const struct ib_gid_attr *attr, void **context)
 }
 
 /*
- * Not by ib_device_set_netdev: rxe looks up the interfaces set so, by its own driver_id, whenever one
- * changes, and would take this device for one of its.
+ * Not with ib_device_set_netdev: when an interface changes, rxe looks up the devices of interfaces set in
+ * this way, by its own driver_id, and would treat this device as its own.
  */
 static struct net_device *get_netdev(struct ib_device *ib, u32 port_num)
 {
@@ -160,7 +160,7 @@ static void dealloc_ucontext(struct ib_ucontext *context)
 }
 
 /*
- * That it is there lets the device go while programs hold it open, and ib_uverbs then tells them
+ * With this operation the device can be removed while programs hold it open; ib_uverbs then sends them
  * DEVICE_FATAL. Without it (rxe) the removal waits for them.
  */
 static void disassociate_ucontext(struct ib_ucontext *context)
@@ -187,7 +187,7 @@ static int get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 p
 		stats->value[i] = READ_ONCE(port->hw[i]);
 	/*
 	 * "Only this one is new", although all are: the kernel would hold them for the lifespan
-	 * of 10 ms otherwise, and a test could not tell when its value is to be seen.
+	 * of 10 ms otherwise, and a test could not know when its value becomes visible.
 	 */
 	return index;
 }
@@ -223,7 +223,7 @@ static const struct attribute_group device_group = {
 
 static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
-	/* libibverbs picks its provider by this number, and rxe's asks the least of a device. */
+	/* libibverbs selects its provider by this number, and that of rxe needs the least of a device. */
 	.driver_id = RDMA_DRIVER_RXE,
 	.uverbs_abi_ver = 2,
 	.add_gid = add_gid,
@@ -246,7 +246,7 @@ static const struct ib_device_ops device_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, testhca_ucontext, ib),
 };
 
-/* Each device has its own GUIDs, also those that come after one that went. */
+/* Each device has its own GUIDs, also one that replaces a removed device. */
 static u64 next_guid(void)
 {
 	static atomic64_t last = ATOMIC64_INIT(0x506b4b0300c0de00ull);
@@ -266,8 +266,8 @@ static void init_port(struct testhca_port *port, u32 port_num, bool eth)
 }
 
 /*
- * A card is one function, the parent of both its RDMA device and its netdevs. It says that mlx5's
- * driver runs it, for programs go by that to know what its statistics mean.
+ * A card is one function, the parent of its RDMA device and its netdevs. Its driver is reported as mlx5,
+ * because programs need the driver to know the meaning of its statistics.
  */
 static struct platform_device *create_function(const char *name)
 {
@@ -343,7 +343,7 @@ free_device:
 
 void testhca_destroy(struct testhca *hca)
 {
-	/* ib_dealloc_device leaves @hca to the last of its users, so what is still needed is kept. */
+	/* After ib_dealloc_device the last user frees @hca, so values that are still needed are copied. */
 	struct net_device *netdevs[TESTHCA_MAX_PORTS];
 	struct platform_device *parent = hca->parent;
 	u32 ports = hca->port_count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The network interface beside each port: an Ethernet one with the statistics of mlx5_core at a RoCE
- * port, and at an InfiniBand port one that looks like IPoIB. Neither carries a packet.
+ * The network interface of each port: Ethernet with the statistics of mlx5_core for a RoCE port, and an
+ * IPoIB-like one for an InfiniBand port. Neither carries packets.
  */
 #include "testhca.h"
 
@@ -215,7 +215,7 @@ int testhca_netdev_create(struct testhca *hca, u32 port)
 		return err;
 	}
 
-	/* Up, because ib_core gives a RoCE port its first GIDs from an interface that is. */
+	/* Up, because ib_core derives the first GIDs of a RoCE port from an interface that is up. */
 	rtnl_lock();
 	err = dev_open(netdev, NULL);
 	rtnl_unlock();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The performance management agent: ib_core asks it by MAD for everything below counters/.
+ * The performance management agent: ib_core reads everything below counters/ from it by MAD.
  *
  * Counters stick at the largest value of their field in the MAD (IBTA 1.7, 16.1.3.5), and those
- * fields are narrow. That is what a program has to live with, so it is told here and not wider.
+ * fields are narrow. Programs have to handle that, so the values are not wider here.
  */
 #include "testhca.h"
 
@@ -36,7 +36,7 @@ const char *const testhca_counter_names[TESTHCA_COUNTERS] = {
 	[MULTICAST_RCV_PACKETS] = "multicast_rcv_packets",
 };
 
-/* A counter in a field of so many bits. */
+/* A counter in a field of this many bits. */
 static u64 stuck(const struct testhca_port *port, enum testhca_counter counter, unsigned int bits)
 {
 	return min_t(u64, READ_ONCE(port->counters[counter]), GENMASK_ULL(bits - 1, 0));
@@ -98,8 +98,8 @@ int testhca_process_mad(struct ib_device *ib, int flags, u32 port_num, const str
 	switch (in->mad_hdr.attr_id) {
 	case IB_PMA_CLASS_PORT_INFO:
 		/*
-		 * Answered even when the rest fails: ib_core decides by it, once and as it adds
-		 * the device, which files there are.
+		 * Succeeds even if the rest fails: when ib_core adds the device, it decides by this
+		 * which files exist.
 		 */
 		class_port_info(data);
 		break;

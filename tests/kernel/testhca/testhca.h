@@ -2,8 +2,8 @@
 /*
  * testhca: RDMA devices without a data path, for tests.
  *
- * What a program sees of a device is told by the kernel's own ib_core and ib_uverbs: this module
- * only stands where a vendor's driver would, and lets a test say what the hardware is to report.
+ * Programs access the devices through the kernel's ib_core and ib_uverbs: this module only replaces a
+ * vendor's driver, and lets a test set what the hardware reports.
  */
 #ifndef TESTHCA_H
 #define TESTHCA_H
@@ -14,7 +14,7 @@
 #include <rdma/ib_mad.h>
 #include <rdma/ib_verbs.h>
 
-/* What the cards say runs them. */
+/* The driver that the cards report. */
 #define TESTHCA_DRIVER "mlx5_core"
 #define TESTHCA_MAX_PORTS 4
 /* The name of a port's netdev, "NAMEnetP", must fit IFNAMSIZ. */
@@ -49,8 +49,8 @@ enum testhca_counter {
 };
 
 /*
- * One port. The control file writes these words and everybody else reads them, each by itself:
- * READ_ONCE and WRITE_ONCE are all the locking there is need for.
+ * One port. Only the control file writes these words, and each is read separately, so READ_ONCE and
+ * WRITE_ONCE are sufficient.
  */
 struct testhca_port {
 	u32 state;

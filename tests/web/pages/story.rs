@@ -13,7 +13,7 @@ const BAD: [&str; 2] = ["leaf-0-1 port 10", "spine-0 port 4"];
 fn bad_cable_is_reached_by_clicks() {
     let exporter = demo(&[]);
     wait_until(Duration::from_secs(60), "the bad cable", || {
-        let worst = overview(&exporter)["fabrics"][0]["worst"][0].clone();
+        let worst = overview(&exporter)["fabrics"][0]["worst_links"][0].clone();
         (worst["verdict"] == "bad" && worst["reasons"][0]["reason"] == "bit_errors").then_some(())
     });
     let browser = Browser::at(exporter.address(), (1280, 900));

@@ -209,9 +209,9 @@ fn refused_client_is_logged_with_the_reason() {
     }
     let reasons = [
         "no client certificate",
-        "client certificate is of no CA in client_ca_file",
-        "no TLS version, cipher suite or group in common",
-        "HTTP where HTTPS is spoken",
+        "client certificate is not signed by a CA in client_ca_file",
+        "no common TLS version, cipher suite or group",
+        "plain HTTP request on an HTTPS port",
     ];
     let line = refused(reasons[0]);
     for says in ["level=info", "peer=127.0.0.1:", "suppressed=0"] {
@@ -313,10 +313,10 @@ fn http_1_1_is_spoken_whatever_the_file_says_of_http_2() {
         let exporter = site.exporter();
         let url = format!("https://{}/metrics", exporter.address());
         assert_eq!(curl(&site, &url, &[&version[..], &["--http2"]].concat()), "1.1 200");
-        let warning = "http_server_config.http2: HTTP/2 is not spoken";
+        let warning = "http_server_config.http2: HTTP/2 is not supported";
         assert_eq!(exporter.log().matches(warning).count(), warnings, "{}", exporter.log());
         let plain = format!("http://{}/metrics", exporter.address());
-        assert!(curl(&site, &plain, &[]).contains("https:// is spoken here"));
+        assert!(curl(&site, &plain, &[]).contains("this port requires HTTPS"));
     }
 }
 

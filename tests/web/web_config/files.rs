@@ -55,10 +55,10 @@ fn all_mistakes_are_reported_with_line_column_and_key() {
         "line 5, column 21: tls_server_config.client_auth_type: \"x\" is none of: NoClientCert, ",
         "line 7, column 10: http_server_config.http2: \"perhaps\" is neither true nor false",
         "line 8, column 30: http_server_config.headers.X-Frame-Options: \"foo\" is none of: deny, sameorigin",
-        "line 8, column 43: http_server_config.headers.Server: cannot be set; these can: ",
+        "line 8, column 43: http_server_config.headers.Server: header cannot be set; allowed: ",
         "line 9, column 23: basic_auth_users.a: is not a bcrypt hash",
         "line 9, column 29: basic_auth_users.c: is not a bcrypt hash",
-        "line 10, column 24: rate_limit.interval: \"soon\" is not a length of time",
+        "line 10, column 24: rate_limit.interval: \"soon\" is not a duration",
         "line 10, column 37: rate_limit.burst: \"-1\" is not a whole number between 0 and 4294967295",
         "line 11, column 1: extra: unknown key; known: tls_server_config, ",
     ] {
@@ -145,7 +145,7 @@ fn valid_files() {
         (&inline, "TLS, NoClientCert"),
         (&user, "no TLS; 2 users"),
         (headers, "2 headers"),
-        ("rate_limit: {interval: 1m30s, burst: 5}", "a request each 90s, 5 at once"),
+        ("rate_limit: {interval: 1m30s, burst: 5}", "rate limit 1 request per 90s, burst 5"),
         ("rate_limit: {interval: 0, burst: 0}", "no login\n"),
         (
             &tls_with("  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n"),
@@ -159,7 +159,7 @@ fn valid_files() {
         (&tls_with(suites), "curve_preferences: is ignored"),
         (
             &tls_with("  min_version: TLS10\n  max_version: TLS12\n"),
-            "line 4: tls_server_config.min_version: TLS10 is not spoken: TLS12 is the least",
+            "line 4: tls_server_config.min_version: TLS10 is not supported; the minimum is TLS12",
         ),
     ] {
         let (told, code) = check(&site, web);
@@ -237,20 +237,20 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         (pair("server.key", "server.key"), "there is no certificate"),
         (
             pair("server.pem", "server.pem"),
-            "line 3: tls_server_config.key_file: server.pem: there is no private key",
+            "line 3: tls_server_config.key_file: server.pem: contains no unencrypted PEM private key",
         ),
         (
             pair("server.pem", "other.key"),
-            "line 3: tls_server_config.key_file: other.key: the key is not that of the certificate",
+            "line 3: tls_server_config.key_file: other.key: the private key does not match the certificate",
         ),
-        (tls("key: x"), "line 3: tls_server_config.key_file: tls_server_config.key is there, too"),
+        (tls("key: x"), "line 3: tls_server_config.key_file: tls_server_config.key is set, too"),
         (
             tls("client_auth_type: x"),
             "line 4: tls_server_config.client_auth_type: \"x\" is none of: NoClientCert, ",
         ),
         (
             tls("client_ca_file: ca.pem"),
-            "line 4: tls_server_config.client_ca_file: has no use without client_auth_type",
+            "line 4: tls_server_config.client_ca_file: has no effect without client_auth_type",
         ),
         (tls("client_ca_file: nowhere.pem"), "cannot read nowhere.pem"),
         (
@@ -263,7 +263,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             tls("client_allowed_sans: [a]"),
-            "line 4: tls_server_config.client_allowed_sans: no client is asked",
+            "line 4: tls_server_config.client_allowed_sans: client certificates are not requested",
         ),
         (
             tls("client_auth_type: RequireAnyClientCert\n  client_allowed_sans: []"),
@@ -273,10 +273,13 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
             tls("min_version: TLS111"),
             "line 4: tls_server_config.min_version: \"TLS111\" is none of: TLS12, TLS13",
         ),
-        (tls("max_version: TLS11"), "line 4: tls_server_config.max_version: no version is left"),
+        (
+            tls("max_version: TLS11"),
+            "line 4: tls_server_config.max_version: no supported version is left",
+        ),
         (
             tls("min_version: TLS13\n  max_version: TLS12"),
-            "line 5: tls_server_config.max_version: no version is left",
+            "line 5: tls_server_config.max_version: no supported version is left",
         ),
         (
             tls("cipher_suites:\n  - TLS_AES_128_GCM_SHA256\n  - TLS_INVENTED"),
@@ -288,7 +291,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             "http_server_config:\n  headers:\n    Content-Type: foo".into(),
-            "line 3: http_server_config.headers.Content-Type: cannot be set; these can: ",
+            "line 3: http_server_config.headers.Content-Type: header cannot be set; allowed: ",
         ),
         (
             "http_server_config:\n  headers:\n    X-Frame-Options: foo".into(),
@@ -300,7 +303,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             "http_server_config:\n  headers:\n    X-XSS-Protection: \"a\\nb\"".into(),
-            "cannot be sent in a header",
+            "is not a valid header value",
         ),
         (
             "basic_auth_users:\n  \"jo\\nhn\": doe".into(),
@@ -317,11 +320,11 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             "rate_limit:\n  interval: soon\n  burst: 1".into(),
-            "line 2: rate_limit.interval: \"soon\" is not a length of time",
+            "line 2: rate_limit.interval: \"soon\" is not a duration",
         ),
         (
             "rate_limit:\n  interval: 1s\n  burst: 0".into(),
-            "line 3: rate_limit.burst: with 0 nothing would be answered",
+            "line 3: rate_limit.burst: must be more than 0",
         ),
         ("rate_limit:\n  interval: 1s".into(), "line 2: rate_limit: burst is missing"),
         (
@@ -376,8 +379,8 @@ fn start_and_check_have_the_same_warnings() {
     assert_eq!(code, Some(0), "{told}");
     let [warning, ok] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
     for says in [
-        "warning web config file web.yml: line 2: basic_auth_users.ann: a bcrypt cost of 18 ",
-        "about 15 s at each new login",
+        "warning web config file web.yml: line 2: basic_auth_users.ann: bcrypt cost 18: ",
+        "about 15 s of CPU time",
         "`htpasswd -nBC 10 NAME`",
     ] {
         assert!(warning.contains(says), "{says:?} is not in: {warning}");
@@ -396,7 +399,7 @@ fn start_and_check_have_the_same_warnings() {
     let exporter = site.exporter();
     let warned = |user: &str| {
         wait_until(Duration::from_secs(30), user, || {
-            let says = format!("basic_auth_users.{user}: a bcrypt cost of 18");
+            let says = format!("basic_auth_users.{user}: bcrypt cost 18: ");
             let log = exporter.log();
             log.lines().find(|line| line.contains(&says)).map(str::to_owned)
         })

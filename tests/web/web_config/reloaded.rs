@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// How many reloads the exporter has logged.
 fn reloads(exporter: &Exporter) -> usize {
-    exporter.log().matches("web config read anew").count()
+    exporter.log().matches("web config reloaded").count()
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn sighup_without_a_file_is_harmless() {
     let mut exporter = Exporter::demo(&[]);
     exporter.signal("HUP");
     wait_until(LIMIT, "the signal", || {
-        exporter.log().contains("no web config file to read anew").then_some(())
+        exporter.log().contains("no web config file to reload").then_some(())
     });
     assert_eq!(exporter.get("/-/healthy", &[]).status, 200);
     assert_eq!(exporter.stop().code(), Some(0));
@@ -117,15 +117,15 @@ fn invalid_file_is_logged_once_and_the_one_before_stays() {
     logged("line 1, column 20: tls_server_config: key_file is missing");
     reload_successful("0");
     site.write("");
-    logged("TLS is switched off by a restart only");
+    logged("TLS cannot be switched off without a restart");
     std::fs::remove_file(site.path().join("web.yml")).unwrap();
     logged("cannot read");
     std::fs::write(site.path().join("web.yml"), TLS).unwrap();
-    logged("web config read anew");
+    logged("web config reloaded");
     reload_successful("1");
     Ca::new("x").server().write(site.path(), "other");
     std::fs::rename(site.path().join("other.key"), site.path().join("server.key")).unwrap();
-    logged("the key is not that of the certificate");
+    logged("the private key does not match the certificate");
     // The file is checked each second, and logged once.
     let before = reloads(&exporter);
     site.ca.server().write(site.path(), "server");
@@ -135,7 +135,7 @@ fn invalid_file_is_logged_once_and_the_one_before_stays() {
     }
 }
 
-/// The user nobody, on Debian and elsewhere.
+/// The user `nobody`.
 const NOBODY: u32 = 65534;
 
 #[test]

@@ -129,7 +129,7 @@ impl HttpSection {
     fn validate(self, found: &mut Problems) -> Vec<(HeaderName, HeaderValue)> {
         // The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
         if let Some(wanted) = self.http2.filter(|http2| http2.value) {
-            let problem = "HTTP/2 is not spoken: HTTP/1.1 is";
+            let problem = "HTTP/2 is not supported; HTTP/1.1 is used";
             found.warnings.push(at(&wanted, "http_server_config.http2", problem));
         }
         let headers = self.headers.iter().flatten().filter_map(|(name, value)| {
@@ -145,7 +145,7 @@ impl HttpSection {
 fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, String> {
     let Some((_, allowed)) = HEADERS.iter().find(|(known, _)| *known == name) else {
         let known = HEADERS.map(|(known, _)| known).join(", ");
-        return Err(format!("cannot be set; these can: {known}"));
+        return Err(format!("header cannot be set; allowed: {known}"));
     };
     if value.is_empty() {
         return Ok(None);
@@ -155,7 +155,7 @@ fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, 
     }
     let parsed = (HeaderName::try_from(name), HeaderValue::try_from(value));
     let (Ok(name), Ok(value)) = parsed else {
-        return Err(format!("{value:?} cannot be sent in a header"));
+        return Err(format!("{value:?} is not a valid header value"));
     };
     Ok(Some((name, value)))
 }
@@ -181,14 +181,13 @@ impl RateLimitSection {
         let Some(written) = &self.interval else {
             return match &self.burst {
                 Some(burst) if burst.value > 0 => {
-                    Err(at(burst, "rate_limit.burst", "rate_limit.interval is missing with it"))
+                    Err(at(burst, "rate_limit.burst", "rate_limit.interval is missing"))
                 }
                 _ => Ok(None),
             };
         };
         let Some(interval) = duration(&written.value) else {
-            let problem =
-                format!("{:?} is not a length of time such as 1s or 500ms", written.value);
+            let problem = format!("{:?} is not a duration such as 1s or 500ms", written.value);
             return Err(at(written, "rate_limit.interval", problem));
         };
         if interval.is_zero() {
@@ -197,8 +196,10 @@ impl RateLimitSection {
         match &self.burst {
             Some(burst) if burst.value > 0 => Ok(Some(Rate { interval, burst: burst.value })),
             // The exporter toolkit would answer no request.
-            Some(burst) => Err(at(burst, "rate_limit.burst", "with 0 nothing would be answered")),
-            None => Err(at(written, "rate_limit", "burst is missing, such as 20")),
+            Some(burst) => {
+                Err(at(burst, "rate_limit.burst", "must be more than 0: 0 rejects every request"))
+            }
+            None => Err(at(written, "rate_limit", "burst is missing; for example 20")),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `tls_server_config`: certificates, versions, and requirements on client certificates.
 //!
-//! Cipher suites and curves are accepted and ignored: rustls has none that is weak.
+//! Cipher suites and curves are accepted and ignored: rustls has no weak ones.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl ClientAuth {
     }
 }
 
-/// TLS, as it is spoken.
+/// The TLS settings in force.
 #[derive(Debug)]
 pub struct TlsSettings {
     pub(crate) server: Arc<ServerConfig>,
@@ -90,16 +90,16 @@ pub(super) struct TlsSection {
     curve_preferences: Option<Vec<Spanned<String>>>,
 }
 
-/// A PEM that is written in the web config file, or in a file that it names.
+/// A PEM block in the web config file, or in a file that it names.
 struct Pem {
     bytes: Vec<u8>,
-    /// The position at which it is written or named.
+    /// The position of the PEM or of the file name.
     place: String,
     file: Option<PathBuf>,
 }
 
 impl Pem {
-    /// Reads the one of the keys `key` and `key_file` that is set, if one is.
+    /// Reads the key `key` or `key_file`, whichever is set.
     fn read(
         inline: Text,
         file: Text,
@@ -110,9 +110,11 @@ impl Pem {
         let set = |text: Text| text.filter(|text| !text.value.is_empty());
         match (set(inline), set(file)) {
             (None, None) => Ok(None),
-            (Some(_), Some(file)) => {
-                Err(at(&file, &format!("{key}_file"), format!("{key} is there, too: one of them")))
-            }
+            (Some(_), Some(file)) => Err(at(
+                &file,
+                &format!("{key}_file"),
+                format!("{key} is set, too: remove one of them"),
+            )),
             (Some(inline), None) => {
                 let place = place(&inline, &key);
                 Ok(Some(Pem { bytes: inline.value.into_bytes(), place, file: None }))
@@ -136,7 +138,7 @@ impl Pem {
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, String> {
         let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.bytes).collect();
         match read {
-            Ok(all) if all.is_empty() => Err(self.wrong("there is no certificate (PEM) in it")),
+            Ok(all) if all.is_empty() => Err(self.wrong("contains no PEM certificate")),
             Ok(all) => Ok(all),
             Err(error) => Err(self.wrong(format!("is not PEM: {error}"))),
         }
@@ -145,15 +147,13 @@ impl Pem {
     fn key(&self) -> Result<PrivateKeyDer<'static>, String> {
         use rustls::pki_types::pem::Error;
         PrivateKeyDer::from_pem_slice(&self.bytes).map_err(|error| match error {
-            Error::NoItemsFound => {
-                self.wrong("there is no private key (PEM, without a password) in it")
-            }
+            Error::NoItemsFound => self.wrong("contains no unencrypted PEM private key"),
             error => self.wrong(format!("is not PEM: {error}")),
         })
     }
 }
 
-/// Reads the certificates, and checks whether all fits together; `None` if the section is empty or has a mistake.
+/// Reads the certificates and validates the section; `None` if it is empty or invalid.
 pub(super) fn validate(
     section: Spanned<TlsSection>,
     sources: &mut Sources,
@@ -163,7 +163,7 @@ pub(super) fn validate(
         return None;
     }
     let missing = |key| {
-        let problem = format!("{key}_file is missing (or {key}, with the PEM itself)");
+        let problem = format!("{key}_file is missing (or {key} with inline PEM)");
         at(&section, "tls_server_config", problem)
     };
     let (no_cert, no_key) = (missing("cert"), missing("key"));
@@ -204,7 +204,7 @@ pub(super) fn validate(
     Some(TlsSettings { server: Arc::new(server), client_auth })
 }
 
-/// Warns that a key is ignored; a name that is not known is a mistake.
+/// Warns that a key is ignored; an unknown name is an error.
 fn ignore_names(key: &str, names: Option<Vec<Spanned<String>>>, known: &str, found: &mut Problems) {
     let key = format!("tls_server_config.{key}");
     let names = names.unwrap_or_default();
@@ -213,7 +213,7 @@ fn ignore_names(key: &str, names: Option<Vec<Spanned<String>>>, known: &str, fou
         let problem = format!("{:?} is none of: {}", wrong.value, known.replace(' ', ", "));
         found.mistakes.push(at(wrong, &key, problem));
     } else if let Some(first) = names.first() {
-        let problem = "is ignored: all that are spoken are strong, and the client may choose";
+        let problem = "is ignored: all supported ones are strong, and the client may choose";
         found.warnings.push(at(first, &key, problem));
     }
 }
@@ -225,12 +225,12 @@ fn client_cas(ca: &Pem) -> Result<RootCertStore, String> {
     Ok(cas)
 }
 
-/// What is wrong with the names that clients' certificates have to have.
+/// What is wrong with `client_allowed_sans`.
 fn wrong_sans(sans: &Spanned<Vec<String>>, auth: ClientAuth) -> Option<String> {
     let problem = if auth == ClientAuth::NoClientCert {
-        "no client is asked for a certificate: set client_auth_type"
+        "client certificates are not requested: set client_auth_type"
     } else if sans.value.is_empty() {
-        "with none, no client would come in"
+        "an empty list rejects every client"
     } else {
         return None;
     };
@@ -241,7 +241,7 @@ fn certified(cert: &Pem, key: &Pem) -> Result<CertifiedKey, String> {
     use rustls::{CertificateError, Error};
     let certified = CertifiedKey::from_der(cert.certificates()?, key.key()?, &tls::provider());
     certified.map_err(|error| match error {
-        Error::InconsistentKeys(_) => key.wrong("the key is not that of the certificate"),
+        Error::InconsistentKeys(_) => key.wrong("the private key does not match the certificate"),
         Error::InvalidCertificate(CertificateError::BadEncoding) => {
             cert.wrong("is not a certificate (X.509 version 3)")
         }
@@ -254,11 +254,11 @@ fn certified(cert: &Pem, key: &Pem) -> Result<CertifiedKey, String> {
 fn dates(leaf: &CertificateDer<'_>, now: SystemTime) -> Option<String> {
     let dates = CertificateInfo::parse(leaf).ok().zip(DateTime::from_system_time(now).ok());
     let Some((CertificateInfo { not_before, not_after, .. }, now)) = dates else {
-        return Some("the dates of the certificate cannot be read".into());
+        return Some("the validity period of the certificate cannot be read".into());
     };
     let left = not_after.unix_duration().saturating_sub(now.unix_duration());
     if now < not_before {
-        Some(format!("the certificate is good from {not_before} on only"))
+        Some(format!("the certificate is not valid before {not_before}"))
     } else if not_after < now {
         Some(format!("the certificate expired at {not_after}"))
     } else if left < EXPIRES_SOON {
@@ -276,7 +276,7 @@ fn client_auth(
     const KEY: &str = "tls_server_config.client_auth_type";
     let Some(written) = written.filter(|written| !written.value.is_empty()) else {
         return match ca {
-            Some(ca) => Err(format!("{}: has no use without client_auth_type", ca.place)),
+            Some(ca) => Err(format!("{}: has no effect without client_auth_type", ca.place)),
             None => Ok(ClientAuth::NoClientCert),
         };
     };
@@ -292,15 +292,17 @@ fn client_auth(
     };
     match ca {
         Some(ca) if *auth == ClientAuth::NoClientCert => {
-            Err(format!("{}: has no use with client_auth_type NoClientCert", ca.place))
+            Err(format!("{}: has no effect with client_auth_type NoClientCert", ca.place))
         }
         // Go would use the system's CAs: anyone with a certificate of a public CA would be accepted.
-        None if auth.verifies() && auth.requires() => {
-            Err(at(written, KEY, "client_ca_file is missing: whose certificates are good?"))
-        }
+        None if auth.verifies() && auth.requires() => Err(at(
+            written,
+            KEY,
+            "client_ca_file is missing: set the CAs of the client certificates",
+        )),
         None if auth.verifies() => {
             let problem = "client_ca_file is missing: clients without a certificate are accepted, and \
-                           those that show one are refused; set client_ca_file, or NoClientCert";
+                           those that present one are refused; set client_ca_file or NoClientCert";
             warnings.push(at(written, KEY, problem));
             Ok(*auth)
         }
@@ -324,7 +326,7 @@ fn versions(
     let min = index(&section.min_version, "min_version", 2)?;
     let max = index(&section.max_version, "max_version", 3)?;
     if let (Some(written), true) = (&section.min_version, min < 2) {
-        let problem = format!("{} is not spoken: TLS12 is the least", written.value);
+        let problem = format!("{} is not supported; the minimum is TLS12", written.value);
         found.warnings.push(at(written, "tls_server_config.min_version", problem));
     }
     let spoken = [(2, &TLS12), (3, &TLS13)].into_iter();
@@ -334,7 +336,7 @@ fn versions(
     if let (Some(written), true) =
         (section.max_version.as_ref().or(section.min_version.as_ref()), spoken.is_empty())
     {
-        let problem = "no version is left that is spoken: TLS12 and TLS13 are";
+        let problem = "no supported version is left: TLS12 and TLS13 are supported";
         found.mistakes.push(at(written, "tls_server_config.max_version", problem));
         return None;
     }

@@ -77,14 +77,14 @@ impl HostObservation {
 /// How many missing devices are kept. Devices of containers may have another name each time.
 const MAX_DEVICES: usize = 1024;
 
-/// A device that is gone: kept for a while, so that its absence is a value and not only the end of a series.
+/// A device that disappeared: kept for a while, so that its absence is a value and not only the end of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingDevice {
     /// Its name.
     pub name: Arc<str>,
     /// The node GUID that it had, if that could be read.
     pub guid: Option<Guid>,
-    /// When a reading found it gone.
+    /// When a read found it missing.
     pub since: Moment,
 }
 
@@ -128,7 +128,7 @@ impl MissingDevices {
         self.gone.values().cloned().collect()
     }
 
-    /// Removes devices that are back, under their names or, as after a driver was loaded again, under others.
+    /// Removes devices that reappeared, under their names or, as after a driver was loaded again, under others.
     fn remove_returned(&mut self, snapshot: &HostSnapshot) {
         let is_new = |device: &&Device| !self.present.contains_key(&device.name);
         for device in snapshot.devices.iter().filter(is_new) {
@@ -137,14 +137,14 @@ impl MissingDevices {
                 let is_back = old == name || is_same(missing.guid, device.info.guid);
                 if is_back {
                     let guid = missing.guid.map(tracing::field::display);
-                    tracing::info!(device = &**old, guid, name = &**name, "the device is back");
+                    tracing::info!(device = &**old, guid, name = &**name, "device reappeared");
                 }
                 !is_back
             });
         }
     }
 
-    /// Adds devices that were present in the reading before and are gone.
+    /// Adds devices that were present in the previous read and are missing now.
     fn add_missing(&mut self, snapshot: &HostSnapshot) {
         for (name, known) in &self.present {
             let is_new = |device: &Device| !self.present.contains_key(&device.name);
@@ -161,7 +161,7 @@ impl MissingDevices {
             tracing::warn!(
                 device = &**name,
                 guid,
-                "the device is gone: its driver was unloaded, or the device failed or was removed"
+                "device disappeared: its driver was unloaded, or the device failed or was removed"
             );
             let (guid, since, name) = (known.guid, snapshot.ended, Arc::clone(name));
             self.gone.insert(Arc::clone(&name), MissingDevice { name, guid, since });

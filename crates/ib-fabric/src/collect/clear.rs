@@ -121,8 +121,8 @@ impl<'a> CounterClearing<'a> {
             Err(failure @ (RequestError::Status(_) | RequestError::TimedOut)) => {
                 let (guid, port) = self.swept.fabric.end(job.port);
                 self.refusals.push(format!(
-                    "the counters of node {guid} port {port} cannot be cleared: {failure}; they are left alone until \
-                     the next discovery"
+                    "cannot clear counters of node {guid} port {port}: {failure}; not tried again until the next \
+                     discovery"
                 ));
                 let (refused, jobs) = ((job.agent, job.attribute), &self.jobs);
                 self.queue

@@ -32,7 +32,7 @@ use crate::snapshot::PortRead;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex};
 
-/// After this number of silent nodes without any response no more nodes are queried.
+/// After this number of unresponsive nodes without any response no more nodes are queried.
 const MAX_SILENT_NODES: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +98,7 @@ fn is_queried_end(fabric: &Fabric, hidden: &HiddenNodes, port: PortIndex) -> boo
     match fabric.port(port).connected_peer() {
         // A cable may be plugged in; at the local port, the whole fabric.
         None => true,
-        // A node that just came up has no LID yet; a silent one does not report.
+        // A node that just came up has no LID yet; an unresponsive one reports nothing.
         Some(peer) if !is_reachable(peer) => true,
         Some(peer) if fabric.node_of(peer).is_switch() == here => port <= peer,
         // The switch is queried for links to hosts: it is one for many, and always up.

@@ -104,7 +104,7 @@ impl UnresponsiveNeighbors {
     }
 }
 
-/// While other nodes respond, up to this many silent neighbors are no sign of an M_Key: agents may hang.
+/// While other nodes respond, up to this many unresponsive neighbors do not suggest an M_Key: agents may hang.
 const FEW: usize = 3;
 
 /// Whether more than a few neighbors do not respond, and more than half of those of a switch, or of all
@@ -147,7 +147,7 @@ pub fn m_key_suspicion(found: &DiscoveryResult, keys: &MKeys) -> Option<MKeySusp
 /// s that is 0.6 SMPs a second to ports that refuse, in addition to 0.25 of discoveries.
 pub(super) const MAX_SILENT: usize = 3;
 
-/// Maximum excess of silent over responding nodes, of those that responded last time. Beyond it the
+/// Maximum excess of unresponsive over responding nodes, of those that responded last time. Beyond it the
 /// others are only probed, from the next sweep on.
 const MAX_LOST: usize = 32;
 

@@ -254,7 +254,7 @@ fn refused_clear_is_not_retried_before_discovery() {
         assert_eq!(transport.sets.len(), sets, "{set_as:#x}");
         transport.sets.clear();
         assert_eq!(cleared(&mut transport, &before.snapshot, &mut agents), []);
-        assert!(transport.sets.is_empty(), "{set_as:#x}: it is left alone");
+        assert!(transport.sets.is_empty(), "{set_as:#x}: it is not cleared");
         agents.retain_present(&fabric);
         transport.set_as = method::SET;
         let after = swept(&mut transport, &fabric, &mut agents);

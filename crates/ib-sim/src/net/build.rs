@@ -51,7 +51,7 @@ impl NetBuilder {
             return Err(bad_port_count(id, (*port_count).into()));
         }
         if self.by_id.contains_key(id) {
-            return Err(format!("there already is a node \"{id}\""));
+            return Err(format!("duplicate node \"{id}\""));
         }
         if let Some(other) = self.by_guid.get(guid) {
             let other = &self.net.node(*other).id;
@@ -59,7 +59,7 @@ impl NetBuilder {
         }
         let first_port = self.net.ports.len();
         if first_port + usize::from(*port_count) + 1 > LARGEST {
-            return Err(format!("a net with more than {LARGEST} ports"));
+            return Err(format!("the net has more than {LARGEST} ports"));
         }
         let node_id = NodeId(self.net.nodes.len() as u32);
         self.net.ports.extend((0..=*port_count).map(|number| Port {
@@ -88,7 +88,9 @@ impl NetBuilder {
         let known = PortNumber::try_from(number).ok().filter(|number| *number != 0);
         known.and_then(|number| self.net.port_by_number(node, number)).ok_or_else(|| {
             let Node { id, port_count, .. } = self.net.node(node);
-            format!("node \"{id}\" has no port {number} for a cable, only 1 to {port_count}")
+            format!(
+                "node \"{id}\" has no port {number} for a cable; its ports are 1 to {port_count}"
+            )
         })
     }
 
@@ -105,11 +107,13 @@ impl NetBuilder {
     pub fn cable(&mut self, port: PortId, peer: PortId) -> Result<(), String> {
         let label = |port| self.net.label(port);
         if port == peer {
-            return Err(format!("{} cannot be cabled to itself", label(port)));
+            return Err(format!("{} cannot be connected to itself", label(port)));
         }
         if let Some((taken, by)) = self.taken(port, peer) {
             let [port, peer, taken, by] = [port, peer, taken, by].map(label);
-            return Err(format!("{port} cannot be cabled to {peer}: {taken} has a cable to {by}"));
+            return Err(format!(
+                "{port} cannot be connected to {peer}: {taken} is already connected to {by}"
+            ));
         }
         self.port_mut(port).cable = Some(peer);
         self.port_mut(peer).cable = Some(port);
@@ -134,7 +138,7 @@ impl NetBuilder {
 
 /// The problem of a node without ports, or with more than there are numbers.
 pub fn bad_port_count(id: &str, ports: u64) -> String {
-    format!("node \"{id}\" has {ports} ports, not 1 to {MOST_PORTS}")
+    format!("node \"{id}\" has {ports} ports; it must have 1 to {MOST_PORTS}")
 }
 
 /// The GUID of a port without one of its own. A switch has one for all ports.
@@ -204,7 +208,7 @@ mod tests {
         let a = add(&mut builder, node("a", NodeKind::Switch, 1, 2)).unwrap();
         let b = add(&mut builder, node("b", NodeKind::Switch, 2, 2)).unwrap();
         for (new, says) in [
-            (node("a", NodeKind::Ca, 3, 1), "there already is a node \"a\""),
+            (node("a", NodeKind::Ca, 3, 1), "duplicate node \"a\""),
             (node("c", NodeKind::Ca, 2, 1), "node \"c\" has the GUID 0x0000000000000002"),
             (node("c", NodeKind::Ca, 3, 0), "has 0 ports"),
             (node("c", NodeKind::Ca, 3, 255), "has 255 ports"),
@@ -218,7 +222,7 @@ mod tests {
         }
         assert_eq!(
             builder.cable_port(a, 0).unwrap_err(),
-            "node \"a\" has no port 0 for a cable, only 1 to 2"
+            "node \"a\" has no port 0 for a cable; its ports are 1 to 2"
         );
         let port = |node, number| builder.cable_port(node, number).unwrap();
         let (a1, a2, b1, b2) = (port(a, 1), port(a, 2), port(b, 1), port(b, 2));
@@ -226,8 +230,8 @@ mod tests {
         assert_eq!(builder.cable(b1, a1), Ok(()));
         assert_eq!(
             builder.cable(a2, b1).unwrap_err(),
-            "a[2] cannot be cabled to b[1]: b[1] has a cable to a[1]"
+            "a[2] cannot be connected to b[1]: b[1] is already connected to a[1]"
         );
-        assert_eq!(builder.cable(b2, b2).unwrap_err(), "b[2] cannot be cabled to itself");
+        assert_eq!(builder.cable(b2, b2).unwrap_err(), "b[2] cannot be connected to itself");
     }
 }

@@ -110,16 +110,16 @@ macro_rules! entries {
 }
 
 entries! {
-    /// Bits that come in at a port are wrong.
+    /// Bits received at a port are wrong.
     BadCable "bad-cable" link_entries::bad_cable { into: String, ratio: Ratio, r#for: Option<Time>, }
-    /// A link loses its signal, and gets it back.
+    /// A link loses its signal for a time.
     Flap "flap" link_entries::flap {
         link: String,
         down: OneOrMore<Time>,
         every: Option<Time>,
         times: Option<u32>,
     }
-    /// A cable is pulled.
+    /// A cable is unplugged.
     Unplug "unplug" link_entries::unplug { link: String, r#for: Option<Time>, }
     /// A link comes up narrower or slower.
     Degrade "degrade" link_entries::degrade {
@@ -138,7 +138,7 @@ entries! {
         packet: Option<PacketSize>,
         r#for: Option<Time>,
     }
-    /// A node goes off and comes back.
+    /// A node reboots.
     Reboot "reboot" node_entries::reboot { node: String, down: Time, }
     /// Another tool clears counters: all, if neither node nor port is named.
     Clear "clear" node_entries::clear {
@@ -155,7 +155,7 @@ entries! {
     Slow "slow" node_entries::slow { node: String, by: Time, r#for: Option<Time>, }
     /// A node's agents report busy.
     Busy "busy" node_entries::busy { node: String, share: Fraction, r#for: Option<Time>, }
-    /// MADs get lost, of all nodes or of one.
+    /// MADs are lost, of all nodes or of one.
     LoseMads "lose-mads" node_entries::lose_mads { share: Fraction, node: Option<String>, r#for: Option<Time>, }
     /// The subnet manager protects ports with an M_Key, of all nodes or of one.
     MKey "m-key" node_entries::m_key { key: Key, level: u8, node: Option<String>, }
@@ -168,7 +168,7 @@ entries! {
     NewMaster "new-master" node_entries::new_master { host: String, readdress: Option<bool>, }
 }
 
-/// Reads a scenario; an empty file is one. The error is the first mistake.
+/// Reads a scenario; an empty file is valid. The error is the first mistake.
 pub(super) fn parse(text: &str) -> Result<(File, Lines), Problem> {
     let parsed = yaml::parse(text);
     match parsed.diagnostics.first() {

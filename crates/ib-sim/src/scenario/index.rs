@@ -60,7 +60,7 @@ impl<'a> FabricIndex<'a> {
         };
         let node = self.node(id)?;
         let Ok(number) = number.parse::<u64>() else {
-            return Err(format!("{} is no port such as {id}[1]", quoted(text)));
+            return Err(format!("{} is not a port such as {id}[1]", quoted(text)));
         };
         let of = self.net.node(node);
         // Port 0 only of a switch.
@@ -68,7 +68,7 @@ impl<'a> FabricIndex<'a> {
             .ok()
             .filter(|number| *number > 0 || of.kind == NodeKind::Switch)
             .and_then(|number| self.net.port_by_number(node, number));
-        let missing = || format!("{id} has ports 1 to {}, and no {number}", of.port_count);
+        let missing = || format!("{id} has ports 1 to {}, but no port {number}", of.port_count);
         port.ok_or_else(missing).map(|port| (node, Some(port)))
     }
 
@@ -77,8 +77,9 @@ impl<'a> FabricIndex<'a> {
         let (node, port) = self.node_or_port(text)?;
         let of = self.net.node(node);
         let only = || self.net.cable_ports(node).next().filter(|_| of.port_count == 1);
-        port.or_else(only)
-            .ok_or_else(|| format!("say which port: {0}[1] to {0}[{1}]", of.id, of.port_count))
+        port.or_else(only).ok_or_else(|| {
+            format!("port number is missing: {0}[1] to {0}[{1}]", of.id, of.port_count)
+        })
     }
 
     /// A host, and its port if it is named.
@@ -91,18 +92,18 @@ impl<'a> FabricIndex<'a> {
             _ if of.is_aggregation_node() => "part of a switch",
             NodeKind::Ca | NodeKind::AggregationNode => return Ok((node, port)),
         };
-        Err(format!("{} is a {what}, and no host", quoted(text)))
+        Err(format!("{} is a {what}, not a host", quoted(text)))
     }
 
     /// A port for a subnet manager: of a host, or a switch's port 0.
-    pub(super) fn sm_place(&self, text: &str) -> Result<(NodeId, Option<PortId>), String> {
+    pub(super) fn sm_location(&self, text: &str) -> Result<(NodeId, Option<PortId>), String> {
         let (node, port) = self.node_or_port(text)?;
         if self.net.node(node).kind != NodeKind::Switch {
             return self.host(text);
         }
         let zero = self.net.port_by_number(node, 0);
         if port.is_some() && port != zero {
-            return Err(format!("{}: a switch is asked at its port 0", quoted(text)));
+            return Err(format!("{}: the SM of a switch is at port 0", quoted(text)));
         }
         Ok((node, zero))
     }
@@ -201,13 +202,13 @@ impl<'a> FabricIndex<'a> {
             return Err(format!("{} has no cable", label(from)));
         };
         if from == to {
-            return Err(format!("the cable is at {} already", label(to)));
+            return Err(format!("the cable is already connected to {}", label(to)));
         }
         if far == to {
             return Err(format!("{} is the other end of the same cable", label(to)));
         }
         if self.net.port(to).number == 0 {
-            return Err(format!("no cable goes into {}", label(to)));
+            return Err(format!("{} cannot have a cable", label(to)));
         }
         let other = self.peer(to, when);
         let ends = [(to, Some(far)), (far, Some(to)), (from, other)];
@@ -250,19 +251,25 @@ mod tests {
         assert_eq!(net.label(index.port("leaf-0-1[3]").unwrap()), "leaf-0-1[3]");
         assert_eq!(net.label(index.port("host-3").unwrap()), "host-3[1]");
         assert!(index.host("host-3").unwrap().1.is_none());
-        assert_eq!(index.sm_place("leaf-0-1").unwrap(), index.sm_place("leaf-0-1[0]").unwrap());
+        assert_eq!(
+            index.sm_location("leaf-0-1").unwrap(),
+            index.sm_location("leaf-0-1[0]").unwrap()
+        );
         for (error, says) in [
-            (index.port("leaf-0-1").err(), "say which port: leaf-0-1[1] to leaf-0-1[4]"),
-            (index.port("leaf-0-1[5]").err(), "leaf-0-1 has ports 1 to 4, and no 5"),
-            (index.port("leaf-0-1[260]").err(), "and no 260"),
-            (index.port("host-1[0]").err(), "host-1 has ports 1 to 1, and no 0"),
-            (index.port("leaf-0-1[-1]").err(), "\"leaf-0-1[-1]\" is no port such as leaf-0-1[1]"),
-            (index.port("leaf-0-1[]").err(), "is no port such as"),
+            (index.port("leaf-0-1").err(), "port number is missing: leaf-0-1[1] to leaf-0-1[4]"),
+            (index.port("leaf-0-1[5]").err(), "leaf-0-1 has ports 1 to 4, but no port 5"),
+            (index.port("leaf-0-1[260]").err(), "but no port 260"),
+            (index.port("host-1[0]").err(), "host-1 has ports 1 to 1, but no port 0"),
+            (
+                index.port("leaf-0-1[-1]").err(),
+                "\"leaf-0-1[-1]\" is not a port such as leaf-0-1[1]",
+            ),
+            (index.port("leaf-0-1[]").err(), "is not a port such as"),
             (index.port("leaf-1[1]").err(), "no node \"leaf-1\" (did you mean \"leaf-0-1\"?)"),
             (index.port("[").err(), "no node \"[\""),
             (index.port("]").err(), "no node \"]\""),
-            (index.host("leaf-0-1").err(), "is a switch, and no host"),
-            (index.sm_place("leaf-0-1[1]").err(), "a switch is asked at its port 0"),
+            (index.host("leaf-0-1").err(), "is a switch, not a host"),
+            (index.sm_location("leaf-0-1[1]").err(), "the SM of a switch is at port 0"),
         ] {
             let error = error.unwrap();
             assert!(error.contains(says), "{error}");
@@ -355,7 +362,7 @@ mod tests {
             ("leaf-0-0[1]", "leaf-0-0[3]", "leaf-0-0[1] has no cable"),
             ("leaf-0-0[3]", "leaf-0-0[3]", "already"),
             ("leaf-0-0[3]", "host-2", "the other end of the same cable"),
-            ("leaf-0-0[3]", "leaf-0-0[0]", "no cable goes into leaf-0-0[0]"),
+            ("leaf-0-0[3]", "leaf-0-0[0]", "leaf-0-0[0] cannot have a cable"),
         ] {
             let error = index.move_cable(port(from), port(to), at(30, 2)).unwrap_err();
             assert!(error.contains(says), "{error}");

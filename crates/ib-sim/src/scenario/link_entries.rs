@@ -22,7 +22,7 @@ pub(super) fn bad_cable(entry: &BadCable, context: &mut Context) -> Result<Strin
     let corrupt = |ratio| Action::CorruptBits { port, ratio };
     context.add_effect(Target::Bits(port), lasts, corrupt(ratio), corrupt(0.0))?;
     let (from, into) = (context.label(from), context.label(port));
-    Ok(format!("the cable from {from} into {into} begins to corrupt bits ({ratio:e}){lasting}"))
+    Ok(format!("the cable from {from} to {into} corrupts bits with ratio {ratio:e}{lasting}"))
 }
 
 /// The loss of a link's signal and its return. A link has the name of its lower port.
@@ -36,10 +36,10 @@ pub(super) fn flap(entry: &Flap, context: &mut Context) -> Result<String, Proble
     let (end, peer) = context.link("link", &entry.link)?;
     let downs: Vec<Duration> = entry.down.as_slice().iter().map(|down| down.0).collect();
     let Some(longest) = downs.iter().max().copied() else {
-        return Err(context.error("down", "down: there must be at least one time"));
+        return Err(context.error("down", "down: at least one time is required"));
     };
     let is_positive = !downs.iter().any(Duration::is_zero);
-    context.require(is_positive, "down", "down: it must be more than 0")?;
+    context.require(is_positive, "down", "down: must be more than 0")?;
     // Without `times`, each of several has one turn.
     let times = match entry.times {
         Some(times) => Some((times, "times")),
@@ -50,7 +50,7 @@ pub(super) fn flap(entry: &Flap, context: &mut Context) -> Result<String, Proble
     if let Some(every) = entry.every.filter(|every| every.0 <= longest) {
         let (every, down) = (value::words(every.0), value::words(longest));
         let problem =
-            format!("every {every} is not longer than down for {down}: it would never be up");
+            format!("every {every} is not longer than down {down}: the link would never be up");
         return Err(context.error("every", problem));
     }
     context.charge(u64::from(repeats.times) * 2, 0)?;
@@ -69,7 +69,7 @@ pub(super) fn flap(entry: &Flap, context: &mut Context) -> Result<String, Proble
     let mut words: Vec<String> = downs.iter().map(|down| context.time(*down)).collect();
     words.truncate(repeats.times as usize);
     let in_turn = if words.len() > 1 { " in turn" } else { "" };
-    let retrains = if longest <= RETRAINS { ", and recovers by itself" } else { "" };
+    let retrains = if longest <= RETRAINS { ", and retrains" } else { "" };
     let (times, words) = (context.repeated(repeats), value::few(&words, "different times"));
     let (end, peer) = (context.label(end), context.label(peer));
     Ok(format!(
@@ -97,26 +97,26 @@ pub(super) fn degrade(entry: &Degrade, context: &mut Context) -> Result<String, 
     let limited = common.up_to(width, speed);
     let (width_label, speed_label) = (width.map(Width::label), speed.map(Speed::label));
     if let Some(label) = width_label.filter(|_| limited.widths == 0) {
-        let problem = format!("width: the two ends have nothing as narrow as {label}");
+        let problem = format!("width: the two ends support no width up to {label}");
         return Err(context.error("width", problem));
     }
     if let Some(label) = speed_label.filter(|_| limited.speeds.fastest().is_none()) {
-        let problem = format!("speed: the two ends have nothing as slow as {label}");
+        let problem = format!("speed: the two ends support no speed up to {label}");
         return Err(context.error("speed", problem));
     }
     let limit = match (width_label, speed_label) {
         (None, None) => {
-            return Err(context.error("", "there must be a width or a speed, or both"));
+            return Err(context.error("", "width or speed, or both, are required"));
         }
         (Some(width), None) => format!("no wider than {width}"),
         (None, Some(speed)) => format!("no faster than {speed}"),
-        (Some(width), Some(speed)) => format!("at {width} {speed} at the most"),
+        (Some(width), Some(speed)) => format!("at no more than {width} {speed}"),
     };
     let port = end.min(peer);
     let to = |width, speed| Action::LimitLink { port, width, speed };
     context.add_effect(Target::Limit(port), lasts, to(width, speed), to(None, None))?;
     let (end, peer) = (context.label(end), context.label(peer));
-    Ok(format!("the link between {end} and {peer} trains anew, and comes up {limit}{lasting}"))
+    Ok(format!("the link between {end} and {peer} retrains and comes up {limit}{lasting}"))
 }
 
 pub(super) fn move_cable(entry: &MoveCable, context: &mut Context) -> Result<String, Problem> {
@@ -125,7 +125,7 @@ pub(super) fn move_cable(entry: &MoveCable, context: &mut Context) -> Result<Str
     context.add_action(Action::MoveCable { from, to })?;
     let other = context.timeline.index.peer(to, context.at).map_or_else(String::new, |other| {
         let (other, from) = (context.label(other), context.label(from));
-        format!(", and the one from {other} from there to {from}")
+        format!(", and the cable from {other} from there to {from}")
     });
     let (far, from, to) = (context.label(far), context.label(from), context.label(to));
     Ok(format!("the cable from {far} is moved from {from} to {to}{other}"))

@@ -37,7 +37,7 @@ pub(super) fn slow_receiver(
         context.add_effect(Target::Intake(port), lasts, intake(takes.0), intake(1.0))?;
     }
     let percent = value::percent(takes.0);
-    Ok(format!("{host} takes in no more than {percent} of its link's rate{lasting}"))
+    Ok(format!("{host} receives at most {percent} of the rate of its link{lasting}"))
 }
 
 /// Draws this many ports, each with the same probability, and keeps their order.
@@ -61,20 +61,20 @@ fn senders(entry: &Burst, context: &Context, to: PortId) -> Result<Vec<PortId>, 
         OneOrMore::More(names) => names,
         OneOrMore::One(count) => {
             let Ok(count) = count.parse::<u64>() else {
-                let problem = "from: has to be how many hosts, or a list of hosts";
+                let problem = "from: must be a number of hosts or a list of hosts";
                 return Err(context.error("from", problem));
             };
-            context.require(count > 0, "from", "from: it must be more than 0 hosts")?;
+            context.require(count > 0, "from", "from: must be more than 0")?;
             let is_other = |port: &PortId| net.port(*port).node != receiver;
             let others: Vec<PortId> = index.host_ports_in(plane).filter(is_other).collect();
             let most = others.len();
-            let problem = format!("from: there are but {most} other hosts, not {count}");
+            let problem = format!("from: {count} is more than the {most} other hosts");
             context.require(count <= most as u64, "from", problem)?;
             let rng = Rng::keyed(context.timeline.seed, &[SENDERS, context.at.1 as u64]);
             return Ok(draw(others, count as usize, rng));
         }
     };
-    context.require(!names.is_empty(), "from", "from: there must be at least one host")?;
+    context.require(!names.is_empty(), "from", "from: at least one host is required")?;
     let mut ports = Vec::new();
     for (nth, name) in names.iter().enumerate() {
         let key = format!("from[{nth}]");
@@ -84,11 +84,14 @@ fn senders(entry: &Burst, context: &Context, to: PortId) -> Result<Vec<PortId>, 
             None => index.port_in(plane, node),
         };
         let problem = match port.filter(|port| net.port(*port).cable.is_some()) {
-            None => format!("no cable leads from {name} to {}", entry.to),
+            None => format!(
+                "no path from {name} to {}: they have no cable in the same fabric",
+                entry.to
+            ),
             Some(port) if net.port(port).node == receiver => {
                 format!("{name} would send to itself")
             }
-            Some(port) if ports.contains(&port) => format!("{name} is named twice"),
+            Some(port) if ports.contains(&port) => format!("{name} is listed twice"),
             Some(port) => {
                 ports.push(port);
                 continue;
@@ -108,7 +111,7 @@ pub(super) fn burst(entry: &Burst, context: &mut Context) -> Result<String, Prob
     let from = senders(entry, context, to)?;
     let (lasts, lasting) = context.duration(entry.r#for)?;
     let load = entry.load.0;
-    context.require(load > 0.0, "load", "load: it must be more than 0")?;
+    context.require(load > 0.0, "load", "load: must be more than 0")?;
     let packet = entry.packet.map_or(context.timeline.packet, |packet| packet.0);
     context.charge(1, from.len() * FLOW)?;
     let flows: Vec<Flow> = from.iter().map(|port| flow(net, (*port, to), load, packet)).collect();
@@ -134,7 +137,7 @@ pub(super) fn reboot(entry: &Reboot, context: &mut Context) -> Result<String, Pr
         context.add_effect(Target::Power(node), Some(down), power(false), power(true))?;
     }
     let down = context.time(down);
-    Ok(format!("{name} goes off, and comes back after {down} with its counters at zero"))
+    Ok(format!("{name} reboots: it is up again after {down}, with its counters at 0"))
 }
 
 /// The ports of a node that have counters.
@@ -156,7 +159,7 @@ fn counter_port(context: &Context, text: &str) -> Result<PortId, Problem> {
 pub(super) fn clear(entry: &Clear, context: &mut Context) -> Result<String, Problem> {
     let (ports, whose) = match (&entry.node, &entry.port) {
         (Some(_), Some(_)) => {
-            let problem = "a node or a port is cleared, and not both: the port names its node";
+            let problem = "set either node or port, not both";
             return Err(context.error("port", problem));
         }
         (None, Some(port)) => (vec![counter_port(context, port)?], port.clone()),
@@ -176,13 +179,13 @@ pub(super) fn clear(entry: &Clear, context: &mut Context) -> Result<String, Prob
         context.timeline.actions.push((context.turn(repeats, turn), action));
     }
     let times = context.repeated(repeats);
-    Ok(format!("somebody clears the counters of {whose}{times}"))
+    Ok(format!("the counters of {whose} are cleared{times}"))
 }
 
 pub(super) fn set(entry: &Set, context: &mut Context) -> Result<String, Problem> {
     let port = counter_port(context, &entry.port)?;
     let counters = &entry.counters.0;
-    context.require(!counters.is_empty(), "counters", "counters: there must be at least one")?;
+    context.require(!counters.is_empty(), "counters", "counters: at least one is required")?;
     let mut words = Vec::new();
     for (name, number) in counters {
         let (name, name_line, value) = (&name.value, name.line, number.value);
@@ -198,7 +201,7 @@ pub(super) fn set(entry: &Set, context: &mut Context) -> Result<String, Problem>
         words.push(format!("{name} to {value}"));
     }
     let (port, words) = (context.label(port), value::few(&words, "counters"));
-    Ok(format!("somebody sets at {port} {words}"))
+    Ok(format!("counters of {port} are set: {words}"))
 }
 
 /// A node's agents behave like this for some time.
@@ -219,21 +222,21 @@ fn set_agents(
 
 pub(super) fn silent(entry: &Silent, context: &mut Context) -> Result<String, Problem> {
     let kind = context.net().node(context.node("node", &entry.node)?).kind;
-    let goes_on = if kind == NodeKind::Switch { "forwards packets" } else { "takes part" };
-    let words = format!("still {goes_on}, but answers no MAD");
+    let goes_on = if kind == NodeKind::Switch { "forwards packets" } else { "runs traffic" };
+    let words = format!("{goes_on}, but does not respond to MADs");
     set_agents(context, &entry.node, AgentBehavior::Silent, entry.r#for, &words)
 }
 
 pub(super) fn slow(entry: &Slow, context: &mut Context) -> Result<String, Problem> {
     // The delay is not sped up: it counts against the timeouts of the requester.
     let by = context.positive("by", entry.by)?;
-    let words = format!("answers {} later", value::words(by));
+    let words = format!("responds {} later", value::words(by));
     set_agents(context, &entry.node, AgentBehavior::Delayed(by), entry.r#for, &words)
 }
 
 pub(super) fn busy(entry: &Busy, context: &mut Context) -> Result<String, Problem> {
     let share = entry.share.0;
-    let words = format!("answers {} of requests with \"busy\"", value::percent(share));
+    let words = format!("responds with \"busy\" to {} of requests", value::percent(share));
     set_agents(context, &entry.node, AgentBehavior::Busy(share), entry.r#for, &words)
 }
 
@@ -241,19 +244,19 @@ pub(super) fn lose_mads(entry: &LoseMads, context: &mut Context) -> Result<Strin
     let loss = entry.share.0;
     let percent = value::percent(loss);
     if let Some(node) = &entry.node {
-        let words = format!("leaves {percent} of requests without an answer");
+        let words = format!("does not respond to {percent} of requests");
         return set_agents(context, node, AgentBehavior::Lossy(loss), entry.r#for, &words);
     }
     let (lasts, lasting) = context.duration(entry.r#for)?;
     let normal = context.timeline.delivery;
     let lossy = Action::SetDelivery(MadDelivery { loss, ..normal });
     context.add_effect(Target::Delivery, lasts, lossy, Action::SetDelivery(normal))?;
-    Ok(format!("{percent} of all MADs get lost{lasting}"))
+    Ok(format!("{percent} of all MADs are lost{lasting}"))
 }
 
 pub(super) fn m_key(entry: &MKeyEntry, context: &mut Context) -> Result<String, Problem> {
     let level = entry.level;
-    context.require(level <= 3, "level", format!("level: {level} is not 0 to 3"))?;
+    context.require(level <= 3, "level", format!("level: {level} is not between 0 and 3"))?;
     let (nodes, whose) = match &entry.node {
         Some(name) => (vec![context.node("node", name)?], name.as_str()),
         None => (context.net().node_ids().collect(), "all nodes"),
@@ -278,7 +281,7 @@ pub(super) fn limited_member(
         (hosts.collect(), "all hosts become limited members".into())
     };
     if let Some(name) = &entry.except {
-        let problem = "except: is for all hosts, not for one node";
+        let problem = "except: cannot be combined with node";
         context.require(entry.node.is_none(), "except", problem)?;
         let full = context.timeline.index.machine(context.node("except", name)?);
         nodes.retain(|node| !full.contains(node));
@@ -291,7 +294,7 @@ pub(super) fn limited_member(
 
 pub(super) fn new_master(entry: &NewMaster, context: &mut Context) -> Result<String, Problem> {
     let host = &entry.host;
-    let (node, port) = context.lookup("host", host, FabricIndex::sm_place)?;
+    let (node, port) = context.lookup("host", host, FabricIndex::sm_location)?;
     let reassign_lids = entry.readdress.unwrap_or(false);
     let index = &context.timeline.index;
     let ports: Vec<PortId> = match (port, index.host_ports.first()) {
@@ -307,6 +310,6 @@ pub(super) fn new_master(entry: &NewMaster, context: &mut Context) -> Result<Str
     for port in ports {
         context.add_action(Action::SetMaster { port, reassign_lids })?;
     }
-    let lids = if reassign_lids { ", and gives every port another LID" } else { "" };
+    let lids = if reassign_lids { ", and assigns another LID to every port" } else { "" };
     Ok(format!("the subnet manager at {host} becomes the master{lids}"))
 }

@@ -65,12 +65,12 @@ fn check_size(index: &FabricIndex) -> Result<(), String> {
     let (count, lids) = (index.host_planes.len(), index.most_lids());
     if count > MOST_PLANES {
         return Err(format!(
-            "it is {count} fabrics side by side, and at most {MOST_PLANES} can be watched"
+            "it consists of {count} separate fabrics; at most {MOST_PLANES} can be monitored"
         ));
     }
     if lids > MOST_LIDS {
         return Err(format!(
-            "its switches and its adapters' ports need {lids} LIDs, and a fabric has {MOST_LIDS}"
+            "its switches and adapter ports need {lids} LIDs; a fabric has at most {MOST_LIDS}"
         ));
     }
     Ok(())
@@ -83,7 +83,7 @@ fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery,
         Some(Time(time)) if time <= LONGEST_DELAY => Ok(time),
         Some(_) => {
             let line = lines.of(&format!("way.{key}"));
-            Err(Problem::new(line, format!("way: {key}: it is more than a minute")))
+            Err(Problem::new(line, format!("way: {key}: must be at most 1m")))
         }
     };
     Ok(MadDelivery {
@@ -116,7 +116,7 @@ fn named_port<'a>(
 fn local_ports(index: &FabricIndex, file: &File, lines: &Lines) -> Result<Vec<PortId>, Problem> {
     let seat = named_port(index, lines, "seat", file.seat.as_deref(), FabricIndex::host)?;
     let first = seat.or(index.host_ports.first().copied()).ok_or_else(|| {
-        let problem = "seat: the fabric has no host with a cable to sit at";
+        let problem = "seat: the fabric has no host with a cable";
         Problem::new(lines.of("fabric"), problem)
     })?;
     let planes = index.planes_from(first).into_iter();
@@ -130,7 +130,7 @@ fn sm_ports(
     local_ports: &[PortId],
 ) -> Result<Vec<PortId>, Problem> {
     let master = file.master.as_deref();
-    let named = named_port(index, lines, "master", master, FabricIndex::sm_place)?;
+    let named = named_port(index, lines, "master", master, FabricIndex::sm_location)?;
     // The second host, or else the only one.
     let default = || {
         let node = |port: &PortId| index.net.port(*port).node;
@@ -156,7 +156,7 @@ fn initial_traffic(
     let load = entry.load.map_or(0.2, |load| load.0);
     let index = &timeline.index;
     if entry.to.is_some() && pattern != Pattern::AllToOne {
-        let problem = "traffic: to: only the pattern all-to-one has it";
+        let problem = "traffic: to: valid only with pattern all-to-one";
         return Err(Problem::new(lines.of("traffic.to"), problem));
     }
     let to = named_port(index, lines, "traffic.to", entry.to.as_deref(), FabricIndex::host)?;

@@ -12,7 +12,7 @@ use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree, ShapeError};
 use crate::net::{self, Net};
 use site_config::yaml::Document;
 
-/// The scenario of `demo`: it shows most in five minutes, and its file is the first one to read.
+/// The scenario of `demo`: it shows the most in five minutes, and its file is the first one to read.
 const DEMO: &str = include_str!("demo.yml");
 
 /// Why a scenario cannot be resolved, in one line: the file or the override, the line, and what is wrong.
@@ -75,7 +75,7 @@ impl FabricSource {
         }
     }
 
-    /// Checks what is wrong whatever is built: unknown models, and a file without a name.
+    /// Checks what is independent of the size: unknown models, and a file without a name.
     fn check(&self, lines: &Lines) -> Result<(), Problem> {
         let known = match self {
             FabricSource::FatTree(shape) => shape.models(),
@@ -83,14 +83,14 @@ impl FabricSource {
             FabricSource::DragonflyPlus(shape) => shape.models(),
             FabricSource::File(path) if path.as_os_str().is_empty() => {
                 let line = lines.of("fabric.file");
-                return Err(Problem::new(line, "fabric: file: it must not be empty"));
+                return Err(Problem::new(line, "fabric: file: must not be empty"));
             }
             FabricSource::File(_) => return Ok(()),
         };
         known.map(|_| ()).map_err(|error| self.problem(lines, &error))
     }
 
-    /// Why the shape cannot be built, with the line of the key that is wrong, if it is one.
+    /// Why the shape cannot be built, with the line of the wrong key, if there is one.
     fn problem(&self, lines: &Lines, error: &ShapeError) -> Problem {
         let key = Some(error.key).filter(|key| !key.is_empty());
         let line = key.and_then(|key| lines.of(&format!("fabric.{}.{key}", self.key())));
@@ -151,7 +151,7 @@ impl Overrides {
             return Err(bad_override("speedup", &problem));
         }
         if self.fabric.is_some() && self.hosts.is_some() {
-            let problem = "a topology file says itself how many hosts there are";
+            let problem = "cannot be combined with a topology file, which sets the number of hosts";
             return Err(bad_override("hosts", problem));
         }
         Ok(())
@@ -201,7 +201,7 @@ impl Scenario {
             (Some(hosts), FabricSource::FatTree(tree)) => {
                 Ok(FabricSource::FatTree(tree.with_hosts(hosts)))
             }
-            _ => Err(bad_override("hosts", "only a fat tree can have another number of hosts")),
+            _ => Err(bad_override("hosts", "valid only for fat trees")),
         }
     }
 

@@ -245,7 +245,7 @@ impl<'a> Context<'_, 'a> {
     /// The time of a key, which must be more than 0.
     pub(super) fn positive(&self, key: &str, time: Time) -> Result<Duration, Problem> {
         match time.0 {
-            Duration::ZERO => Err(self.error(key, format!("{key}: it must be more than 0"))),
+            Duration::ZERO => Err(self.error(key, format!("{key}: must be more than 0"))),
             time => Ok(time),
         }
     }
@@ -273,12 +273,12 @@ impl<'a> Context<'_, 'a> {
         every: Option<Time>,
     ) -> Result<Repeats, Problem> {
         match (times, every) {
-            (Some((0, key)), _) => Err(self.error(key, "times: it must be more than 0")),
+            (Some((0, key)), _) => Err(self.error(key, "times: must be more than 0")),
             (Some((times, key)), None) if times > 1 => {
-                let problem = format!("{times} times, but no `every` says how far apart");
+                let problem = format!("times is {times}, but `every` (the interval) is missing");
                 Err(self.error(key, problem))
             }
-            (None, Some(_)) => Err(self.error("every", "`every` needs `times`: how often")),
+            (None, Some(_)) => Err(self.error("every", "`every` requires `times`")),
             (None | Some(_), None) => Ok(Repeats { times: 1, every: Duration::ZERO }),
             (Some((times, _)), Some(every)) => {
                 let every = self.positive("every", every)?;
@@ -311,7 +311,7 @@ impl<'a> Context<'_, 'a> {
         let ports = actions.saturating_mul(ports_each as u64);
         timeline.port_count = timeline.port_count.saturating_add(ports);
         if timeline.action_count > MOST_ACTIONS {
-            let problem = format!("with this the timeline has more than {MOST_ACTIONS} steps");
+            let problem = format!("the timeline has more than {MOST_ACTIONS} steps");
             return Err(self.error("", problem));
         }
         if timeline.port_count > MOST_PORTS {

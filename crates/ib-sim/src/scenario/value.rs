@@ -63,7 +63,7 @@ values! {
 
 fn time(text: &str) -> Result<Duration, String> {
     if text.chars().count() > 60 {
-        return Err(format!("{} is not a length of time such as 15s or 5m", quoted(text)));
+        return Err(format!("{} is not a duration such as 15s or 5m", quoted(text)));
     }
     let time = Duration::from(text.parse::<HumanDuration>()?);
     if time > LONGEST { Err(format!("{} is more than ten years", quoted(text))) } else { Ok(time) }
@@ -76,10 +76,8 @@ fn fraction(text: &str) -> Result<f64, String> {
     };
     match number.parse::<f64>().map(|number| number / whole) {
         Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
-        Ok(fraction) if fraction > 1.0 => {
-            Err(format!("{} is more than the whole, which is 100% or 1", quoted(text)))
-        }
-        _ => Err(format!("{} is not a share such as 10% or 0.1", quoted(text))),
+        Ok(fraction) if fraction > 1.0 => Err(format!("{} is more than 100% or 1", quoted(text))),
+        _ => Err(format!("{} is not a fraction such as 10% or 0.1", quoted(text))),
     }
 }
 
@@ -99,7 +97,7 @@ fn packet_size(text: &str) -> Result<u32, String> {
     match bytes {
         Some(bytes) if (SMALLEST_PACKET..=LARGEST_PACKET).contains(&bytes) => Ok(bytes as u32),
         Some(_) => Err(format!(
-            "{} is no packet's size: {SMALLEST_PACKET} to {LARGEST_PACKET} bytes",
+            "{} is not a packet size between {SMALLEST_PACKET} and {LARGEST_PACKET} bytes",
             quoted(text)
         )),
         None => Err(format!("{} is not a size such as 4096 or 4KiB", quoted(text))),
@@ -115,14 +113,18 @@ fn m_key(text: &str) -> Result<u64, String> {
 
 fn width(text: &str) -> Result<Width, String> {
     WIDTHS.into_iter().find(|width| width.label() == text).ok_or_else(|| {
-        format!("no width {}: one of {}", quoted(text), WIDTHS.map(Width::label).join(", "))
+        format!("unknown width {}; known: {}", quoted(text), WIDTHS.map(Width::label).join(", "))
     })
 }
 
 fn speed(text: &str) -> Result<Speed, String> {
     let named = |speed: &Speed| speed.label().eq_ignore_ascii_case(text);
     Speed::ALL.into_iter().find(named).ok_or_else(|| {
-        format!("no speed {}: one of {}", quoted(text), Speed::ALL.map(Speed::label).join(", "))
+        format!(
+            "unknown speed {}; known: {}",
+            quoted(text),
+            Speed::ALL.map(Speed::label).join(", ")
+        )
     })
 }
 
@@ -130,7 +132,7 @@ fn speed(text: &str) -> Result<Speed, String> {
 pub(super) fn counter(name: &str) -> Result<Counter, String> {
     TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter).ok_or_else(|| {
         let near = suggestion(name, TABLE.iter().map(|row| row.ibta));
-        format!("no counter {}{near}", quoted(name))
+        format!("unknown counter {}{near}", quoted(name))
     })
 }
 
@@ -262,24 +264,24 @@ mod tests {
     #[test]
     fn bad_values_name_the_expected_ones() {
         for (error, says) in [
-            (fraction("150%").err(), "more than the whole"),
-            (fraction("30").err(), "more than the whole"),
-            (fraction("-1%").err(), "not a share"),
-            (fraction("nan").err(), "not a share"),
-            (fraction("%").err(), "not a share"),
-            (time("-1s").err(), "not a length of time"),
+            (fraction("150%").err(), "more than 100%"),
+            (fraction("30").err(), "more than 100%"),
+            (fraction("-1%").err(), "not a fraction"),
+            (fraction("nan").err(), "not a fraction"),
+            (fraction("%").err(), "not a fraction"),
+            (time("-1s").err(), "not a duration"),
             (time("11years").err(), "more than ten years"),
-            (time("999999999999999999999y").err(), "not a length of time"),
-            (time(&"1s ".repeat(999)).err(), "not a length of time"),
-            (time("5").err(), "not a length of time"),
+            (time("999999999999999999999y").err(), "not a duration"),
+            (time(&"1s ".repeat(999)).err(), "not a duration"),
+            (time("5").err(), "not a duration"),
             (ratio("0").err(), "between 0 and 1"),
             (ratio("1").err(), "between 0 and 1"),
             (ratio("inf").err(), "between 0 and 1"),
             (packet_size("99999999999999999999").err(), "not a size"),
             (packet_size("18014398509481985KiB").err(), "not a size"),
             (packet_size("1MiB").err(), "not a size"),
-            (packet_size("64KiB").err(), "no packet's size"),
-            (width("3x").err(), "one of 1x, 2x, 4x, 8x, 12x"),
+            (packet_size("64KiB").err(), "not a packet size"),
+            (width("3x").err(), "known: 1x, 2x, 4x, 8x, 12x"),
             (speed("HRD").err(), "FDR10"),
         ] {
             let error = error.unwrap();
@@ -293,7 +295,7 @@ mod tests {
         assert_eq!(counter("SymbolErrorCounter"), Ok(Counter::SymbolErrors));
         assert_eq!(
             counter("SymbolErrors").unwrap_err(),
-            "no counter \"SymbolErrors\" (did you mean \"SymbolErrorCounter\"?)"
+            "unknown counter \"SymbolErrors\" (did you mean \"SymbolErrorCounter\"?)"
         );
     }
 

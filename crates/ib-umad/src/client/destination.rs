@@ -46,7 +46,7 @@ const MIN_BACK_OFF: Duration = Duration::from_millis(20);
 const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 /// After this total back-off a busy destination is given up for this run: others wait.
 const MAX_TOTAL_BACK_OFF: Duration = Duration::from_secs(3);
-/// Rounds without a response before a destination counts as silent, even if requests have a single try:
+/// Rounds without a response before a destination counts as unresponsive, even if requests have a single try:
 /// a device may drop requests for one attribute only.
 const MIN_ROUNDS: u8 = 2;
 
@@ -116,7 +116,7 @@ impl<T> Destination<T> {
         self.window.on_timeout();
         self.timeouts = self.timeouts.saturating_add(1);
         if self.timeouts >= self.tries(retries).max(MIN_ROUNDS) {
-            self.given_up = Some(RequestError::Silent);
+            self.given_up = Some(RequestError::Unresponsive);
         }
     }
 

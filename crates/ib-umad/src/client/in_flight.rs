@@ -13,7 +13,7 @@ const SLOT_BITS: u32 = 12;
 /// Maximum number of requests in flight on both queue pairs.
 pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 
-/// After this time no response is on its way any more: fabrics respond in 10 to 100 µs. A slow or lost
+/// After this time no response is expected any more: fabrics respond in 10 to 100 µs. A slow or lost
 /// request does not load the fabric, so it no longer counts in the window of its queue pair, and many
 /// dead hosts are waited for in parallel. (It still counts in the window of its LID.)
 const SLOW: Duration = Duration::from_millis(50);

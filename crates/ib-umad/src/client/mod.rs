@@ -86,7 +86,7 @@ pub struct MadClient {
     backing_off: BinaryHeap<Reverse<(Moment, Key)>>,
     in_flight: [u16; 2],
     slow: [u16; 2],
-    /// Virtual lane 15, of SMPs, drops packets when full: a time-out may be our own fault, and halves that
+    /// Virtual lane 15, of SMPs, drops packets when full: a time-out may be caused by this client, and halves that
     /// window. GMPs are flow-controlled; their window is constant.
     windows: [Window; 2],
     queued: usize,
@@ -131,7 +131,7 @@ impl MadClient {
         &self.stats
     }
 
-    /// Begins a new run: silent destinations are probed again.
+    /// Begins a new run: unresponsive destinations are probed again.
     pub fn begin_run(&mut self) {
         // A route may lead to another node in another run; a LID rarely does.
         self.destinations.retain(|key, _| !matches!(key, Key::Directed(_)));
@@ -238,7 +238,7 @@ impl MadClient {
                 }
             }
             Received::Malformed { bytes } => {
-                tracing::debug!(bytes, "not a whole MAD");
+                tracing::debug!(bytes, "malformed MAD received");
                 // Its class is unknown.
                 self.stats.record(Class::Performance, MadOutcome::Malformed);
             }
@@ -349,7 +349,7 @@ impl MadClient {
     }
 
     fn record_stray(&mut self, mad: &Mad) {
-        tracing::debug!(?mad, "an answer to nothing that is waited for");
+        tracing::debug!(?mad, "unexpected response received");
         let class = Class::ALL
             .into_iter()
             .find(|class| mad.class() == *class as u8)

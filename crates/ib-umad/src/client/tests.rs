@@ -523,7 +523,10 @@ impl MadTransport for FailingTransport {
     }
 
     fn receive(&mut self, _: Moment) -> Result<Option<Received>, TransportError> {
-        Err(TransportError { device: "mlx5_0 port 1".into(), problem: "the device is gone".into() })
+        Err(TransportError {
+            device: "mlx5_0 port 1".into(),
+            problem: "the device was removed".into(),
+        })
     }
 }
 

@@ -24,7 +24,7 @@ pub struct UmadPort {
     pub physical_state: Option<String>,
 }
 
-/// Why no port could be opened. Each message names the remedy.
+/// Why no port could be opened. Each message says what to do.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum DeviceError {
@@ -33,38 +33,38 @@ pub enum DeviceError {
          ib_umad (modprobe ib_umad), or run this on a host that has one"
     )]
     NoDevice { directory: String },
-    #[error("there is no HCA {asked:?} on this host: --fabric.hca may be {known}")]
-    UnknownHca { asked: String, known: String },
-    #[error("HCA {hca} has no port {asked}: --fabric.port may be {known}")]
-    UnknownPort { hca: String, asked: PortNumber, known: String },
+    #[error("no HCA {requested:?} on this host: --fabric.hca may be {known}")]
+    UnknownHca { requested: String, known: String },
+    #[error("HCA {hca} has no port {requested}: --fabric.port may be {known}")]
+    UnknownPort { hca: String, requested: PortNumber, known: String },
     #[error(
-        "{hca} port {port} is an Ethernet (RoCE) port, which has no subnet to ask: name an \
-         InfiniBand port with --fabric.hca, or leave the fabric out with --no-collector.fabric"
+        "{hca} port {port} is an Ethernet (RoCE) port without a subnet: choose an \
+         InfiniBand port with --fabric.hca, or disable the fabric collector with --no-collector.fabric"
     )]
     Ethernet { hca: String, port: PortNumber },
     #[error(
-        "{hca} port {port} cannot send subnet management: it is a virtual function, a plane of an \
-         HCA whose QP0 is another device's, or no InfiniBand port; name one that can with --fabric.hca"
+        "{hca} port {port} does not support subnet management: it is a virtual function, a plane of an \
+         HCA whose QP0 is on another device, or not an InfiniBand port; choose another one with --fabric.hca"
     )]
     NoSubnetManagement { hca: String, port: PortNumber },
     #[error(
-        "{hca} port {port} has no link (physical state {state}): plug in its cable, or name a \
+        "{hca} port {port} has no link (physical state {state}): connect its cable, or choose a \
          port that is up with --fabric.hca and --fabric.port"
     )]
     Down { hca: String, port: PortNumber, state: String },
     #[error(
-        "{hca} port {port} is not in the partition of P_Key {asked}: its table has {known}; name one of \
+        "{hca} port {port} is not in the partition of P_Key {requested}: its table has {known}; choose one of \
          those with --fabric.pkey, or add the port's GUID to the partition in the subnet manager's \
          partitions.conf"
     )]
-    UnknownPKey { hca: String, port: PortNumber, asked: PKey, known: String },
+    UnknownPKey { hca: String, port: PortNumber, requested: PKey, known: String },
     #[error(
-        "P_Key {asked} has index {index} in the port's table, and this kernel's umad sends with index 0 \
-         alone: leave --fabric.pkey out, or use a kernel from 3.18 on"
+        "P_Key {requested} has index {index} in the port's table, and umad of this kernel can only send with \
+         index 0: leave out --fabric.pkey, or use kernel 3.18 or later"
     )]
-    NoPKeyIndex { asked: PKey, index: u16 },
+    NoPKeyIndex { requested: PKey, index: u16 },
     #[error(
-        "no permission to open {device}: run as root, or let the group of the service have it by a \
+        "no permission to open {device}: run as root, or give the group of the service access by a \
          udev rule: KERNEL==\"umad*\", GROUP=\"rdma\", MODE=\"0660\""
     )]
     Permission { device: String },
@@ -158,14 +158,14 @@ fn named(
     let mut ports = all;
     ports.retain(|port| hca.is_none_or(|hca| port.hca == hca));
     let Some(first_hca) = ports.first().map(|port| port.hca.clone()) else {
-        let asked = hca.unwrap_or_default().to_owned();
-        return Err(DeviceError::UnknownHca { asked, known: hcas });
+        let requested = hca.unwrap_or_default().to_owned();
+        return Err(DeviceError::UnknownHca { requested, known: hcas });
     };
     let known = list(ports.iter().map(|port| port.port.to_string()).collect());
     ports.retain(|found| port.is_none_or(|port| found.port == port));
     match port {
-        Some(asked) if ports.is_empty() => {
-            Err(DeviceError::UnknownPort { hca: first_hca, asked, known })
+        Some(requested) if ports.is_empty() => {
+            Err(DeviceError::UnknownPort { hca: first_hca, requested, known })
         }
         _ => Ok(ports),
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn each_device_error_names_remedy() {
+    fn each_device_error_says_what_to_do() {
         for (all, hca, number, says) in [
             (vec![], None, None, ["no RDMA device", "modprobe ib_umad"]),
             (mixed(), Some("mlx9"), None, ["\"mlx9\"", "mlx5_0, mlx5_1"]),

@@ -124,7 +124,7 @@ impl Umad {
                 DeviceError::Unusable { device: device.clone(), action: "register", error }
             }
         })?;
-        tracing::debug!(%device, header = header.len(), "opened and registered");
+        tracing::debug!(%device, header = header.len(), "umad device opened");
         Ok(Umad {
             name: format!("{} port {} ({device})", port.hca, port.port),
             descriptor,
@@ -140,7 +140,7 @@ impl Umad {
     fn gone(&self, error: &io::Error) -> TransportError {
         TransportError {
             device: self.name.clone(),
-            problem: format!("the device is gone ({error})"),
+            problem: format!("the device was removed ({error})"),
         }
     }
 
@@ -274,7 +274,7 @@ impl MadTransport for Umad {
         let index =
             if outgoing.class.is_smp() { Some(0) } else { self.partitions.index(outgoing.p_key) };
         let Some(index) = index else {
-            return Err(SendError::Refused(io::Error::other("not in our port's P_Key table")));
+            return Err(SendError::Refused(io::Error::other("P_Key not in the port's table")));
         };
         let (bytes, length) = encode(outgoing, self.header, agent, index);
         match self.descriptor.write(&bytes[..length]) {

@@ -53,23 +53,23 @@ impl Partitions {
             has_field: header == HeaderFormat::Long,
             redirects: HashMap::new(),
         };
-        let Some(asked) = wanted else { return Ok(partitions) };
+        let Some(requested) = wanted else { return Ok(partitions) };
         let (hca, number) = (port.hca.clone(), port.port);
-        let Some((index, key)) = asked.find_in(table(&partitions.directory)) else {
+        let Some((index, key)) = requested.find_in(table(&partitions.directory)) else {
             let known = partitions.known();
-            return Err(DeviceError::UnknownPKey { hca, port: number, asked, known });
+            return Err(DeviceError::UnknownPKey { hca, port: number, requested, known });
         };
         if index != 0 && !partitions.has_field {
-            return Err(DeviceError::NoPKeyIndex { asked, index });
+            return Err(DeviceError::NoPKeyIndex { requested, index });
         }
         if !key.is_full() {
             tracing::warn!(
                 hca, port = number, p_key = %key,
-                "this port is a limited member of the partition of --fabric.pkey: hosts that are limited members as \
-                 well drop its requests; make it a full member in the subnet manager's partitions.conf"
+                "this port is a limited member of the partition of --fabric.pkey: hosts that are limited members, \
+                 too, drop its requests; make it a full member in the subnet manager's partitions.conf"
             );
         }
-        tracing::debug!(hca, port = number, p_key = %key, index, "asking in this partition");
+        tracing::debug!(hca, port = number, p_key = %key, index, "P_Key selected");
         partitions.index = Some(index);
         Ok(partitions)
     }
@@ -92,17 +92,17 @@ impl Partitions {
         if let (None, Some(index)) = (found, entry) {
             tracing::error!(
                 hca, port, p_key = %wanted, index,
-                "the P_Key of --fabric.pkey has another place in the table, and this kernel can only send \
-                 with the P_Key at index 0: no counters can be asked for until the subnet manager puts it there"
+                "the P_Key of --fabric.pkey has another index now, and this kernel can only send with index 0: \
+                 no counters can be read until the subnet manager moves it to index 0"
             );
         } else if let Some(index) = found {
-            tracing::info!(hca, port, p_key = %wanted, index, "the P_Key has another place in the table");
+            tracing::info!(hca, port, p_key = %wanted, index, "the index of the P_Key changed");
         } else {
             let known = self.known();
             tracing::error!(
                 hca, port, p_key = %wanted, known,
-                "the P_Key of --fabric.pkey is no longer in the port's table: no counters can be asked \
-                 for until the subnet manager gives it back"
+                "the P_Key of --fabric.pkey is no longer in the port's table: no counters can be read until \
+                 the subnet manager adds it again"
             );
         }
         self.index = found;
@@ -127,7 +127,7 @@ impl Partitions {
             if found.is_none() {
                 tracing::warn!(
                     hca = port.hca, port = port.port, p_key = %key,
-                    "an agent redirects into a partition that this port is no member of: it is not asked"
+                    "an agent redirects into a partition of which this port is not a member: it cannot be queried"
                 );
             }
             found

@@ -68,7 +68,7 @@ impl DeviceReader {
                 device = name,
                 directory = %directory.display(),
                 %error,
-                "the ports of the device cannot be listed: only what the device is gets exported"
+                "cannot list the ports of the device: only device information is exported"
             );
         }
         Ok(reader)
@@ -108,7 +108,7 @@ impl DeviceReader {
     pub(super) fn read(&mut self, context: &ReadContext) -> io::Result<Device> {
         let now = context.clock.now();
         if self.ports_unlisted && self.open_ports().is_ok() {
-            tracing::info!(device = &*self.name, "the ports of the device can be listed again");
+            tracing::info!(device = &*self.name, "ports of the device can be listed again");
             (self.ports_unlisted, self.info_expires) = (false, Moment::default());
         }
         if now >= self.info_expires {

@@ -108,7 +108,7 @@ fn start_worker<J: Send + 'static, O: Send + 'static>(
     match std::thread::Builder::new().name("host-reader".into()).spawn(run) {
         Ok(_) => Some(completed),
         Err(error) => {
-            tracing::warn!(%error, "no thread to read devices on: one that hangs will hang all");
+            tracing::warn!(%error, "cannot start the reader thread: a device that hangs will block all others");
             None
         }
     }

@@ -133,7 +133,7 @@ impl HostReader {
             self.hanging.remove(&reader.name);
             match outcome {
                 Ok(_) => {
-                    tracing::info!(device = &*reader.name, "the device answers again");
+                    tracing::info!(device = &*reader.name, "device responds again");
                     self.readers.push(reader);
                 }
                 Err(panic) => self.close_panicked(&reader, &panic),
@@ -169,20 +169,20 @@ impl HostReader {
             match outcome {
                 Ok(Ok(device)) => {
                     if self.panicked.remove(&reader.name) {
-                        tracing::info!(device = &*reader.name, "the device can be read again");
+                        tracing::info!(device = &*reader.name, "device can be read again");
                     }
                     devices.push(device);
                     self.readers.push(reader);
                 }
                 Ok(Err(error)) => {
-                    tracing::debug!(device = &*reader.name, %error, "the device is gone");
+                    tracing::debug!(device = &*reader.name, %error, "device disappeared");
                     removed = true;
                 }
                 Err(panic) => self.close_panicked(&reader, &panic),
             }
         }
         for name in hanging.keys() {
-            tracing::warn!(device = &**name, limit = ?READ_TIMEOUT, "the device hangs: it is left alone");
+            tracing::warn!(device = &**name, timeout = ?READ_TIMEOUT, "device hangs: not read until it responds");
         }
         self.hanging.append(&mut hanging);
         (devices, removed)
@@ -194,8 +194,8 @@ impl HostReader {
         if self.panicked.insert(Arc::clone(name)) {
             tracing::error!(
                 device = &**name, %panic,
-                "a bug in the exporter: reading the device panicked; it is opened again at each look; please \
-                 report it"
+                "reading the device panicked: a bug in the exporter, please report it; the device is opened again at \
+                 each read"
             );
         }
         if !self.readers.iter().any(|reader| reader.name == *name) {
@@ -210,14 +210,14 @@ impl HostReader {
             Ok(names) => Ok(names),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let (root, there) = (self.sysfs.display(), std::fs::metadata(&self.sysfs));
-                let remedy = "name the directory where sysfs is mounted";
+                let action = "set --path.sysfs to the mount point of sysfs";
                 there
                     .map(|_| Vec::new())
-                    .map_err(|error| format!("--path.sysfs {root}: {error}: {remedy}"))
+                    .map_err(|error| format!("--path.sysfs {root}: {error}: {action}"))
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let remedy = "let the user that the exporter runs as list this directory";
-                Err(format!("{class}: {error}: {remedy}"))
+                let action = "give the user of the exporter read permission for this directory";
+                Err(format!("{class}: {error}: {action}"))
             }
             Err(error) => Err(format!("{class}: {error}")),
         }
@@ -253,7 +253,7 @@ impl HostReader {
                 Err(error) => {
                     if !self.closed.contains_key(&**name) {
                         let path = self.class.join(name);
-                        tracing::warn!(device = name, directory = %path.display(), %error, "the device cannot be opened");
+                        tracing::warn!(device = name, directory = %path.display(), %error, "cannot open the device");
                     }
                     let name: Arc<str> = name.as_str().into();
                     self.closed.insert(Arc::clone(&name), device::unreadable(name));

@@ -117,7 +117,7 @@ fn warn_once(path: PathBuf) {
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
     if logged.len() < MAX_LOGGED_NAMES && !logged.contains(&path) {
         let shown = path.as_os_str().as_bytes().escape_ascii().to_string();
-        tracing::warn!(path = shown, "the name is not UTF-8: nothing of it is exported");
+        tracing::warn!(path = shown, "name is not UTF-8: ignored");
         logged.insert(path);
     }
 }

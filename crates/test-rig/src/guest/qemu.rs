@@ -63,7 +63,7 @@ impl Qemu {
         }
         keep(command, Arc::clone(&qemu.ended));
 
-        let mut forwards = qemu.wait("to tell its ports", || forwards(&monitor));
+        let mut forwards = qemu.wait("to report its ports", || forwards(&monitor));
         let control = forwards.iter().position(|(port, _)| *port == CONTROL_PORT);
         qemu.control = forwards.swap_remove(control.expect("the control port is among them")).1;
         qemu.forwards = forwards;
@@ -113,7 +113,7 @@ impl Qemu {
         child::read_lossy(&self.console).replace('\r', "")
     }
 
-    /// How things stand with it, for the message of a panic.
+    /// Its state, for the message of a panic.
     pub fn last_words(&self) -> String {
         let console = self.console();
         let lines: Vec<&str> = console.lines().collect();

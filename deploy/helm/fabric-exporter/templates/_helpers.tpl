@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 39 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Names of what is made are this and up to 24 letters more: 63 is the most that Kubernetes takes. */}}
+{{/* Object names have up to 24 letters more: Kubernetes allows at most 63. */}}
 {{- define "fabric-exporter.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 39 | trimSuffix "-" -}}
@@ -59,7 +59,7 @@ What runs, as a list, so that each kind of object is written once for all of the
 {{- $all := list -}}
 {{- if .Values.hosts.enabled -}}
 {{- $own := dict "collector" (dict "fabric" false "host" true) "path" (dict "sysfs" "/host/sys") "web" (dict "listen-address" (list (printf ":%d" (int .Values.hosts.port)))) -}}
-{{- /* The label `fabric` joins what hosts say of their ports to what the sweep says of them. */ -}}
+{{- /* The label `fabric` joins the metrics of hosts with those of the sweep. */ -}}
 {{- $names := list -}}
 {{- range .Values.fabrics -}}
 {{- $names = append $names (default .name .fabric) -}}

@@ -185,7 +185,7 @@ impl Discovery {
             self.overflowed = true;
             let steps = self.max_steps();
             let gap =
-                format!("the fabric seems to have no end: discovery stops after {steps} questions");
+                format!("discovery stopped after {steps} requests: the fabric seems to be endless");
             self.gap(route, gap);
         }
         self.result.failures += 1;
@@ -207,10 +207,7 @@ impl Discovery {
     ) {
         let Some(identity) = info.identity() else {
             let (guid, kind) = (info.node_guid, info.node_type);
-            self.gap(
-                route,
-                format!("node {guid} has the unknown node type {kind}: it is left out"),
-            );
+            self.gap(route, format!("node {guid} has unknown node type {kind}: ignored"));
             self.result.failures += 1;
             return;
         };

@@ -1,4 +1,4 @@
-//! The requests of a discovery: what each asks, with which M_Key, and what no response to it means.
+//! The requests of a discovery: their attributes and M_Keys, and the meaning of a missing response.
 
 use ib_mad::m_key::MKey;
 use ib_mad::port_state::{SpeedFields, state};
@@ -9,8 +9,8 @@ use ib_umad::RequestError;
 use super::Discovery;
 use crate::topology::End;
 
-/// Number of silent neighbors in one discovery after which the others are deferred to later ones, if
-/// more are silent than hosts respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
+/// Number of unresponsive neighbors in one discovery after which the others are deferred to later ones, if
+/// they outnumber the hosts that respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
 /// and delay the sweeps for minutes. Switches do not count: they respond while all hosts refuse.
 const MAX_SILENT: usize = 128;
 
@@ -113,7 +113,10 @@ impl Discovery {
             // Counted at the end: it may be found from its other side.
             DiscoveryRequest::Node { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
-                tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "the neighbor of a port with a link does not answer");
+                tracing::debug!(
+                    node = %end.0, port, path = ?step.route, %failure,
+                    "neighbor did not respond to NodeInfo"
+                );
                 self.without_neighbor.push(end);
                 if failure.is_no_response() {
                     self.result.unanswered.push(end);
@@ -144,6 +147,6 @@ impl Discovery {
     fn fail(&mut self, route: DirectedRoute, node: usize, attribute: &str, failure: RequestError) {
         self.result.failures += 1;
         let guid = self.nodes[node].found.identity.guid;
-        self.gap(route, format!("node {guid} does not answer {attribute}: {failure}"));
+        self.gap(route, format!("cannot read {attribute} of node {guid}: {failure}"));
     }
 }

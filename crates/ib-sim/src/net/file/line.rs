@@ -84,9 +84,9 @@ impl NodeLine<'_> {
             let before = &rest[..rest.find('"').unwrap_or(rest.len())];
             number(&before[before.find(|c: char| c.is_ascii_digit())?..])
         };
-        let wanted = "how many ports the node has";
-        let (ports, _) = ports().ok_or_else(|| bad_number("the node's ports", rest, wanted))?;
-        let (id, after) = quoted(rest).ok_or("a node without an id in quotes")?;
+        let wanted = "expected the number of ports";
+        let (ports, _) = ports().ok_or_else(|| bad_number("the number of ports", rest, wanted))?;
+        let (id, after) = quoted(rest).ok_or("the node has no quoted id")?;
         let (description, more) = NodeLine::split_description(after);
         Ok(NodeLine { ports, id, description: description.filter(|text| !text.is_empty()), more })
     }
@@ -135,7 +135,7 @@ pub(super) fn is_cable(line: &str) -> bool {
 impl CableLine<'_> {
     pub(super) fn read(line: &str) -> Result<CableLine<'_>, String> {
         let is_alias = line.starts_with('@');
-        let wanted = "a port's number in brackets";
+        let wanted = "expected a port number in brackets";
         let (number, rest) = bracket(line.trim_start_matches('@'))
             .and_then(|(number, rest)| Some((number?, rest)))
             .ok_or_else(|| bad_number("the port", line, wanted))?;
@@ -143,7 +143,7 @@ impl CableLine<'_> {
         let rest = bracket(rest).map_or(rest, |(_, rest)| rest);
         let (guid, rest) =
             guid_in_parentheses(rest).map_or((None, rest), |(guid, rest)| (Some(guid), rest));
-        let (peer, rest) = quoted(rest).ok_or("a cable without the other end's id in quotes")?;
+        let (peer, rest) = quoted(rest).ok_or("the cable has no quoted id of the other end")?;
         let (peer_number, after) = match bracket(rest.trim_start()) {
             Some((Some(number), after)) => (Some(number), after),
             Some((None, _)) => return Err(bad_number("the other end's port", rest, wanted)),

@@ -99,7 +99,7 @@ impl Reader {
         if line::is_cable(line) {
             let Some(node) = self.node else {
                 return Err(
-                    "a cable that belongs to no node: a node's cables follow its line without a gap".into(),
+                    "cable without a node: the cables of a node follow its line without a blank line".into(),
                 );
             };
             return self.cable(node, line);
@@ -113,13 +113,14 @@ impl Reader {
         } else if let Some((key, kind)) = find(&GUIDS) {
             self.guid_base(kind, key, line)
         } else if starts("vendid") {
-            self.vendor_id = line::value("vendid", line, 0xff_ffff, "24 bits")? as u32;
+            self.vendor_id =
+                line::value("vendid", line, 0xff_ffff, "expected at most 24 bits")? as u32;
             Ok(())
         } else if starts("devid") {
-            self.device_id = line::value("devid", line, 0xffff, "16 bits")? as u16;
+            self.device_id = line::value("devid", line, 0xffff, "expected at most 16 bits")? as u16;
             Ok(())
         } else if starts("sysimgguid") {
-            let guid = line::value("sysimgguid", line, u64::MAX, "64 bits")?;
+            let guid = line::value("sysimgguid", line, u64::MAX, "expected at most 64 bits")?;
             self.system_guid = (guid != 0).then_some(Guid(guid));
             Ok(())
         } else if starts("module") {
@@ -128,7 +129,7 @@ impl Reader {
             && line[word.len()..].starts_with([' ', '\t', '"'])
         {
             Err(format!(
-                "\"{word}\" is for ibsim alone: a net is read from one file, and nothing is run"
+                "\"{word}\" is supported by ibsim only: a net is read from a single file, without commands"
             ))
         } else {
             self.rates(line)
@@ -139,11 +140,11 @@ impl Reader {
         let Some(mask) = MASKS.iter().find(|mask| line.starts_with(mask.key)) else {
             return Ok(());
         };
-        let value = line::value(mask.key, line, mask.most.into(), "a mask of its bits")?;
+        let value = line::value(mask.key, line, mask.most.into(), "expected a bit mask")?;
         if mask.set(&mut self.rates, value) {
             Ok(())
         } else {
-            Err(line::bad_number(mask.key, &value.to_string(), "a mask of its bits"))
+            Err(line::bad_number(mask.key, &value.to_string(), "expected a bit mask"))
         }
     }
 
@@ -169,8 +170,8 @@ impl Reader {
         let absolute = line.split_once('=');
         let (_, text) =
             absolute.or_else(|| line.split_once('+')).ok_or_else(|| line::no_value(key))?;
-        let (value, rest) =
-            line::number(text).ok_or_else(|| line::bad_number(key, text, "a GUID has 64 bits"))?;
+        let (value, rest) = line::number(text)
+            .ok_or_else(|| line::bad_number(key, text, "expected a GUID of 64 bits"))?;
         if absolute.is_some() {
             guids.base = value;
             guids.next = value;
@@ -221,7 +222,7 @@ impl Reader {
         if cable.is_alias {
             let alias = format!("{}@{}", self.prefix, cable.peer);
             if self.aliases.insert(alias, port).is_some() {
-                return Err(format!("alias \"{}\" is given already", cable.peer.escape_default()));
+                return Err(format!("alias \"{}\" is defined twice", cable.peer.escape_default()));
             }
         } else {
             self.cables.push(ListedCable {
@@ -234,9 +235,13 @@ impl Reader {
         let mut rates = self.rates;
         for (letter, value) in cable.options() {
             let (value, _) = line::number(value)
-                .ok_or_else(|| line::bad_number("an option", value, "w, s or e"))?;
+                .ok_or_else(|| line::bad_number("an option", value, "expected w, s or e"))?;
             if !set_option(&mut rates, letter, value) {
-                return Err(line::bad_number("an option", &format!("{letter}={value}"), "a mask"));
+                return Err(line::bad_number(
+                    "an option",
+                    &format!("{letter}={value}"),
+                    "expected a mask",
+                ));
             }
         }
         if let Some(rate) = cable.rate() {
@@ -270,7 +275,7 @@ impl Reader {
     fn finish(mut self) -> Result<Net, NetFileError> {
         if self.builder.net().nodes.is_empty() {
             return Err(NetFileError(
-                "no nodes: neither an ibsim net file nor ibnetdiscover's output, which have lines such \
+                "no nodes found: expected an ibsim net file or the output of ibnetdiscover, with lines such \
                  as Switch 8 \"leaf-1\""
                     .into(),
             ));
@@ -315,7 +320,7 @@ impl Reader {
         let label = |port| self.builder.net().label(port);
         let peer = known.ok_or_else(|| {
             let (port, name) = (label(port), name.escape_default());
-            format!("{port} leads to \"{name}\", which is not in the file")
+            format!("{port} is connected to \"{name}\", which is not in the file")
         })?;
         let Err(problem) = self.builder.cable(port, peer) else { return Ok(peer) };
         match self.builder.taken(port, peer) {
@@ -323,7 +328,9 @@ impl Reader {
                 let label = |port| self.builder.net().label(port);
                 let other = lines.get(&taken).copied().unwrap_or(cable.line);
                 let [port, peer, taken, by] = [port, peer, taken, by].map(label);
-                Err(format!("{port} leads to {peer} here, but line {other} joins {taken} to {by}"))
+                Err(format!(
+                    "{port} is connected to {peer} here, but {taken} is connected to {by} in line {other}"
+                ))
             }
             _ => Err(problem),
         }

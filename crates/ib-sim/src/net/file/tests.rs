@@ -150,13 +150,13 @@ fn ibsim_files_are_read() {
             "mod#S[1] mod#T[1]",
         ]
     );
-    let told: Vec<_> = net
+    let shown: Vec<_> = net
         .nodes
         .iter()
         .map(|n| (n.description.as_str(), n.guid.0, n.vendor_id, n.device_id, n.port_count))
         .collect();
     assert_eq!(
-        told,
+        shown,
         [
             ("Switch1", 0x20_0000, 0, 0, 8),
             ("Plain words", 0x10_0000, 0, 4123, 2),
@@ -197,16 +197,19 @@ fn mistakes_are_reported_with_their_line() {
     for (text, says) in [
         ("", "no nodes"),
         ("hello\n# Switch 1 \"a\"\n", "no nodes"),
-        ("Switch \"a\"", "line 1: bad number for the node's ports"),
-        ("\n\nSwitch 8 a", "line 3: a node without an id in quotes"),
-        ("Switch 8 \"a", "line 1: a node without an id in quotes"),
+        ("Switch \"a\"", "line 1: bad number for the number of ports"),
+        ("\n\nSwitch 8 a", "line 3: the node has no quoted id"),
+        ("Switch 8 \"a", "line 1: the node has no quoted id"),
         ("Switch 8 \"a@b\"", "line 1: bad node id \"a@b\""),
-        ("Switch 0 \"a\"", "line 1: node \"a\" has 0 ports, not 1 to 254"),
-        ("Switch 999 \"a\"", "line 1: node \"a\" has 999 ports, not 1 to 254"),
-        ("Switch 8 \"a\"\nHca 1 \"a\"", "line 2: there already is a node \"a\""),
+        ("Switch 0 \"a\"", "line 1: node \"a\" has 0 ports; it must have 1 to 254"),
+        ("Switch 999 \"a\"", "line 1: node \"a\" has 999 ports; it must have 1 to 254"),
+        ("Switch 8 \"a\"\nHca 1 \"a\"", "line 2: duplicate node \"a\""),
         ("caguid=5\nHca 1 \"a\"\ncaguid=5\nCa 1 \"b\"", "line 4: node \"b\" has the GUID"),
         ("vendid", "line 1: \"vendid\" without \"=\""),
-        ("vendid=0x1000000", "line 1: bad number for vendid: \"0x1000000\"; 24 bits"),
+        (
+            "vendid=0x1000000",
+            "line 1: bad number for vendid: \"0x1000000\"; expected at most 24 bits",
+        ),
         ("devid=12ab", "line 1: bad number for devid: \"12ab\""),
         ("devid=-1", "line 1: bad number for devid: \"-1\""),
         ("switchguid=0x12345678901234567", "line 1: bad number for switchguid"),
@@ -214,40 +217,46 @@ fn mistakes_are_reported_with_their_line() {
         ("speed=0", "line 1: bad number for speed: \"0\""),
         ("extspeed=16", "line 1: bad number for extspeed: \"16\""),
         ("module=\"a#b\"", "line 1: bad module prefix \"a#b\""),
-        ("include \"other\"", "line 1: \"include\" is for ibsim alone"),
-        ("do Unlink \"a\"[1]", "line 1: \"do\" is for ibsim alone"),
-        ("[1] \"a\"[1]", "line 1: a cable that belongs to no node"),
-        ("Switch 8 \"a\"\n\n[1] \"a\"[2]", "line 3: a cable that belongs to no node"),
+        ("include \"other\"", "line 1: \"include\" is supported by ibsim only"),
+        ("do Unlink \"a\"[1]", "line 1: \"do\" is supported by ibsim only"),
+        ("[1] \"a\"[1]", "line 1: cable without a node"),
+        ("Switch 8 \"a\"\n\n[1] \"a\"[2]", "line 3: cable without a node"),
         (
             "Switch 8 \"a\"\n[9] \"a\"[2]",
-            "line 2: node \"a\" has no port 9 for a cable, only 1 to 8",
+            "line 2: node \"a\" has no port 9 for a cable; its ports are 1 to 8",
         ),
         ("Switch 8 \"a\"\n[0] \"a\"[2]", "line 2: node \"a\" has no port 0 for a cable"),
         ("Switch 8 \"a\"\n[300] \"a\"[2]", "line 2: node \"a\" has no port 300 for a cable"),
         ("Switch 8 \"a\"\n[1x] \"a\"[2]", "line 2: bad number for the port: \"[1x] \\\"a\\\"[2]\""),
         ("Switch 8 \"a\"\n[1] \"a\"[b]", "line 2: bad number for the other end's port: \"[b]\""),
-        ("Switch 8 \"a\"\n[1] a[2]", "line 2: a cable without the other end's id"),
+        ("Switch 8 \"a\"\n[1] a[2]", "line 2: the cable has no quoted id of the other end"),
         ("Switch 8 \"a\"\n[1] \"a\"[2] w=99", "line 2: bad number for an option: \"w=99\""),
         ("Switch 8 \"a\"\n[1] \"a\"[2] w=", "line 2: bad number for an option: \"\""),
-        ("Switch 8 \"a\"\n[1] \"a\"[1]", "line 2: a[1] cannot be cabled to itself"),
-        ("Switch 8 \"a\"\n[1] \"b\"[1]", "line 2: a[1] leads to \"b\", which is not in the file"),
-        ("Switch 8 \"a\"\n[1] \"@b\"", "line 2: a[1] leads to \"@b\", which is not in the file"),
-        ("Hca 2 \"a\"\n@[1] \"b\"\n@[2] \"b\"", "line 3: alias \"b\" is given already"),
+        ("Switch 8 \"a\"\n[1] \"a\"[1]", "line 2: a[1] cannot be connected to itself"),
+        (
+            "Switch 8 \"a\"\n[1] \"b\"[1]",
+            "line 2: a[1] is connected to \"b\", which is not in the file",
+        ),
+        (
+            "Switch 8 \"a\"\n[1] \"@b\"",
+            "line 2: a[1] is connected to \"@b\", which is not in the file",
+        ),
+        ("Hca 2 \"a\"\n@[1] \"b\"\n@[2] \"b\"", "line 3: alias \"b\" is defined twice"),
         (
             "Switch 8 \"a\"\n[1] \"b\"[3]\nHca 2 \"b\"",
-            "line 2: node \"b\" has no port 3 for a cable, only 1 to 2",
+            "line 2: node \"b\" has no port 3 for a cable; its ports are 1 to 2",
         ),
         (
             "Switch 8 \"a\"\n[1] \"b\"[1]\nHca 2 \"b\"\n[1] \"a\"[2]",
-            "line 4: b[1] leads to a[2] here, but line 2 joins b[1] to a[1]",
+            "line 4: b[1] is connected to a[2] here, but b[1] is connected to a[1] in line 2",
         ),
         (
             "Switch 8 \"a\"\n[1] \"b\"[1]\nHca 2 \"b\"\nSwitch 8 \"c\"\n[4] \"b\"[1]",
-            "line 5: c[4] leads to b[1] here, but line 2 joins b[1] to a[1]",
+            "line 5: c[4] is connected to b[1] here, but b[1] is connected to a[1] in line 2",
         ),
         (
             "Switch 8 \"a\"\n[1] \"a\"[2]\n[1] \"a\"[3]",
-            "line 3: a[1] leads to a[3] here, but line 2",
+            "line 3: a[1] is connected to a[3] here, but a[1] is connected to",
         ),
     ] {
         let error = parse(text).expect_err(text).to_string();
@@ -259,7 +268,7 @@ fn mistakes_are_reported_with_their_line() {
 fn number_of_ports_is_limited() {
     let lines: Vec<_> = (0..20_000).map(|n| format!("Switch 254 \"{n}\"\n")).collect();
     let error = parse(&lines.concat()).unwrap_err().to_string();
-    assert!(error.ends_with("a net with more than 1048576 ports"), "{error}");
+    assert!(error.ends_with("the net has more than 1048576 ports"), "{error}");
 }
 
 #[test]

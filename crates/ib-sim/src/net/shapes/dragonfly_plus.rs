@@ -104,14 +104,14 @@ impl DragonflyPlus {
         in_range("global", global, (1, RADIX.1))?;
         in_range("groups * leaves * hosts-per-leaf", self.hosts(), (1, MOST_HOSTS))?;
         let of_leaf = u64::from(hosts_per_leaf) + u64::from(spines);
-        in_radix("a leaf with its hosts and spines", of_leaf, radix)?;
+        in_radix("a leaf (hosts + spines)", of_leaf, radix)?;
         let of_spine = u64::from(leaves) + u64::from(global);
-        in_radix("a spine with its leaves and global cables", of_spine, radix)?;
+        in_radix("a spine (leaves + global cables)", of_spine, radix)?;
         let (ends, others) = (u64::from(spines) * u64::from(global), u64::from(groups) - 1);
         if ends % others != 0 {
             let problem = format!(
-                "{ends} global cables of a group cannot be spread evenly over {others} other groups: \
-                 their number must be a multiple of that"
+                "{ends} global cables per group cannot be spread evenly over {others} other groups: \
+                 use a multiple of {others}"
             );
             return Err(ShapeError::new("", problem));
         }

@@ -97,7 +97,7 @@ impl FatTree {
         in_range("up", up, (1, RADIX.1))?;
         in_range("ports", ports, (1, 8))?;
         in_range("planes", planes, (1, 16))?;
-        in_radix("a leaf with its down and up", u64::from(down) + u64::from(up), radix)?;
+        in_radix("a leaf (down + up)", u64::from(down) + u64::from(up), radix)?;
         let mut builder = ShapeBuilder::new(self.models()?)?;
         let mut adapters = vec![Vec::new(); usize::from(planes)];
         for host in 0..hosts {
@@ -225,8 +225,8 @@ impl Plane<'_> {
             return Ok(());
         }
         let problem = format!(
-            "{} hosts are too many: with {uplinks} uplinks into {above} switches, some two {what} \
-             have none of these in common",
+            "{} hosts are too many: with {uplinks} uplinks to {above} switches, two {what} may have \
+             no common switch above; use levels: 3, more uplinks (up) or a larger radix",
             self.adapters.len()
         );
         Err(ShapeError { key: "hosts", ..problem.into() })

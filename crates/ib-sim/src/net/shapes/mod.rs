@@ -101,7 +101,7 @@ fn in_range(
     let about_hosts = format!("{value} is not between {least} and {most}");
     Err(ShapeError {
         about_hosts: Some(about_hosts).filter(|_| name == "hosts"),
-        ..ShapeError::new(name, format!("{name} is {value}, not {least} to {most}"))
+        ..ShapeError::new(name, format!("{name} is {value}; it must be between {least} and {most}"))
     })
 }
 
@@ -110,7 +110,7 @@ fn in_radix(what: &str, needed: u64, radix: u8) -> Result<(), ShapeError> {
     if needed <= u64::from(radix) {
         return Ok(());
     }
-    let problem = format!("{what} needs {needed} ports, and a switch has {radix}");
+    let problem = format!("{what} needs {needed} ports, but a switch has {radix}");
     Err(ShapeError::new("", problem))
 }
 
@@ -136,7 +136,7 @@ impl ShapeBuilder {
         for (key, model, kind) in [("switch", switch, NodeKind::Switch), ("hca", hca, NodeKind::Ca)]
         {
             if model.kind != kind {
-                let problem = format!("model {} is no {}", model.name, kind.label());
+                let problem = format!("model {} is not a {}", model.name, kind.label());
                 return Err(ShapeError::new(key, problem));
             }
         }

@@ -238,27 +238,27 @@ fn impossible_shapes_are_refused() {
         fly.build()
     };
     for (built, says) in [
-        (with(|t| t.levels = 4), "levels is 4, not 2 to 3"),
-        (with(|t| t.hosts = 0), "hosts is 0, not 1 to 49151"),
-        (with(|t| t.radix = 255), "radix is 255, not 2 to 254"),
-        (with(|t| t.down = Some(0)), "down is 0, not 1 to 254"),
-        (with(|t| t.planes = 0), "planes is 0, not 1 to 16"),
-        (with(|t| t.ports = 9), "ports is 9, not 1 to 8"),
-        (with(|t| t.up = Some(5)), "a leaf with its down and up needs 9 ports, and a switch has 8"),
+        (with(|t| t.levels = 4), "levels is 4; it must be between 2 and 3"),
+        (with(|t| t.hosts = 0), "hosts is 0; it must be between 1 and 49151"),
+        (with(|t| t.radix = 255), "radix is 255; it must be between 2 and 254"),
+        (with(|t| t.down = Some(0)), "down is 0; it must be between 1 and 254"),
+        (with(|t| t.planes = 0), "planes is 0; it must be between 1 and 16"),
+        (with(|t| t.ports = 9), "ports is 9; it must be between 1 and 8"),
+        (with(|t| t.up = Some(5)), "a leaf (down + up) needs 9 ports, but a switch has 8"),
         (
             with(|t| t.hosts = 64),
-            "64 hosts are too many: with 4 uplinks into 8 switches, some two leaves have none of",
+            "64 hosts are too many: with 4 uplinks to 8 switches, two leaves may have no common",
         ),
-        (with(|t| t.hca = "quantum".into()), "model quantum is no ca"),
-        (with(|t| t.switch = "connectx-6".into()), "model connectx-6 is no switch"),
-        (flying(|f| f.groups = 1), "groups is 1, not 2 to"),
-        (flying(|f| f.radix = 9), "a spine with its leaves and global cables needs 10 ports"),
-        (flying(|f| f.radix = 7), "a leaf with its hosts and spines needs 8 ports"),
+        (with(|t| t.hca = "quantum".into()), "model quantum is not a ca"),
+        (with(|t| t.switch = "connectx-6".into()), "model connectx-6 is not a switch"),
+        (flying(|f| f.groups = 1), "groups is 1; it must be between 2 and"),
+        (flying(|f| f.radix = 9), "a spine (leaves + global cables) needs 10 ports"),
+        (flying(|f| f.radix = 7), "a leaf (hosts + spines) needs 8 ports"),
         (
             flying(|f| f.groups = 6),
-            "24 global cables of a group cannot be spread evenly over 5 other",
+            "24 global cables per group cannot be spread evenly over 5 other",
         ),
-        (flying(|f| f.groups = 60_000), "groups * leaves * hosts-per-leaf is 960000, not"),
+        (flying(|f| f.groups = 60_000), "groups * leaves * hosts-per-leaf is 960000; it must"),
     ] {
         let error = built.expect_err(says).to_string();
         assert!(error.starts_with(says), "{error}");

@@ -10,12 +10,12 @@ fn entries_become_actions_and_sentences() {
         (
             "bad-cable: {at: 30s, into: 'spine-0[2]', ratio: 1e-9, for: 10m}",
             &["30000 corrupt spine-0[2] 1e-9", "630000 corrupt spine-0[2] 0e0"],
-            "the cable from leaf-0-0[6] into spine-0[2] begins to corrupt bits (1e-9) for 10m",
+            "the cable from leaf-0-0[6] to spine-0[2] corrupts bits with ratio 1e-9 for 10m",
         ),
         (
             "bad-cable: {into: host-3, ratio: 1e-12}",
             &["0 corrupt host-3[1] 1e-12"],
-            "the cable from leaf-0-0[4] into host-3[1] begins to corrupt bits (1e-12)",
+            "the cable from leaf-0-0[4] to host-3[1] corrupts bits with ratio 1e-12",
         ),
         (
             "flap: {at: 1m, link: 'leaf-0-0[3]', down: 2s, every: 20s, times: 2}",
@@ -40,8 +40,7 @@ fn entries_become_actions_and_sentences() {
         (
             "flap: {link: host-2, down: 100ms}",
             &["0 retrain host-2[1]"],
-            "the link between host-2[1] and leaf-0-0[3] loses its signal for 100ms, and recovers by \
-             itself",
+            "the link between host-2[1] and leaf-0-0[3] loses its signal for 100ms, and retrains",
         ),
         (
             "unplug: {at: 5s, link: 'leaf-0-1[1]', for: 1m}",
@@ -51,18 +50,18 @@ fn entries_become_actions_and_sentences() {
         (
             "degrade: {at: 5s, link: 'leaf-0-1[1]', width: 1x, speed: SDR, for: 1m}",
             &["5000 limit host-4[1] Some(X1) Some(Sdr)", "65000 limit host-4[1] None None"],
-            "the link between leaf-0-1[1] and host-4[1] trains anew, and comes up at 1x SDR at the \
-             most for 1m",
+            "the link between leaf-0-1[1] and host-4[1] retrains and comes up at no more than 1x SDR \
+             for 1m",
         ),
         (
             "degrade: {link: 'leaf-0-1[1]', width: 2x}",
             &["0 limit host-4[1] Some(X2) None"],
-            "the link between leaf-0-1[1] and host-4[1] trains anew, and comes up no wider than 2x",
+            "the link between leaf-0-1[1] and host-4[1] retrains and comes up no wider than 2x",
         ),
         (
             "slow-receiver: {host: host-3, takes: 10%, for: 5m}",
             &["0 intake host-3[1] 0.1", "300000 intake host-3[1] 1"],
-            "host-3 takes in no more than 10% of its link's rate for 5m",
+            "host-3 receives at most 10% of the rate of its link for 5m",
         ),
         (
             "burst: {at: 1s, from: 3, to: host-3, load: 90%, for: 10s}",
@@ -77,52 +76,48 @@ fn entries_become_actions_and_sentences() {
         (
             "reboot: {at: 3m, node: host-5, down: 90s}",
             &["180000 power host-5 false", "270000 power host-5 true"],
-            "host-5 goes off, and comes back after 1m 30s with its counters at zero",
+            "host-5 reboots: it is up again after 1m 30s, with its counters at 0",
         ),
         (
             "clear: {at: 1s}",
             &["1000 clear 30"],
-            "somebody clears the counters of all ports of the fabric",
+            "the counters of all ports of the fabric are cleared",
         ),
         (
             "clear: {node: leaf-0-0, every: 1m, times: 2}",
             &["0 clear 8", "60000 clear 8"],
-            "somebody clears the counters of all ports of leaf-0-0, 2 times, every 1m",
+            "the counters of all ports of leaf-0-0 are cleared, 2 times, every 1m",
         ),
-        (
-            "clear: {port: 'leaf-0-0[8]'}",
-            &["0 clear 1"],
-            "somebody clears the counters of leaf-0-0[8]",
-        ),
+        ("clear: {port: 'leaf-0-0[8]'}", &["0 clear 1"], "the counters of leaf-0-0[8] are cleared"),
         (
             "set: {port: host-1, counters: {SymbolErrorCounter: 4242, PortXmitWait: 7}}",
             &["0 set host-1[1] SymbolErrors 4242", "0 set host-1[1] XmitWait 7"],
-            "somebody sets at host-1[1] SymbolErrorCounter to 4242 and PortXmitWait to 7",
+            "counters of host-1[1] are set: SymbolErrorCounter to 4242 and PortXmitWait to 7",
         ),
         (
             "silent: {node: leaf-0-1, for: 5m}",
             &["0 agents leaf-0-1 Silent", "300000 agents leaf-0-1 Normal"],
-            "leaf-0-1 still forwards packets, but answers no MAD for 5m",
+            "leaf-0-1 forwards packets, but does not respond to MADs for 5m",
         ),
         (
             "slow: {node: host-1, by: 800ms}",
             &["0 agents host-1 Delayed(800ms)"],
-            "host-1 answers 800ms later",
+            "host-1 responds 800ms later",
         ),
         (
             "busy: {node: host-1, share: 50%}",
             &["0 agents host-1 Busy(0.5)"],
-            "host-1 answers 50% of requests with \"busy\"",
+            "host-1 responds with \"busy\" to 50% of requests",
         ),
         (
             "lose-mads: {share: 1%, node: host-1}",
             &["0 agents host-1 Lossy(0.01)"],
-            "host-1 leaves 1% of requests without an answer",
+            "host-1 does not respond to 1% of requests",
         ),
         (
             "lose-mads: {share: 1%, for: 1m}",
             &["0 way 0.01", "60000 way 0"],
-            "1% of all MADs get lost for 1m",
+            "1% of all MADs are lost for 1m",
         ),
         (
             "m-key: {at: 1m, key: 0x1234, level: 2}",
@@ -157,13 +152,13 @@ fn entries_become_actions_and_sentences() {
         (
             "move-cable: {from: 'leaf-0-0[1]', to: 'leaf-0-0[2]'}",
             &["0 move leaf-0-0[1] leaf-0-0[2]"],
-            "the cable from host-0[1] is moved from leaf-0-0[1] to leaf-0-0[2], and the one from \
+            "the cable from host-0[1] is moved from leaf-0-0[1] to leaf-0-0[2], and the cable from \
              host-1[1] from there to leaf-0-0[1]",
         ),
         (
             "new-master: {at: 1s, host: host-2, readdress: true}",
             &["1000 master host-2[1] true"],
-            "the subnet manager at host-2 becomes the master, and gives every port another LID",
+            "the subnet manager at host-2 becomes the master, and assigns another LID to every port",
         ),
     ];
     for (entry, actions, sentence) in table {

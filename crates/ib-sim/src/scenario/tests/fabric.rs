@@ -73,29 +73,35 @@ fn parameters_of_shapes_are_read() {
 #[test]
 fn impossible_shapes_are_reported_with_their_line() {
     for (text, says) in [
-        ("{fat-tree: {hosts: 0}}", "line 1: fabric: hosts is 0, not 1 to 49151"),
-        ("\n  fat-tree:\n    levels: 9", "line 3: fabric: levels is 9, not 2 to 3"),
+        ("{fat-tree: {hosts: 0}}", "line 1: fabric: hosts is 0; it must be between 1 and 49151"),
+        ("\n  fat-tree:\n    levels: 9", "line 3: fabric: levels is 9; it must be between 2 and 3"),
         (
             "\n  fat-tree:\n    radix: 8\n    down: 7",
-            "line 2: fabric: a leaf with its down and up needs 11 ports, and a switch has 8",
+            "line 2: fabric: a leaf (down + up) needs 11 ports, but a switch has 8",
         ),
-        ("\n  fat-tree:\n    hosts: 24\n    up: 0", "line 4: fabric: up is 0, not 1 to"),
+        (
+            "\n  fat-tree:\n    hosts: 24\n    up: 0",
+            "line 4: fabric: up is 0; it must be between 1 and",
+        ),
         ("\n  fat-tree:\n    radix: 4\n    hosts: 99", "line 4: fabric: 99 hosts are too many:"),
-        ("\n  fat-tree:\n    radix: 8\n    hca: quantum", "line 4: fabric: model quantum is no ca"),
-        ("{back-to-back:\n  {hca: switchx}}", "line 2: fabric: model switchx is no ca"),
+        (
+            "\n  fat-tree:\n    radix: 8\n    hca: quantum",
+            "line 4: fabric: model quantum is not a ca",
+        ),
+        ("{back-to-back:\n  {hca: switchx}}", "line 2: fabric: model switchx is not a ca"),
         (
             "\n  dragonfly-plus:\n    groups: 3\n    hosts-per-leaf: 0",
-            "line 4: fabric: hosts-per-leaf is 0, not 1 to 254",
+            "line 4: fabric: hosts-per-leaf is 0; it must be between 1 and 254",
         ),
         (
             "\n  dragonfly-plus:\n    groups: 3\n    switch: connectx-7",
-            "line 4: fabric: model connectx-7 is no switch",
+            "line 4: fabric: model connectx-7 is not a switch",
         ),
         (
             "\n  dragonfly-plus:\n    groups: 4",
-            "line 2: fabric: 2 global cables of a group cannot be spread evenly over 3 other",
+            "line 2: fabric: 2 global cables per group cannot be spread evenly over 3 other",
         ),
-        ("{file: ''}", "line 1: fabric: file: it must not be empty"),
+        ("{file: ''}", "line 1: fabric: file: must not be empty"),
         (
             "{fat-tree: {hca: conectx-7}}",
             "line 1: fabric: hca: no model \"conectx-7\" (did you mean \"connectx-7\"?)",

@@ -40,9 +40,9 @@ fn mistakes_are_one_line_with_their_place() {
         // Values.
         (
             one("bad-cable: {at: soon, into: x, ratio: 1e-9}"),
-            "line 3: bad-cable: at: \"soon\" is not a length of time such as 15s or 5m",
+            "line 3: bad-cable: at: \"soon\" is not a duration such as 15s or 5m",
         ),
-        (one("clear: {at: -3s}"), "line 3: clear: at: \"-3s\" is not a length of time"),
+        (one("clear: {at: -3s}"), "line 3: clear: at: \"-3s\" is not a duration"),
         (one("clear: {at: 11years}"), "line 3: clear: at: \"11years\" is more than ten years"),
         (
             one("bad-cable: {into: x,\n     ratio: 2}"),
@@ -50,37 +50,37 @@ fn mistakes_are_one_line_with_their_place() {
         ),
         (
             one("lose-mads: {share: 101%}"),
-            "line 3: lose-mads: share: \"101%\" is more than the whole, which is 100% or 1",
+            "line 3: lose-mads: share: \"101%\" is more than 100% or 1",
         ),
-        (one("m-key: {key: 0x1, level: 4}"), "line 3: m-key: level: 4 is not 0 to 3"),
+        (one("m-key: {key: 0x1, level: 4}"), "line 3: m-key: level: 4 is not between 0 and 3"),
         (
             one("m-key: {key: secret, level: 2}"),
             "line 3: m-key: key: \"secret\" is not an M_Key such as 0x1234",
         ),
-        ("way:\n  loss: 200%".into(), "line 2: way.loss: \"200%\" is more than the whole"),
-        ("way:\n  jitter: 5m".into(), "line 2: way: jitter: it is more than a minute"),
+        ("way:\n  loss: 200%".into(), "line 2: way.loss: \"200%\" is more than 100%"),
+        ("way:\n  jitter: 5m".into(), "line 2: way: jitter: must be at most 1m"),
         (
             "traffic: {pattern: sideways}".into(),
             "line 1: traffic.pattern: \"sideways\" is none of: none, neighbours",
         ),
         ("traffic: {packet: 9GB}".into(), "line 1: traffic.packet: \"9GB\" is not a size"),
-        ("traffic: {to: host-1}".into(), "line 1: traffic: to: only the pattern all-to-one has it"),
+        ("traffic: {to: host-1}".into(), "line 1: traffic: to: valid only with pattern all-to-one"),
         (
             "traffic: {pattern: all-to-one, to: host-9}".into(),
             "line 1: traffic: to: no node \"host-9\"",
         ),
         (
             one("degrade: {link: host-1, width: 3x}"),
-            "line 3: degrade: width: no width \"3x\": one of 1x,",
+            "line 3: degrade: width: unknown width \"3x\"; known: 1x,",
         ),
         (
             one("degrade: {link: host-1, speed: PDR}"),
-            "line 3: degrade: speed: no speed \"PDR\": one of SDR,",
+            "line 3: degrade: speed: unknown speed \"PDR\"; known: SDR,",
         ),
-        (one("degrade: {link: host-1}"), "line 3: degrade: there must be a width or a speed"),
+        (one("degrade: {link: host-1}"), "line 3: degrade: width or speed, or both, are required"),
         (
             one("set: {port: host-1,\n      counters: {SymbolErorCounter: 1}}"),
-            "line 4: set: no counter \"SymbolErorCounter\" (did you mean \"SymbolErrorCounter\"?)",
+            "line 4: set: unknown counter \"SymbolErorCounter\" (did you mean \"SymbolErrorCounter\"?)",
         ),
         (
             one("set: {port: host-1, counters: {PortLoopingErrors: 65536}}"),
@@ -90,7 +90,7 @@ fn mistakes_are_one_line_with_their_place() {
             one("set: {port: host-1, counters: {PortXmitWait: -1}}"),
             "line 3: set: counters.PortXmitWait: \"-1\" is not a whole number that is not negative",
         ),
-        (one("set: {port: host-1, counters: {}}"), "line 3: set: counters: there must be at least"),
+        (one("set: {port: host-1, counters: {}}"), "line 3: set: counters: at least one"),
         (
             one("set: {port: 'leaf-0-0[0]', counters: {PortXmitWait: 1}}"),
             "line 3: set: leaf-0-0[0] has no counters",
@@ -103,18 +103,18 @@ fn mistakes_are_one_line_with_their_place() {
         (one("silent:\n      at: 1s\n      node: host-77"), "line 5: silent: no node \"host-77\""),
         (
             one("unplug: {link: 'leaf-0-0[99]'}"),
-            "line 3: unplug: leaf-0-0 has ports 1 to 8, and no 99",
+            "line 3: unplug: leaf-0-0 has ports 1 to 8, but no port 99",
         ),
         (one("unplug: {link: 'leaf-0-0[8]'}"), "line 3: unplug: leaf-0-0[8] has no cable"),
         (
             one("unplug: {link: leaf-0-0}"),
-            "line 3: unplug: say which port: leaf-0-0[1] to leaf-0-0[8]",
+            "line 3: unplug: port number is missing: leaf-0-0[1] to leaf-0-0[8]",
         ),
-        ("seat: leaf-0-0".into(), "line 1: seat: \"leaf-0-0\" is a switch, and no host"),
+        ("seat: leaf-0-0".into(), "line 1: seat: \"leaf-0-0\" is a switch, not a host"),
         ("about: x\nseat: host-9".into(), "line 2: seat: no node \"host-9\""),
         (
             "master: 'leaf-0-0[3]'".into(),
-            "line 1: master: \"leaf-0-0[3]\": a switch is asked at its port 0",
+            "line 1: master: \"leaf-0-0[3]\": the SM of a switch is at port 0",
         ),
         (
             one("slow-receiver: {host: leaf-0-0, takes: 1%}"),
@@ -124,31 +124,28 @@ fn mistakes_are_one_line_with_their_place() {
         // Combinations.
         (
             one("flap: {link: host-1, down: 3s,\n     every: 3s, times: 2}"),
-            "line 4: flap: every 3s is not longer than down for 3s: it would never be up",
+            "line 4: flap: every 3s is not longer than down 3s: the link would never be up",
         ),
         (
             one("flap: {link: host-1, down: []}"),
-            "line 3: flap: down: there must be at least one time",
+            "line 3: flap: down: at least one time is required",
         ),
-        (one("flap: {link: host-1, down: 0s}"), "line 3: flap: down: it must be more than 0"),
-        (
-            one("flap: {link: host-1, down: 1s, times: 2}"),
-            "line 3: flap: 2 times, but no `every` says",
-        ),
-        (one("flap: {link: host-1, down: [1s, 2s]}"), "line 3: flap: 2 times, but no `every` says"),
+        (one("flap: {link: host-1, down: 0s}"), "line 3: flap: down: must be more than 0"),
+        (one("flap: {link: host-1, down: 1s, times: 2}"), "line 3: flap: times is 2, but `every`"),
+        (one("flap: {link: host-1, down: [1s, 2s]}"), "line 3: flap: times is 2, but `every`"),
         (
             one("flap: {link: host-1, down: 1s, every: 5s, times: 0}"),
-            "line 3: flap: times: it must be more",
+            "line 3: flap: times: must be more",
         ),
-        (one("clear: {every: 1s}"), "line 3: clear: `every` needs `times`"),
-        (one("clear: {every: 0s, times: 2}"), "line 3: clear: every: it must be more than 0"),
+        (one("clear: {every: 1s}"), "line 3: clear: `every` requires `times`"),
+        (one("clear: {every: 0s, times: 2}"), "line 3: clear: every: must be more than 0"),
         (
             one("clear: {every: 1year, times: 11}"),
             "line 3: clear: 11 times are more than ten years",
         ),
         (
             one("clear: {node: host-1, every: 1ms, times: 100001}"),
-            "line 3: clear: with this the timeline has more than 100000 steps",
+            "line 3: clear: the timeline has more than 100000 steps",
         ),
         (
             one("flap: {link: host-1, down: 2s, every: 3s, times: 4000000000}"),
@@ -156,11 +153,11 @@ fn mistakes_are_one_line_with_their_place() {
         ),
         (
             one("clear: {node: host-1,\n     port: host-1}"),
-            "line 4: clear: a node or a port is cleared",
+            "line 4: clear: set either node or port",
         ),
-        (one("unplug: {link: host-1, for: 0s}"), "line 3: unplug: for: it must be more than 0"),
-        (one("reboot: {node: host-1, down: 0s}"), "line 3: reboot: down: it must be more than 0"),
-        (one("slow: {node: host-1, by: 0s}"), "line 3: slow: by: it must be more than 0"),
+        (one("unplug: {link: host-1, for: 0s}"), "line 3: unplug: for: must be more than 0"),
+        (one("reboot: {node: host-1, down: 0s}"), "line 3: reboot: down: must be more than 0"),
+        (one("slow: {node: host-1, by: 0s}"), "line 3: slow: by: must be more than 0"),
         (
             one("move-cable: {from: 'leaf-0-0[8]', to: 'leaf-0-0[7]'}"),
             "line 3: move-cable: leaf-0-0[8] has no cable",
@@ -171,32 +168,23 @@ fn mistakes_are_one_line_with_their_place() {
         ),
         (
             one("burst: {from: 9, to: host-1, load: 1%}"),
-            "line 3: burst: from: there are but 5 other hosts",
+            "line 3: burst: from: 9 is more than the 5 other hosts",
         ),
-        (
-            one("burst: {from: 0, to: host-1, load: 1%}"),
-            "line 3: burst: from: it must be more than 0",
-        ),
-        (
-            one("burst: {from: [], to: host-1, load: 1%}"),
-            "line 3: burst: from: there must be at least",
-        ),
+        (one("burst: {from: 0, to: host-1, load: 1%}"), "line 3: burst: from: must be more than 0"),
+        (one("burst: {from: [], to: host-1, load: 1%}"), "line 3: burst: from: at least one host"),
         (
             one("burst: {from: [host-1], to: host-1, load: 1%}"),
             "line 3: burst: host-1 would send to itself",
         ),
         (
             one("burst: {from: [host-2,\n      host-2], to: host-1, load: 1%}"),
-            "line 4: burst: host-2 is named twice",
+            "line 4: burst: host-2 is listed twice",
         ),
         (
             one("burst: {from: 2, to: leaf-0-0, load: 1%}"),
             "line 3: burst: \"leaf-0-0\" is a switch",
         ),
-        (
-            one("burst: {from: 2, to: host-1, load: 0}"),
-            "line 3: burst: load: it must be more than 0",
-        ),
+        (one("burst: {from: 2, to: host-1, load: 0}"), "line 3: burst: load: must be more than 0"),
         (one("burst: {from: x, to: host-1, load: 1%}"), "line 3: burst: "),
         // Fabrics.
         (
@@ -231,7 +219,7 @@ fn mistakes_are_one_line_with_their_place() {
 fn unusable_fabrics_are_refused() {
     let error = resolve_on("seed: 1", Net::default(), &Overrides::default()).unwrap_err();
     // No line is wrong in a scenario without a fabric, or in a topology file.
-    assert_eq!(error, "x.yml: seat: the fabric has no host with a cable to sit at");
+    assert_eq!(error, "x.yml: seat: the fabric has no host with a cable");
     let mut pair = net("{back-to-back: {}}");
     for port in &mut pair.ports {
         port.cable = None;
@@ -243,8 +231,8 @@ fn unusable_fabrics_are_refused() {
         (port.rates.widths, port.rates.speeds) = (2, std::iter::once(Speed::Ndr).collect());
     }
     for (limit, says) in [
-        ("width: 1x", "degrade: width: the two ends have nothing as narrow as 1x"),
-        ("speed: SDR", "degrade: speed: the two ends have nothing as slow as SDR"),
+        ("width: 1x", "degrade: width: the two ends support no width up to 1x"),
+        ("speed: SDR", "degrade: speed: the two ends support no speed up to SDR"),
     ] {
         let text = one(&format!("degrade: {{link: host-0, {limit}}}"));
         let error = resolve_on(&text, pair.clone(), &Overrides::default()).unwrap_err();
@@ -292,11 +280,11 @@ fn too_large_fabrics_are_refused() {
     for (fabric, says) in [
         (
             "{fat-tree: {hosts: 49151, levels: 3, radix: 64}}",
-            "x.yml: line 2: fabric: its switches and its adapters' ports need 5",
+            "x.yml: line 2: fabric: its switches and adapter ports need 5",
         ),
         (
             "{file: x}",
-            "x.yml: line 2: fabric: it is 17 fabrics side by side, and at most 16 can be watched",
+            "x.yml: line 2: fabric: it consists of 17 separate fabrics; at most 16 can be monitored",
         ),
     ] {
         let net = match fabric {
@@ -344,7 +332,7 @@ fn aggregation_node_is_no_host() {
     assert_eq!(flows, [("h1[1]".into(), "h2[1]".into()), ("h2[1]".into(), "h1[1]".to_owned())]);
     for text in ["seat: an", "master: an", "timeline: [slow-receiver: {host: an, takes: 1%}]"] {
         let error = resolve_on(text, net(), &usual).map(|_| ()).unwrap_err();
-        assert!(error.contains("\"an\" is a part of a switch, and no host"), "{error}");
+        assert!(error.contains("\"an\" is a part of a switch, not a host"), "{error}");
     }
 }
 
@@ -360,12 +348,12 @@ fn overrides_are_checked() {
         (
             "fabric: {back-to-back: {}}",
             Overrides { hosts: Some(3), ..usual() },
-            "hosts: only a fat tree can have another number of hosts",
+            "hosts: valid only for fat trees",
         ),
         (
             "",
             Overrides { hosts: Some(3), fabric: file(), ..usual() },
-            "hosts: a topology file says itself how many hosts there are",
+            "hosts: cannot be combined with a topology file, which sets the number of hosts",
         ),
     ] {
         let scenario = Scenario::parse("x.yml", text).unwrap();

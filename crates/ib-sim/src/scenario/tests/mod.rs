@@ -48,7 +48,7 @@ fn short(story: &ResolvedScenario) -> Vec<String> {
         .actions
         .iter()
         .map(|step| {
-            let told = match &step.action {
+            let shown = match &step.action {
                 Action::CorruptBits { port, ratio } => {
                     format!("corrupt {} {ratio:e}", label(*port))
                 }
@@ -81,7 +81,7 @@ fn short(story: &ResolvedScenario) -> Vec<String> {
                 }
                 Action::SetTraffic { name, flows } => format!("traffic {name} {}", flows.len()),
             };
-            format!("{} {told}", step.at.as_millis())
+            format!("{} {shown}", step.at.as_millis())
         })
         .collect()
 }
@@ -146,9 +146,9 @@ fn each_plane_has_a_local_port_and_a_master() {
     }
     // A host goes off with all of its adapters, and is the master of all its planes.
     let text = "traffic: {pattern: none}\ntimeline:\n- reboot: {node: host-2-mlx5_0, down: 1s}\n- new-master: {at: 3s, host: host-3-mlx5_0}\n";
-    let told = short(&resolve_on(text, planes(), &Overrides::default()).unwrap());
+    let shown = short(&resolve_on(text, planes(), &Overrides::default()).unwrap());
     assert_eq!(
-        told,
+        shown,
         [
             "0 power host-2-mlx5_0 false",
             "0 power host-2-mlx5_1 false",

@@ -22,8 +22,8 @@ fn actions_are_in_order_of_time_and_file() {
             "31000 power host-2 true"
         ]
     );
-    let told: Vec<u64> = story.descriptions.iter().map(|(at, _)| at.as_secs()).collect();
-    assert_eq!(told, [10, 30, 30]);
+    let shown: Vec<u64> = story.descriptions.iter().map(|(at, _)| at.as_secs()).collect();
+    assert_eq!(shown, [10, 30, 30]);
 }
 
 #[test]
@@ -109,6 +109,6 @@ fn speedup_scales_times_only() {
         ]
     );
     assert_eq!(story.delivery.round_trip, Duration::from_millis(1));
-    assert_eq!(story.descriptions[1].1, "host-1 answers 800ms later for 3s");
+    assert_eq!(story.descriptions[1].1, "host-1 responds 800ms later for 3s");
     assert!(story.descriptions[0].1.contains("for 20ms and 2ms in turn, 2 times, every 2s"));
 }

@@ -60,7 +60,7 @@ impl EthernetReader {
             }
             Err(error) => {
                 self.backoff = Backoff::after_failure(attempt);
-                tracing::debug!(netdev = self.name, %error, "the interface tells no statistics");
+                tracing::debug!(netdev = self.name, %error, "cannot read the statistics of the interface");
                 Vec::new()
             }
         }
@@ -79,7 +79,7 @@ impl EthernetReader {
             self.strings_crc = crc;
         }
         if self.values.len() != self.ids.len() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "not a string for each"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the number of strings does not match"));
         }
         Ok(known_values(&self.ids, &self.values))
     }

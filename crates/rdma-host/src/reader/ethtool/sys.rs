@@ -154,7 +154,7 @@ fn written(buffer: &[u8], head: usize, count: usize) -> io::Result<&[u8]> {
     if length as usize == count {
         return Ok(entries);
     }
-    let what = format!("{count} statistics that became {length}");
+    let what = format!("number of statistics changed from {count} to {length}");
     Err(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 

@@ -37,9 +37,9 @@ use uevent::{Change, UeventSocket};
 pub enum HostEvent {
     /// A device reported an event of a port or of itself.
     Port(PortEvent),
-    /// RDMA devices or uverbs nodes came, went or were renamed: read the devices now.
+    /// RDMA devices or uverbs nodes were added, removed or renamed: read the devices now.
     DevicesChanged,
-    /// A network interface came, went or was renamed. It may belong to no RDMA device, and where containers come
+    /// A network interface was added, removed or renamed. It may belong to no RDMA device, and where containers come
     /// and go it happens all the time: list the interfaces at the next reading.
     NetdevsChanged,
     /// The devices whose events are received from now on.
@@ -108,11 +108,11 @@ impl Drop for Listener {
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
         match self.ended.recv_timeout(SHUTDOWN_TIMEOUT) {
             Err(RecvTimeoutError::Timeout) => {
-                tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "a device does not answer: its listener is left behind");
+                tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "event listener did not stop: a device does not respond");
             }
             _ => {
                 if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
-                    tracing::error!("the listener for events ended by a panic");
+                    tracing::error!("event listener panicked");
                 }
             }
         }
@@ -148,7 +148,7 @@ fn listen(
     #[cfg(not(feature = "verbs"))]
     let registry = DeviceRegistry::new(sysfs, wanted, Box::new(|_| Ok(None)));
     let uevents = UeventSocket::open()
-        .inspect_err(|error| tracing::warn!(%error, "the kernel's uevents are not heard"))
+        .inspect_err(|error| tracing::warn!(%error, "cannot receive uevents of the kernel"))
         .ok();
     let mut listener = EventLoop {
         uevents_arrive: uevents.is_some() && in_first_user_namespace(),
@@ -195,7 +195,7 @@ impl EventLoop<'_> {
         // A scan without a uevent. If it finds a change, uevents do not arrive.
         if now >= self.next_scan() && self.rescan(now) {
             if self.uevents_arrive {
-                tracing::debug!("a device came or went, and no uevent told of it");
+                tracing::debug!("device added or removed without a uevent");
                 self.uevents_arrive = false;
             }
             self.send(HostEvent::DevicesChanged);
@@ -230,7 +230,7 @@ impl EventLoop<'_> {
             Ok(_) => {}
             Err(Errno::INTR) => return None,
             Err(error) => {
-                tracing::error!(%error, "events are no longer heard");
+                tracing::error!(%error, "event listener stopped");
                 self.is_running = false;
                 return None;
             }
@@ -265,7 +265,7 @@ impl EventLoop<'_> {
         match read {
             Ok(dropped) => changed |= dropped,
             Err(error) => {
-                tracing::warn!(%error, "the kernel's uevents are no longer heard");
+                tracing::warn!(%error, "uevents of the kernel are no longer received");
                 (self.uevents, self.uevents_arrive) = (None, false);
                 changed = true;
             }

@@ -85,14 +85,14 @@ impl DeviceRegistry {
         DeviceRegistry { class, wanted, open_device, nodes: BTreeMap::new() }
     }
 
-    /// Closes nodes that are gone, and schedules new ones. Returns whether any came or went.
+    /// Closes nodes that were removed, and schedules new ones. Returns whether any was added or removed.
     pub fn rescan(&mut self, now: Moment) -> bool {
         let there = match nodes_below(&self.class) {
             Ok(there) => there,
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             // Without a list everything stays as it is.
             Err(error) => {
-                tracing::debug!(class = %self.class.display(), %error, "no list of uverbs nodes");
+                tracing::debug!(class = %self.class.display(), %error, "cannot list uverbs nodes");
                 return false;
             }
         };
@@ -112,7 +112,7 @@ impl DeviceRegistry {
         changed
     }
 
-    /// A node goes: closes it at once, for the kernel waits for that.
+    /// A node is being removed: closes it at once, because the kernel waits for that.
     pub fn remove_node(&mut self, name: &str) {
         self.nodes.remove(name);
     }
@@ -148,18 +148,18 @@ impl DeviceRegistry {
         let device = &*node.device;
         node.state = match (self.open_device)(name) {
             Ok(Some(source)) => {
-                tracing::debug!(device, "its events are heard");
+                tracing::debug!(device, "subscribed to events of the device");
                 NodeState::Open(source)
             }
             Ok(None) => NodeState::Abandoned,
             Err(error) => {
                 node.tries += 1;
                 if node.tries < MAX_TRIES {
-                    tracing::debug!(device, tries = node.tries, deaf = %error, "not heard yet");
+                    tracing::debug!(device, tries = node.tries, %error, "cannot subscribe to events of the device yet");
                     NodeState::Due(now + FIRST_RETRY * (1 << (node.tries - 1)))
                 } else {
                     if !node.warned {
-                        tracing::warn!(device, deaf = %error, "the events of this device are not heard");
+                        tracing::warn!(device, %error, "cannot subscribe to events of the device");
                         node.warned = true;
                     }
                     NodeState::Abandoned
@@ -189,7 +189,7 @@ impl DeviceRegistry {
                 }
                 Err(error) if is_transient(&error) => return None,
                 Err(error) => {
-                    tracing::debug!(device = &*node.device, %error, "it says no more");
+                    tracing::debug!(device = &*node.device, %error, "event source closed");
                     node.on_closed(at.moment);
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! Kernel uevents: RDMA devices, their uverbs nodes and network interfaces that come and go.
+//! Kernel uevents: RDMA devices, uverbs nodes and network interfaces that are added and removed.
 //!
 //! A datagram is `ACTION@DEVPATH`, a NUL, then `KEY=VALUE` pairs with a NUL after each (kernel:
 //! lib/kobject_uevent.c, `kobject_uevent_env`). Anything else is ignored.
@@ -13,15 +13,15 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 /// What a uevent means to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A uverbs node came, was renamed, or udev was triggered to process it again.
+    /// A uverbs node was added or renamed, or udev was triggered to process it again.
     Node(String),
-    /// A uverbs node goes: a process that holds it open blocks the kernel.
+    /// A uverbs node is being removed: a process that holds it open blocks the kernel.
     NodeGone(String),
-    /// An RDMA device goes.
+    /// An RDMA device is being removed.
     DeviceGone(String),
-    /// An RDMA device came or was renamed.
+    /// An RDMA device was added or renamed.
     Device,
-    /// A network interface came, went or was renamed.
+    /// A network interface was added, removed or renamed.
     Netdev,
 }
 

@@ -21,10 +21,10 @@ const _: () = assert!(size_of::<rdma_sys::ibv_event_type>() == size_of::<u32>())
 const _: () = assert!(size_of::<ibv_async_event>() == 16);
 
 pub(super) fn open(node: &str) -> io::Result<Option<Box<dyn EventSource>>> {
-    let refused = |error| io::Error::other(format!("it cannot be opened: {error}"));
+    let refused = |error| io::Error::other(format!("cannot open the device: {error}"));
     let list = DeviceList::new()
-        .map_err(|error| io::Error::other(format!("libibverbs has no list of devices: {error}")))?;
-    let unlisted = "libibverbs does not know it: is its provider (ibverbs-providers) installed?";
+        .map_err(|error| io::Error::other(format!("libibverbs cannot list devices: {error}")))?;
+    let unlisted = "unknown to libibverbs: install its provider (ibverbs-providers)";
     let context = list.open(node).ok_or_else(|| io::Error::other(unlisted))?.map_err(refused)?;
     let flags = fcntl_getfl(context.fd()).map_err(|error| refused(error.into()))?;
     fcntl_setfl(context.fd(), flags | OFlags::NONBLOCK).map_err(|error| refused(error.into()))?;
