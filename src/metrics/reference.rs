@@ -77,11 +77,9 @@ fn hw_counters() -> String {
 
 fn ethernet() -> String {
     let rows = ethernet::TABLE.iter().map(|it| {
-        let mut drivers: Vec<_> = it.strings.iter().map(|(driver, _)| *driver).collect();
-        drivers.dedup();
         let name = host::ethernet_header(it).sample_name();
         let each = it.index.label().unwrap_or_default();
-        row(&[code(&[&name]), each.into(), drivers.join(", "), it.help.to_string()])
+        row(&[code(&[&name]), each.into(), host::ethtool_strings(it), it.help.to_string()])
     });
     rows.collect()
 }

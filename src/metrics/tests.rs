@@ -140,7 +140,7 @@ fn both_formats_have_the_same_samples_and_their_own_headers() {
     ));
     assert!(!plain.contains("# UNIT"));
     assert!(
-        open.contains("# TYPE infiniband_mads counter\n")
+        open.contains("# TYPE fabric_exporter_mads counter\n")
             && plain.contains("# TYPE fabric_exporter_mads_total counter\n")
     );
 }
