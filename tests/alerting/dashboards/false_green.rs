@@ -39,7 +39,8 @@ const OF_THE_CABLE: [(&str, &str, &str); 3] = [
     ("switch", "Cables not ok", "1 red"),
 ];
 /// The same for panels that need rules.
-const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] = [("overview", "Firing alerts (page)", "1 red")];
+const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] =
+    [("overview", "Firing alerts (page)", "1 red")];
 
 /// What a switch that is down with its four hosts shows, though one of two exporters has never seen it.
 const OF_THE_SWITCH: [(&str, &str, &str); 4] = [
@@ -50,8 +51,14 @@ const OF_THE_SWITCH: [(&str, &str, &str); 4] = [
 ];
 
 /// Panels about exporters, rules and hosts, which do not depend on the fabric.
-const NOT_OF_THE_FABRIC: [&str; 6] =
-    ["Exporters", "Rules", "Any exporter down", "Devices down", "Oldest host reads", "Slowest host reads"];
+const NOT_OF_THE_FABRIC: [&str; 6] = [
+    "Exporters",
+    "Rules",
+    "Any exporter down",
+    "Devices down",
+    "Oldest host reads",
+    "Slowest host reads",
+];
 
 /// Panels whose number is near a limit: their color changes, and is not in the table.
 const NEAR_A_LIMIT: [(&str, &str, usize); 1] = [
@@ -336,11 +343,8 @@ fn first_row_shows_exporters_sweeps_and_rules() {
     for (file, board) in dashboards() {
         let titles: Vec<&str> =
             list(&board, "panels")[..5].iter().map(|it| text(it, "title")).collect();
-        let (kind, age) = if file == "host" {
-            ("Host reads", "Host read age")
-        } else {
-            ("Sweeps", "Sweep age")
-        };
+        let (kind, age) =
+            if file == "host" { ("Host reads", "Host read age") } else { ("Sweeps", "Sweep age") };
         assert_eq!(
             titles,
             ["Exporter, sweeps and rules", "Exporters", kind, age, "Rules"],
