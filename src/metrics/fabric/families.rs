@@ -330,15 +330,15 @@ families! {
     "infiniband_link_pre_fec_bit_error_ratio" Gauge ["fabric", "link", "guid", "port"]
         "Pre-FEC bit error ratio of the bits received at this port, over the latest 2 to 4 minutes. Absent while its counter is saturated (reason counter_saturated); pages and API then show the last known ratio."
         => |port, samples| {
-            if let Some(mended) = port.assessment.bit_errors.pre_fec.filter(|it| !it.stale) {
-                samples.ratio(mended.ratio);
+            if let Some(pre_fec) = port.assessment.bit_errors.pre_fec.filter(|it| !it.stale) {
+                samples.ratio(pre_fec.ratio);
             }
         };
     "infiniband_link_pre_fec_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
         "Limit of infiniband_link_pre_fec_bit_error_ratio for this link."
         => |port, samples| {
-            if let Some(mended) = port.assessment.bit_errors.pre_fec {
-                samples.ratio(mended.limit);
+            if let Some(pre_fec) = port.assessment.bit_errors.pre_fec {
+                samples.ratio(pre_fec.limit);
             }
         };
 }

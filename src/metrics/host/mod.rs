@@ -222,7 +222,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
         let totals = observation.totals.get(index).map(Vec::as_slice);
         items.add(observation, &snapshot.anchor, device, totals.unwrap_or_default());
     }
-    // There are no other values of a device that is gone.
+    // A missing device has no other values.
     for gone in &observation.missing {
         items.up.push(false, |to| labels(to, observation, &gone.name, None, gone.guid));
     }
@@ -258,7 +258,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
 #[derive(Default)]
 struct HostItems<'a> {
     devices: Labelled<&'a Device>,
-    /// Whether each device responds, including those that are gone.
+    /// Whether each device responds, including missing devices.
     up: Labelled<bool>,
     ports: Labelled<HostPort<'a>>,
     events: Labelled<PortEvents<'a>>,
