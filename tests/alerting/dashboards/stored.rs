@@ -1,5 +1,4 @@
 //! Panels with samples that Prometheus has stored: situations that last for days, or a host that hangs.
-//! hangs.
 
 use std::collections::BTreeMap;
 

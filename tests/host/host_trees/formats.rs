@@ -86,7 +86,7 @@ fn assert_whole_families(text: &str) {
             }
             _ => {
                 let name = line.split(['{', ' ']).next().unwrap();
-                assert!(name.starts_with(&current), "{name} stands below {current}");
+                assert!(name.starts_with(&current), "{name} is below {current}");
                 continue;
             }
         };
