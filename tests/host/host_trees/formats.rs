@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Read;
 
+use fabric_exporter::metrics::reference;
 use test_rig::promtool::{OPEN_METRICS, assert_accepts, complaints};
 use test_rig::sysfs::{Device, Tree};
 use test_rig::{Exporter, Metrics};
@@ -36,9 +37,7 @@ fn promtool_accepts_every_device() {
 #[test]
 fn promtool_accepts_every_documented_metric() {
     let mut families = BTreeMap::new();
-    for page in ["metrics.md", "metrics-drivers.md"] {
-        let path = format!("{}/docs/{page}", env!("CARGO_MANIFEST_DIR"));
-        let page = std::fs::read_to_string(path).unwrap();
+    for page in [reference::page(), reference::drivers_page()] {
         for line in page.lines() {
             let cells: Vec<&str> = line.split(" | ").collect();
             let Some(name) = cells[0].strip_prefix("| `").and_then(|it| it.strip_suffix('`'))
