@@ -61,7 +61,7 @@ static POSITIONS: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
     fabric::headers().enumerate().map(|(position, it)| (it.name.into_owned(), position)).collect()
 });
 
-/// The position of a family among others; those that only the host has come last.
+/// The position of a family among others; families that only the host has are last.
 fn position(header: &Header) -> usize {
     POSITIONS.get(&*header.name).copied().unwrap_or(usize::MAX)
 }
@@ -130,10 +130,10 @@ impl Exposition {
     pub fn unready(&self) -> Option<String> {
         let host = self.board.host.as_ref();
         if self.board.fabrics.iter().any(|observation| observation.stats.sweeps == 0) {
-            return Some("the first sweep is not at its end yet".to_owned());
+            return Some("the first sweep has not completed".to_owned());
         }
         if host.is_some_and(|host| host.reads == 0) {
-            return Some("this host's devices were not read yet".to_owned());
+            return Some("the devices of this host have not been read".to_owned());
         }
         host.and_then(|host| host.problem().map(str::to_owned))
     }

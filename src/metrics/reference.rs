@@ -9,7 +9,7 @@ use rdma_host::model::{ethernet, hw_counter};
 use super::fabric::{self, summary};
 use super::{host, self_metrics};
 
-/// The pages, with a mark in place of the rows of each table.
+/// The templates of the pages, with a mark for the rows of each table.
 const FABRIC: &str = include_str!("reference.md");
 const DRIVERS: &str = include_str!("reference_drivers.md");
 
@@ -54,12 +54,12 @@ fn families(families: impl Iterator<Item = Family>) -> String {
 
 fn counters() -> String {
     let rows = TABLE.iter().map(|it| {
-        let places: Vec<String> = it.fields.iter().copied().map(place).collect();
+        let fields: Vec<String> = it.fields.iter().copied().map(field).collect();
         row(&[
             code(&[&counter_header(it.counter).sample_name()]),
             it.ibta.into(),
             it.kind.label().into(),
-            places.join(", else "),
+            fields.join(", else "),
             code(it.sysfs_files),
             it.help.into(),
         ])
@@ -77,11 +77,9 @@ fn hw_counters() -> String {
 
 fn ethernet() -> String {
     let rows = ethernet::TABLE.iter().map(|it| {
-        let mut drivers: Vec<_> = it.strings.iter().map(|(driver, _)| *driver).collect();
-        drivers.dedup();
         let name = host::ethernet_header(it).sample_name();
         let each = it.index.label().unwrap_or_default();
-        row(&[code(&[&name]), each.into(), drivers.join(", "), it.help.to_string()])
+        row(&[code(&[&name]), each.into(), host::ethtool_strings(it), it.help.to_string()])
     });
     rows.collect()
 }
@@ -90,6 +88,6 @@ fn code(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
 }
 
-fn place(place: CounterField) -> String {
-    format!("{} ({} bits)", place.attribute.name(), place.width)
+fn field(field: CounterField) -> String {
+    format!("{} ({} bits)", field.attribute.name(), field.width)
 }

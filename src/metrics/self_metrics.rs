@@ -45,7 +45,7 @@ fn histogram(
 families! {
     FAMILIES: SelfState;
     "fabric_exporter_collector_success" Gauge ["fabric", "collector"]
-        "Whether the collector's latest run ended and read something. The host's is 1, too, where there has never been a device to read."
+        "1 if the latest run of the collector succeeded and read something, else 0. The host collector also succeeds on a host without RDMA devices."
         => |state, out| {
             state.each(|it| for collector in Collector::ALL {
                 out.sample(&[("fabric", &it.fabric), ("collector", collector.label())], it.stats.success(collector));
@@ -53,79 +53,79 @@ families! {
             state.host(|it| out.sample(&[("collector", "host")], it.success()));
         };
     "fabric_exporter_host_read_duration_seconds" Gauge []
-        "How long the latest look at this host's own devices took."
+        "Duration of the latest read of this host's devices."
         => |state, out| state.host(|it| if let Some(last) = &it.snapshot {
             out.sample(&[], last.ended.since(last.began).as_secs_f64());
         });
     "fabric_exporter_host_read_timestamp_seconds" Gauge []
-        "When the latest look at this host's own devices ended, in seconds since 1970: the age of what is served."
+        "Unix time when the latest read of this host's devices ended. time() minus this is the age of the host metrics."
         => |state, out| state.host(|it| if let Some(last) = &it.snapshot {
             out.sample(&[], last.anchor.unix_seconds_of(last.ended));
         });
     "fabric_exporter_host_read_interval_seconds" Gauge []
-        "From one look at this host's own devices to the next, as it is set."
+        "Configured interval between reads of this host's devices (--host.interval)."
         => |state, out| state.host(|it| if it.snapshot.is_some() {
             out.sample(&[], it.interval.as_secs_f64());
         });
     "fabric_exporter_host_reads" Counter []
-        "Looks at this host's own devices."
+        "Reads of this host's devices."
         => |state, out| state.host(|it| out.sample(&[], it.reads));
     "fabric_exporter_host_events_dropped" Counter ["consumer"]
-        "Events of this host's devices that were dropped because too many waited: by the host collector while it read devices, or by the judges of fabrics while no sweep took them."
+        "Device events dropped because a queue was full, by consumer: host (the host collector was reading devices) or judge (no sweep took them)."
         => |state, out| state.host(|it| {
             out.sample(&[("consumer", "host")], it.dropped.by_host);
             out.sample(&[("consumer", "judge")], it.dropped.by_fabrics);
         });
     "fabric_exporter_sweep_duration_seconds" Gauge ["fabric"]
-        "How long the latest sweep took, from its first question to its last answer."
+        "Duration of the latest sweep, from its first request to its last response."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             out.sample(&[("fabric", &it.fabric)], last.ended.since(last.began).as_secs_f64());
         });
     "fabric_exporter_sweep_timestamp_seconds" Gauge ["fabric"]
-        "When the latest sweep ended, in seconds since 1970: the age of what is served."
+        "Unix time when the latest sweep ended. time() minus this is the age of the fabric metrics."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             out.sample(&[("fabric", &it.fabric)], last.anchor.unix_seconds_of(last.ended));
         });
     "fabric_exporter_sweep_interval_seconds" Gauge ["fabric"]
-        "From one sweep to the next, as it is set."
+        "Configured interval between sweeps (--fabric.interval)."
         => |state, out| state.each(|it| if it.snapshot.is_some() {
             out.sample(&[("fabric", &it.fabric)], it.interval.as_secs_f64());
         });
     "fabric_exporter_sweeps" Counter ["fabric"]
-        "Sweeps that came to their end."
+        "Completed sweeps."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.sweeps));
     "fabric_exporter_discovery_duration_seconds" Gauge ["fabric"]
-        "How long the latest discovery took."
+        "Duration of the latest discovery."
         => |state, out| state.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
             out.sample(&[("fabric", &it.fabric)], ended.since(anchor.moment).as_secs_f64());
         });
     "fabric_exporter_discovery_timestamp_seconds" Gauge ["fabric"]
-        "When the latest discovery ended, in seconds since 1970."
+        "Unix time when the latest discovery ended."
         => |state, out| state.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
             out.sample(&[("fabric", &it.fabric)], anchor.unix_seconds_of(ended));
         });
     "fabric_exporter_discoveries" Counter ["fabric"]
-        "Discoveries that came to their end."
+        "Completed discoveries."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.discoveries));
     "fabric_exporter_discovery_gaps" Gauge ["fabric"]
-        "Questions of the latest discovery that nobody answered: what is behind them is not known."
+        "Requests of the latest discovery that timed out. Nodes behind them may be missing."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.discovery_gaps));
     "infiniband_duplicate_guids" Gauge ["fabric"]
-        "Nodes that the latest discovery left out, because another node has the same NodeGUID."
+        "Nodes that the latest discovery omitted because another node has the same NodeGUID."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             out.sample(&[("fabric", &it.fabric)], last.fabric.duplicates.len());
         });
     "fabric_exporter_discovery_unresponsive_ports" Gauge ["fabric"]
-        "Ports with a link whose neighbor answered no subnet management when it was last asked: its agent hangs, or an M_Key protects it."
+        "Ports with a link whose neighbor did not respond to subnet management requests: its SMA hangs, or an M_Key protects it."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.unanswered_ports));
     "infiniband_mkey_suspected" Gauge ["fabric"]
-        "Whether M_Key protection is the likely cause that neighbors answer no subnet management: nothing beyond our own port answers, not even our own port does, or our own port is protected and many neighbors do not answer."
+        "1 if M_Key protection is the likely cause of unresponsive neighbors: no node beyond the local port responds, the local port itself does not, or it is protected and many neighbors do not respond."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.m_key_suspected));
     "infiniband_partition_suspected" Gauge ["fabric"]
-        "Whether in the latest sweep switches answered performance management and at most one of ten channel adapters beside our own did (three silent ones at least), or our port lacks the P_Key of --fabric.pkey: it is likely in another partition, or a limited member."
+        "1 if the local port lacks the P_Key of --fabric.pkey, or if switches respond to performance management but 9 of 10 channel adapters (at least 3) do not: wrong partition or limited member."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.partition_suspected));
     "fabric_exporter_fabric_changes" Counter ["fabric", "kind"]
-        "Changes between one discovery and the next, by kind."
+        "Changes between successive discoveries, by kind: node_came, node_went, link_came, link_went, link_moved, lid_changed."
         => |state, out| state.each(|it| for (kind, count) in change::CHANGE_KINDS.iter().zip(it.stats.changes) {
             out.sample(&[("fabric", &it.fabric), ("kind", kind)], count);
         });
@@ -135,7 +135,7 @@ families! {
             out.sample(&[("fabric", &it.fabric)], last.fabric.nodes.iter().filter(|node| node.present()).count());
         });
     "fabric_exporter_nodes_failed" Gauge ["fabric"]
-        "Nodes that are gone, or gave no answer in the latest sweep."
+        "Nodes that are missing or did not respond in the latest sweep."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             let failed = last.fabric.node_indexes().filter(|&node| !last.is_up(node)).count();
             out.sample(&[("fabric", &it.fabric)], failed);
@@ -146,10 +146,10 @@ families! {
             out.sample(&[("fabric", &it.fabric)], last.readings.iter().flatten().count());
         });
     "fabric_exporter_ports_failed" Gauge ["fabric"]
-        "Ports of which the latest sweep did not get all that it asked for."
+        "Ports with at least one failed request in the latest sweep."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.failed_ports));
     "fabric_exporter_mads" Counter ["fabric", "class", "outcome"]
-        "MADs sent, retries included, by what became of them; malformed and stray ones came in unasked."
+        "MADs sent, including retries, by class and outcome; also MADs received that are malformed or stray (no response to an open request)."
         => |state, out| state.each(|it| for class in Class::ALL {
             for outcome in MadOutcome::ALL {
                 let labels = [("fabric", it.fabric.as_str()), ("class", class.label()), ("outcome", outcome.label())];
@@ -157,7 +157,7 @@ families! {
             }
         });
     "fabric_exporter_mad_round_trip_seconds" Histogram ["fabric", "class"]
-        "From sending a MAD to its answer."
+        "Round-trip time of MADs, from request to response, by class."
         => |state, out| state.each(|it| for class in Class::ALL {
             let trips = it.mads.round_trips(class);
             let bounds = ROUND_TRIP_BOUNDS.into_iter().chain([f64::INFINITY]);
@@ -166,76 +166,76 @@ families! {
             histogram(out, &labels, trips.sum.as_secs_f64(), trips.count(), &buckets);
         });
     "fabric_exporter_render_duration_seconds" Gauge []
-        "How long it took to render and compress the latest sweep."
+        "Time to render and compress the metrics of the latest sweep."
         => |state, out| out.sample(&[], state.render.as_secs_f64());
     "fabric_exporter_history_bytes" Gauge []
-        "Size of the history's file on disk."
+        "Size of the history file."
         => |state, out| state.recording(|it| out.sample(&[], it.bytes()));
     "fabric_exporter_history_free_bytes" Gauge []
-        "What is free on the disk of the history, as of the latest sweep."
+        "Free space on the file system of the history, as of the latest sweep."
         => |state, out| state.recording(|it| if let Some(free) = it.free() { out.sample(&[], free) });
     "fabric_exporter_history_free_floor_bytes" Gauge []
-        "What is left alone of the disk of the history: while less is free, nothing is recorded."
+        "Free space that the recorder leaves on the file system. While less is free, nothing is recorded."
         => |state, out| state.recording(|it| out.sample(&[], it.floor()));
     "fabric_exporter_history_frames" Counter []
-        "Frames of counters that were written to the history, up to four a sweep."
+        "Frames (compressed blocks of counters) written to the history, up to 4 per sweep."
         => |state, out| state.recording(|it| out.sample(&[], it.frames()));
     "fabric_exporter_history_events" Counter []
-        "Events that were written to the history."
+        "Events written to the history."
         => |state, out| state.recording(|it| out.sample(&[], it.events()));
     "fabric_exporter_history_errors" Counter ["kind"]
-        "Times that something could not be written to the history, by kind; the log says what."
+        "Failed writes to the history, by kind. The log has the cause."
         => |state, out| state.recording(|it| for trouble in RecorderErrorKind::ALL {
             out.sample(&[("kind", trouble.label())], it.errors_by(trouble));
         });
     "fabric_exporter_history_set_aside_files" Gauge []
-        "Damaged histories that were set aside and lie beside the history's file: after three, recording stops until one is moved elsewhere."
+        "Damaged history files that were renamed and are still in the history's directory. At three, recording stops until one is removed."
         => |state, out| state.recording(|it| if let Some(count) = it.set_aside() { out.sample(&[], count) });
     "fabric_exporter_history_missed_sweeps" Counter []
-        "Sweeps that are not in the history, because writing an earlier one took too long or failed; what they counted is in the next one."
+        "Sweeps missing from the history because an earlier write was slow or failed. Their counts are in the next recorded sweep."
         => |state, out| state.recording(|it| out.sample(&[], it.missed()));
     "fabric_exporter_history_write_duration_seconds" Gauge []
-        "How long it took to write the latest sweep to the history."
+        "Time to write the latest sweep to the history."
         => |state, out| state.recording(|it| out.sample(&[], it.write_duration().as_secs_f64()));
     "fabric_exporter_web_config_last_reload_successful" Gauge []
-        "Whether the web config file could be read when it was read last. If not, what was before still counts, and an old certificate ends some day."
+        "1 if the latest reload of the web config file succeeded. If 0, the previous configuration and certificate stay in use."
         => |state, out| state.web_config(|it| out.sample(&[], it.succeeded()));
     "fabric_exporter_web_config_last_reload_success_timestamp_seconds" Gauge []
-        "When the web config file was read and taken for the last time, in seconds since 1970."
+        "Unix time of the latest successful load of the web config file."
         => |state, out| state.web_config(|it| out.sample(&[], it.succeeded_at()));
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
-        "When a file of the site's was last looked at and could be used, in seconds since 1970: the maintenance file at each sweep, node-name-map and M_Key file at each discovery. If it is older, what was read then is still in use."
+        "Unix time of the latest successful read of a site file: maintenance file at each sweep; node_name_map and m_key at each discovery. If it is stale, the previous contents stay in use."
         => |state, out| state.each(|it| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
             if let Some(read) = read {
                 out.sample(&[("fabric", &it.fabric), ("file", kind.label())], read);
             }
         });
     "fabric_exporter_build_info" Gauge ["version", "revision"]
-        "What this program was built from, as a series that is always 1."
+        "Version and revision of the exporter as labels, always 1."
         => |_, out| {
             let revision = option_env!("FABRIC_EXPORTER_REVISION").unwrap_or("unknown");
             out.sample(&[("version", env!("CARGO_PKG_VERSION")), ("revision", revision)], 1u64);
         };
     "process_cpu_seconds" Counter []
-        "Time that the process spent on processors, in itself and in the kernel."
+        "Total user and system CPU time spent in seconds."
         => |state, out| state.process(|it| out.sample(&[], it.cpu_seconds));
     "process_resident_memory_bytes" Gauge []
-        "Memory that the process has in RAM."
+        "Resident memory size in bytes."
         => |state, out| state.process(|it| out.sample(&[], it.resident_bytes));
     "process_virtual_memory_bytes" Gauge []
-        "Address space of the process."
+        "Virtual memory size in bytes."
         => |state, out| state.process(|it| out.sample(&[], it.virtual_bytes));
     "process_threads" Gauge []
-        "Threads of the process."
+        "Number of OS threads in the process."
         => |state, out| state.process(|it| out.sample(&[], it.threads));
     "process_start_time_seconds" Gauge []
-        "When the process began, in seconds since 1970."
+        "Start time of the process since unix epoch in seconds."
         => |state, out| state.process(|it| if let Some(start) = it.start_seconds { out.sample(&[], start) });
     "process_open_fds" Gauge []
-        "File descriptors that the process has open."
+        "Number of open file descriptors."
         => |state, out| state.process(|it| if let Some(open) = it.open_files { out.sample(&[], open) });
     "process_max_fds" Gauge []
-        "File descriptors that the process may have open."
+        "Maximum number of open file descriptors."
         => |state, out| state.process(|it| if let Some(most) = it.most_files { out.sample(&[], most) });
 }
 

@@ -84,8 +84,14 @@ const CORRECTIONS: [&str; 3] = [
 
 /// Derived metrics. They differ with the rates, the widths of counters and the moments of reading.
 fn is_found_out(name: &str) -> bool {
-    let families =
-        ["link_", "congestion_", "port_counter_", "port_transmit_wait_", "port_congestion"];
+    let families = [
+        "link_",
+        "congestion_",
+        "port_counters_",
+        "port_saturated_counters",
+        "port_transmit_wait_",
+        "port_congestion",
+    ];
     let name = name.strip_prefix("infiniband_").unwrap_or(name);
     families.iter().any(|family| name.starts_with(family))
 }

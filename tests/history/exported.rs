@@ -30,7 +30,7 @@ const STORY: &str = "timeline:\n\
 fn is_exported(name: &str) -> bool {
     let is_counter = name.starts_with("infiniband_port_") && name.ends_with("_total");
     let others = ["node_up", "port_info", "link_info", "link_up"];
-    is_counter && !name.contains("counter_resets")
+    is_counter && !name.contains("counters_reset")
         || others.iter().any(|it| name == format!("infiniband_{it}"))
 }
 

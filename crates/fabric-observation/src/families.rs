@@ -10,11 +10,11 @@ pub const NODE_LABELS: &[&str] = &["fabric", "guid"];
 /// The labels of a link.
 pub const LINK_LABELS: &[&str] = &["fabric", "link"];
 
-/// Whether a node answers.
+/// Whether a node responds.
 pub const NODE_UP: Family = Family::gauge(
     "infiniband_node_up",
     NODE_LABELS,
-    "Whether the node is in the fabric and answered in the latest sweep.",
+    "1 if the node is in the fabric and responded in the latest sweep, else 0.",
 );
 
 /// What a port is, and where its cable leads.
@@ -33,7 +33,7 @@ pub const PORT_INFO: Family = Family::gauge(
         "speed",
         "width",
     ],
-    "A port and the other end of its cable, as a series that is always 1; without a link the end that it last led to.",
+    "Port and the other end of its cable as labels, always 1. A port without a link keeps its last neighbor.",
 );
 
 /// A cable.
@@ -53,20 +53,20 @@ pub const LINK_INFO: Family = Family::gauge(
         "speed",
         "width",
     ],
-    "A cable and its two ends, as a series that is always 1; the end with the lesser GUID comes first, as in the link's id.",
+    "Link and its two ends as labels, always 1. The end with the lower GUID comes first, as in the link ID.",
 );
 
 /// Whether a cable carries traffic.
 pub const LINK_UP: Family = Family::gauge(
     "infiniband_link_up",
     LINK_LABELS,
-    "Whether the link carries traffic; absent where that is not known.",
+    "1 if the link is up (carries data), 0 if it is down. Absent if unknown.",
 );
 
-/// The header of a port counter: what it counts, and what the specification calls it.
+/// The header of a port counter: its name in the specification, and what it counts.
 pub fn counter_header(counter: Counter) -> Header {
     let row = counter.row();
     let name = format!("infiniband_port_{}", row.metric).into();
-    let help = format!("{} IBTA: {}.", row.help, row.ibta).into();
+    let help = format!("{}: {}", row.ibta, row.help).into();
     Header { name, kind: MetricType::Counter, help }
 }

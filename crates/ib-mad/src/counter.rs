@@ -232,16 +232,16 @@ macro_rules! counters {
 counters! {
     XmitData "PortXmitData" "transmit_bytes" Traffic x 4
         [extended(8, Nothing), classic(24, 32)] ["port_xmit_data", "port_xmit_data_64"]
-        "Bytes of data sent, without link overhead (counted in words of 4 bytes).";
+        "Data sent on all virtual lanes except VL15, without link overhead, in bytes (the device counts words of 4 bytes).";
     RcvData "PortRcvData" "receive_bytes" Traffic x 4
         [extended(16, Nothing), classic(28, 32)] ["port_rcv_data", "port_rcv_data_64"]
-        "Bytes of data received, without link overhead (counted in words of 4 bytes).";
+        "Data received on all virtual lanes except VL15, without link overhead, in bytes (the device counts words of 4 bytes).";
     XmitPkts "PortXmitPkts" "transmit_packets" Traffic x 1
         [extended(24, Nothing), classic(32, 32)] ["port_xmit_packets", "port_xmit_packets_64"]
-        "Packets sent on all virtual lanes but 15.";
+        "Packets sent on all virtual lanes except VL15.";
     RcvPkts "PortRcvPkts" "receive_packets" Traffic x 1
         [extended(32, Nothing), classic(36, 32)] ["port_rcv_packets", "port_rcv_packets_64"]
-        "Packets received on all virtual lanes but 15.";
+        "Packets received on all virtual lanes except VL15.";
     UnicastXmitPkts "PortUnicastXmitPkts" "unicast_transmit_packets" Traffic x 1
         [extended(40, UnicastMulticast)] ["unicast_xmit_packets", "port_unicast_xmit_packets"]
         "Unicast packets sent.";
@@ -256,85 +256,85 @@ counters! {
         "Multicast packets received.";
     SymbolErrors "SymbolErrorCounter" "symbol_errors" Error x 1
         [extended(72, Errors64), classic(4, 16)] ["symbol_error"]
-        "Minor link errors on one or more lanes; with FEC, symbols that it could not correct.";
+        "Symbol errors: minor link errors on one or more lanes; with FEC, symbols that FEC could not correct.";
     LinkErrorRecoveries "LinkErrorRecoveryCounter" "link_error_recoveries" Link x 1
         [extended(80, Errors64), classic(6, 8)] ["link_error_recovery"]
-        "Times the link retrained and recovered by itself.";
+        "Times that the link retrained successfully without going down.";
     LinkDowned "LinkDownedCounter" "link_downed" Link x 1
         [extended(88, Errors64), classic(7, 8)] ["link_downed"]
-        "Times the link failed to recover and went down.";
+        "Times that the link failed to recover and went down.";
     RcvErrors "PortRcvErrors" "receive_errors" Error x 1
         [extended(96, Errors64), classic(8, 16)] ["port_rcv_errors"]
         "Packets received with an error.";
     RcvRemotePhysicalErrors "PortRcvRemotePhysicalErrors" "receive_remote_physical_errors" Error x 1
         [extended(104, Errors64), classic(10, 16)] ["port_rcv_remote_physical_errors"]
-        "Packets received that were marked bad further upstream: the fault is not on this link.";
+        "Packets received that were marked bad (EBP): they were corrupted on a link further upstream, not on this one.";
     RcvSwitchRelayErrors "PortRcvSwitchRelayErrors" "receive_switch_relay_errors" Error x 1
         [extended(112, Errors64), classic(12, 16)] ["port_rcv_switch_relay_errors"]
-        "Packets received that the switch could not forward; multicast sent back by its own group counts too.";
+        "Packets received that the switch could not forward. Multicast packets whose egress port is their ingress port count too.";
     XmitDiscards "PortXmitDiscards" "transmit_discards" Congestion x 1
         [extended(120, Errors64), classic(14, 16)] ["port_xmit_discards"]
-        "Packets discarded instead of sent, because the port was down or congested.";
+        "Packets discarded instead of sent because the port was down or congested.";
     XmitConstraintErrors "PortXmitConstraintErrors" "transmit_constraint_errors" Error x 1
         [extended(128, Errors64), classic(16, 8)] ["port_xmit_constraint_errors"]
-        "Packets not sent because of a partition or raw-packet rule.";
+        "Packets not sent because of partition enforcement or raw packet filtering.";
     RcvConstraintErrors "PortRcvConstraintErrors" "receive_constraint_errors" Error x 1
         [extended(136, Errors64), classic(17, 8)] ["port_rcv_constraint_errors"]
-        "Packets received and discarded because of a partition or raw-packet rule.";
+        "Packets received and discarded because of partition enforcement or raw packet filtering.";
     LocalLinkIntegrityErrors "LocalLinkIntegrityErrors" "local_link_integrity_errors" Error x 1
         [extended(144, Errors64), nibble(152)] ["local_link_integrity_errors"]
-        "Times the local physical errors went over the port's threshold.";
+        "Times that the local physical errors exceeded the port's threshold (LocalPhyErrors).";
     ExcessiveBufferOverrunErrors "ExcessiveBufferOverrunErrors" "excessive_buffer_overrun_errors" Error x 1
         [extended(152, Errors64), nibble(156)] ["excessive_buffer_overrun_errors"]
-        "Times the receive buffer was overrun in consecutive flow-control periods.";
+        "Times that the receive buffer overran in too many consecutive flow control update periods (OverrunErrors).";
     Qp1Dropped "QP1Dropped" "qp1_dropped" Error x 1
         [extended(176, Errors64AndQp1Dropped), at(Attribute::PortCounters, 20, 16, Qp1Dropped)] []
-        "Management packets to QP1 dropped for want of resources.";
+        "General management packets (QP1) dropped because the port lacked resources.";
     Vl15Dropped "VL15Dropped" "vl15_dropped" Error x 1
         [extended(160, Errors64), classic(22, 16)] ["VL15_dropped"]
-        "Subnet management packets dropped for want of resources.";
+        "Subnet management packets (VL15) dropped because the port lacked resources.";
     XmitWait "PortXmitWait" "transmit_wait_ticks" Congestion x 1
         [extended(168, Errors64), at(Attribute::PortCounters, 40, 32, XmitWait)] ["port_xmit_wait"]
-        "Ticks in which the port had data to send and no credit to send it with; a tick's length is the device's.";
+        "Ticks in which the port had data to send but no credits. The device defines the tick; infiniband_port_transmit_wait_ratio is a share of time.";
     RcvLocalPhysicalErrors "PortLocalPhysicalErrors" "receive_local_physical_errors" Error x 1
         [receive_detail(4, 6)] []
-        "Of receive_errors: a bad CRC, a bad length or an error that the physical layer saw.";
+        "Part of PortRcvErrors: CRC errors, length errors and errors of the physical layer.";
     RcvMalformedPacketErrors "PortMalformedPacketErrors" "receive_malformed_packet_errors" Error x 1
         [receive_detail(6, 7)] []
-        "Of receive_errors: a bad header.";
+        "Part of PortRcvErrors: packets with an invalid header.";
     RcvBufferOverrunErrors "PortBufferOverrunErrors" "receive_buffer_overrun_errors" Error x 1
         [receive_detail(8, 8)] []
-        "Of receive_errors: no room in the receive buffer.";
+        "Part of PortRcvErrors: packets discarded because the receive buffer overran.";
     RcvDlidMappingErrors "PortDLIDMappingErrors" "receive_dlid_mapping_errors" Error x 1
         [receive_detail(10, 9)] []
-        "Of receive_switch_relay_errors: the forwarding table had no port for the destination.";
+        "Part of PortRcvSwitchRelayErrors: the forwarding table has no egress port for the destination LID.";
     RcvVlMappingErrors "PortVLMappingErrors" "receive_vl_mapping_errors" Error x 1
         [receive_detail(12, 10)] []
-        "Of receive_switch_relay_errors: the service level had no virtual lane on the way out.";
+        "Part of PortRcvSwitchRelayErrors: the service level maps to no virtual lane of the egress port.";
     RcvLoopingErrors "PortLoopingErrors" "receive_looping_errors" Error x 1
         [receive_detail(14, 11)] []
-        "Of receive_switch_relay_errors: the way out was the way in.";
+        "Part of PortRcvSwitchRelayErrors: the egress port is the ingress port.";
     XmitInactiveDiscards "PortInactiveDiscards" "transmit_inactive_discards" Congestion x 1
         [discard_detail(4, 12)] []
-        "Of transmit_discards: the port was not active.";
+        "Part of PortXmitDiscards: the port was not in PortState Active.";
     XmitNeighborMtuDiscards "PortNeighborMTUDiscards" "transmit_neighbor_mtu_discards" Congestion x 1
         [discard_detail(6, 13)] []
-        "Of transmit_discards: the packet was larger than the neighbour takes.";
+        "Part of PortXmitDiscards: the packet was larger than NeighborMTU.";
     XmitLifetimeLimitDiscards "PortSwLifetimeLimitDiscards" "transmit_lifetime_limit_discards" Congestion x 1
         [discard_detail(8, 14)] []
-        "Of transmit_discards: the packet stayed in the switch for longer than its lifetime limit.";
+        "Part of PortXmitDiscards: the packet exceeded the switch lifetime limit.";
     XmitHoqLimitDiscards "PortSwHOQLifetimeLimitDiscards" "transmit_hoq_limit_discards" Congestion x 1
         [discard_detail(10, 15)] []
-        "Of transmit_discards: the packet stood at the head of the queue for longer than its limit.";
+        "Part of PortXmitDiscards: the packet was at the head of the queue (HOQ) for longer than HOQLife, usually because of congestion.";
     FecCorrectedBlocks "PortFECCorrectableBlockCtr" "fec_corrected_blocks" Error x 1
         [fec(140)] []
-        "Blocks received with errors that forward error correction mended.";
+        "Blocks received with errors that FEC corrected.";
     FecUncorrectableBlocks "PortFECUncorrectableBlockCtr" "fec_uncorrectable_blocks" Error x 1
         [fec(144)] []
-        "Blocks received with more errors than forward error correction could mend: their data is lost.";
+        "Blocks received with errors that FEC could not correct. Their data is lost.";
     FecCorrectedSymbols "PortFECCorrectedSymbolCtr" "fec_corrected_symbols" Error x 1
         [fec(148)] []
-        "Symbols that forward error correction mended; on links of HDR and faster some always are.";
+        "Symbols that FEC corrected. A steady rate is normal on HDR and faster links.";
 }
 
 impl Counter {

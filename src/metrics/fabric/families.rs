@@ -80,7 +80,7 @@ families! {
     pub(super) NODES: NodeItem<'_>;
     "infiniband_node_info" Gauge
         ["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"]
-        "What a node is and is called, as a series that is always 1."
+        "Identity of a node as labels, always 1: name, type, vendor and device ID, and the LID of its first port that has one."
         => |item, samples| {
             let (fabric, node) = (&item.snapshot.fabric, item.snapshot.fabric.node(item.node));
             samples.label("node", &node.name);
@@ -120,7 +120,7 @@ pub const PORT_STATES: [Family; 5] = [
     Family::gauge(
         "infiniband_port_state",
         PORT_LABELS,
-        "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; with a host's kernel 5 ActiveDefer, too.",
+        "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; for ports of this host also 5 ActiveDefer.",
     ),
     Family::gauge(
         "infiniband_port_physical_state",
@@ -130,13 +130,13 @@ pub const PORT_STATES: [Family; 5] = [
     Family::gauge(
         "infiniband_port_rate_bytes_per_second",
         PORT_LABELS,
-        "Nominal rate of the link at its present width and speed.",
+        "Nominal data rate of the link at its active width and speed (LinkWidthActive, LinkSpeedActive).",
     ),
-    Family::gauge("infiniband_port_width_lanes", PORT_LABELS, "Lanes that the link runs on."),
+    Family::gauge("infiniband_port_width_lanes", PORT_LABELS, "LinkWidthActive: lanes in use."),
     Family::gauge(
         "infiniband_port_supported_rate_bytes_per_second",
         PORT_LABELS,
-        "The best nominal rate that both ends of the cable can do.",
+        "Highest nominal data rate that both ends of the link support.",
     ),
 ];
 
@@ -172,7 +172,7 @@ families! {
         samples.value(1);
     };
     "infiniband_link_verdict" Gauge ["fabric", "link", "reason"]
-        "What a cable comes to, a series for each reason with what it weighs: 0 ok, 1 unknown, 2 watch, 3 bad. The greatest is the verdict: max by (fabric, link). Without a reason it is none; recent is what is over, and not for long enough."
+        "Verdict by reason: 0 ok, 1 unknown, 2 watch (degraded), 3 bad. The verdict of the link is max by (fabric, link). Reason none: no reason; recent: an earlier, worse verdict that is held for 5 minutes."
         => |link, samples| {
             let (verdict, reasons) = (link.assessment.verdict, &link.assessment.reasons);
             for (reason, weight) in reasons.iter() {
@@ -189,12 +189,12 @@ families! {
             }
         };
     "infiniband_link_verdict_timestamp_seconds" Gauge LINK_LABELS
-        "Since when the verdict has been what it is, in seconds since 1970."
+        "Unix time when the link got its present verdict."
         => |link, samples| {
             samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
         };
     "infiniband_link_repair" Gauge ["fabric", "link", "repair"]
-        "What to try first, as a series that is always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_host or nothing."
+        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_host or none. Absent without a repair."
         => |link, samples| {
             if let Some(repair) = link.assessment.repair {
                 samples.label("repair", repair.label()).value(1);
@@ -202,10 +202,10 @@ families! {
         };
     LINK_UP => |link, samples| samples.value_if_known(link.assessment.up.map(u64::from));
     "infiniband_link_flaps" Counter LINK_LABELS
-        "Losses of the link that nobody expected; one that both ends tell is one."
+        "Unexpected losses of the link (flaps). Reboots and maintenance are not counted; a loss that both ends count is counted once."
         => |link, samples| samples.value(link.assessment.outages.flaps.into());
     "infiniband_link_expected_outages" Counter ["fabric", "link", "cause"]
-        "Losses of the link with which nothing is wrong: a node at its end was rebooted, or somebody works on it (reboot, maintenance)."
+        "Expected losses of the link, by cause: reboot (a node at one end restarted) or maintenance (the link is in the maintenance file)."
         => |link, samples| {
             for cause in ExpectedCause::ALL {
                 samples.label("cause", cause.label());
@@ -213,29 +213,29 @@ families! {
             }
         };
     "infiniband_link_down_seconds" Counter LINK_LABELS
-        "How long flaps kept the link down at least: from the first to the last time each was seen down. An outage is added once the link is up and both ends have been read."
+        "Lower bound of the time that flaps kept the link down: from the first to the last sweep that saw it down. Added when the link is up again and both ends have been read."
         => |link, samples| samples.seconds(link.assessment.outages.down.least.as_secs_f64());
     "infiniband_link_down_max_seconds" Counter LINK_LABELS
-        "How long flaps kept the link down at most: from the last time it was seen up before each to the first time after. A flap between two sweeps counts one interval."
+        "Upper bound of the time that flaps kept the link down: from the last sweep that saw it up to the first that saw it up again. A flap between two sweeps adds one interval."
         => |link, samples| samples.seconds(link.assessment.outages.down.most.as_secs_f64());
     "infiniband_link_expected_down_seconds" Counter LINK_LABELS
-        "How long expected losses kept the link down at least: from the first to the last time it was seen down."
+        "Lower bound of the time that expected outages kept the link down: from the first to the last sweep that saw it down."
         => |link, samples| samples.seconds(link.assessment.outages.expected_down.least.as_secs_f64());
     "infiniband_link_expected_down_max_seconds" Counter LINK_LABELS
-        "How long expected losses kept the link down at most: from the last time it was seen up before each to the first time after."
+        "Upper bound of the time that expected outages kept the link down: from the last sweep that saw it up to the first that saw it up again."
         => |link, samples| samples.seconds(link.assessment.outages.expected_down.most.as_secs_f64());
     "infiniband_link_recoveries" Counter LINK_LABELS
-        "Times that the link retrained by itself."
+        "Retrainings without a link down (LinkErrorRecoveryCounter), at the end that counted more."
         => |link, samples| samples.value(link.assessment.outages.recoveries.into());
     "infiniband_link_last_change_timestamp_seconds" Gauge LINK_LABELS
-        "When the link went down or came up last, in seconds since 1970; absent if it never did."
+        "Unix time when the link last went down or came up. Absent if it never did."
         => |link, samples| {
             if let Some(last) = link.assessment.outages.last_change {
                 samples.seconds(link.snapshot.anchor.unix_seconds_of(last));
             }
         };
     "infiniband_link_outage_seconds" Histogram LINK_LABELS
-        "How long flaps were, for links that were seen down: the middle between the least and the most that is possible. A flap between two sweeps, which only LinkDowned shows, is not in it."
+        "Lengths of flaps, for links that a sweep saw down: the middle between lower and upper bound. Flaps between two sweeps, which only LinkDownedCounter shows, are not included."
         => |link, samples| {
             let outages = &link.assessment.outages;
             let all: u64 = outages.lengths.iter().copied().map(u64::from).sum();
@@ -264,7 +264,7 @@ families! {
     /// Status of counters, of fabrics and of the host.
     pub(in crate::metrics) COUNTING: Counted<'_>;
     "infiniband_port_saturated_counters" Gauge ["fabric", "guid", "port", "counter"]
-        "1 while a counter's field is full and counts no further, 0 if it was so before; from then on its total is a lower bound. Absent for counters that never were."
+        "1 while a counter is saturated (its field has reached its maximum), 0 if it was saturated before. Its total is a lower bound from then on. Absent for counters that never saturated."
         => |counted, samples| {
             let counting = counted.counting;
             if !counting.was_any_saturated() {
@@ -276,16 +276,16 @@ families! {
             }
         };
     "infiniband_port_impossible_readings" Counter PORT_LABELS
-        "Values of a port's counters that were dropped because they are impossible: 2^63 or more, or more than the link can have carried since the reading before. Absent for ports that never had one."
+        "Counter values of the port that were rejected as impossible: 2^63 or more, or more than the link can carry since the previous read. Absent without any."
         => |counted, samples| {
             let times = u64::from(counted.counting.impossible_readings);
             samples.value_if_known(Some(times).filter(|times| *times > 0));
         };
     "infiniband_port_counters_reset" Counter PORT_LABELS
-        "Times that a port's counters fell: somebody cleared them, or the device was reset."
+        "Times that the counters of the port started from zero: a tool cleared them, or the device restarted."
         => |counted, samples| samples.value(counted.counting.resets.into());
     "infiniband_port_counters_reset_timestamp_seconds" Gauge PORT_LABELS
-        "When that was seen last, in seconds since 1970; absent if it never was."
+        "Unix time of the latest counter reset of the port. Absent if there was none."
         => |counted, samples| {
             if let Some(last) = counted.counting.last_reset {
                 samples.seconds(counted.anchor.unix_seconds_of(last));
@@ -299,7 +299,7 @@ const WINDOWS: [BerWindow; 2] = [BerWindow::Short, BerWindow::Long];
 families! {
     pub(super) DIRECTIONS: JudgedPort<'_>;
     "infiniband_link_bit_error_ratio" Gauge WINDOW_LABELS
-        "How many of the bits that came in at this port of a link were wrong, over a window; absent while it is too short to tell."
+        "Bit error ratio (after FEC) of the bits received at this port, over the window. Absent until the window is long enough for a result."
         => |port, samples| {
             for window in WINDOWS {
                 if let Some(ratio) = port.assessment.bit_errors.ratio(window) {
@@ -309,7 +309,7 @@ families! {
             }
         };
     "infiniband_link_bit_error_window_seconds" Gauge WINDOW_LABELS
-        "How much of the window was watched so far."
+        "Time that the window of the bit error ratio covers so far."
         => |port, samples| {
             for window in WINDOWS {
                 let measured = port.assessment.bit_errors.windows[window as usize];
@@ -320,7 +320,7 @@ families! {
             }
         };
     "infiniband_link_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
-        "The bit error ratio that is too much for this link."
+        "Limit of infiniband_link_bit_error_ratio for this link. Above it the link is bad."
         => |port, samples| {
             let limit = port.assessment.bit_errors.limit;
             if limit > 0.0 {
@@ -328,17 +328,17 @@ families! {
             }
         };
     "infiniband_link_pre_fec_bit_error_ratio" Gauge ["fabric", "link", "guid", "port"]
-        "How many of the bits that came in at this port of a link error correction had to correct, in the latest 2 to 4 minutes. Absent while its counter is full: then the verdict has the reason counter_saturated, and pages and API have the last ratio that is known, and when it was measured."
+        "Pre-FEC bit error ratio of the bits received at this port, over the latest 2 to 4 minutes. Absent while its counter is saturated (reason counter_saturated); pages and API then show the last known ratio."
         => |port, samples| {
-            if let Some(mended) = port.assessment.bit_errors.pre_fec.filter(|it| !it.stale) {
-                samples.ratio(mended.ratio);
+            if let Some(pre_fec) = port.assessment.bit_errors.pre_fec.filter(|it| !it.stale) {
+                samples.ratio(pre_fec.ratio);
             }
         };
     "infiniband_link_pre_fec_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
-        "The ratio of bits to be corrected that is too much for this link."
+        "Limit of infiniband_link_pre_fec_bit_error_ratio for this link."
         => |port, samples| {
-            if let Some(mended) = port.assessment.bit_errors.pre_fec {
-                samples.ratio(mended.limit);
+            if let Some(pre_fec) = port.assessment.bit_errors.pre_fec {
+                samples.ratio(pre_fec.limit);
             }
         };
 }
@@ -346,7 +346,7 @@ families! {
 families! {
     pub(super) PORTS: JudgedPort<'_>;
     "infiniband_port_transmit_wait_ratio" Gauge ["fabric", "guid", "port", "tick"]
-        "Share of the time between the two latest readings in which the port had data and no credit to send it with, 0 to 1. Where the device does not tell how long its tick is, one is assumed (tick: device, assumed)."
+        "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send and no credit. Label tick: tick length reported by the device, or assumed."
         => |port, samples| {
             if let Some(wait) = port.assessment.wait {
                 samples.label("tick", if wait.tick_told { "device" } else { "assumed" });
@@ -354,7 +354,7 @@ families! {
             }
         };
     "infiniband_port_congestion" Gauge ["fabric", "guid", "port", "role", "root_guid", "root_port"]
-        "A port's part in a congestion, as a series that is always 1: root, whose receiver is slow, or victim, which waits because that root does."
+        "Role of a port in a congestion, always 1: root (its receiver is slow) or victim (it waits because of that root)."
         => |port, samples| {
             let (role, root) = match port.assessment.role {
                 Some(Role::Root) => ("root", port.port),
@@ -372,16 +372,16 @@ families! {
 families! {
     pub(super) REGIONS: RegionItem<'_>;
     "infiniband_congestion_region_ports" Gauge ["fabric", "root_guid", "root_port", "level"]
-        "How many neighbouring ports wait together, by the root that waits most, and how bad it is: low (up to 15 % of the time), medium (up to 25 %), high."
+        "Ports of a congestion region: neighboring ports that wait together, by the root that waits most. Label level: low (below 15 % of the time), medium (below 25 %), high."
         => |item, samples| {
             samples.label("level", item.region.level.label());
             samples.value(item.region.ports.into());
         };
     "infiniband_congestion_region_wait_ratio" Gauge REGION_LABELS
-        "The greatest share of time that one of them waits."
+        "Highest share of time (0 to 1) that a port of the congestion region waits."
         => |item, samples| samples.ratio(item.region.share);
     "infiniband_congestion_region_start_timestamp_seconds" Gauge REGION_LABELS
-        "Since when they have been waiting, in seconds since 1970."
+        "Unix time when the congestion region formed."
         => |item, samples| samples.seconds(item.anchor.unix_seconds_of(item.region.since));
 }
 
@@ -391,7 +391,7 @@ const _: () = assert!(Verdict::Ok as u64 == 0 && Verdict::Bad as u64 == 3);
 families! {
     pub(super) MANAGERS: &Observation;
     "infiniband_subnet_managers" Gauge ["fabric", "state"]
-        "Subnet managers that answered in the latest sweep, by state: master, standby, discovering or not_active. Absent where it is not known."
+        "Subnet managers that responded in the latest sweep, by SMState: master, standby, discovering or not_active. Absent if none could be queried."
         => |observation, samples| {
             if let Some(managers) = managers(observation) {
                 for state in SmState::ALL.into_iter().rev() {
@@ -401,16 +401,16 @@ families! {
             }
         };
     "infiniband_subnet_manager_state" Gauge PORT_LABELS
-        "SMState of the subnet manager at a port: 0 not active, 1 discovering, 2 standby, 3 master."
+        "SMInfo SMState of the subnet manager at a port: 0 not active, 1 discovering, 2 standby, 3 master."
         => |observation, samples| each(observation, samples, |it| it.state as u64);
     "infiniband_subnet_manager_priority" Gauge PORT_LABELS
-        "Priority of the subnet manager at a port, 0 to 15: the highest is to be the master, and among equals the one with the lowest port GUID."
+        "SMInfo Priority of the subnet manager at a port, 0 to 15. The highest becomes master; at equal priority, the lowest port GUID."
         => |observation, samples| each(observation, samples, |it| it.priority.into());
     "infiniband_subnet_manager_activity" Counter PORT_LABELS
-        "ActCount of the subnet manager at a port, 32 bits: goes up while it works, and stands still when it hangs."
+        "SMInfo ActCount of the subnet manager at a port (32 bits). It increases while the subnet manager works and stalls when it hangs."
         => |observation, samples| each(observation, samples, |it| it.act_count.into());
     "infiniband_subnet_manager_changes" Counter ["fabric"]
-        "Times that another subnet manager became the master."
+        "Times that another subnet manager became master."
         => |observation, samples| samples.value(observation.stats.mastership.changes());
 }
 

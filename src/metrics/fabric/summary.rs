@@ -28,7 +28,7 @@ const STATES: [&str; 2] = ["up", "down"];
 families! {
     SUMMARIES: &Summary;
     "infiniband_fabric_links" Gauge ["fabric", "verdict"]
-        "Links by verdict: ok, unknown, watch or bad; all four are always there. Absent before the first judgement, after a sweep that brought nothing, and while the latest sweep is older than 4 intervals and a minute: 0 means that links were judged and none is so."
+        "Links by verdict: ok, unknown, watch (degraded), bad. 0 means evaluated, none found. Absent before the first evaluation, after a sweep without results, and when the latest sweep is older than 4 intervals plus 60 s."
         => |summary, samples| {
             for (verdict, count) in Verdict::ALL.iter().zip(summary.links) {
                 samples.label("verdict", verdict.label());
@@ -36,7 +36,7 @@ families! {
             }
         };
     "infiniband_fabric_nodes" Gauge ["fabric", "node_type", "state"]
-        "Nodes by type (ca, switch, router, aggregation_node) and state (up, down), as infiniband_node_up says; all of them are always there. Absent when infiniband_fabric_links is."
+        "Nodes by type (ca, switch, router, aggregation_node) and state (up, down; see infiniband_node_up). Absent under the same conditions as infiniband_fabric_links."
         => |summary, samples| {
             for (kind, counts) in KINDS.iter().zip(summary.nodes) {
                 for (state, count) in STATES.iter().zip(counts) {

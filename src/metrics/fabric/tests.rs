@@ -76,7 +76,11 @@ fn verdict_is_the_greatest_of_its_reasons() {
             &["bit_errors 3", "width 2"],
         ),
         (Verdict::Bad, &[(width, Verdict::Watch)], &["width 2", "recent 3"]),
-        (Verdict::Unknown, &[(Reason::InsufficientData, Verdict::Unknown)], &["too_short 1"]),
+        (
+            Verdict::Unknown,
+            &[(Reason::InsufficientData, Verdict::Unknown)],
+            &["insufficient_data 1"],
+        ),
         (Verdict::Watch, &[(errors, Verdict::Bad)], &["bit_errors 2"]),
     ] {
         assert_eq!(verdicts(verdict, reasons), expected, "{verdict:?} {reasons:?}");
@@ -169,13 +173,13 @@ fn counting_of_ports() {
     });
     let host = r#"fabric="f",guid="0x0000000000000002",port="1""#;
     for (name, labels, value) in [
-        ("saturated", format!("{LEAF},counter=\"symbol_errors\""), "1"),
-        ("saturated", format!("{host},counter=\"link_downed\""), "0"),
-        ("resets_total", LEAF.into(), "2"),
-        ("resets_total", host.into(), "0"),
-        ("reset_timestamp_seconds", LEAF.into(), "500.000"),
+        ("saturated_counters", format!("{LEAF},counter=\"symbol_errors\""), "1"),
+        ("saturated_counters", format!("{host},counter=\"link_downed\""), "0"),
+        ("counters_reset_total", LEAF.into(), "2"),
+        ("counters_reset_total", host.into(), "0"),
+        ("counters_reset_timestamp_seconds", LEAF.into(), "500.000"),
     ] {
-        has(&lines, &format!("infiniband_port_counter_{name}{{{labels}}} {value}"));
+        has(&lines, &format!("infiniband_port_{name}{{{labels}}} {value}"));
     }
     has(&lines, &format!("infiniband_port_impossible_readings_total{{{LEAF}}} 3"));
     has_none(&lines, &format!("infiniband_port_impossible_readings_total{{{host}"));
@@ -229,7 +233,7 @@ fn non_finite_ratio_has_no_sample() {
 }
 
 #[test]
-fn fabric_that_was_not_judged_has_no_assessment() {
+fn fabric_without_an_assessment_has_no_findings() {
     let observation = Observation { snapshot: Some(snapshot().into()), ..Observation::default() };
     let parts = render(&[Arc::new(observation)]);
     let is_finding =

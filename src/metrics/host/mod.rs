@@ -47,7 +47,7 @@ families! {
     "infiniband_device_info" Gauge
         ["fabric", "guid", "device", "node", "node_type", "system_guid", "firmware", "hardware",
          "board", "hca_type", "driver"]
-        "What an RDMA device of this host is, as a series that is always 1."
+        "Identity of an RDMA device of this host as labels, always 1: firmware, board, driver and more."
         => |device, samples| {
             let about = &device.info;
             samples.label("node", &about.description);
@@ -62,7 +62,7 @@ families! {
             samples.value(1);
         };
     "fabric_exporter_device_unreadable_files" Gauge DEVICE_LABELS
-        "Files of the device that gave no value when they were last read, and are left alone for a while."
+        "Files of the device in sysfs that returned an error and are not read again until their error backoff ends (--host.error-backoff)."
         => |device, samples| {
             if device.is_readable {
                 samples.value(device.unreadable_files as u64);
@@ -84,7 +84,7 @@ families! {
     PORTS: HostPort<'_>;
     "infiniband_device_port_info" Gauge
         ["fabric", "guid", "port", "device", "link_layer", "lid", "sm_lid", "speed", "width"]
-        "What a port of this host is at present, as a series that is always 1."
+        "State of a port of this host as labels, always 1: link layer, LID, LID of the subnet manager, speed and width."
         => |item, samples| {
             let port = item.port;
             samples.label("link_layer", &port.link_layer);
@@ -100,36 +100,36 @@ families! {
     NETDEVS: &Netdev;
     "infiniband_netdev_info" Gauge
         ["fabric", "guid", "port", "device", "netdev", "operstate", "ipoib_mode"]
-        "A network interface of a port, IPoIB or the Ethernet side of RoCE, as a series that is always 1."
+        "Network interface of a port (IPoIB, or Ethernet for RoCE) as labels, always 1."
         => |netdev, samples| {
             samples.label("operstate", &netdev.operstate);
             samples.label("ipoib_mode", netdev.ipoib.map_or("", IpoibMode::label));
             samples.value(1);
         };
     "infiniband_netdev_up" Gauge NETDEV_LABELS
-        "Whether the interface's operational state is up."
+        "1 if the operstate of the network interface is up, else 0."
         => |netdev, samples| {
             if !netdev.operstate.is_empty() {
                 samples.value((netdev.operstate == "up").into());
             }
         };
     "infiniband_netdev_mtu_bytes" Gauge NETDEV_LABELS
-        "The largest packet that the interface takes."
+        "MTU of the network interface."
         => |netdev, samples| samples.value_if_known(netdev.mtu);
     "infiniband_netdev_ipoib_datagram" Gauge NETDEV_LABELS
-        "1 if IPoIB sends datagrams, 0 if it is in connected mode; datagrams with an MTU of 2044 cost most of the bandwidth."
+        "IPoIB mode: 1 datagram, 0 connected. Datagram mode with an MTU of 2044 costs most of the bandwidth."
         => |netdev, samples| {
             samples.value_if_known(netdev.ipoib.map(|mode| (mode == IpoibMode::Datagram).into()));
         };
     "infiniband_netdev_carrier_changes" Counter NETDEV_LABELS
-        "Times the interface's carrier came or went."
+        "carrier_changes: times that the network interface lost or gained its carrier."
         => |netdev, samples| samples.value_if_known(netdev.carrier_changes);
 }
 
 const HW_UNKNOWN: Family = Family::counter(
     "infiniband_hw_unlisted",
     &["fabric", "guid", "port", "device", "counter"],
-    "A counter of the driver that is not known here, by the name of its file.",
+    "Value of a file in hw_counters that the exporter has no name for. Label counter: name of the file.",
 );
 
 /// The family of a directory of the connection manager's counters.
@@ -140,22 +140,22 @@ fn cm_family(group: &Group) -> Family {
 const DEVICE_UP: Family = Family::gauge(
     "infiniband_device_up",
     DEVICE_LABELS,
-    "Whether the device and its ports could be read: 0 while it hangs, and for --fabric.forget-after once it is gone.",
+    "1 if the device and its ports could be read, 0 while it hangs, and for --fabric.forget-after after it disappeared.",
 );
 const HEARD: Family = Family::gauge(
     "fabric_exporter_device_events_subscribed",
     DEVICE_LABELS,
-    "Whether the device is held open for its asynchronous events; without them a loss of link between two looks is missed.",
+    "1 if the exporter receives the asynchronous events of the device. Without them, link losses between two reads are missed.",
 );
 const LINK_LOSSES: Family = Family::counter(
     "infiniband_port_link_losses",
     PORT_LABELS,
-    "Times that the port stopped being Active, heard or seen, its driver going included: one that is shorter than any look counts, too.",
+    "Times that the port left PortState Active, by event or by read, including driver unloads. Losses shorter than the read interval count too.",
 );
 families! {
     EVENTS: PortEvents<'_>;
     "infiniband_port_events" Counter EVENT_LABELS
-        "Asynchronous events of the port, or of the whole device, since the exporter began."
+        "Asynchronous events (ibv_get_async_event) of the port, or of the whole device, since the exporter started."
         => |item, samples| {
             for kind in PortEventKind::ALL {
                 let (count, _) = item.stats.get(*kind);
@@ -168,7 +168,7 @@ families! {
             }
         };
     "infiniband_port_event_timestamp_seconds" Gauge EVENT_LABELS
-        "When the latest event of each kind came in, in seconds since 1970."
+        "Unix time of the latest asynchronous event of each kind. Absent if there was none."
         => |item, samples| {
             for kind in PortEventKind::ALL {
                 if let (_, Some(last)) = item.stats.get(*kind) {
@@ -195,14 +195,21 @@ pub fn hw_header(row: &hw_counter::HwRow) -> Header {
         hw_counter::Kind::Counter => MetricType::Counter,
         hw_counter::Kind::Gauge => MetricType::Gauge,
     };
-    let help = format!("{} hw_counters: {} ({}).", row.help, row.files.join(", "), row.drivers);
+    let help = format!("hw_counters {} ({}): {}", row.files.join(", "), row.drivers, row.help);
     Header { name: format!("infiniband_hw_{}", row.metric).into(), kind, help: help.into() }
 }
 
 /// The header of a row of Ethernet's statistics.
 pub fn ethernet_header(row: &ethernet::EthernetRow) -> Header {
     let name = format!("infiniband_netdev_{}", row.metric).into();
-    Header { name, kind: MetricType::Counter, help: row.help.into() }
+    let help = format!("ethtool -S {}: {}", ethtool_strings(row), row.help);
+    Header { name, kind: MetricType::Counter, help: help.into() }
+}
+
+/// The names of a row's statistic in `ethtool -S`, each with its driver: `rx_prio{}_pause (mlx5_core)`.
+pub fn ethtool_strings(row: &ethernet::EthernetRow) -> String {
+    let strings = row.strings.iter().map(|(driver, string)| format!("{string} ({driver})"));
+    strings.collect::<Vec<_>>().join(", ")
 }
 
 type HostParts = Parts<Vec<u8>>;
@@ -215,7 +222,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
         let totals = observation.totals.get(index).map(Vec::as_slice);
         items.add(observation, &snapshot.anchor, device, totals.unwrap_or_default());
     }
-    // There are no other values of a device that is gone.
+    // A missing device has no other values.
     for gone in &observation.missing {
         items.up.push(false, |to| labels(to, observation, &gone.name, None, gone.guid));
     }
@@ -251,7 +258,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
 #[derive(Default)]
 struct HostItems<'a> {
     devices: Labelled<&'a Device>,
-    /// Whether each device responds, including those that are gone.
+    /// Whether each device responds, including missing devices.
     up: Labelled<bool>,
     ports: Labelled<HostPort<'a>>,
     events: Labelled<PortEvents<'a>>,

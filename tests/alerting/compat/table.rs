@@ -320,7 +320,7 @@ fn treydock_info((side, kind): (&'static str, &'static str)) -> [Row; 2] {
             rules: vec![uplink],
             ours: "infiniband_port_info".into(),
             scale: None,
-            differs: "`uplink_lid` is the LID of the node's first port. Without a sweep the far end is \
+            differs: "`uplink_lid` is the LID of the node's first port. Without a sweep the neighbor is \
                       not known, and there is no series.",
             per: Per::Port,
         },
@@ -386,8 +386,8 @@ fn treydock() -> Exporter {
         ],
         differs: &[
             "Ports without a link are included; theirs reads only ports with a link.",
-            "`infiniband_hca_…rate…` of an HCA with several ports is that of the fastest port; theirs is that of the port read last.",
-            "SHARP aggregation nodes are HCAs in both. Routers appear only as the far end of a port.",
+            "`infiniband_hca_…rate…` of an HCA with several ports is the rate of its fastest port; theirs is the rate of the port read last.",
+            "SHARP aggregation nodes are HCAs in both. Routers appear only as neighbors of a port.",
         ],
     }
 }
@@ -526,12 +526,12 @@ fn guilbaults() -> Exporter {
             ),
             (
                 "`infiniband_bad_status_error` `infiniband_query_failed_error` `infininband_…_error`",
-                "What ibqueryerrors complained of: `fabric_exporter_mads_total` by `outcome`, `fabric_exporter_nodes_failed`.",
+                "Errors that ibqueryerrors printed. Closest: `fabric_exporter_mads_total` by `outcome`, `fabric_exporter_nodes_failed`.",
             ),
         ],
         differs: &[
             "Counters that are 0 have a series; ibqueryerrors omits them, and theirs has no series until the first error.",
-            "Theirs are the raw device counters, which saturate and fall when they are cleared (that exporter can clear them); ours are totals that continue.",
+            "Theirs are the raw device counters, which saturate, and restart from 0 when they are cleared (that exporter can clear them). Ours are totals that continue.",
             "`local_guid` is the node's GUID. With ibqueryerrors that of a CA is the port GUID, which differs on some HCAs (ConnectX-3 and older). As there, it has no leading zeros, and `remote_guid` has them.",
             "Without a sweep there is no `remote_…`.",
         ],
@@ -657,7 +657,7 @@ fn node_exporter() -> Exporter {
         missing: &[
             (
                 "`node_infiniband_legacy_…`",
-                "The 64-bit counters of an mlx4 on a kernel before 4.5: here they have the names of newer kernels, above. The 32-bit counters that node_exporter exports under those names are full after seconds and are not exported.",
+                "The 64-bit counters of an mlx4 on a kernel before 4.5: here they have the names of newer kernels, above. The 32-bit counters that node_exporter exports under those names saturate after seconds and are not exported.",
             ),
             ("`node_infiniband_port_discards_received_total`", "No kernel counts it."),
             ("`node_infiniband_lifespan_seconds`", "A driver setting."),
@@ -668,7 +668,7 @@ fn node_exporter() -> Exporter {
             ),
         ],
         differs: &[
-            "`instance` and `job` are those of our target. Where dashboards ask for node_exporter's, give our job the same `instance` by `relabel_configs`.",
+            "`instance` and `job` are those of our target. If dashboards select those of node_exporter, give our job the same `instance` with `relabel_configs`.",
             "Counters are totals: they continue when the device is reset, and restart with the exporter.",
             "node_exporter 1.5 exports nothing of a host with one device that has no board id or no counters; ours exports the others.",
             "A driver counter is exported for all drivers that have it, whatever the file name; theirs only for the files of mlx5.",

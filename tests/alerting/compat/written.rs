@@ -50,10 +50,9 @@ const INTRODUCTION: &str = "\
 
 Recording rules that give the metrics of another exporter their names and labels, computed from ours, so that
 its dashboards and alerts keep working while you migrate. [Compare and migrate](../../docs/compare-and-migrate.md)
-describes the way. For new dashboards use [our own names](../../docs/metrics.md), which need no second series.
+describes the steps. For new dashboards use [our own names](../../docs/metrics.md), which need no second series.
 
-`make docs` generates this page and the rule files from `tests/alerting/compat/table.rs`; a test fails if they
-differ.
+`make docs` generates this page and the rule files from `tests/alerting/compat/table.rs`.
 
 ## Load
 
@@ -84,11 +83,11 @@ const HOW: &str = "\
   total falls to that of the other one, and `rate()` shows one peak. Permanently redundant exporters:
   `max by (fabric, guid, port) (rate(…))` over our own metrics has no such peak.
 - In a fabric that was swept within the last hour only the sweep counts, because a total that switches between
-  sweep and host would fall. Without a sweep there are the InfiniBand ports of hosts, and no switches. The names
+  sweep and host could decrease. Without a sweep the rules have the InfiniBand ports of hosts, and no switches. The names
   of node_exporter always come from the host of the port.
-- Names, far ends and speeds may be five minutes old after a change.
+- Names, neighbors and speeds may be stale for five minutes after a change.
 - Counters that the other exporter reads only with an extra flag are read every 2 minutes from devices that
-  announce them, and with `--fabric.details` in each sweep from all devices. Where a device lacks them, the rules
+  support them, and with `--fabric.details` in each sweep from all devices. Without these counters the rules
   record nothing and cost nothing.
 - Stop scraping the other exporter in the same Prometheus (node_exporter: `--no-collector.infiniband`), or each
   of its series exists twice.
@@ -208,7 +207,7 @@ fn code(names: &[&str]) -> String {
 
 fn differs(row: &Row) -> String {
     let details = match row.per {
-        Per::DetailedPort => "Where the device announces it, or with `--fabric.details`.",
+        Per::DetailedPort => "If the device supports it (OptionMask), or with `--fabric.details`.",
         Per::DriversPort => "In releases after 1.5 (Debian 12).",
         _ => "",
     };

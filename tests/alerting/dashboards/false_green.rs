@@ -1,7 +1,7 @@
 //! No panel is green without data: what every stat, bar and table shows while all is well, with one bad
 //! link, with the exporters stopped, without the rules, while sweeps hang, while the exporter's own port is
-//! down, while one of two fabrics is not swept, and while a switch is gone that one of two exporters does not
-//! remember. The table is in docs/dev/dashboard-panels.md.
+//! down, while one of two fabrics is not swept, and while a switch is down that one of two exporters has
+//! forgotten. The table is in docs/dev/dashboard-panels.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ const SITUATIONS: [&str; 8] = [
     "sweeps hang",
     "own port down",
     "one of two fabrics hangs",
-    "switch gone, one of two exporters restarted",
+    "switch down, one of two exporters restarted",
 ];
 const WELL: usize = 0;
 const BAD: usize = 1;
@@ -39,24 +39,31 @@ const OF_THE_CABLE: [(&str, &str, &str); 3] = [
     ("switch", "Cables not ok", "1 red"),
 ];
 /// The same for panels that need rules.
-const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] = [("overview", "Alerts that page", "1 red")];
+const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] =
+    [("overview", "Firing alerts (page)", "1 red")];
 
-/// What a switch that is gone with its four hosts shows, though one of two exporters has never seen it.
+/// What a switch that is down with its four hosts shows, though one of two exporters has never seen it.
 const OF_THE_SWITCH: [(&str, &str, &str); 4] = [
     ("overview", "Switches down", "1 red"),
     ("overview", "Hosts down", "4 orange"),
-    ("overview", "Switches that are gone", "rows red"),
-    ("overview", "Hosts that are gone", "rows red"),
+    ("overview", "Unreachable switches", "rows red"),
+    ("overview", "Unreachable hosts", "rows red"),
 ];
 
 /// Panels about exporters, rules and hosts, which do not depend on the fabric.
-const NOT_OF_THE_FABRIC: [&str; 6] =
-    ["Exporters", "Rules", "Any exporter down", "Devices down", "Oldest looks", "Longest looks"];
+const NOT_OF_THE_FABRIC: [&str; 6] = [
+    "Exporters",
+    "Rules",
+    "Any exporter down",
+    "Devices down",
+    "Oldest host reads",
+    "Slowest host reads",
+];
 
 /// Panels whose number is near a limit: their color changes, and is not in the table.
 const NEAR_A_LIMIT: [(&str, &str, usize); 1] = [
     // Of a few hundred MADs some are for the 5 missing nodes, and the limit is one percent.
-    ("exporter", "MADs lost", PAIR),
+    ("exporter", "MAD timeouts", PAIR),
 ];
 
 /// Texts for panels that may have nothing to show, or nothing to know it from.
@@ -290,7 +297,7 @@ fn unknown_is_never_green() {
     for (dashboard, panel, shows) in OF_THE_SWITCH {
         let row = find(dashboard, panel);
         if row.cell(PAIR) != shows {
-            wrong.push(format!("switch gone: {}: {}", row.place(), row.cell(PAIR)));
+            wrong.push(format!("switch down: {}: {}", row.place(), row.cell(PAIR)));
         }
     }
     for (dashboard, panel, _) in OF_THE_CABLE_BY_RULES {
@@ -331,16 +338,13 @@ fn first_row_shows_exporters_sweeps_and_rules() {
             rule.record.as_deref() == Some("fabric_exporter:rules:loaded")
                 && rule.labels == [("file".to_owned(), name.clone())].into()
         });
-        assert!(told, "{name} does not tell that it is loaded");
+        assert!(told, "{name} does not record that it is loaded");
     }
     for (file, board) in dashboards() {
         let titles: Vec<&str> =
             list(&board, "panels")[..5].iter().map(|it| text(it, "title")).collect();
-        let (kind, age) = if file == "host" {
-            ("Looks", "Age of the look")
-        } else {
-            ("Sweeps", "Age of the sweep")
-        };
+        let (kind, age) =
+            if file == "host" { ("Host reads", "Host read age") } else { ("Sweeps", "Sweep age") };
         assert_eq!(
             titles,
             ["Exporter, sweeps and rules", "Exporters", kind, age, "Rules"],

@@ -203,7 +203,7 @@ fn panels_have_descriptions_and_units() {
                     "{at}"
                 );
             }
-            assert!(!list(panel, "targets").is_empty(), "{at} asks nothing");
+            assert!(!list(panel, "targets").is_empty(), "{at} has no query");
             let refs: BTreeSet<_> =
                 list(panel, "targets").iter().map(|it| text(it, "refId")).collect();
             assert_eq!(refs.len(), list(panel, "targets").len(), "{at}: {refs:?}");

@@ -61,7 +61,7 @@ pub const CUT_OFF: Fabric = Fabric {
     hangs: false,
 };
 
-/// A leaf switch with its four hosts is gone, and this exporter remembers it.
+/// A leaf switch with its four hosts is down, and this exporter remembers it.
 pub const REMEMBERS: Fabric = Fabric {
     name: "fabric",
     timeline: "timeline: [{reboot: {at: 11m, node: leaf-0-3, down: 2h}}]",

@@ -1,5 +1,4 @@
 //! Panels with samples that Prometheus has stored: situations that last for days, or a host that hangs.
-//! hangs.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +48,8 @@ fn worse_of_two_exporters_of_a_fabric_counts() {
     Stored::new(&situations::ONE_MISSES_PORTS).assert(&[
         ("overview", "Switches down", "1 red"),
         ("overview", "Hosts down", "4 orange"),
-        ("overview", "Ports not read", "3 orange"),
-        ("exporter", "Ports not read", "3 orange"),
+        ("overview", "Ports failed", "3 orange"),
+        ("exporter", "Ports failed", "3 orange"),
     ]);
 }
 
@@ -58,8 +57,8 @@ fn worse_of_two_exporters_of_a_fabric_counts() {
 fn device_stays_down_when_its_host_hangs() {
     Stored::new(&situations::HOST_HANGS_AND_ITS_DEVICE_IS_DOWN).assert(&[
         ("exporter", "Devices down", "1 red"),
-        ("exporter", "Oldest looks", "… green, … red"),
-        ("exporter", "Hosts watched", "1 text"),
+        ("exporter", "Oldest host reads", "… green, … red"),
+        ("exporter", "Hosts monitored", "1 text"),
     ]);
 }
 
@@ -67,7 +66,7 @@ fn device_stays_down_when_its_host_hangs() {
 fn devices_of_a_hanging_host_are_not_up() {
     Stored::new(&situations::HOST_HANGS).assert(&[
         ("exporter", "Devices down", "No data text"),
-        ("exporter", "Longest looks", "… green"),
+        ("exporter", "Slowest host reads", "… green"),
     ]);
 }
 
@@ -75,7 +74,7 @@ fn devices_of_a_hanging_host_are_not_up() {
 #[test]
 fn host_read_is_old_by_the_interval_of_its_host() {
     Stored::new(&situations::HOST_LOOKS_SELDOM).assert(&[
-        ("exporter", "Oldest looks", "… green"),
+        ("exporter", "Oldest host reads", "… green"),
         ("exporter", "Devices down", "0 green"),
     ]);
 }
@@ -86,7 +85,7 @@ fn removed_target_is_down_for_a_day() {
         ("exporter", "Any exporter down", "2 red"),
         ("exporter", "Exporters", "down red"),
         ("overview", "Exporters", "down red"),
-        ("exporter", "Ports not read", "No data text"),
+        ("exporter", "Ports failed", "No data text"),
     ]);
 }
 
@@ -98,16 +97,16 @@ fn exporter_down_for_days_leaves_nothing_green() {
         ("overview", "Sweeps", "stale red"),
         ("overview", "Bad cables", "No data #7b8087"),
         ("overview", "Switches down", "No data #7b8087"),
-        ("overview", "Ports not read", "No data text"),
+        ("overview", "Ports failed", "No data text"),
         ("cable", "Exporters", "down red"),
         ("congestion", "Sweeps", "stale red"),
         ("congestion", "Roots", "No data text"),
         ("exporter", "Any exporter down", "1 red"),
         ("exporter", "Exporters", "down red"),
         ("exporter", "Sweeps", "stale red"),
-        ("exporter", "Ports not read", "No data text"),
-        ("exporter", "Nodes not read", "No data text"),
-        ("exporter", "Gaps", "No data text"),
+        ("exporter", "Ports failed", "No data text"),
+        ("exporter", "Nodes failed", "No data text"),
+        ("exporter", "Discovery gaps", "No data text"),
     ]);
     // `all` includes it, whatever the time range of the dashboard is.
     let boards = dashboards();

@@ -118,9 +118,14 @@ impl Look {
             let label = format!("{id}[{port}]");
             // Derived metrics have tests of their own.
             let Some(family) = sample.name.strip_prefix("infiniband_port_") else { continue };
-            if ["counter_saturated", "counter_reset_", "transmit_wait_ratio", "congestion"]
-                .iter()
-                .any(|it| family.starts_with(it))
+            if [
+                "saturated_counters",
+                "counters_reset_timestamp",
+                "transmit_wait_ratio",
+                "congestion",
+            ]
+            .iter()
+            .any(|it| family.starts_with(it))
             {
                 continue;
             }
@@ -147,7 +152,7 @@ impl Look {
 
     /// The ports with counters that were reset since an earlier time.
     pub fn reset_since(&self, before: &Look) -> Vec<&str> {
-        let more = self.more("counter_resets", before);
+        let more = self.more("counters_reset", before);
         more.into_keys().collect()
     }
 

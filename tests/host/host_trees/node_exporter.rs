@@ -75,8 +75,8 @@ fn compare(theirs: &Metrics, ours: &Metrics) -> BTreeSet<String> {
         if name == "info" {
             let info = ours.sample("infiniband_device_info", &[("device", device)]).unwrap();
             for (theirs, ours) in INFO {
-                let told = info.labels.get(*ours).map_or("", String::as_str);
-                assert_eq!(sample.labels[*theirs], told, "{device} {ours}");
+                let exposed = info.labels.get(*ours).map_or("", String::as_str);
+                assert_eq!(sample.labels[*theirs], exposed, "{device} {ours}");
             }
             assert_eq!(sample.labels.len(), INFO.len() + 1, "{sample:?}");
             continue;
@@ -92,10 +92,10 @@ fn compare(theirs: &Metrics, ours: &Metrics) -> BTreeSet<String> {
             .and_then(|(_, wide)| theirs.sample(&format!("node_infiniband_{wide}"), &labels));
         let ours = ours
             .get(&format!("infiniband_{pair}"), &labels)
-            .unwrap_or_else(|| panic!("{pair} of {labels:?} is not told"));
+            .unwrap_or_else(|| panic!("{pair} of {labels:?} is not exposed"));
         // Its values are floating-point numbers; ours become that in Prometheus.
-        let told = wide.unwrap_or(sample).f64();
-        assert_eq!(told.to_bits(), ours.to_bits(), "{name} {labels:?}: {told} {ours}");
+        let value = wide.unwrap_or(sample).f64();
+        assert_eq!(value.to_bits(), ours.to_bits(), "{name} {labels:?}: {value} {ours}");
     }
     seen
 }

@@ -281,7 +281,7 @@ fn unreadable_file_is_retried_later() {
     assert!(refused(&exporter.metrics()));
     tree.set("mlx5_9", file, "12\n");
     let family = "infiniband_port_symbol_errors_total";
-    let metrics = wait_until(Duration::from_secs(60), "the counter to be told", || {
+    let metrics = wait_until(Duration::from_secs(60), "the counter to be exposed", || {
         let metrics = exporter.metrics();
         assert!(refused(&metrics) != metrics.sample(family, &[]).is_some(), "one or the other");
         metrics.sample(family, &[]).is_some().then_some(metrics)

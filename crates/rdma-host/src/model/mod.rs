@@ -192,22 +192,22 @@ pub mod cm {
         Group {
             directory: "cm_tx_msgs",
             metric: "infiniband_cm_transmit_messages",
-            help: "Messages of the connection manager sent, by kind.",
+            help: "cm_tx_msgs: connection manager (CM) messages sent, by message type.",
         },
         Group {
             directory: "cm_tx_retries",
             metric: "infiniband_cm_transmit_retries",
-            help: "Messages of the connection manager sent again because no answer came, by kind.",
+            help: "cm_tx_retries: connection manager (CM) messages sent again after a timeout, by message type.",
         },
         Group {
             directory: "cm_rx_msgs",
             metric: "infiniband_cm_receive_messages",
-            help: "Messages of the connection manager received, by kind.",
+            help: "cm_rx_msgs: connection manager (CM) messages received, by message type.",
         },
         Group {
             directory: "cm_rx_duplicates",
             metric: "infiniband_cm_receive_duplicates",
-            help: "Messages of the connection manager received that had been received before, by kind.",
+            help: "cm_rx_duplicates: duplicate connection manager (CM) messages received, by message type.",
         },
     ];
 
