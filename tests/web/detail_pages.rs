@@ -124,7 +124,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
         &exporter,
         &path,
         200,
-        &[heading, "bit errors", "bit error ratio", "To try first"],
+        &[heading, "bit errors", "symbol BER", "To try first"],
     );
     let counted = ["SymbolErrorCounter", "Minor link errors", "<svg class=\"plot\"", "window=24h"];
     wait_for_page(&exporter, &path, 200, &counted);
