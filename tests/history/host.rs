@@ -58,15 +58,15 @@ fn host_port_events_are_recorded() {
     set_errors(&tree, "mlx5_0", 107);
     set_state(&tree, "mlx5_0", "1: DOWN");
     wait_told(&file, &["link_down", "mlx5_0 port 1"]);
-    wait_told(&file, &["flap", "mlx5_0 port 1", "lost once; 1 in all"]);
+    wait_told(&file, &["flap", "mlx5_0 port 1", "went down once; 1 flap"]);
     set_state(&tree, "mlx5_0", "4: ACTIVE");
     wait_told(&file, &["link_up", "mlx5_0 port 1"]);
     tree.set("mlx5_0", "ports/1/rate", "100 Gb/sec (1X NDR)\n");
-    wait_told(&file, &["rate", "4x NDR -> 1x NDR"]);
+    wait_told(&file, &["rate_changed", "from 4x NDR to 1x NDR"]);
     tree.add(&second);
     wait_told(&file, &["node_added", "mlx5_1"]);
     tree.remove(&second);
-    wait_told(&file, &["node_down", "mlx5_1", "the kernel does not know it any more"]);
+    wait_told(&file, &["node_down", "mlx5_1", "no longer listed by the kernel"]);
     set_errors(&tree, "mlx5_0", 2);
     wait_told(&file, &["counter_reset", "mlx5_0 port 1"]);
     let port = told(&file, &["port", "mlx5_0[1]"]);

@@ -112,8 +112,8 @@ fn refusing_trigger_costs_no_history() {
 #[test]
 fn file_of_another_version_is_refused_and_kept() {
     let steady = Arc::new(Steady::new());
-    let older = "which no released fabric-exporter writes: left as it is, use another file";
-    let newer = "which this fabric-exporter does not know: use a newer one, or another file";
+    let older = "which no released fabric-exporter writes";
+    let newer = "which this fabric-exporter does not support";
     for (version, says) in [(1, older), (-1, older), (3, newer), (20_000, newer)] {
         let (folder, file) = recorded(&steady, 3);
         operate(&file, &format!("PRAGMA user_version = {version}"));
@@ -482,7 +482,7 @@ fn irregular_lock_is_an_error_at_start() {
         let (code, said) = said(folder.path(), &flags);
         assert_eq!(code, Some(2), "{said}");
         let line = format!("{}: {what}", lock(name).display());
-        assert!(said.contains(&line) && said.contains("move it away"), "{said}");
+        assert!(said.contains(&line) && said.contains("remove it"), "{said}");
     }
 }
 

@@ -30,7 +30,7 @@ const FAULTS: &[Fault] = &[
             ("link_down", "leaf-0-0 port 9", minutes(10), SOON),
             ("link_up", "leaf-0-0 port 9", minutes(15), SOON),
             ("flap", "leaf-0-0 port 9", minutes(10), SOON),
-            ("verdict", "down", minutes(10), SOON),
+            ("verdict_changed", "down", minutes(10), SOON),
         ],
         places: &["leaf-0-0 port 9"],
         from: minutes(10),
@@ -54,15 +54,15 @@ const FAULTS: &[Fault] = &[
     Fault {
         entry: "degrade: {at: 50m, link: \"leaf-0-0[10]\", width: 1x}",
         tells: &[
-            ("rate", "4x NDR -> 1x NDR", minutes(50), SOON),
-            ("verdict", "width", minutes(50), Duration::from_secs(60)),
+            ("rate_changed", "from 4x NDR to 1x NDR", minutes(50), SOON),
+            ("verdict_changed", "width", minutes(50), Duration::from_secs(60)),
         ],
         places: &["leaf-0-0 port 10"],
         from: minutes(50),
     },
     Fault {
         entry: "bad-cable: {at: 60m, into: \"leaf-0-1[9]\", ratio: 1e-9}",
-        tells: &[("verdict", "bit_errors", minutes(60), Duration::from_secs(300))],
+        tells: &[("verdict_changed", "bit_errors", minutes(60), Duration::from_secs(300))],
         places: &["leaf-0-1 port 9"],
         from: minutes(60),
     },

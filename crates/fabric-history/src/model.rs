@@ -381,7 +381,7 @@ mod text {
 
         fn read(text: &str) -> Result<Self, String> {
             let row = TABLE.iter().find(|row| row.metric == text);
-            row.map(|row| row.counter).ok_or_else(|| format!("no counter is called {text:?}"))
+            row.map(|row| row.counter).ok_or_else(|| format!("unknown counter {text:?}"))
         }
     }
 

@@ -254,7 +254,7 @@ pub struct Cursor {
 
 /// A text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be the \"next\" of the page before")]
+#[error("must be the value of \"next\" of the previous page")]
 pub struct InvalidCursor;
 
 impl fmt::Display for Cursor {
