@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use fabric_observation::RecorderErrorKind;
 use thiserror::Error;
 
-/// Why a history cannot be written or read.
+/// Why a history file cannot be written or read.
 #[derive(Debug, Error)]
 pub enum HistoryError {
-    /// Another exporter records in it.
+    /// Another exporter is recording to it.
     #[error("{0}: another exporter is recording to this file: use a separate file for each exporter")]
     Taken(PathBuf),
     /// It is a FIFO, a directory, a device or a socket.
@@ -16,10 +16,10 @@ pub enum HistoryError {
         "{0}: is {1}, not a regular file: remove it, or use another path"
     )]
     NotAFile(PathBuf, &'static str),
-    /// It is another program's, or a history that this version cannot read or write.
+    /// It is a file of another program, or a history that this version cannot read or write.
     #[error("{0}: {1}")]
     Unusable(PathBuf, String),
-    /// SQLite has found it corrupt.
+    /// SQLite found it corrupt.
     #[error("{0}: damaged: {1}")]
     Damaged(PathBuf, String),
     /// It is damaged, and not set aside because too many were before.
@@ -43,12 +43,12 @@ pub enum HistoryError {
     Full {
         /// The file.
         path: PathBuf,
-        /// How many are free.
+        /// Free bytes.
         free: u64,
-        /// How many have to stay so.
+        /// Bytes that must stay free.
         least: u64,
     },
-    /// The answer would be too large.
+    /// The response would be too large.
     #[error("more than {0} readings in one response: request fewer ports or a shorter period")]
     TooMuch(usize),
     /// A system call failed.
@@ -56,9 +56,9 @@ pub enum HistoryError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// Why not.
+        /// The error.
         error: std::io::Error,
     },
     /// SQLite failed.
@@ -66,9 +66,9 @@ pub enum HistoryError {
     Database {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// Why not.
+        /// The error.
         error: rusqlite::Error,
     },
 }
@@ -84,7 +84,7 @@ pub enum OutOfIds {
     Counters(i64),
 }
 
-/// More ports, and nodes, than a file has had by the time that it is too large. We never gave a higher id,
+/// More ports, and nodes, than a file has had by the time that it is too large. No higher id was ever assigned,
 /// and arrays by such an id would take all memory.
 pub(crate) const MOST_PORTS: u32 = 1 << 22;
 
