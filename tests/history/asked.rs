@@ -46,7 +46,7 @@ fn events_are_printed_as_table_and_json() {
         assert!(told.contains(has) && !told.contains(has_not), "{args:?}:\n{told}");
     }
     assert_eq!(told(&file, &["events", "--since=24h"]), "", "nothing in the last day");
-    assert_eq!(told(&file, &["events"]), events, "the last day of what is known");
+    assert_eq!(told(&file, &["events"]), events, "the last day of recorded data");
     let at = told(&file, &["events", "--at=2023-11-14T22:18:20Z", "--kind=node_down"]);
     assert_eq!(at.lines().count(), 1, "{at}");
     let json = told(&file, &["events", since, "--json"]);
@@ -117,7 +117,7 @@ fn port_diff_and_report_are_printed() {
     assert_eq!(diff[0]["cable"][1]["verdict"], "bad", "{diff}");
     assert!(diff[0]["errors"][0][0]["by"].as_u64().unwrap() > 0, "{diff}");
     assert_eq!(told(&file, &["diff", t1, t2, "--limit=1"]).lines().next(), Some(first));
-    // Before the cable went bad and the host down nothing moved.
+    // Nothing changed before the cable went bad and the host went down.
     assert_eq!(told(&file, &["diff", "2023-11-14 22:14", "2023-11-14 22:15"]), "");
 
     let page = folder.path().join("page.html");
@@ -127,7 +127,7 @@ fn port_diff_and_report_are_printed() {
         assert!(page.contains(part), "{part}");
     }
     for outside in ["http:", "https:", "<script", "url(", "src="] {
-        assert!(!page.contains(outside), "{outside} in a page that is to need nothing besides");
+        assert!(!page.contains(outside), "{outside} in a page that must be self-contained");
     }
     let text = told(&file, &["report", since]);
     assert!(text.contains("**1 suspect cable, "), "{text}");
@@ -153,7 +153,7 @@ fn port_diff_and_report_are_printed() {
     }
 }
 
-/// What nodes call themselves comes from the fabric, and becomes neither markup nor a terminal's doing.
+/// Node descriptions come from the fabric: they must not become markup or terminal control sequences.
 #[test]
 fn names_with_control_characters_are_harmless() {
     let folder = tempfile::tempdir().unwrap();

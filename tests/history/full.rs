@@ -59,7 +59,7 @@ fn recording_resumes_when_a_full_disk_has_room() {
     assert!((done..=done + 1).contains(&found), "{found} of {done}");
 }
 
-/// The whole program, on a disk that cannot be written to until it is mounted anew.
+/// The whole program, on a disk that is read-only until it is remounted.
 #[test]
 fn exporter_serves_on_a_read_only_disk_and_resumes() {
     let guest = Guest::get();

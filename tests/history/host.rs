@@ -74,7 +74,7 @@ fn host_port_events_are_recorded() {
     assert!(course.ends_with("  9"), "7, and 2 after the clear: {port}");
     assert!(port.contains("link_down") && !port.contains("mlx5_1"), "{port}");
     assert!(told(&file, &["report"]).contains("mlx5_0 port 1"));
-    // What happened here is nothing that a fabric's pages know.
+    // Pages of a fabric do not show the devices of the host.
     let events = exporter.get("/events", &[]).text().to_owned();
     assert!(events.contains("<a href=\"/host\">mlx5_0 port 1</a>"), "{events}");
     assert!(!events.contains("href=\"/node/"), "{events}");
@@ -108,11 +108,11 @@ fn host_totals_survive_a_restart() {
     set([100, 1000, 5]);
     let mut first = start(&tree, &file);
     assert_eq!(totals(&first), [100, 1000, 5]);
-    // Somebody clears them, and they count on.
+    // A tool clears them, and they continue from there.
     set([40, 1001, 6]);
     assert_eq!(totals(&first), [140, 1001, 6]);
     assert!(first.stop().success());
-    // They count while no exporter runs, or are cleared.
+    // They increase while no exporter runs, or are cleared.
     set([47, 3, 8]);
     let mut second = start(&tree, &file);
     assert_eq!(totals(&second), [147, 1004, 8]);
