@@ -52,7 +52,8 @@ fn events_are_printed_as_table_and_json() {
     let json = told(&file, &["events", since, "--json"]);
     let json: Vec<Value> = serde_json::from_str(&json).unwrap();
     assert_eq!(json.len(), events.lines().count());
-    let is_bad = |event: &&Value| event["kind"] == "verdict_changed" && event["detail"]["to"] == "bad";
+    let is_bad =
+        |event: &&Value| event["kind"] == "verdict_changed" && event["detail"]["to"] == "bad";
     let verdict = json.iter().find(is_bad).unwrap();
     let link = verdict["link"].as_str().unwrap();
     assert_eq!(verdict["detail"]["reasons"][0]["reason"], "bit_errors", "{verdict}");
@@ -111,7 +112,10 @@ fn port_diff_and_report_are_printed() {
     let [t1, t2] = ["2023-11-14 22:15", "2023-11-14 22:25"];
     let diff = told(&file, &["diff", t1, t2]);
     let first = diff.lines().next().unwrap();
-    assert!(first.starts_with("leaf-0-1 port 9 – spine-0 port 5: verdict unknown -> bad"), "{diff}");
+    assert!(
+        first.starts_with("leaf-0-1 port 9 – spine-0 port 5: verdict unknown -> bad"),
+        "{diff}"
+    );
     assert!(diff.contains("1 x expected_link_down"), "{diff}");
     let diff: Value = serde_json::from_str(&told(&file, &["diff", t1, t2, "--json"])).unwrap();
     assert_eq!(diff[0]["cable"][1]["verdict"], "bad", "{diff}");

@@ -86,12 +86,7 @@ fn read_only_folder_does_not_stop_the_exporter() {
     exporter.wait_ready();
     exporter.wait_sweeps(3);
     assert!(errors(&exporter.metrics(), Some("io")) > 0);
-    assert_eq!(
-        exporter.log().matches("history recording failed").count(),
-        1,
-        "{}",
-        exporter.log()
-    );
+    assert_eq!(exporter.log().matches("history recording failed").count(), 1, "{}", exporter.log());
     // When it can be, it is.
     std::fs::create_dir(sealed.parent().unwrap()).unwrap();
     std::fs::set_permissions(sealed.parent().unwrap(), PermissionsExt::from_mode(0o700)).unwrap();

@@ -42,7 +42,11 @@ impl LinkDiff {
         match &self.cable {
             [Some(was), Some(is)] => {
                 if was.verdict != is.verdict {
-                    changes.push(format!("verdict {} -> {}", was.verdict.label(), is.verdict.label()));
+                    changes.push(format!(
+                        "verdict {} -> {}",
+                        was.verdict.label(),
+                        is.verdict.label()
+                    ));
                 } else if is.verdict >= Verdict::Watch {
                     changes.push(format!("verdict still {}", is.verdict.label()));
                 }

@@ -9,12 +9,12 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum HistoryError {
     /// Another exporter is recording to it.
-    #[error("{0}: another exporter is recording to this file: use a separate file for each exporter")]
+    #[error(
+        "{0}: another exporter is recording to this file: use a separate file for each exporter"
+    )]
     Taken(PathBuf),
     /// It is a FIFO, a directory, a device or a socket.
-    #[error(
-        "{0}: is {1}, not a regular file: remove it, or use another path"
-    )]
+    #[error("{0}: is {1}, not a regular file: remove it, or use another path")]
     NotAFile(PathBuf, &'static str),
     /// It is a file of another program, or a history that this version cannot read or write.
     #[error("{0}: {1}")]

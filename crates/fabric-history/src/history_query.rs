@@ -125,8 +125,7 @@ impl HistoryQuery {
     pub fn read(name: &str, pairs: &[(String, String)]) -> Result<HistoryQuery, InvalidQuery> {
         let Some((_, keys)) = NAMES.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-            let problem =
-                format!("unknown query {name:?}: must be one of: {}", known.join(", "));
+            let problem = format!("unknown query {name:?}: must be one of: {}", known.join(", "));
             return Err(InvalidQuery::Name(problem));
         };
         let query = Query::new(pairs, keys).and_then(|query| query.parse(name));
@@ -375,7 +374,11 @@ mod tests {
             ("party", vec![], "unknown query \"party\": must be one of: span, ports, "),
             ("ports", vec![], "called: is missing"),
             ("moved", vec![from.clone()], "to: is missing"),
-            ("moved", vec![from.clone(), from.clone(), to.clone()], "from: is given more than once"),
+            (
+                "moved",
+                vec![from.clone(), from.clone(), to.clone()],
+                "from: is given more than once",
+            ),
             (
                 "moved",
                 vec![from.clone(), to.clone(), ("kind", "flap".into())],

@@ -84,12 +84,7 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
             }
             let max = columns.iter().copied().fold(0.0, f64::max);
             let title = format!("{} {direction}", port.label());
-            rows.push(Row {
-                title,
-                unit: format!("max {max:.3} GB/s"),
-                class: "load",
-                columns,
-            });
+            rows.push(Row { title, unit: format!("max {max:.3} GB/s"), class: "load", columns });
         }
     }
     rows

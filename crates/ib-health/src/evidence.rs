@@ -171,9 +171,9 @@ impl<'a> Evidence<'a> {
             let time = duration(measured.span());
             let counted = format!("{} in {time}", counted(measured.errors.into(), "symbol error"));
             Some(match errors.ratio(window) {
-                Some(ratio) => format!(
-                    "{name} receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}"
-                ),
+                Some(ratio) => {
+                    format!("{name} receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}")
+                }
                 None => format!("{name} receives {counted} (limit: symbol BER {limit:e})"),
             })
         })
@@ -206,7 +206,7 @@ impl<'a> Evidence<'a> {
         let reference = match self.link.reference? {
             RateReference::Past(more) => format!("ran at {} before", rate(more)),
             RateReference::Peers(more) => {
-                format!("links between devices of these types run at {}", rate(more))
+                format!("its peers run at {}", rate(more))
             }
             RateReference::Capability(more) => {
                 format!("both ends support and enable {}", rate(more))
@@ -218,7 +218,9 @@ impl<'a> Evidence<'a> {
     fn down(&self) -> Option<String> {
         let last = self.link.outages.last_change;
         if last > Some(self.snapshot.began) {
-            return Some("link down: a port reported it after the sweep read the port state".into());
+            return Some(
+                "link down: a port reported it after the sweep read the port state".into(),
+            );
         }
         let states = self.each(|port| {
             let status = self.snapshot.status(port)?;
@@ -261,7 +263,9 @@ impl<'a> Evidence<'a> {
                 "over 2 to 4 min".to_owned()
             };
             (ratio > limit).then(|| {
-                format!("{name} receives pre-FEC BER {ratio:.1e} (limit {limit:e}), measured {when}")
+                format!(
+                    "{name} receives pre-FEC BER {ratio:.1e} (limit {limit:e}), measured {when}"
+                )
             })
         })
     }

@@ -180,7 +180,8 @@ pub(crate) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
     if is_marked(lock) {
         return Ok(());
     }
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "write the lock file", error };
+    let failed =
+        |error| HistoryError::Io { path: path.into(), doing: "write the lock file", error };
     std::fs::write(lock, MARK).map_err(failed)
 }
 

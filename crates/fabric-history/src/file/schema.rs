@@ -247,7 +247,10 @@ pub(crate) fn ensure_usable(db: &Connection, path: &Path) -> Result<(), HistoryE
 }
 
 fn unusable(path: &Path, what: &str) -> HistoryError {
-    HistoryError::Unusable(path.into(), format!("{what}; the file is left unchanged: use another file"))
+    HistoryError::Unusable(
+        path.into(),
+        format!("{what}; the file is left unchanged: use another file"),
+    )
 }
 
 /// What SQLite finds wrong with a file, if anything is: it reads all of it, and changes nothing. An error

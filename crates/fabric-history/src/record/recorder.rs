@@ -434,10 +434,7 @@ mod tests {
         assert_eq!(update(25, 15.0), None);
         assert_eq!(update(40, 31.9), None, "slewed");
         let back = update(55, 31.9 + 15.0 - 3600.0).unwrap();
-        assert_eq!(
-            (back.kind, &*back.text),
-            (EventKind::ClockJump, "clock set back by 1h")
-        );
+        assert_eq!((back.kind, &*back.text), (EventKind::ClockJump, "clock set back by 1h"));
         assert!((back.detail["seconds"].as_f64().unwrap() + 3600.0).abs() < 1e-6);
         assert_eq!(back.at, wall(31.9 + 15.0 - 3600.0));
         let forward = update(70, 31.9 + 30.0 - 3597.9).unwrap();

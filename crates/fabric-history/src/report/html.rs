@@ -6,9 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::local_clock::LocalClock;
 use crate::plot;
 use crate::report::suspects::list_errors;
-use crate::report::{
-    Report, Suspect, more_events, more_others, more_suspects, side_by_side,
-};
+use crate::report::{Report, Suspect, more_events, more_others, more_suspects, side_by_side};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif;

@@ -5,9 +5,7 @@ use std::fmt::Write;
 use crate::local_clock::LocalClock;
 use crate::plot;
 use crate::report::suspects::list_errors;
-use crate::report::{
-    Report, Suspect, more_events, more_others, more_suspects, side_by_side,
-};
+use crate::report::{Report, Suspect, more_events, more_others, more_suspects, side_by_side};
 
 /// Columns of a line of bars.
 const COLUMNS: usize = 60;

@@ -192,7 +192,10 @@ impl FabricSummary {
             self.rates.iter().map(|(rate, count)| (format!("cables at {rate}"), count.to_string())),
         );
         let verdicts = self.verdicts.iter();
-        rows.extend(verdicts.map(|(label, count)| (format!("cables with verdict {label}"), count.to_string())));
+        rows.extend(
+            verdicts
+                .map(|(label, count)| (format!("cables with verdict {label}"), count.to_string())),
+        );
         rows
     }
 }
@@ -325,8 +328,7 @@ fn limitations(
 fn unresponsive_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<String> {
     let mut unresponsive: BTreeMap<_, SystemTime> = BTreeMap::new();
     let mut sentences = Vec::new();
-    let consequence =
-        "counter increases of that time appear in the first reading after it.";
+    let consequence = "counter increases of that time appear in the first reading after it.";
     for event in events {
         let Some(node) = event.node else { continue };
         if event.kind == EventKind::NodeDown.label() {
@@ -335,8 +337,10 @@ fn unresponsive_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<Stri
             && let Some(since) = unresponsive.remove(&(node, event.place.clone()))
         {
             let (from, to) = (format_time(since), format_time(event.at));
-            sentences
-                .push(format!("{} did not respond from {from} to {to}; {consequence}", event.place));
+            sentences.push(format!(
+                "{} did not respond from {from} to {to}; {consequence}",
+                event.place
+            ));
         }
     }
     let still = unresponsive.into_iter().map(|((_, place), since)| {

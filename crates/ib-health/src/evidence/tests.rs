@@ -75,7 +75,7 @@ fn slower_link_names_its_reference() {
     let run = (Width::X4, Speed::Edr);
     for (reason, reference, says) in [
         (Reason::Width, RateReference::Past(run), "ran at 4x EDR before"),
-        (Reason::Width, RateReference::Peers(run), "links between devices of these types run at 4x EDR"),
+        (Reason::Width, RateReference::Peers(run), "its peers run at 4x EDR"),
         (
             Reason::BelowCapability,
             RateReference::Capability(run),

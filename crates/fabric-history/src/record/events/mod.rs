@@ -260,7 +260,11 @@ impl FabricWide {
             }
             Some(_) if is_unread => self.unread = Some(at),
             Some(last) if at.since(last) > GRACE => {
-                push(EventKind::ReadsRecovered, "counters of all ports are read again".into(), last);
+                push(
+                    EventKind::ReadsRecovered,
+                    "counters of all ports are read again".into(),
+                    last,
+                );
                 self.unread = None;
             }
             _ => {}

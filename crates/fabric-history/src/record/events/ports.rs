@@ -255,7 +255,8 @@ impl EventDetector {
             }
         }
         let nodes = unread.iter();
-        let nodes = nodes.map(|(node, ports)| format!("{node} ({})", label::plural(*ports, "port")));
+        let nodes =
+            nodes.map(|(node, ports)| format!("{node} ({})", label::plural(*ports, "port")));
         let nodes: Vec<String> = nodes.take(MAX_NAMED).collect();
         let more = unread.len().saturating_sub(MAX_NAMED);
         let more = match more {
@@ -278,9 +279,11 @@ impl EventDetector {
             }
             let place = evidence::port_label(sweep.snapshot, region.root);
             let share = f64::from(region.share) * 100.0;
-            let (ports, level) = (label::plural(region.ports as usize, "port"), region.level.label());
-            let text =
-                format!("congestion root: {ports} waiting, up to {share:.0} % of the time ({level})");
+            let (ports, level) =
+                (label::plural(region.ports as usize, "port"), region.level.label());
+            let text = format!(
+                "congestion root: {ports} waiting, up to {share:.0} % of the time ({level})"
+            );
             sweep.push(EventKind::CongestionStart, end.into(), place.clone(), text, at);
             self.congestions.insert(end, OpenCongestion { place, last_seen: at });
         }

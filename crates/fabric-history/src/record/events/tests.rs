@@ -205,7 +205,10 @@ fn only_verdicts_from_watch_on_are_events() {
     sim.link().reasons.add(Reason::Victim, Verdict::Ok);
     sim.link().verdict = Verdict::Bad;
     let events = sim.sweep();
-    assert!(events[0].starts_with("verdict_changed: verdict changed from ok to bad; upstream_errors: "), "{events:?}");
+    assert!(
+        events[0].starts_with("verdict_changed: verdict changed from ok to bad; upstream_errors: "),
+        "{events:?}"
+    );
     assert!(!events[0].contains("victim") && events.len() == 1, "{events:?}");
     sim.link().verdict = Verdict::Ok;
     sim.link().reasons = Reasons::default();

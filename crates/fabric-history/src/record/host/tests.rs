@@ -132,7 +132,10 @@ fn reported_port_error_sets_the_event_time() {
         sim.hear(millis, PortEventKind::PortError);
         sim.hear(millis + 500, PortEventKind::PortActive);
     }
-    assert_eq!(sim.look(), ["62 flap: mlx5_0 port 1: went down twice; 3 flaps since the exporter started"]);
+    assert_eq!(
+        sim.look(),
+        ["62 flap: mlx5_0 port 1: went down twice; 3 flaps since the exporter started"]
+    );
 }
 
 #[test]
@@ -165,10 +168,7 @@ fn device_events_for_hang_removal_and_return() {
     sim.hear(1_000, PortEventKind::DeviceFatal);
     sim.next.clear();
     let events = sim.look();
-    assert!(
-        events[0].starts_with("60 node_down: mlx5_0: device no longer listed"),
-        "{events:?}"
-    );
+    assert!(events[0].starts_with("60 node_down: mlx5_0: device no longer listed"), "{events:?}");
     assert!(
         events.iter().any(|event| event.starts_with("46 device_fatal: mlx5_0: ")),
         "{events:?}"
