@@ -205,9 +205,7 @@ impl<'a> Evidence<'a> {
         let rate = |(width, speed): LinkRate| format!("{} {}", width.label(), speed.label());
         let reference = match self.link.reference? {
             RateReference::Past(more) => format!("ran at {} before", rate(more)),
-            RateReference::Peers(more) => {
-                format!("its peers run at {}", rate(more))
-            }
+            RateReference::Peers(more) => format!("its peers run at {}", rate(more)),
             RateReference::Capability(more) => {
                 format!("both ends support and enable {}", rate(more))
             }
@@ -218,9 +216,7 @@ impl<'a> Evidence<'a> {
     fn down(&self) -> Option<String> {
         let last = self.link.outages.last_change;
         if last > Some(self.snapshot.began) {
-            return Some(
-                "link down: a port reported it after the sweep read the port state".into(),
-            );
+            return Some("link down: reported by a port after the sweep read its state".into());
         }
         let states = self.each(|port| {
             let status = self.snapshot.status(port)?;
