@@ -171,7 +171,7 @@ fn long_window_from_hours_has_the_same_sums() {
     let window = between(&seen[0], last);
     let series = reader.series(&ends(last), SeriesDetail::All, window).unwrap();
     let most = series.iter().map(|of| of.steps.len()).max().unwrap();
-    assert!(most > 100, "errors are told reading by reading");
+    assert!(most > 100, "errors are recorded per reading");
     let data = series.iter().filter(|of| of.counter == Counter::XmitData);
     let most = data.map(|of| of.steps.len()).max().unwrap();
     assert!((3..=100).contains(&most), "three hours, and what came after: {most}");

@@ -58,15 +58,15 @@ fn host_port_events_are_recorded() {
     set_errors(&tree, "mlx5_0", 107);
     set_state(&tree, "mlx5_0", "1: DOWN");
     wait_told(&file, &["link_down", "mlx5_0 port 1"]);
-    wait_told(&file, &["flap", "mlx5_0 port 1", "lost once; 1 in all"]);
+    wait_told(&file, &["flap", "mlx5_0 port 1", "went down once; 1 flap"]);
     set_state(&tree, "mlx5_0", "4: ACTIVE");
     wait_told(&file, &["link_up", "mlx5_0 port 1"]);
     tree.set("mlx5_0", "ports/1/rate", "100 Gb/sec (1X NDR)\n");
-    wait_told(&file, &["rate", "4x NDR -> 1x NDR"]);
+    wait_told(&file, &["rate_changed", "from 4x NDR to 1x NDR"]);
     tree.add(&second);
     wait_told(&file, &["node_added", "mlx5_1"]);
     tree.remove(&second);
-    wait_told(&file, &["node_down", "mlx5_1", "the kernel does not know it any more"]);
+    wait_told(&file, &["node_down", "mlx5_1", "no longer listed by the kernel"]);
     set_errors(&tree, "mlx5_0", 2);
     wait_told(&file, &["counter_reset", "mlx5_0 port 1"]);
     let port = told(&file, &["port", "mlx5_0[1]"]);
@@ -74,7 +74,7 @@ fn host_port_events_are_recorded() {
     assert!(course.ends_with("  9"), "7, and 2 after the clear: {port}");
     assert!(port.contains("link_down") && !port.contains("mlx5_1"), "{port}");
     assert!(told(&file, &["report"]).contains("mlx5_0 port 1"));
-    // What happened here is nothing that a fabric's pages know.
+    // Pages of a fabric do not show the devices of the host.
     let events = exporter.get("/events", &[]).text().to_owned();
     assert!(events.contains("<a href=\"/host\">mlx5_0 port 1</a>"), "{events}");
     assert!(!events.contains("href=\"/node/"), "{events}");
@@ -108,11 +108,11 @@ fn host_totals_survive_a_restart() {
     set([100, 1000, 5]);
     let mut first = start(&tree, &file);
     assert_eq!(totals(&first), [100, 1000, 5]);
-    // Somebody clears them, and they count on.
+    // A tool clears them, and they continue from there.
     set([40, 1001, 6]);
     assert_eq!(totals(&first), [140, 1001, 6]);
     assert!(first.stop().success());
-    // They count while no exporter runs, or are cleared.
+    // They increase while no exporter runs, or are cleared.
     set([47, 3, 8]);
     let mut second = start(&tree, &file);
     assert_eq!(totals(&second), [147, 1004, 8]);

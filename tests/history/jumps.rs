@@ -77,7 +77,7 @@ fn sweeps_after_a_clock_set_back_are_found() {
     let back = clocks.wall;
     clocks.sweeps(40);
     assert_eq!(busy(&settings), 79, "all but the first, which says what totals were");
-    assert_eq!(jumps(&settings), [(back, "the clock was set back by 1day".to_owned())]);
+    assert_eq!(jumps(&settings), [(back, "clock set back by 1day".to_owned())]);
     // The time between is that of the second forty alone.
     let reader = Reader::open(&settings.file).unwrap();
     let window = Window { from: back, to: back + SWEEP * 40 };

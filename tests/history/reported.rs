@@ -39,7 +39,7 @@ fn sign(step: &TimedAction, all: &[TimedAction], net: &Net) -> Option<(Sign, Vec
         Action::Retrain { port } => (Sign::Count(&["link_error_recoveries"]), both(*port)),
         Action::CorruptBits { port, ratio } if *ratio > 1e-10 => (Sign::Count(errors), both(*port)),
         Action::LimitLink { port, width, speed } if width.is_some() || speed.is_some() => {
-            (Sign::Event(&["rate"]), both(*port))
+            (Sign::Event(&["rate_changed"]), both(*port))
         }
         Action::SetPower { node, on: false }
         | Action::SetAgents { node, behavior: AgentBehavior::Silent } => {

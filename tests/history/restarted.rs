@@ -38,7 +38,7 @@ fn totals_survive_a_restart() {
     set(&ibsim, &node, 100);
     let mut first = start(&ibsim, &file);
     assert_eq!(symbol_errors(&first), Some(100));
-    // Somebody clears it, and it counts on.
+    // A tool clears it, and it continues from there.
     set(&ibsim, &node, 40);
     first.wait_sweeps(2);
     assert_eq!(symbol_errors(&first), Some(140));

@@ -102,7 +102,7 @@ fn refusing_trigger_costs_no_history() {
     }
     drop(steady_recorder);
     assert_eq!(set_aside(folder.path()), 0);
-    // What was counted meanwhile is in the next sweep, and what happened waited for it.
+    // Increases of that time are in the next sweep, and pending events are written with it.
     let missed: Vec<u64> = (11..=20).collect();
     assert_eq!(check(&steady, &file, 0, &missed), 25);
     let links = events(&file).iter().filter(|event| event.kind.starts_with("link_")).count();
@@ -112,8 +112,8 @@ fn refusing_trigger_costs_no_history() {
 #[test]
 fn file_of_another_version_is_refused_and_kept() {
     let steady = Arc::new(Steady::new());
-    let older = "which no released fabric-exporter writes: left as it is, use another file";
-    let newer = "which this fabric-exporter does not know: use a newer one, or another file";
+    let older = "which no released fabric-exporter writes";
+    let newer = "which this fabric-exporter does not support";
     for (version, says) in [(1, older), (-1, older), (3, newer), (20_000, newer)] {
         let (folder, file) = recorded(&steady, 3);
         operate(&file, &format!("PRAGMA user_version = {version}"));
@@ -160,7 +160,7 @@ fn number_of_set_aside_files_is_limited() {
         }
     }
     assert_eq!(std::fs::read_to_string(&notes).unwrap(), "what happened on Tuesday");
-    // An operator has looked at one, and taken it away.
+    // An operator examined one, and removed it.
     let taken = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let taken = taken.filter(|path| path.to_string_lossy().contains(".damaged-2")).min().unwrap();
     std::fs::remove_file(taken).unwrap();
@@ -171,7 +171,7 @@ fn number_of_set_aside_files_is_limited() {
 /// Nodes whose number is this or a multiple of it stay; others are there for a while.
 const STAYS: [u64; 2] = [1_000_000, 2_000_000];
 
-/// Virtual functions that are made and thrown away again, four at a time.
+/// Virtual functions that are created and deleted again, four at a time.
 fn passing(generation: u64) -> Vec<u64> {
     let some = (0..4).map(|function| 100 + generation * 4 + function);
     some.chain(STAYS).collect()
@@ -383,7 +383,7 @@ fn locks(file: &Path) -> usize {
     all.lines().filter(is_ours).count()
 }
 
-/// A page reads the file while the recorder opens it anew after an error. Without the reader's lock
+/// A page reads the file while the recorder reopens it after an error. Without the reader's lock
 /// another program could delete the write-ahead log in use.
 #[test]
 fn reopened_file_stays_locked_for_readers() {
@@ -482,7 +482,7 @@ fn irregular_lock_is_an_error_at_start() {
         let (code, said) = said(folder.path(), &flags);
         assert_eq!(code, Some(2), "{said}");
         let line = format!("{}: {what}", lock(name).display());
-        assert!(said.contains(&line) && said.contains("move it away"), "{said}");
+        assert!(said.contains(&line) && said.contains("remove it"), "{said}");
     }
 }
 

@@ -24,18 +24,18 @@ const TIMES: u64 = 100;
 /// The latest moment, after the first file is opened.
 const LATEST: u64 = 200_000;
 
-/// Tells the recorder where and how.
+/// Environment variables with the folder and the mode of the recorder.
 pub const FOLDER: &str = "HISTORY_TEST_FOLDER";
 pub const WAY: &str = "HISTORY_TEST_WAY";
 
-/// How a recorder goes about it.
+/// The mode of a recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// One file, sweep after sweep.
     On,
     /// One file, which it opens and closes again and again.
     Again,
-    /// File after file, each made anew.
+    /// File after file, each new.
     Anew,
 }
 
@@ -49,7 +49,7 @@ fn file(folder: &Path, number: u64) -> PathBuf {
 pub const RECORD: &[&str] = &["shot::recorder_process", "--exact", "--ignored", "--nocapture"];
 
 #[test]
-#[ignore = "a part of those who kill it"]
+#[ignore = "run by the tests that kill it"]
 fn recorder_process() {
     let (Some(folder), Ok(way)) = (std::env::var_os(FOLDER), std::env::var(WAY)) else { return };
     let way = WAYS.into_iter().find(|it| format!("{it:?}") == way).unwrap();
@@ -132,7 +132,7 @@ fn shot(folder: &Path, way: Way, chance: &mut Rng) -> Said {
     Said::read(&log).unwrap()
 }
 
-/// Looks at a file after a shot: `before` is the last sweep that was in it then.
+/// Checks a file after a kill: `before` is the last sweep that was in it then.
 fn survives(steady: &Steady, file: &Path, before: u64, said: &Said) -> u64 {
     let (least, most) = (said.done.max(before), said.about.max(before));
     assert!(most <= least + 1, "{said:?}");

@@ -27,7 +27,7 @@ pub const RARE: u64 = 2;
 /// What counters began with.
 const FIRST: u64 = 77;
 
-/// A node whose ports are looked at one by one.
+/// A node whose ports are checked one by one.
 const NODE: &str = "leaf-0-0";
 
 /// A node of the fabric to be swept.
@@ -133,7 +133,7 @@ pub struct SteadyRecorder {
 }
 
 impl SteadyRecorder {
-    /// Goes on after the last sweep that is in the file.
+    /// Continues after the last sweep that is in the file.
     pub fn new(steady: &Arc<Steady>, settings: HistorySettings) -> Self {
         let mut steady_recorder = Self::at(steady, settings, 1);
         steady_recorder.first =
@@ -142,7 +142,7 @@ impl SteadyRecorder {
         steady_recorder
     }
 
-    /// Goes on with a sweep, whatever is in the file.
+    /// Continues with a given sweep, whatever is in the file.
     pub fn at(steady: &Arc<Steady>, settings: HistorySettings, first: u64) -> Self {
         let metrics = Arc::new(RecorderMetrics::default());
         let recorder = Recorder::new(settings, Arc::clone(&metrics));
@@ -226,6 +226,6 @@ pub fn check(steady: &Steady, file: &Path, from: u64, left_out: &[u64]) -> u64 {
     for event in events(file).iter().filter(|event| event.kind.starts_with("link_")) {
         *times.entry(event.at).or_insert(0) += 1;
     }
-    assert!(times.values().all(|times| *times == 1), "an event is told twice: {times:?}");
+    assert!(times.values().all(|times| *times == 1), "an event is recorded twice: {times:?}");
     last
 }

@@ -14,9 +14,9 @@ use crate::{RecordedSimulation, always, events, minutes, wall};
 struct Fault {
     /// In the scenario.
     entry: &'static str,
-    /// Its events: the kind, a part of the place or the text, when, and the largest delay.
+    /// Its events: the kind, a part of the location or the text, the time, and the largest delay.
     tells: &'static [(&'static str, &'static str, Duration, Duration)],
-    /// Places that may have further events from then on.
+    /// Locations that may have further events from then on.
     places: &'static [&'static str],
     from: Duration,
 }
@@ -30,7 +30,7 @@ const FAULTS: &[Fault] = &[
             ("link_down", "leaf-0-0 port 9", minutes(10), SOON),
             ("link_up", "leaf-0-0 port 9", minutes(15), SOON),
             ("flap", "leaf-0-0 port 9", minutes(10), SOON),
-            ("verdict", "down", minutes(10), SOON),
+            ("verdict_changed", "down", minutes(10), SOON),
         ],
         places: &["leaf-0-0 port 9"],
         from: minutes(10),
@@ -54,15 +54,15 @@ const FAULTS: &[Fault] = &[
     Fault {
         entry: "degrade: {at: 50m, link: \"leaf-0-0[10]\", width: 1x}",
         tells: &[
-            ("rate", "4x NDR -> 1x NDR", minutes(50), SOON),
-            ("verdict", "width", minutes(50), Duration::from_secs(60)),
+            ("rate_changed", "from 4x NDR to 1x NDR", minutes(50), SOON),
+            ("verdict_changed", "width", minutes(50), Duration::from_secs(60)),
         ],
         places: &["leaf-0-0 port 10"],
         from: minutes(50),
     },
     Fault {
         entry: "bad-cable: {at: 60m, into: \"leaf-0-1[9]\", ratio: 1e-9}",
-        tells: &[("verdict", "bit_errors", minutes(60), Duration::from_secs(300))],
+        tells: &[("verdict_changed", "bit_errors", minutes(60), Duration::from_secs(300))],
         places: &["leaf-0-1 port 9"],
         from: minutes(60),
     },
@@ -135,18 +135,18 @@ fn each_fault_is_one_event_with_its_time() {
     for event in &events[1..events.len() - 1] {
         assert!(
             FAULTS.iter().any(|fault| is_told(event, fault)),
-            "invented: {event:?} in\n{}",
+            "unexpected: {event:?} in\n{}",
             listed()
         );
     }
-    // Every sweep had traffic, and is there.
+    // Every sweep had traffic, and is recorded.
     let reader = Reader::open(&file).unwrap();
     let (frames, torn, _) = reader.frames(RecordKind::TrafficDeltas).unwrap();
-    assert_eq!((frames as u64, torn), (sweeps - 1, 0), "the first sweep is what others grow from");
+    assert_eq!((frames as u64, torn), (sweeps - 1, 0), "the first sweep is the reference");
     assert_eq!((simulation.metrics.missed(), simulation.metrics.errors()), (0, 0));
 }
 
-/// What counters grew by in the history, summed up, is what they grew by.
+/// The sum of recorded increases equals the increase of the counters.
 #[test]
 fn increases_add_up_to_totals() {
     let folder = tempfile::tempdir().unwrap();

@@ -112,11 +112,11 @@ fn exporter_answers_like_its_file() {
 
 fn refusals(exporter: &Exporter) {
     for (ask, status, says) in [
-        ("party", 404, "no question is called"),
+        ("party", 404, "unknown query"),
         ("events?from=noon&to=noon", 400, "must be a time such as"),
         ("events", 400, "from: is missing"),
-        ("ports?called=x&called=y", 400, "is there twice"),
-        ("moved?form=x", 400, "unknown parameter \"form\": there are: from, to"),
+        ("ports?called=x&called=y", 400, "more than once"),
+        ("moved?form=x", 400, "unknown parameter \"form\": must be one of: from, to"),
     ] {
         let answer = exporter.get(&format!("{PATH}/{ask}"), &[]);
         assert_eq!((answer.status, answer.text().lines().count()), (status, 1), "{ask}");
@@ -170,7 +170,7 @@ fn unreadable_file_is_an_error() {
     let url = format!("http://{}", exporter.address());
     let error =
         HistoryClient::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
-    assert!(error.starts_with(&url) && error.contains("cannot find it"), "{error}");
+    assert!(error.starts_with(&url) && error.contains("cannot open the file"), "{error}");
     std::fs::rename(gone, &file).unwrap();
     assert!(exporter.stop().success());
 }

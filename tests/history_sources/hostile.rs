@@ -90,13 +90,13 @@ fn bad_source_flags_are_refused() {
     let nobody = format!("http://{free}");
     let page = answering("404 Not Found", "<html>\n404");
     for (args, code, says) in [
-        (vec![], 2, "--file or --url: which history?"),
-        (vec!["--file", "x", "--url", "http://x"], 2, "one of them alone"),
-        (vec!["--file", "x", "--source", "http://x"], 2, "one of them alone"),
-        (vec!["--url", "ftp://x"], 2, "--url: \"ftp://x\" is no address such as"),
-        (vec!["--url", &nobody], 1, "does not answer"),
-        (vec!["--source", &nobody], 1, "does not answer"),
-        (vec!["--url", &page], 1, "is it an exporter that records"),
+        (vec![], 2, "--url"),
+        (vec!["--file", "x", "--url", "http://x"], 2, "--url"),
+        (vec!["--file", "x", "--source", "http://x"], 2, "--url"),
+        (vec!["--url", "ftp://x"], 2, "\"ftp://x\""),
+        (vec!["--url", &nobody], 1, &*nobody),
+        (vec!["--source", &nobody], 1, &*nobody),
+        (vec!["--url", &page], 1, &*page),
     ] {
         let output =
             Command::new(program()).args(["history", "events"]).args(&args).output().unwrap();

@@ -120,12 +120,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
     assert_eq!(near.supported_rate, Some(50_000_000_000));
     let path = format!("/link/{bad}?window=1h");
     let heading = "leaf-0-1 port 10 – spine-0 port 4";
-    wait_for_page(
-        &exporter,
-        &path,
-        200,
-        &[heading, "bit errors", "bit error ratio", "To try first"],
-    );
+    wait_for_page(&exporter, &path, 200, &[heading, "bit errors", "symbol BER", "To try first"]);
     let counted = ["SymbolErrorCounter", "Minor link errors", "<svg class=\"plot\"", "window=24h"];
     wait_for_page(&exporter, &path, 200, &counted);
 

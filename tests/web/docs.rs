@@ -43,7 +43,7 @@ fn reasons_and_repairs_are_documented() {
 fn event_kinds_are_made_from_the_table() {
     let rows =
         EventKind::ALL.iter().map(|kind| format!("| `{}` | {} |\n", kind.label(), kind.help()));
-    let table = format!("| kind | what it says |\n|---|---|\n{}", rows.collect::<String>());
+    let table = format!("| kind | meaning |\n|---|---|\n{}", rows.collect::<String>());
     let page = document("docs/history.md");
     let [begin, end] = ["<!-- kinds -->\n", "<!-- /kinds -->\n"];
     let (before, rest) = page.split_once(begin).unwrap();

@@ -36,32 +36,36 @@ impl LinkDiff {
         self.errors.iter().flatten().map(|sum| u128::from(sum.by)).sum()
     }
 
-    /// The changes in words.
+    /// The changes as text.
     pub fn changes(&self) -> Vec<String> {
         let mut changes = Vec::new();
         match &self.cable {
             [Some(was), Some(is)] => {
                 if was.verdict != is.verdict {
-                    changes.push(format!("{} -> {}", was.verdict.label(), is.verdict.label()));
+                    changes.push(format!(
+                        "verdict {} -> {}",
+                        was.verdict.label(),
+                        is.verdict.label()
+                    ));
                 } else if is.verdict >= Verdict::Watch {
-                    changes.push(format!("still {}", is.verdict.label()));
+                    changes.push(format!("verdict still {}", is.verdict.label()));
                 }
                 if let (Some(was), Some(is)) = (&was.rate, &is.rate)
                     && was != is
                 {
-                    changes.push(format!("{was} -> {is}"));
+                    changes.push(format!("rate {was} -> {is}"));
                 }
                 match (was.up, is.up) {
-                    (Some(true), Some(false)) => changes.push("went down".into()),
-                    (Some(false), Some(true)) => changes.push("came up".into()),
-                    (_, Some(false)) => changes.push("still down".into()),
+                    (Some(true), Some(false)) => changes.push("link down".into()),
+                    (Some(false), Some(true)) => changes.push("link up".into()),
+                    (_, Some(false)) => changes.push("link still down".into()),
                     _ => {}
                 }
             }
-            [Some(_), None] if self.known[1] => changes.push("not there any more".into()),
+            [Some(_), None] if self.known[1] => changes.push("removed".into()),
             [None, Some(_)] if self.known[0] => changes.push("new".into()),
             [Some(cable), None] | [None, Some(cable)] if cable.verdict >= Verdict::Watch => {
-                changes.push(cable.verdict.label().into());
+                changes.push(format!("verdict {}", cable.verdict.label()));
             }
             _ => {}
         }

@@ -5,27 +5,27 @@ use std::path::{Path, PathBuf};
 use fabric_observation::RecorderErrorKind;
 use thiserror::Error;
 
-/// Why a history cannot be written or read.
+/// Why a history file cannot be written or read.
 #[derive(Debug, Error)]
 pub enum HistoryError {
-    /// Another exporter records in it.
-    #[error("{0}: another exporter records there: each needs a file of its own")]
+    /// Another exporter is recording to it.
+    #[error(
+        "{0}: another exporter is recording to this file: use a separate file for each exporter"
+    )]
     Taken(PathBuf),
     /// It is a FIFO, a directory, a device or a socket.
-    #[error(
-        "{0}: is {1}, where a history needs a regular file: move it away, or give another path"
-    )]
+    #[error("{0}: is {1}, not a regular file: remove it, or use another path")]
     NotAFile(PathBuf, &'static str),
-    /// It is another program's, or a history that this version cannot read or write.
+    /// It is a file of another program, or a history that this version cannot read or write.
     #[error("{0}: {1}")]
     Unusable(PathBuf, String),
-    /// SQLite has found it corrupt.
+    /// SQLite found it corrupt.
     #[error("{0}: damaged: {1}")]
     Damaged(PathBuf, String),
     /// It is damaged, and not set aside because too many were before.
     #[error(
-        "{path}: damaged ({what}), and {count} damaged files were set aside before: look at them and \
-         move them elsewhere, so that recording goes on"
+        "{path}: damaged ({what}), and not set aside because {count} damaged files already are: move \
+         those elsewhere, and recording resumes"
     )]
     Crowded {
         /// The file.
@@ -36,29 +36,29 @@ pub enum HistoryError {
         count: usize,
     },
     /// All ids are in use.
-    #[error("{0}: {1}: begin a new file")]
+    #[error("{0}: {1}: use a new file")]
     OutOfIds(PathBuf, OutOfIds),
     /// Its disk is nearly full.
-    #[error("{path}: {free} bytes are free on its disk, and {least} are left alone")]
+    #[error("{path}: disk nearly full: {free} bytes are free, and {least} are reserved")]
     Full {
         /// The file.
         path: PathBuf,
-        /// How many are free.
+        /// Free bytes.
         free: u64,
-        /// How many have to stay so.
+        /// Bytes that must stay free.
         least: u64,
     },
-    /// The answer would be too large.
-    #[error("more than {0} readings in one answer: ask for fewer ports or a shorter time")]
+    /// The response would be too large.
+    #[error("more than {0} readings in one response: request fewer ports or a shorter period")]
     TooMuch(usize),
     /// A system call failed.
     #[error("{path}: cannot {doing}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// Why not.
+        /// The error.
         error: std::io::Error,
     },
     /// SQLite failed.
@@ -66,9 +66,9 @@ pub enum HistoryError {
     Database {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// Why not.
+        /// The error.
         error: rusqlite::Error,
     },
 }
@@ -77,14 +77,14 @@ pub enum HistoryError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OutOfIds {
     /// Of nodes and ports.
-    #[error("number {0} of a node or port is beyond the {most} that a history can have", most = MOST_PORTS)]
+    #[error("node or port ID {0} exceeds the maximum of {most}", most = MOST_PORTS)]
     Ports(i64),
     /// Of counters.
-    #[error("number {0} of a counter is beyond the {most} that a history can have", most = MOST_COUNTERS)]
+    #[error("counter ID {0} exceeds the maximum of {most}", most = MOST_COUNTERS)]
     Counters(i64),
 }
 
-/// More ports, and nodes, than a file has had by the time that it is too large. We never gave a higher id,
+/// More ports, and nodes, than a file has had by the time that it is too large. No higher id was ever assigned,
 /// and arrays by such an id would take all memory.
 pub(crate) const MOST_PORTS: u32 = 1 << 22;
 
@@ -101,7 +101,7 @@ impl OutOfIds {
 impl HistoryError {
     /// The file is not a history.
     pub(crate) fn foreign(path: &Path) -> Self {
-        let what = "is not a history file of fabric-exporter: left as it is";
+        let what = "is not a history file of fabric-exporter; the file is left unchanged";
         HistoryError::Unusable(path.into(), what.into())
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use ib_fabric::topology::{End, LinkId};
 use ib_health::evidence;
 use ib_health::outage::Downtime;
+use ib_mad::label;
 use ib_mad::{Guid, PortNumber};
 
 macro_rules! kinds {
@@ -40,19 +41,19 @@ kinds! {
     ReadsFailed "reads_failed" "Counters of some ports cannot be read, although their nodes respond.";
     ReadsRecovered "reads_recovered" "Counters of all ports can be read again.";
     MasterChanged "master_changed" "Another subnet manager became master.";
-    ClockJump "clock_jump" "The clock of the exporter's host was set. Times before and after it do not match.";
+    ClockJump "clock_jump" "The clock of the exporter's host was set. Times before and after this event cannot be compared.";
     LinkDown "link_down" "A link went down.";
     LinkUp "link_up" "A link came up.";
     Flap "flap" "A link went down unexpectedly and came up again.";
-    ExpectedLinkDown "expected_link_down" "A link went down because its node was reset, or is in maintenance.";
+    ExpectedLinkDown "expected_link_down" "A link went down because a node at its end was reset, or during maintenance.";
     LinkAdded "link_added" "A new link was discovered.";
     CableMoved "cable_moved" "The cable of a port now leads to another port.";
     VerdictChanged "verdict_changed" "The verdict of a link changed.";
     RateChanged "rate_changed" "The width or speed of a link changed.";
-    NodeDown "node_down" "A node is gone or does not respond.";
+    NodeDown "node_down" "A node is missing or does not respond.";
     NodeUp "node_up" "A node responds again.";
     NodeAdded "node_added" "A new node was discovered.";
-    DeviceFatal "device_fatal" "The kernel reported that a device of the exporter's host, or its driver, is being removed.";
+    DeviceFatal "device_fatal" "The kernel reported that a device of the exporter's host failed or is being removed (IBV_EVENT_DEVICE_FATAL).";
     CounterReset "counter_reset" "Counters are lower than before: they were cleared, or the device was reset.";
     CounterSaturated "counter_saturated" "A counter reached its maximum and stopped.";
     CongestionStart "congestion_start" "Other ports started to wait for this port.";
@@ -102,12 +103,11 @@ pub struct NewEvent {
     pub detail: Value,
 }
 
-/// The end of the text of a link loss: how long the link was down, if that is known.
-pub fn downtime_text(down: Downtime) -> String {
-    if down.most.is_zero() {
-        return String::new();
-    }
-    format!("; down for {}", evidence::downtime(down))
+/// The text of a [`EventKind::Flap`]: how often the link went down, for how long if that is known, and its
+/// flaps so far.
+pub(crate) fn flap_text(count: u32, down: Downtime, all: u64) -> String {
+    let flaps = label::plural(usize::try_from(all).unwrap_or(usize::MAX), "flap");
+    format!("{}; {flaps} since the exporter started", evidence::link_downs(count, down))
 }
 
 /// How long a link was down, as the detail of an event: at least and at most, in seconds.

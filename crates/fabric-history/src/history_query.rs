@@ -125,8 +125,7 @@ impl HistoryQuery {
     pub fn read(name: &str, pairs: &[(String, String)]) -> Result<HistoryQuery, InvalidQuery> {
         let Some((_, keys)) = NAMES.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-            let problem =
-                format!("no question is called {name:?}; there are: {}", known.join(", "));
+            let problem = format!("unknown query {name:?}: must be one of: {}", known.join(", "));
             return Err(InvalidQuery::Name(problem));
         };
         let query = Query::new(pairs, keys).and_then(|query| query.parse(name));
@@ -181,7 +180,7 @@ impl Query<'_> {
 
     fn ports(&self) -> Result<Vec<End>, String> {
         if self.values("port").count() > MAX_PORTS {
-            return Err(format!("port: more than {MAX_PORTS} at once"));
+            return Err(format!("port: more than {MAX_PORTS} values"));
         }
         self.read_all("port", |text| {
             let end = text
@@ -252,10 +251,10 @@ impl<'a> Query<'a> {
         match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(Query { pairs }),
             Some((name, _)) if known.is_empty() => {
-                Err(format!("unknown parameter {name:?}: there are none"))
+                Err(format!("unknown parameter {name:?}: this path has no parameters"))
             }
             Some((name, _)) => {
-                Err(format!("unknown parameter {name:?}: there are: {}", known.join(", ")))
+                Err(format!("unknown parameter {name:?}: must be one of: {}", known.join(", ")))
             }
         }
     }
@@ -270,7 +269,7 @@ impl<'a> Query<'a> {
         let mut values = self.values(name);
         match (values.next(), values.next()) {
             (value, None) => Ok(value),
-            _ => Err(format!("{name}: is there twice")),
+            _ => Err(format!("{name}: is given more than once")),
         }
     }
 
@@ -334,7 +333,7 @@ mod tests {
             ports: ports.clone(),
             ..EventFilter::all(window)
         };
-        for question in [
+        for query in [
             HistoryQuery::Span,
             HistoryQuery::Ports("leaf & Söhne[3]".into()),
             HistoryQuery::Events(EventFilter::all(window), Page::default()),
@@ -347,8 +346,8 @@ mod tests {
             HistoryQuery::Fabrics(from),
             HistoryQuery::Coverage(window),
         ] {
-            let pairs = owned(&question.pairs());
-            assert_eq!(HistoryQuery::read(question.name(), &pairs), Ok(question));
+            let pairs = owned(&query.pairs());
+            assert_eq!(HistoryQuery::read(query.name(), &pairs), Ok(query));
         }
         let far = HistoryQuery::Fabrics(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40));
         assert!(HistoryQuery::read("fabrics", &owned(&far.pairs())).is_ok());
@@ -361,8 +360,8 @@ mod tests {
         let window = Window { from, to: from };
         for (many, is_read) in [(256, true), (257, false)] {
             let ports: Vec<End> = (0..many).map(|guid| (Guid(guid), 1)).collect();
-            let question = HistoryQuery::Series(ports, SeriesDetail::All, window);
-            let read = HistoryQuery::read("series", &owned(&question.pairs()));
+            let query = HistoryQuery::Series(ports, SeriesDetail::All, window);
+            let read = HistoryQuery::read("series", &owned(&query.pairs()));
             assert_eq!(read.is_ok(), is_read, "{many}");
         }
     }
@@ -372,14 +371,18 @@ mod tests {
         let at = "2026-11-21T03:12:00Z";
         let (from, to) = (("from", at.to_owned()), ("to", at.to_owned()));
         for (name, pairs, says) in [
-            ("party", vec![], "no question is called \"party\"; there are: span, ports, "),
+            ("party", vec![], "unknown query \"party\": must be one of: span, ports, "),
             ("ports", vec![], "called: is missing"),
             ("moved", vec![from.clone()], "to: is missing"),
-            ("moved", vec![from.clone(), from.clone(), to.clone()], "from: is there twice"),
+            (
+                "moved",
+                vec![from.clone(), from.clone(), to.clone()],
+                "from: is given more than once",
+            ),
             (
                 "moved",
                 vec![from.clone(), to.clone(), ("kind", "flap".into())],
-                "unknown parameter \"kind\": there are: from, to",
+                "unknown parameter \"kind\": must be one of: from, to",
             ),
             ("moved", vec![("from", "noon".into()), to.clone()], "from: \"noon\": must be a time"),
             (
@@ -410,7 +413,7 @@ mod tests {
             (
                 "events",
                 vec![from.clone(), to.clone(), ("after", "2".into())],
-                "after: \"2\": must be the \"next\"",
+                "after: \"2\": must be the value of \"next\"",
             ),
             (
                 "series",
@@ -442,14 +445,17 @@ mod query_tests {
         for (text, says) in [
             ("a=maybe", "a: \"maybe\": must be true or false"),
             ("a=", "a: \"\": must be true or false"),
-            ("a=true&a=true", "a: is there twice"),
-            ("c=1", "unknown parameter \"c\": there are: a, b"),
+            ("a=true&a=true", "a: is given more than once"),
+            ("c=1", "unknown parameter \"c\": must be one of: a, b"),
             ("a=x\ny", "a: \"x\\ny\": must be true or false"),
         ] {
             assert_eq!(flag(text), Err(says.into()), "{text}");
         }
         let none = pairs("c=1");
-        assert_eq!(Query::new(&none, &[]).unwrap_err(), "unknown parameter \"c\": there are none");
+        assert_eq!(
+            Query::new(&none, &[]).unwrap_err(),
+            "unknown parameter \"c\": this path has no parameters"
+        );
         let none = Query::new(&[], &["a"]).unwrap();
         assert_eq!(none.required("a"), Err("a: is missing".into()));
     }

@@ -1,5 +1,4 @@
-//! What a history answers: the same values, and the same JSON, from the file and from the exporter's
-//! API.
+//! The results of queries: the same values, and the same JSON, from the file and from the exporter's API.
 //!
 //! Times are RFC 3339 in JSON, except those of a [`Series`], which are milliseconds since 1970. Counts are in
 //! the unit of their metric: data in bytes.
@@ -17,11 +16,11 @@ use ib_mad::{Counter, Guid, PortNumber};
 
 use super::micros_of;
 
-/// A span of time, with both of its ends.
+/// A period, including its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Window {
-    /// Its beginning.
+    /// Its start.
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub from: SystemTime,
@@ -32,31 +31,31 @@ pub struct Window {
 }
 
 impl Window {
-    /// How long it is.
+    /// Its length.
     pub fn length(&self) -> Duration {
         self.to.duration_since(self.from).unwrap_or_default()
     }
 
-    /// Its ends in microseconds since 1970.
+    /// Its start and end in microseconds since 1970.
     pub(crate) fn micros(&self) -> (i64, i64) {
         (micros_of(self.from), micros_of(self.to))
     }
 
-    /// Whether a moment lies in it.
+    /// Whether it contains a time.
     pub fn has(&self, at: SystemTime) -> bool {
         self.from <= at && at <= self.to
     }
 }
 
-/// The time of which a source has anything recorded.
+/// The recorded period of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
-    /// The beginning of its first sweep; none if that is not known.
+    /// Start of the first sweep; null if nothing is recorded.
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub first: Option<SystemTime>,
-    /// The end of its latest sweep; none if it still goes on.
+    /// End of the latest sweep; null if nothing is recorded.
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub last: Option<SystemTime>,
@@ -66,15 +65,15 @@ pub struct Span {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RecordedPort"))]
 pub struct Port {
-    /// The fabric that it is in.
+    /// The name of the fabric.
     pub fabric: String,
-    /// Its node.
+    /// GUID of the node.
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub guid: Guid,
-    /// Its number on its node.
+    /// Port number.
     pub port: PortNumber,
-    /// The name of its node.
+    /// Name of the node.
     pub node: String,
 }
 
@@ -84,56 +83,56 @@ impl Port {
         (self.guid, self.port)
     }
 
-    /// Whether it is the same port, whatever its node was called.
+    /// Whether it is the same port, whatever the name of its node.
     pub fn is_same(&self, other: &Port) -> bool {
         self.end() == other.end() && self.fabric == other.fabric
     }
 
-    /// Its name for people: `leaf-0-1[9]`.
+    /// Its label: `leaf-0-1 port 9`.
     pub fn label(&self) -> String {
         label::port(&self.node, self.port)
     }
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub at: SystemTime,
-    /// In which fabric.
+    /// Name of the fabric.
     pub fabric: String,
-    /// Its kind's label ([`super::EventKind`]): a newer version may know more kinds.
+    /// Label of its kind ([`super::EventKind`]); newer versions may have more kinds.
     pub kind: String,
-    /// The node that it is about.
+    /// GUID of the node, for an event of a node or port.
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub node: Option<Guid>,
-    /// The port of that node.
+    /// Port number, for an event of a port.
     pub port: Option<PortNumber>,
-    /// The cable that it is about.
+    /// ID of the link, for an event of a link.
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub link: Option<LinkId>,
-    /// The name of what it is about at that time.
+    /// Its location: the name of the link, port, node or fabric at that time.
     pub place: String,
-    /// What happened, in a sentence.
+    /// Description of what happened.
     pub text: String,
-    /// Details for programs; null if there are none.
+    /// Details by key; null if there are none.
     pub detail: serde_json::Value,
 }
 
-/// What a port's error counters grew by in a window.
+/// Increases of a port's error counters in a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorDelta {
     /// The port.
     pub port: Port,
-    /// The other end of its cable then, if that is known.
+    /// The port at the other end of its cable in that period, if it is known.
     pub peer: Option<Port>,
-    /// Counter by counter; those that did not grow are left out.
+    /// The increases by counter; counters that did not increase are omitted.
     pub sums: Vec<Sum>,
 }
 
@@ -147,7 +146,7 @@ impl ErrorDelta {
     }
 }
 
-/// What a counter grew by in a window.
+/// Increase of a counter in a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sum {
@@ -155,19 +154,19 @@ pub struct Sum {
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub counter: Counter,
-    /// What it grew by.
+    /// Increase, in the unit of the metric.
     pub by: u64,
-    /// When it was first seen to have grown.
+    /// Time of the first reading with an increase.
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub first: SystemTime,
-    /// When it was last seen to have.
+    /// Time of the last reading with an increase.
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub last: SystemTime,
 }
 
-/// What a port's counter grew by, reading by reading.
+/// Increases of a port's counter, by reading.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
@@ -177,20 +176,20 @@ pub struct Series {
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub counter: Counter,
-    /// What it grew by, the earliest first; spans in which it did not are left out.
+    /// The increases, the earliest first; readings without an increase are omitted.
     pub steps: Vec<Step>,
 }
 
-/// What a counter grew by between two readings.
+/// Increase of a counter between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "(u64, u64, u64)"))]
 #[serde(from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
 pub struct Step {
-    /// The reading before.
+    /// Time of the previous reading.
     pub from: SystemTime,
-    /// The reading.
+    /// Time of the reading.
     pub to: SystemTime,
-    /// By how much.
+    /// Increase.
     pub by: u64,
 }
 
@@ -206,23 +205,23 @@ impl From<Step> for (u64, u64, u64) {
     }
 }
 
-/// A fabric as it was at a moment.
+/// The state of a fabric at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FabricState {
     /// Its name.
     pub fabric: String,
-    /// When the sweep was begun that saw it so: the latest before the moment.
+    /// Start of the latest sweep before that time.
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub at: SystemTime,
-    /// Its nodes, by GUID.
+    /// Its nodes, sorted by GUID.
     pub nodes: Vec<Node>,
-    /// Its cables, by id.
+    /// Its cables, sorted by link ID.
     pub cables: Vec<Cable>,
 }
 
-/// A node as it was at a moment.
+/// The state of a node at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RecordedNode"))]
 pub struct Node {
@@ -230,27 +229,27 @@ pub struct Node {
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub guid: Guid,
-    /// What it was called.
+    /// Its name.
     pub name: String,
-    /// `switch`, `ca` or `router`, as `infiniband_node_info` has it.
+    /// `switch`, `ca` or `router`, as in `infiniband_node_info`.
     pub kind: String,
-    /// Whether it answered.
+    /// Whether it responded.
     pub up: bool,
 }
 
-/// A cable as it was at a moment.
+/// The state of a cable at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cable {
     /// Its ends, the lower first.
     pub ends: [Port; 2],
-    /// Whether it carried traffic, if that is known.
+    /// Whether the link was up; null if unknown.
     pub up: Option<bool>,
-    /// The verdict on it.
+    /// Its verdict.
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub verdict: Verdict,
-    /// What it ran at (`4x NDR`), if it did.
+    /// Its rate (`4x NDR`); null while it was down.
     pub rate: Option<String>,
 }
 
@@ -261,34 +260,34 @@ impl Cable {
         LinkId::between(a.end(), b.end())
     }
 
-    /// As people write it.
+    /// Its label: both ports.
     pub fn label(&self) -> String {
         let [a, b] = &self.ends;
         format!("{} – {}", a.label(), b.label())
     }
 }
 
-/// What a source knows of a window, and what it does not.
+/// Which data of a period is recorded, and which is missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
-    /// Fabric by fabric.
+    /// Coverage by fabric.
     pub fabrics: BTreeMap<String, FabricCoverage>,
-    /// How many sweeps' counters cannot be read because they are damaged.
+    /// Number of sweeps whose counters are damaged and cannot be read.
     pub damaged: usize,
 }
 
-/// What a source knows of a fabric in a window.
+/// Which data of a fabric is recorded in a period.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FabricCoverage {
-    /// How many sweeps (or scrapes).
+    /// Number of sweeps.
     pub sweeps: usize,
-    /// How long it is from one to the next, in seconds; the median.
+    /// Median time between two sweeps, in seconds.
     pub interval: f64,
-    /// Spans without any, longer than two and a half intervals, with those at the window's ends.
+    /// Gaps without a sweep, longer than 2.5 intervals, including those at the start and end of the period.
     pub gaps: Vec<Window>,
-    /// From when on traffic is known sweep by sweep; before it, hour by hour, or not at all.
+    /// Start of the traffic per sweep; before it there is traffic per hour, or none.
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub traffic_from: Option<SystemTime>,
@@ -381,7 +380,7 @@ mod text {
 
         fn read(text: &str) -> Result<Self, String> {
             let row = TABLE.iter().find(|row| row.metric == text);
-            row.map(|row| row.counter).ok_or_else(|| format!("no counter is called {text:?}"))
+            row.map(|row| row.counter).ok_or_else(|| format!("unknown counter {text:?}"))
         }
     }
 

@@ -47,10 +47,8 @@ pub fn draw(timeline: LinkTimeline<'_>, window: Window, clock: &LocalClock) -> O
         return None;
     }
     let bottom = ROW_GAP * 2.0 + rows.len() as f64 * (ROW_HEIGHT + ROW_GAP);
-    let about = format!(
-        "The course of {}: link errors, discards, traffic and events over time",
-        timeline.place
-    );
+    let about =
+        format!("Timeline of {}: link errors, discards, traffic and events", timeline.place);
     let right = LABEL_WIDTH + WIDTH;
     Some(html! {
         svg .plot viewBox={ "0 0 " (right + 10.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
@@ -71,7 +69,7 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
         for (what, class, columns) in sums {
             let max = columns.iter().copied().fold(0.0, f64::max);
             if max > 0.0 {
-                let unit = format!("{what}, at most {max:.0}");
+                let unit = format!("{what}, max {max:.0}");
                 rows.push(Row { title: end.port.label(), unit, class, columns });
             }
         }
@@ -86,12 +84,7 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
             }
             let max = columns.iter().copied().fold(0.0, f64::max);
             let title = format!("{} {direction}", port.label());
-            rows.push(Row {
-                title,
-                unit: format!("at most {max:.3} GB/s"),
-                class: "load",
-                columns,
-            });
+            rows.push(Row { title, unit: format!("max {max:.3} GB/s"), class: "load", columns });
         }
     }
     rows

@@ -20,7 +20,7 @@ pub enum SourceError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] HistoryError),
-    /// An exporter does not respond, or not as expected.
+    /// An exporter does not respond, or its response is invalid.
     #[error("{address}: {problem}")]
     Address {
         /// Its address.
@@ -61,14 +61,14 @@ pub enum SeriesDetail {
 
 /// A history that answers queries.
 pub trait Source {
-    /// Its name for people: a file's path, an address.
+    /// Its name for display: the path of a file, or an address.
     fn name(&self) -> String;
 
-    /// The time range of which anything is recorded.
+    /// The recorded period.
     fn span(&self) -> Result<Span, SourceError>;
 
     /// The ports that match a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
-    /// GUID alone: all of its ports. None if nothing of that name is known.
+    /// GUID alone: all of its ports. Empty if the name is unknown.
     fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError>;
 
     /// The events that a filter selects, the earliest first.
@@ -81,8 +81,8 @@ pub trait Source {
     /// The errors of all ports in a window.
     fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError>;
 
-    /// What some ports' counters grew by, reading by reading. Traffic may be coarser than errors, the more so
-    /// the longer the window is, and the longer ago.
+    /// The increases of some ports' counters, by reading. Traffic may be coarser than errors, especially in a
+    /// window that is long or long ago.
     fn series(
         &self,
         ports: &[End],
@@ -90,10 +90,10 @@ pub trait Source {
         window: Window,
     ) -> Result<Vec<Series>, SourceError>;
 
-    /// The fabrics as they were at a moment; those of which nothing was known yet are left out.
+    /// The states of the fabrics at a time; fabrics that were not recorded yet are omitted.
     fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError>;
 
-    /// Which parts of a window are known, and which are not.
+    /// Which parts of a window are recorded, and which are missing.
     fn coverage(&self, window: Window) -> Result<Coverage, SourceError>;
 }
 
@@ -111,14 +111,14 @@ pub fn until_known(
 ) -> Result<Window, SourceError> {
     let mut window = window;
     if window.to > now {
-        // A simulated clock may be ahead of ours.
+        // A simulated clock may be ahead of the host's.
         let last = source.span()?.last;
         window.to = last.map_or(now, |last| last.max(now)).min(window.to).max(window.from);
     }
     Ok(window)
 }
 
-/// A source for tests: its answers are its fields, whatever the query.
+/// A source for tests: its results are its fields, whatever the query.
 #[cfg(any(test, feature = "testing"))]
 #[derive(Debug, Default)]
 #[allow(missing_docs)]
@@ -139,7 +139,7 @@ impl Canned {
         Port { fabric: fabric.into(), guid, port: number, node: node.into() }
     }
 
-    /// What a port counted of symbol errors.
+    /// The symbol errors of a port.
     pub fn counted(port: &Port, peer: Option<&Port>, by: u64) -> ErrorDelta {
         let at = SystemTime::UNIX_EPOCH;
         let counter = ib_mad::Counter::SymbolErrors;
@@ -147,7 +147,7 @@ impl Canned {
         ErrorDelta { port: port.clone(), peer: peer.cloned(), sums }
     }
 
-    /// What happened to a cable.
+    /// An event of a cable.
     pub fn event(kind: EventKind, link: Option<ib_fabric::topology::LinkId>, port: &Port) -> Event {
         Event {
             at: SystemTime::UNIX_EPOCH,
@@ -208,7 +208,7 @@ pub const DEFAULT_LIMIT: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 /// How many a page may have: about 5 MB of JSON, which is all that a response holds in memory.
 pub const MAX_LIMIT: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// Which page is wanted.
+/// Which page is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// How many events it has at most.
@@ -236,12 +236,12 @@ impl Default for Page {
 pub struct Events {
     /// The events, the earliest first.
     pub events: Vec<Event>,
-    /// What `after` is set to for the next page; null on the last one.
+    /// Value of `after` for the next page; null on the last page.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub next: Option<Cursor>,
 }
 
-/// The place of an event among all of a file: events are in the order of their times, and at one time in
+/// The position of an event among all of a file: events are in the order of their times, and at one time in
 /// the order in which they were recorded. It stays what it is while events are recorded and dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -254,7 +254,7 @@ pub struct Cursor {
 
 /// A text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be the \"next\" of the page before")]
+#[error("must be the value of \"next\" of the previous page")]
 pub struct InvalidCursor;
 
 impl fmt::Display for Cursor {
@@ -273,8 +273,8 @@ impl FromStr for Cursor {
             let is_one = text.len() < 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
             i64::from_str_radix(text, 16).ok().filter(|_| is_one)
         };
-        let place = number(at).zip(number(id)).map(|(at, id)| Cursor { at, id });
-        place.ok_or(InvalidCursor)
+        let cursor = number(at).zip(number(id)).map(|(at, id)| Cursor { at, id });
+        cursor.ok_or(InvalidCursor)
     }
 }
 

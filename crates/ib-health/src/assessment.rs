@@ -48,9 +48,9 @@ pub type ResetOffsets = [u64; COUNT];
 /// What limits the totals of a port's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterStatus {
-    /// Counters whose field is full now, so that they count no further.
+    /// Counters that are saturated now: they have stopped at their maximum.
     pub stuck: CounterSet,
-    /// Counters whose field was full at least once, so that their totals are lower bounds.
+    /// Counters that were saturated at least once: their totals are lower bounds.
     pub saturated: CounterSet,
     /// Counters whose latest value was impossible, and is not used.
     pub impossible: CounterSet,
@@ -63,12 +63,12 @@ pub struct CounterStatus {
 }
 
 impl CounterStatus {
-    /// Whether a counter's field is full now, and counts no further.
+    /// Whether a counter is saturated now.
     pub fn is_stuck(&self, counter: Counter) -> bool {
         self.stuck.contains(counter)
     }
 
-    /// Whether a counter's field was full at least once: its total is a lower bound since then.
+    /// Whether a counter was saturated at least once: its total is a lower bound since then.
     pub fn was_saturated(&self, counter: Counter) -> bool {
         self.saturated.contains(counter)
     }
@@ -78,7 +78,7 @@ impl CounterStatus {
         self.impossible.contains(counter)
     }
 
-    /// Whether any counter's field was full at least once.
+    /// Whether any counter was saturated at least once.
     pub fn was_any_saturated(&self) -> bool {
         !self.saturated.is_empty()
     }

@@ -139,10 +139,10 @@ impl Measurement {
 ib_mad::labeled_enum! {
     /// How the errors of one direction of a link compare with its limit.
     pub enum BitErrorLevel {
-        Unknown, "unknown", "The time was too short, or the counter is full.";
-        Fine, "fine", "Below half of its limit.";
-        Raised, "raised", "Over half of it.";
-        Over, "over", "Over it.";
+        Unknown, "unknown", "The time was too short, or the counter is saturated.";
+        Fine, "fine", "Below half of the limit.";
+        Raised, "raised", "Above half of the limit.";
+        Over, "over", "Above the limit.";
     }
 }
 
@@ -179,7 +179,7 @@ pub struct PreFecBer {
     pub limit: f32,
     /// When it was measured: now, or when the counter was last below its maximum.
     pub at: Moment,
-    /// The counter is full: this is the last known ratio, not the current one.
+    /// The counter is saturated: this is the last known ratio, not the current one.
     pub stale: bool,
 }
 

@@ -268,7 +268,7 @@ impl LinkEvaluator {
         let fabric = &snapshot.fabric;
         let ends = [link.0, link.1];
         let totals = |port: PortIndex| &self.ports[port.0 as usize].totals;
-        // A full counter shows no more losses: neither that there were any, nor that there were none.
+        // A saturated counter shows no more link downs: neither that there were any, nor that there were none.
         let downed = |port: PortIndex| {
             total(snapshot, port, Counter::LinkDowned)
                 .filter(|_| !totals(port).status().is_stuck(Counter::LinkDowned))

@@ -17,6 +17,9 @@ use super::peers::{LinkRate, RateReference};
 use super::verdict::Reason;
 use super::{Assessment, LinkAssessment, PortAssessment};
 
+/// The period of counts that begin at zero when the exporter starts.
+const SINCE_START: &str = "since the exporter started";
+
 /// The evidence for a reason; where there are no numbers, what the reason means.
 pub fn describe(
     reason: Reason,
@@ -28,22 +31,20 @@ pub fn describe(
     let text = match reason {
         Reason::BitErrors => evidence.bit_errors(),
         Reason::Flapping => evidence.flapping(),
-        Reason::NodeFlapping => evidence.losses(),
-        Reason::Recoveries => {
-            Some(format!("retrained by itself {}", times(link.outages.recoveries)))
-        }
+        Reason::NodeFlapping => evidence.link_downs(),
+        Reason::Recoveries => Some(evidence.recoveries()),
         Reason::Width | Reason::Speed | Reason::BelowCapability => evidence.slower(),
         Reason::Down => evidence.down(),
-        Reason::ReceiveErrors => evidence.broken(),
+        Reason::ReceiveErrors => evidence.corrupt_packets(),
         Reason::LinkIntegrity => evidence.integrity(),
         Reason::PreFec => evidence.pre_fec(),
-        Reason::UpstreamErrors => Some(evidence.marked()),
+        Reason::UpstreamErrors => Some(evidence.marked_bad()),
         Reason::Congested => evidence.waits(false),
         Reason::Victim => evidence.waits(true),
         Reason::CounterSaturated => evidence.saturated(),
         Reason::ImpossibleValue => evidence.impossible(),
-        Reason::InsufficientData => evidence.too_short(),
-        Reason::Unresponsive => evidence.unanswered(),
+        Reason::InsufficientData => evidence.insufficient_data(),
+        Reason::Unresponsive => evidence.unresponsive(),
         Reason::Disabled => evidence.disabled(),
         Reason::Internal => evidence.internal(),
         // The details are in the site's own file.
@@ -73,6 +74,11 @@ pub fn times(count: u32) -> String {
     }
 }
 
+/// A number with a noun: `1 packet`, `2 packets`.
+fn counted(number: u64, noun: &str) -> String {
+    label::plural(usize::try_from(number).unwrap_or(usize::MAX), noun)
+}
+
 /// A number in groups of three digits: `4,000`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -92,6 +98,16 @@ fn duration(time: Duration) -> String {
         0 => format!("{:.1} s", time.as_secs_f64()),
         seconds @ 1..120 => format!("{seconds} s"),
         seconds => humantime::format_duration(Duration::from_secs(seconds)).to_string(),
+    }
+}
+
+/// How often a link went down, and for how long if that is known: `went down 3 times, 44 s in total`.
+pub fn link_downs(count: u32, down: Downtime) -> String {
+    let text = format!("went down {}", times(count));
+    match count {
+        _ if down.most.is_zero() => text,
+        1 => format!("{text} for {}", downtime(down)),
+        _ => format!("{text}, {} in total", downtime(down)),
     }
 }
 
@@ -152,29 +168,33 @@ impl<'a> Evidence<'a> {
             let window = errors.decided_by.filter(|_| is_raised)?;
             let (measured, name, limit) =
                 (errors.windows[window as usize], self.name(port), errors.limit);
-            let counted = format!("{} errors in {:.0} s", measured.errors, measured.seconds);
-            let Some(ratio) = errors.ratio(window) else {
-                return Some(format!("{counted} into {name}, limit {limit:e}"));
-            };
-            let over = window.label();
-            Some(format!(
-                "bit error ratio {ratio:.1e} into {name} over {over} ({counted}), limit {limit:e}"
-            ))
+            let time = duration(measured.span());
+            let counted = format!("{} in {time}", counted(measured.errors.into(), "symbol error"));
+            Some(match errors.ratio(window) {
+                Some(ratio) => {
+                    format!("{name} receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}")
+                }
+                None => format!("{name} receives {counted} (limit: symbol BER {limit:e})"),
+            })
         })
     }
 
     fn flapping(&self) -> Option<String> {
         let outages = &self.link.outages;
-        let often = (outages.flaps > 0).then(|| format!("went down {}", times(outages.flaps)))?;
-        let known = !outages.down.most.is_zero();
-        Some(if known { format!("{often}, for {} in all", downtime(outages.down)) } else { often })
+        let text = || format!("{} {SINCE_START}", link_downs(outages.flaps, outages.down));
+        (outages.flaps > 0).then(text)
     }
 
-    fn losses(&self) -> Option<String> {
+    fn link_downs(&self) -> Option<String> {
         let downed = |port| self.count(port, Counter::LinkDowned);
-        let text =
-            self.each(|port| Some(format!("{} counted {} losses", self.name(port), downed(port))));
-        self.ends().any(|port| downed(port) > 0).then_some(text)?
+        let text = self.each(|port| Some(format!("{} counted {}", self.name(port), downed(port))));
+        let text = text.filter(|_| self.ends().any(|port| downed(port) > 0))?;
+        Some(format!("LinkDowned: {text}"))
+    }
+
+    fn recoveries(&self) -> String {
+        let times = times(self.link.outages.recoveries);
+        format!("LinkErrorRecovery: retrained {times} without a link down {SINCE_START}")
     }
 
     /// Its rate, and the higher one that it is compared with.
@@ -184,48 +204,48 @@ impl<'a> Evidence<'a> {
         let speed = statuses().find_map(|status| status.speed)?;
         let rate = |(width, speed): LinkRate| format!("{} {}", width.label(), speed.label());
         let reference = match self.link.reference? {
-            RateReference::Past(more) => format!("it ran at {} before", rate(more)),
-            RateReference::Peers(more) => {
-                format!("links between such devices run at {}", rate(more))
+            RateReference::Past(more) => format!("ran at {} before", rate(more)),
+            RateReference::Peers(more) => format!("its peers run at {}", rate(more)),
+            RateReference::Capability(more) => {
+                format!("both ends support and enable {}", rate(more))
             }
-            RateReference::Capability(more) => format!("both ends can do {}", rate(more)),
         };
-        Some(format!("runs at {}, and {reference}", rate((width, speed))))
+        Some(format!("runs at {}; {reference}", rate((width, speed))))
     }
 
     fn down(&self) -> Option<String> {
         let last = self.link.outages.last_change;
         if last > Some(self.snapshot.began) {
-            return Some(
-                "no link: one of its ports reported the loss after the sweep read its state".into(),
-            );
+            return Some("link down: reported by a port after the sweep read its state".into());
         }
         let states = self.each(|port| {
             let status = self.snapshot.status(port)?;
             Some(format!("{} is {}", self.name(port), state::name(status.state)))
         })?;
         let since = last.map(|last| format!(" for {}", duration(self.snapshot.ended.since(last))));
-        Some(format!("no link{}: {states}", since.unwrap_or_default()))
+        Some(format!("link down{}: {states}", since.unwrap_or_default()))
     }
 
-    fn broken(&self) -> Option<String> {
+    fn corrupt_packets(&self) -> Option<String> {
         self.each(|port| {
             let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
             let reading = self.snapshot.reading(port)?;
-            // Errors of other kinds, such as buffer overruns, are not broken packets: the total is used only
-            // where the 16 bits of the local physical errors are absent or full.
+            // Errors of other kinds, such as buffer overruns, are not corrupt packets: the total is used only
+            // where the 16 bits of the local physical errors are absent or saturated.
             let local = reading.get(Counter::RcvLocalPhysicalErrors);
             let own = local
-                .filter(|_| !self.is_full(port, Counter::RcvLocalPhysicalErrors))
+                .filter(|_| !self.is_saturated(port, Counter::RcvLocalPhysicalErrors))
                 .unwrap_or_else(|| self.count(port, Counter::RcvErrors).saturating_sub(marked));
-            (own > 0).then(|| format!("{own} packets came broken into {}", self.name(port)))
+            (own > 0)
+                .then(|| format!("{} received {}", self.name(port), counted(own, "corrupt packet")))
         })
     }
 
     fn integrity(&self) -> Option<String> {
         self.each(|port| {
             let count = self.count(port, Counter::LocalLinkIntegrityErrors);
-            (count > 0).then(|| format!("{count} link integrity errors at {}", self.name(port)))
+            let errors = || counted(count, "local link integrity error");
+            (count > 0).then(|| format!("{} counted {}", self.name(port), errors()))
         })
     }
 
@@ -233,13 +253,15 @@ impl<'a> Evidence<'a> {
         self.each(|port| {
             let PreFecBer { ratio, limit, at, stale } = self.port(port)?.bit_errors.pre_fec?;
             let name = self.name(port);
-            let old = if stale {
-                format!(", measured {} ago; the counter has been full since then", self.ago(at))
+            let when = if stale {
+                format!("{} ago; the counter has been saturated since then", self.ago(at))
             } else {
-                String::new()
+                "over 2 to 4 min".to_owned()
             };
             (ratio > limit).then(|| {
-                format!("{ratio:.1e} of the bits into {name} are corrected, limit {limit:e}{old}")
+                format!(
+                    "{name} receives pre-FEC BER {ratio:.1e} (limit {limit:e}), measured {when}"
+                )
             })
         })
     }
@@ -248,16 +270,19 @@ impl<'a> Evidence<'a> {
         duration(Duration::from_secs(self.snapshot.ended.since(at).as_secs()))
     }
 
-    fn marked(&self) -> String {
-        let counted = self.each(|port| {
+    fn marked_bad(&self) -> String {
+        let received = self.each(|port| {
             let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
-            (marked > 0).then(|| format!("{marked} into {}", self.name(port)))
+            (marked > 0)
+                .then(|| format!("{} received {}", self.name(port), counted(marked, "packet")))
         });
-        let from = self.link.upstream.map_or("further upstream".into(), |upstream| {
-            format!("the link into {}", self.name(upstream))
+        let origin = self.link.upstream.map_or("on a link upstream".into(), |upstream| {
+            format!("on the link into {}", self.name(upstream))
         });
-        let counted = counted.map_or(String::new(), |counted| format!(" ({counted})"));
-        format!("marked packets come from {from}{counted}")
+        match received {
+            Some(received) => format!("{received} marked bad, corrupted {origin}"),
+            None => format!("packets marked bad, corrupted {origin}"),
+        }
     }
 
     /// The ends that wait: roots of a congestion, or its victims.
@@ -265,71 +290,71 @@ impl<'a> Evidence<'a> {
         self.each(|port| {
             let found = self.port(port)?;
             let share = found.wait.map_or(0.0, |wait| wait.share * 100.0);
-            let dropped = self.dropped(port);
-            let waits = format!("{} waits {share:.0} % of the time{dropped}", self.name(port));
-            match found.role? {
-                Role::Root if !victims => Some(match found.cause {
-                    Some(RootCause::FullLink) => format!("{waits}, and its link is full"),
-                    _ => format!("{waits} for its receiver"),
-                }),
-                Role::Victim { of } if victims => {
-                    Some(format!("{waits} because {} does", self.name(of)))
-                }
-                _ => None,
-            }
+            let cause = match found.role? {
+                Role::Root if !victims => match found.cause {
+                    Some(RootCause::FullLink) => "its link is fully utilized".to_owned(),
+                    Some(RootCause::SlowReceiver) => "its receiver is slow".to_owned(),
+                    Some(RootCause::Unknown) | None => "cause unknown".to_owned(),
+                },
+                Role::Victim { of } if victims => format!("{} is congested", self.name(of)),
+                _ => return None,
+            };
+            let (name, discards) = (self.name(port), self.discards(port));
+            Some(format!("{name} waits {share:.0} % of the time: {cause}{discards}"))
         })
     }
 
-    /// Packets that were discarded because they waited too long, by where they waited, if that is known.
-    /// Those discarded while the port had no link are not included.
-    fn dropped(&self, port: PortIndex) -> String {
-        let why = [
-            (Counter::XmitHoqLimitDiscards, "at the head of their queue"),
-            (Counter::XmitLifetimeLimitDiscards, "in the switch"),
+    /// Packets that were discarded because they waited too long, by the limit that they exceeded, if that is
+    /// known. Those discarded while the port had no link are not included.
+    fn discards(&self, port: PortIndex) -> String {
+        let by_limit = [
+            (Counter::XmitHoqLimitDiscards, "HOQ"),
+            (Counter::XmitLifetimeLimitDiscards, "switch lifetime"),
         ];
-        let why = why.map(|(counter, at)| (self.count(port, counter), at));
+        let by_limit = by_limit.map(|(counter, limit)| (self.count(port, counter), limit));
         let inactive = Counter::XmitInactiveDiscards;
-        let all = if self.is_full(port, inactive) {
-            // It counts no further: how many of the rest belong to it is not known.
-            why.iter().map(|(count, _)| *count).fold(0, u64::saturating_add)
+        let all = if self.is_saturated(port, inactive) {
+            // It has stopped: how many of the rest belong to it is not known.
+            by_limit.iter().map(|(count, _)| *count).fold(0, u64::saturating_add)
         } else {
             let all = self.count(port, Counter::XmitDiscards);
             all.saturating_sub(self.count(port, inactive))
         };
-        let why: Vec<String> = why
+        let by_limit: Vec<String> = by_limit
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, at)| format!("{count} {at}"))
+            .map(|(count, limit)| format!("{count} by the {limit} limit"))
             .collect();
-        match (all, why.is_empty()) {
+        let packets = counted(all, "packet");
+        match (all, by_limit.is_empty()) {
             (0, _) => String::new(),
-            (_, true) => format!(", dropped {all} packets so far"),
-            (_, false) => format!(", dropped {all} packets so far ({})", why.join(", ")),
+            (_, true) => format!("; discarded {packets}"),
+            (_, false) => format!("; discarded {packets} ({})", by_limit.join(", ")),
         }
     }
 
-    fn is_full(&self, port: PortIndex, counter: Counter) -> bool {
+    fn is_saturated(&self, port: PortIndex, counter: Counter) -> bool {
         self.port(port).is_some_and(|found| found.counters.is_stuck(counter))
     }
 
     fn saturated(&self) -> Option<String> {
         self.each(|port| {
             let counters = self.port(port)?.counters;
-            let full = TABLE.iter().filter(|row| counters.is_stuck(row.counter));
-            let full: Vec<&str> = full.map(|row| row.metric).collect();
+            let saturated = TABLE.iter().filter(|row| counters.is_stuck(row.counter));
+            let names: Vec<&str> = saturated.map(|row| row.metric).collect();
             let last = match self.port(port)?.bit_errors.pre_fec.filter(|known| known.stale) {
                 Some(PreFecBer { ratio, limit, at, .. }) => {
-                    let ago = self.ago(at);
-                    format!(" ({ratio:.1e} of the bits were corrected {ago} ago, limit {limit:e})")
+                    format!(" (pre-FEC BER {ratio:.1e} {} ago, limit {limit:e})", self.ago(at))
                 }
                 // After a restart the ratio is not known.
                 None if counters.is_stuck(Counter::FecCorrectedSymbols) => {
-                    " (no ratio of corrected bits is known)".into()
+                    " (pre-FEC BER unknown)".into()
                 }
                 None => String::new(),
             };
-            let name = self.name(port);
-            (!full.is_empty()).then(|| format!("{} is full at {name}{last}", full.join(", ")))
+            let is = if names.len() > 1 { "are" } else { "is" };
+            let (list, name) = (names.join(", "), self.name(port));
+            (!names.is_empty()).then(|| format!("{list} at {name} {is} saturated{last}"))
         })
     }
 
@@ -345,24 +370,24 @@ impl<'a> Evidence<'a> {
     }
 
     /// How long errors were counted so far, and how long it takes until 2.5 are expected at the limit.
-    fn too_short(&self) -> Option<String> {
+    fn insufficient_data(&self) -> Option<String> {
         let directions = self.ends().filter_map(|port| Some(&self.port(port)?.bit_errors));
         let unknown = directions.filter(|errors| errors.level == BitErrorLevel::Unknown);
         let span = |errors: &BitErrors| errors.windows.map(|it| it.span()).into_iter().max();
         let least = unknown.min_by_key(|errors| span(errors))?;
-        let watched = span(least).filter(|span| !span.is_zero()).map(duration)?;
+        let observed = span(least).filter(|span| !span.is_zero()).map(duration)?;
         let takes = 2.5 / (least.limit * least.bits_per_second);
         Some(match Duration::try_from_secs_f32(takes) {
-            Ok(takes) => format!("watched for {watched}; to tell takes {}", duration(takes)),
-            Err(_) => format!("watched for {watched}"),
+            Ok(takes) => format!("observed for {observed}; a verdict takes {}", duration(takes)),
+            Err(_) => format!("observed for {observed}"),
         })
     }
 
-    fn unanswered(&self) -> Option<String> {
+    fn unresponsive(&self) -> Option<String> {
         self.each(|port| {
             let node = self.snapshot.fabric.node_of(port);
             let is_up = self.snapshot.is_up(self.snapshot.fabric.port(port).node);
-            let why = if node.present() { "does not answer" } else { "is gone" };
+            let why = if node.present() { "does not respond" } else { "is missing" };
             (!is_up).then(|| format!("{} {why}", node.name))
         })
     }
@@ -370,7 +395,7 @@ impl<'a> Evidence<'a> {
     fn disabled(&self) -> Option<String> {
         self.each(|port| {
             let off = self.snapshot.status(port)?.physical_state == physical::DISABLED;
-            off.then(|| format!("{} is switched off", self.name(port)))
+            off.then(|| format!("{} is disabled", self.name(port)))
         })
     }
 

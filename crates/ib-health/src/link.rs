@@ -13,7 +13,7 @@ use super::port::{PERIOD, PortTracker, RecentCounter, TRAINING};
 use super::verdict::{Reason, Reasons, Repair, Verdict, VerdictHysteresis};
 use super::window::{Period, RecentSum};
 
-/// After this time a link that is down outside maintenance is bad: it does not come back by itself.
+/// After this time a link that is down outside maintenance is bad: it does not come up by itself.
 const DOWN_FOR_GOOD: Duration = Duration::from_secs(5 * 60);
 
 /// So many flaps in this time make a link bad (gpud: three returns in 12 h; Azure: five losses in 24 h).
@@ -30,7 +30,7 @@ const INTEGRITY: f32 = 2.0;
 /// Consecutive sweeps that miss a port before its state is unknown: single MADs get lost.
 const MAX_MISSED: u8 = 3;
 
-/// The counters that decide a verdict: while one of them is full, the verdict is unknown at best.
+/// The counters that decide a verdict: while one of them is saturated, the verdict is unknown at best.
 pub const DECISIVE: [Counter; 6] = [
     Counter::SymbolErrors,
     Counter::LinkErrorRecoveries,
@@ -118,7 +118,7 @@ impl LinkTracker {
         }
     }
 
-    /// Records how often both ends counted that it retrained by itself. The same event counts at both ends,
+    /// Records how often both ends counted that it retrained without a link down. The same event counts at both,
     /// read at different moments: the end that counted more decides.
     pub fn update_recoveries(&mut self, totals: [Option<u32>; 2], at: Moment) {
         self.recent_recoveries.advance(self.period.periods_until(at, PERIOD));

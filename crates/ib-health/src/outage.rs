@@ -49,7 +49,7 @@ pub struct Outages {
     pub lengths: [u16; BOUNDS.len() + 1],
     /// The sum of those lengths.
     pub lengths_sum: Duration,
-    /// How often it retrained by itself (LinkErrorRecovery), at the end that counted more.
+    /// How often it retrained without a link down (LinkErrorRecovery), at the end that counted more.
     pub recoveries: u32,
     /// When it last went down or came up.
     pub last_change: Option<Moment>,

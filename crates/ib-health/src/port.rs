@@ -14,7 +14,7 @@ use super::window::{LoadCorrelation, Period, RecentSum};
 pub const PERIOD: Duration = Duration::from_secs(12 * 60);
 
 /// The period of pre-FEC sums. So many bits are corrected that minutes suffice, and a bad link has to be
-/// reported before its counter is full: at twice the limit, 32 bits of an XDR link are full in 4.5 minutes.
+/// reported before its counter saturates: at twice the limit, the 32 bits of an XDR link do so in 4.5 minutes.
 pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
 
 /// Errors in the first seconds of a link do not count: its ends still adapt to each other.
@@ -23,7 +23,7 @@ pub const TRAINING: Duration = Duration::from_secs(30);
 /// What is summed over the latest 12 to 24 minutes.
 #[derive(Clone, Copy, Debug)]
 pub enum RecentCounter {
-    /// Packets that this link corrupted: received broken, and whole at the other end.
+    /// Packets that this link corrupted: received corrupt, and sent intact by the other end.
     LocalPhysicalErrors,
     /// Packets that were received marked bad.
     RemotePhysicalErrors,
@@ -220,7 +220,7 @@ impl PortTracker {
     }
 
     /// Whether the pre-FEC bit error ratio exceeds its limit, by more than chance explains, as it was last
-    /// measured: a full counter does not clear the link.
+    /// measured: a saturated counter does not clear the link.
     pub fn exceeds_pre_fec_limit(&self) -> bool {
         self.pre_fec.is_some_and(|known| known.over && !known.outdated)
     }
@@ -240,7 +240,7 @@ impl PortTracker {
 }
 
 /// How many packets the link itself corrupted. Many devices count packets that were marked further upstream
-/// as receive errors, too. Where PortRcvErrorDetails is read in each sweep, and its 16 bits are not full,
+/// as receive errors, too. Where PortRcvErrorDetails is read in each sweep, and its 16 bits are not saturated,
 /// its local physical errors are the answer.
 fn local_physical_errors(growth: &Growth, status: CounterStatus) -> u64 {
     let get = |counter| growth.get(counter).unwrap_or(0);

@@ -64,7 +64,7 @@ pub fn port(snapshot: &Snapshot, guid: u64, number: u8) -> PortIndex {
     snapshot.fabric.find(end(guid, number)).unwrap()
 }
 
-/// A counter that was full, and still is if `stuck`.
+/// A counter that was saturated, and still is if `stuck`.
 pub fn saturated(counter: Counter, stuck: bool) -> CounterStatus {
     let mut status = CounterStatus::default();
     status.saturated.insert(counter);

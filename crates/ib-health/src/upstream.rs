@@ -1,6 +1,6 @@
 //! Where packets that are received marked bad were corrupted.
 //!
-//! A switch that finds a packet broken while it is already forwarding it marks its end as bad (EBP), and every
+//! A switch that finds a packet corrupt while it is already forwarding it marks its end as bad (EBP), and every
 //! port that receives it from there on counts PortRcvRemotePhysicalErrors. So the fault is on a link that
 //! leads into the switch before, or further upstream. Which way packets took is not known without the
 //! forwarding tables: of several candidates the one with most errors is reported.

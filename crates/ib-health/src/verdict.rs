@@ -53,13 +53,13 @@ table! {
         ReceiveErrors "receive_errors" "The port receives corrupt packets.";
         LinkIntegrity "link_integrity" "Local errors exceeded the threshold of the port itself.";
         UpstreamErrors "upstream_errors" "The port receives packets that were corrupted on a link further upstream. This link is not at fault.";
-        Congested "congested" "Congestion root: packets wait here because the receiver is slow or the link is full.";
+        Congested "congested" "Congestion root: packets wait here because the receiver is slow or the link is fully utilized.";
         Victim "victim" "Congestion victim: packets wait here because they wait at a later port.";
         BelowCapability "below_capability" "Both ends support and enable a higher rate, but neither this link since the exporter started, nor its peers, have run at it. This is usual for HDR100 and NDR200 adapters.";
         CounterSaturated "counter_saturated" "An error counter is saturated.";
         ImpossibleValue "impossible_value" "An error counter shows an impossible value. The value is not used.";
         InsufficientData "insufficient_data" "The link was not observed for long enough.";
-        Unresponsive "unresponsive" "A node at one end is gone or does not respond.";
+        Unresponsive "unresponsive" "A node at one end is missing or does not respond.";
         Disabled "disabled" "A port of the link was disabled by an administrator.";
         Internal "internal" "The link is internal to a switch (FNM or router port). It has no cable and is not judged.";
         Maintenance "maintenance" "The link is in the maintenance file.";

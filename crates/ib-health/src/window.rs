@@ -251,7 +251,7 @@ mod tests {
     fn steady_traffic_is_no_evidence() {
         let mut load = LoadCorrelation::default();
         for look in 0..1000 {
-            // They stop at once, as when a counter is full.
+            // They stop at once, as when a counter saturates.
             load.record(1e6, if look < 500 { 10.0 } else { 0.0 }, 15.0);
         }
         assert!(!load.errors_follow_load());

@@ -53,5 +53,5 @@ fn saturated_counter_keeps_verdict_and_last_ratio() {
     let age = swept.duration_since(measured_at).unwrap().as_secs() / 60;
     assert!((90 - full_at - 1..=90 - full_at + 1).contains(&age), "{age} min, {full_at} min");
     let because = detail.link.reasons.iter().find(|because| because.reason == "pre_fec").unwrap();
-    assert!(because.evidence.contains("full since then"), "{}", because.evidence);
+    assert!(because.evidence.contains("saturated since then"), "{}", because.evidence);
 }

@@ -33,10 +33,10 @@ pub enum ExportError {
     #[error(transparent)]
     History(#[from] HistoryError),
     /// The output cannot be written.
-    #[error("cannot write: {0}")]
+    #[error("cannot write the export: {0}")]
     Write(#[from] io::Error),
     /// The program was built without Parquet.
-    #[error("this fabric-exporter was built without Parquet (cargo's feature parquet)")]
+    #[error("this fabric-exporter was built without Parquet support (cargo feature parquet)")]
     NoParquet,
 }
 

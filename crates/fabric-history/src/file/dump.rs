@@ -253,7 +253,7 @@ impl Copy<'_> {
             if frame.is_empty() {
                 return Ok(());
             }
-            let (path, doing) = (self.place.clone(), "pack what is in it");
+            let (path, doing) = (self.place.clone(), "compress the totals");
             let packed = frame.pack().map_err(|error| HistoryError::Io { path, doing, error })?;
             let mut insert = (self.to)
                 .prepare_cached(
@@ -312,7 +312,7 @@ impl Copy<'_> {
 
     fn unread(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
         let path = self.source.to_owned();
-        move |error| HistoryError::Database { path, doing: "read it", error }
+        move |error| HistoryError::Database { path, doing: "read the file", error }
     }
 
     fn unwritten(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {

@@ -57,7 +57,7 @@ fn folder_of(file: &Path) -> &Path {
 
 /// How many bytes of a file's disk are free.
 pub fn free(path: &Path) -> Result<u64, HistoryError> {
-    let doing = "see what is free on its disk";
+    let doing = "query the free disk space";
     let disk = rustix::fs::statvfs(folder_of(path)).map_err(|error| HistoryError::Io {
         path: path.into(),
         doing,
@@ -77,7 +77,7 @@ pub(crate) fn ensure_regular(path: &Path) -> Result<(), HistoryError> {
     match std::fs::metadata(path) {
         Ok(data) => regular(path, &data),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(HistoryError::Io { path: path.into(), doing: "find it", error }),
+        Err(error) => Err(HistoryError::Io { path: path.into(), doing: "open the file", error }),
     }
 }
 
@@ -107,7 +107,7 @@ pub struct Header(Option<Arc<File>>);
 impl Header {
     /// The header of the file at a path, as far as it exists; empty if the file does not exist yet.
     pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, HistoryError> {
-        let failed = |error| HistoryError::Io { path: path.into(), doing: "read it", error };
+        let failed = |error| HistoryError::Io { path: path.into(), doing: "read the file", error };
         let found = match std::fs::metadata(path) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -132,7 +132,7 @@ impl Header {
 }
 
 fn open(path: &Path) -> Result<File, HistoryError> {
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "read it", error };
+    let failed = |error| HistoryError::Io { path: path.into(), doing: "read the file", error };
     // A FIFO that has replaced the file since then must not block us either.
     let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
@@ -162,7 +162,7 @@ impl Drop for WriterLock {
 /// Takes the lock of a file.
 pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<WriterLock, HistoryError> {
     let failed =
-        |error| HistoryError::Io { path: path.into(), doing: "make the lock beside it", error };
+        |error| HistoryError::Io { path: path.into(), doing: "create the lock file", error };
     ensure_regular(lock_path)?;
     let lock = File::options().create(true).truncate(false).write(true).open(lock_path);
     let lock = lock.map_err(failed)?;
@@ -180,7 +180,8 @@ pub(crate) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
     if is_marked(lock) {
         return Ok(());
     }
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "mark its lock", error };
+    let failed =
+        |error| HistoryError::Io { path: path.into(), doing: "write the lock file", error };
     std::fs::write(lock, MARK).map_err(failed)
 }
 
@@ -226,14 +227,18 @@ pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), History
         other => other.to_string(),
     };
     let aside = rename_aside(path, what)?;
-    tracing::error!(%error, aside = %aside.display(), "the history is damaged: set aside, and a new one is begun");
+    tracing::error!(
+        %error, file = %path.display(), aside = %aside.display(),
+        "history file damaged: set aside, starting a new file"
+    );
     Ok(())
 }
 
 /// Sets a write-ahead log aside whose file is missing or empty: SQLite would delete it. The caller holds the
 /// lock.
 pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "find its log", error };
+    let doing = "find the write-ahead log";
+    let failed = |error| HistoryError::Io { path: path.into(), doing, error };
     let length = |suffix| match std::fs::metadata(with_suffix(path, suffix)) {
         Ok(data) => Ok(data.len()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
@@ -242,17 +247,17 @@ pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
     if length("")? > 0 || length("-wal")? == 0 {
         return Ok(());
     }
-    let aside = rename_aside(path, || "its log is there, and it is not".into())?;
+    let aside = rename_aside(path, || "the write-ahead log exists without the file".into())?;
     tracing::warn!(
         file = %path.display(), aside = %aside.display(),
-        "the history has a log and nothing else: set aside, and a new one is begun"
+        "history write-ahead log without its file: set aside, starting a new file"
     );
     Ok(())
 }
 
 /// Renames a history to one with the time in its name, which it returns.
 fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, HistoryError> {
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };
+    let failed = |error| HistoryError::Io { path: path.into(), doing: "set the file aside", error };
     let count = count_aside(path).map_err(failed)?;
     if count >= MAX_ASIDE {
         return Err(HistoryError::Crowded { path: path.into(), what: what(), count });

@@ -18,19 +18,19 @@ thread_local! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// They are too short or too long.
-    #[error("a frame of counters has not the length that it should have")]
+    #[error("counter frame has an unexpected length")]
     Length,
     /// They have a format of another version.
-    #[error("a frame of counters is written in form {0}, which is not known here")]
+    #[error("counter frame has an unknown format: {0}")]
     Form(u8),
     /// The CRC does not match.
-    #[error("a frame of counters is damaged: its CRC is another one")]
+    #[error("counter frame is damaged: CRC mismatch")]
     Crc,
     /// zstd cannot decompress them.
-    #[error("a frame of counters cannot be unpacked")]
+    #[error("counter frame cannot be decompressed")]
     Packing,
     /// A number is out of its range.
-    #[error("a frame of counters has a number that it cannot have")]
+    #[error("counter frame contains an invalid number")]
     Number,
 }
 

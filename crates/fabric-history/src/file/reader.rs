@@ -34,7 +34,7 @@ impl Reader {
     /// Opens an existing file.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         if let Err(error) = std::fs::metadata(path) {
-            return Err(HistoryError::Io { path: path.into(), doing: "find it", error });
+            return Err(HistoryError::Io { path: path.into(), doing: "open the file", error });
         }
         // Only SQLite reads the header: closing another descriptor would drop its locks (see `validate`).
         ensure_regular(path)?;
@@ -43,7 +43,7 @@ impl Reader {
             if is_none && !is_marked(&lock_path(path)) {
                 return HistoryError::foreign(path);
             }
-            HistoryError::database(path, "read it", error)
+            HistoryError::database(path, "read the file", error)
         };
         let db = open(path).map_err(failed)?;
         let application: i32 =
@@ -100,7 +100,7 @@ impl Reader {
 
     pub(crate) fn failed(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
         let path = self.path.clone();
-        move |error| HistoryError::database(&path, "read it", error)
+        move |error| HistoryError::database(&path, "read the file", error)
     }
 
     /// Visits events one at a time, the earliest first.

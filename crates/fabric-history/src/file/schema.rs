@@ -202,7 +202,7 @@ pub(crate) fn ensure_format(path: &Path, header: &[u8]) -> Result<(), HistoryErr
     if header.starts_with(MAGIC) && versions.iter().any(|version| *version > LAST_VERSION) {
         return Err(unusable(
             path,
-            &format!("its header asks for a later SQLite (file format {versions:?})"),
+            &format!("its header requires a newer SQLite (file format versions {versions:?})"),
         ));
     }
     Ok(())
@@ -215,20 +215,20 @@ pub(crate) fn ensure_version(path: &Path, version: i64) -> Result<(), HistoryErr
         newer if newer > VERSION => Err(HistoryError::Unusable(
             path.into(),
             format!(
-                "has version {version}, which this fabric-exporter does not know: use a newer one, or \
-                 another file"
+                "has format version {version}, which this fabric-exporter does not support: use a newer \
+                 fabric-exporter, or another file"
             ),
         )),
         _ => Err(unusable(
             path,
-            &format!("it has version {version}, which no released fabric-exporter writes"),
+            &format!("has format version {version}, which no released fabric-exporter writes"),
         )),
     }
 }
 
 /// An error if a file is neither empty nor a complete history of our version.
 pub(crate) fn ensure_usable(db: &Connection, path: &Path) -> Result<(), HistoryError> {
-    let failed = |error| HistoryError::database(path, "open it", error);
+    let failed = |error| HistoryError::database(path, "open the file", error);
     let version = version(db).map_err(failed)?;
     let found = columns(db).map_err(failed)?;
     if version == 0 {
@@ -241,13 +241,16 @@ pub(crate) fn ensure_usable(db: &Connection, path: &Path) -> Result<(), HistoryE
         None => Ok(()),
         Some((table, column)) => Err(unusable(
             path,
-            &format!("version {version} has a column {table}.{column}, and it has none"),
+            &format!("has no column {table}.{column}, which format version {version} requires"),
         )),
     }
 }
 
 fn unusable(path: &Path, what: &str) -> HistoryError {
-    HistoryError::Unusable(path.into(), format!("{what}: left as it is, use another file"))
+    HistoryError::Unusable(
+        path.into(),
+        format!("{what}; the file is left unchanged: use another file"),
+    )
 }
 
 /// What SQLite finds wrong with a file, if anything is: it reads all of it, and changes nothing. An error
@@ -275,7 +278,7 @@ pub(crate) fn fault(
             Ok(None)
         })
     };
-    match check().map_err(|error| HistoryError::database(path, "check it", error)) {
+    match check().map_err(|error| HistoryError::database(path, "check the file", error)) {
         Err(error) if error.is_damage() => Ok(Some(error.to_string())),
         other => other,
     }
@@ -299,7 +302,7 @@ fn until<T>(
         };
         // Without a thread the work is done all the same.
         if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, watch) {
-            tracing::debug!(%error, "a check of the history cannot be interrupted");
+            tracing::debug!(%error, "history check cannot be interrupted");
         }
         let result = work();
         drop(working);

@@ -117,7 +117,7 @@ pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> 
         let frame = match Frame::unpack(data) {
             Ok(frame) => frame,
             // What it had is missing in the sums of the file alone: ports still show what they counted.
-            Err(error) => return tracing::warn!(%error, "a sweep of the history is passed over"),
+            Err(error) => return tracing::warn!(%error, "history sweep unreadable: skipped"),
         };
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
             let totals = table.port(fabric, entry.port);

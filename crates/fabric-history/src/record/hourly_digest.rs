@@ -216,7 +216,7 @@ fn for_each_frame(
         while let Some(row) = rows.next()? {
             match Frame::unpack(row.get_ref(1)?.as_blob()?) {
                 Ok(frame) => visit(row.get(0)?, sweep.span, &frame),
-                Err(error) => tracing::warn!(%error, "a sweep of the history is passed over"),
+                Err(error) => tracing::warn!(%error, "history sweep unreadable: skipped"),
             }
         }
     }

@@ -61,7 +61,7 @@ struct RecordedFabric {
 impl RecordedFabric {
     /// Begins with an event that says that nothing is known of the time before.
     fn new(fabric: &str, detector: EventDetector, now: SystemTime) -> Self {
-        let text = format!("fabric-exporter {}", env!("CARGO_PKG_VERSION"));
+        let text = format!("fabric-exporter {} started", env!("CARGO_PKG_VERSION"));
         let start = exporter_event(EventKind::ExporterStart, fabric, text, now);
         RecordedFabric { detector, events: vec![start], ..RecordedFabric::default() }
     }
@@ -193,7 +193,7 @@ impl Recorder {
                 tracing::warn!(
                     fabric = name,
                     missed,
-                    "sweeps are not in the history: it was behind"
+                    "history recorder missed sweeps: it fell behind"
                 );
             }
             fabric.sweeps = sweeps;
@@ -243,7 +243,7 @@ impl Recorder {
         match pruned {
             Ok(()) => {
                 if std::mem::take(&mut self.is_failing) {
-                    tracing::info!(file = %self.settings.file.display(), "the history is written again");
+                    tracing::info!(file = %self.settings.file.display(), "history recording resumed");
                 }
             }
             // The sweep itself is committed.
@@ -259,7 +259,7 @@ impl Recorder {
     pub fn finish(&mut self, now: SystemTime) {
         for (name, mut fabric) in std::mem::take(&mut self.fabrics) {
             let at = fabric.last_ended.map_or(now, |last| last.max(now));
-            let text = "it was told to end".into();
+            let text = "fabric-exporter stopped".into();
             fabric.events.push(exporter_event(EventKind::ExporterStop, &name, text, at));
             // After an error the file is reopened for the next fabric.
             let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
@@ -283,7 +283,7 @@ impl Recorder {
             }
             self.logged.insert(kind, Instant::now());
             self.is_failing = true;
-            tracing::error!(%error, "the history is not written: tried again with each sweep");
+            tracing::error!(%error, "history recording failed: retrying with each sweep");
         }
     }
 
@@ -316,13 +316,13 @@ impl Recorder {
         }
         self.checked = Some(Instant::now());
         let file = self.settings.file.display();
-        tracing::info!(%file, "SQLite checks the history");
+        tracing::info!(%file, "history check started");
         // Shutdown must not wait for minutes: pending events are still to be written.
         let is_over = || self.board.as_ref().is_some_and(|board| board.has_changed().is_err());
         match Store::check(&self.settings.file, &is_over) {
             Ok(Some(error)) => self.report(&error),
-            _ if is_over() => tracing::info!(%file, "recording ends: the history is not checked"),
-            Ok(None) => tracing::info!(%file, "SQLite finds no fault with the history"),
+            _ if is_over() => tracing::info!(%file, "history check cancelled: recording ends"),
+            Ok(None) => tracing::info!(%file, "history check found no damage"),
             Err(error) => self.handle_error(&error),
         }
         self.counted = None;
@@ -399,7 +399,7 @@ impl ClockMonitor {
             kind: EventKind::ClockJump,
             about: About::All,
             place: fabric.into(),
-            text: format!("the clock was set {direction} by {by}"),
+            text: format!("clock set {direction} by {by}"),
             detail: json!({ "seconds": seconds }),
         })
     }
@@ -434,14 +434,11 @@ mod tests {
         assert_eq!(update(25, 15.0), None);
         assert_eq!(update(40, 31.9), None, "slewed");
         let back = update(55, 31.9 + 15.0 - 3600.0).unwrap();
-        assert_eq!(
-            (back.kind, &*back.text),
-            (EventKind::ClockJump, "the clock was set back by 1h")
-        );
+        assert_eq!((back.kind, &*back.text), (EventKind::ClockJump, "clock set back by 1h"));
         assert!((back.detail["seconds"].as_f64().unwrap() + 3600.0).abs() < 1e-6);
         assert_eq!(back.at, wall(31.9 + 15.0 - 3600.0));
         let forward = update(70, 31.9 + 30.0 - 3597.9).unwrap();
-        assert_eq!(forward.text, "the clock was set forward by 2s");
+        assert_eq!(forward.text, "clock set forward by 2s");
         assert_eq!(update(85, 31.9 + 45.0 - 3597.9), None, "once");
     }
 

@@ -88,9 +88,9 @@ impl Store {
         now: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
         let failed = |doing| move |error| HistoryError::database(&self.path, doing, error);
-        self.digest().map_err(failed("digest an hour of it"))?;
-        self.prune_all(settings, now).map_err(failed("drop what is old in it"))?;
-        self.truncate_log().map_err(failed("bring its log into it"))
+        self.digest().map_err(failed("digest an hour"))?;
+        self.prune_all(settings, now).map_err(failed("delete expired data"))?;
+        self.truncate_log().map_err(failed("truncate the write-ahead log"))
     }
 
     fn prune_all(&self, settings: &HistorySettings, now: Option<SystemTime>) -> Result<()> {

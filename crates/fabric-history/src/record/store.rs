@@ -121,7 +121,7 @@ impl Store {
     /// Closes the file after an error, without moving the write-ahead log into a file that may be damaged.
     pub fn close_without_checkpoint(self) {
         if let Err(error) = set_checkpoint_on_close(&self.db, false) {
-            tracing::debug!(%error, "the history's log is brought into it");
+            tracing::debug!(%error, "history write-ahead log will be checkpointed on close");
         }
     }
 
@@ -131,7 +131,7 @@ impl Store {
         header: &[u8],
         lock: &Arc<WriterLock>,
     ) -> Result<Self, HistoryError> {
-        let failed = |error| HistoryError::database(path, "open it", error);
+        let failed = |error| HistoryError::database(path, "open the file", error);
         schema::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
@@ -171,7 +171,7 @@ impl Store {
 
     /// The totals of a fabric's ports, from which its monitor continues after a restart.
     pub fn totals(&self, fabric: &str) -> Result<TotalsSeed, HistoryError> {
-        self.read_totals(fabric).map_err(self.failed("read totals from it"))
+        self.read_totals(fabric).map_err(self.failed("read totals"))
     }
 
     fn read_totals(&self, fabric: &str) -> Result<TotalsSeed> {
@@ -211,7 +211,7 @@ impl Store {
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Assessment)>,
     ) -> Result<WriteCounts, HistoryError> {
-        let failed = self.failed("write to it");
+        let failed = self.failed("write to the file");
         self.write_all(fabric, events, sweep).map_err(failed)
     }
 

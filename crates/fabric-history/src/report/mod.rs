@@ -1,5 +1,5 @@
 //! The report on a window: events in order, suspect cables with evidence, the fabric at both ends of the
-//! window, and what is not known: readers take what is silently left out for what did not happen.
+//! window, and what data is missing: readers take what is silently left out for what did not happen.
 //!
 //! [`Report`] is computed from any [`Source`]; [`html`] and [`markdown`] write it.
 
@@ -16,6 +16,7 @@ use crate::EventKind;
 use crate::model::{Coverage, ErrorDelta, Event, FabricState, Window};
 use crate::source::{EventFilter, Source, SourceError, until_known};
 use ib_health::Verdict;
+use ib_mad::label;
 
 pub use suspects::Suspect;
 
@@ -53,7 +54,7 @@ pub struct Report {
     pub others: Vec<ErrorDelta>,
     /// How many more of those ports there are.
     pub more_others: usize,
-    /// What is not known, in sentences.
+    /// What data is missing, in sentences.
     pub unknown: Vec<String>,
 }
 
@@ -92,15 +93,11 @@ impl Report {
         })
     }
 
-    /// A summary in one or two sentences.
+    /// A summary in one sentence.
     pub fn summary(&self) -> String {
         let suspects = self.suspects.len() + self.more_suspects;
-        match (suspects, self.events.len() + self.more_events) {
-            (0, 0) => "Nothing happened, as far as is known, and no cable is suspect.".into(),
-            (0, events) => format!("No cable is suspect. Events: {events}."),
-            (1, events) => format!("One cable is suspect. Events: {events}."),
-            (_, events) => format!("{suspects} cables are suspect. Events: {events}."),
-        }
+        let events = self.events.len() + self.more_events;
+        format!("{}, {}.", label::plural(suspects, "suspect cable"), label::plural(events, "event"))
     }
 }
 
@@ -188,14 +185,17 @@ impl FabricSummary {
     /// Table rows: a name, and a count.
     fn rows(&self) -> Vec<(String, String)> {
         let mut rows: Vec<(String, String)> = (self.nodes.iter())
-            .map(|(kind, counts)| (format!("nodes: {kind}"), of_all(*counts, "silent")))
+            .map(|(kind, counts)| (format!("nodes: {kind}"), of_all(*counts, "unresponsive")))
             .collect();
-        rows.push(("cables".into(), of_all(self.cables, "without traffic")));
+        rows.push(("cables".into(), of_all(self.cables, "not up")));
         rows.extend(
-            self.rates.iter().map(|(rate, count)| (format!("at {rate}"), count.to_string())),
+            self.rates.iter().map(|(rate, count)| (format!("cables at {rate}"), count.to_string())),
         );
         let verdicts = self.verdicts.iter();
-        rows.extend(verdicts.map(|(label, count)| (format!("verdict {label}"), count.to_string())));
+        rows.extend(
+            verdicts
+                .map(|(label, count)| (format!("cables with verdict {label}"), count.to_string())),
+        );
         rows
     }
 }
@@ -203,7 +203,7 @@ impl FabricSummary {
 fn of_all((all, up): (usize, usize), otherwise: &str) -> String {
     match all - up {
         0 => all.to_string(),
-        down => format!("{all}, {down} of them {otherwise}"),
+        down => format!("{all}, {down} {otherwise}"),
     }
 }
 
@@ -212,7 +212,7 @@ pub(super) fn side_by_side(
     before: Option<&FabricSummary>,
     after: Option<&FabricSummary>,
 ) -> Vec<(String, String, String)> {
-    let rows = |shape: Option<&FabricSummary>| shape.map(FabricSummary::rows);
+    let rows = |summary: Option<&FabricSummary>| summary.map(FabricSummary::rows);
     let (before, after) = (rows(before), rows(after));
     let mut names: Vec<String> = Vec::new();
     for (name, _) in [&before, &after].into_iter().flatten().flatten() {
@@ -221,7 +221,7 @@ pub(super) fn side_by_side(
         }
     }
     let count = |rows: &Option<Vec<(String, String)>>, name: &str| match rows {
-        None => "not known".to_owned(),
+        None => "unknown".to_owned(),
         Some(rows) => {
             let found = rows.iter().find(|(known, _)| known == name);
             found.map_or("0".to_owned(), |(_, count)| count.clone())
@@ -233,10 +233,23 @@ pub(super) fn side_by_side(
         .collect()
 }
 
+fn more_suspects(report: &Report) -> String {
+    let more = label::plural(report.more_suspects, "more suspect cable");
+    format!("Not listed: {more} of lower rank.")
+}
+
+fn more_events(report: &Report) -> String {
+    format!("Not listed: {} after these.", label::plural(report.more_events, "more event"))
+}
+
+fn more_others(report: &Report) -> String {
+    format!("Not listed: {} with fewer errors.", label::plural(report.more_others, "more port"))
+}
+
 /// Sentences of one kind; further ones are only counted.
 const MAX_OF_A_KIND: usize = 10;
 
-/// All sentences.
+/// What data is missing, in sentences.
 fn limitations(
     cover: &Coverage,
     window: Window,
@@ -246,24 +259,24 @@ fn limitations(
 ) -> Vec<String> {
     let mut sentences = Vec::new();
     if cover.fabrics.is_empty() {
-        sentences.push("Nothing at all was recorded in this window.".into());
+        sentences.push("Nothing was recorded in this period.".into());
     }
     for (fabric, known) in &cover.fabrics {
         let gaps = known.gaps.iter().map(|gap| {
             format!(
-                "{fabric}: no sweep from {} to {}. What counters grew by in between stands at the \
-                 first sweep after it; what went down and came back may be missing.",
+                "{fabric}: no sweep from {} to {}. Counter increases of this gap appear in the first sweep \
+                 after it; links that went down and up again in the gap may be missing.",
                 format_time(gap.from),
                 format_time(gap.to)
             )
         });
-        push_some(&mut sentences, gaps, &format!("{fabric}: spans without a sweep"));
+        push_some(&mut sentences, gaps, &format!("{fabric}: gaps without a sweep"));
         match known.traffic_from {
             None if known.sweeps > 0 => {
-                sentences.push(format!("{fabric}: traffic is not known sweep by sweep."));
+                sentences.push(format!("{fabric}: no traffic per sweep is available."));
             }
             Some(from) if known.is_swept_before(from, window) => sentences.push(format!(
-                "{fabric}: traffic is known sweep by sweep from {} on; before it, hour by hour at most.",
+                "{fabric}: traffic per sweep is available from {} on; before that, per hour at most.",
                 format_time(from)
             )),
             _ => {}
@@ -271,21 +284,21 @@ fn limitations(
     }
     if cover.damaged > 0 {
         sentences.push(format!(
-            "Sweeps that cannot be read because they are damaged: {}.",
-            cover.damaged
+            "The counters of {} are damaged and cannot be read.",
+            label::plural(cover.damaged, "sweep")
         ));
     }
     for (kind, meaning) in [
         (
             EventKind::ExporterStart,
-            "The exporter was started: what was down or suspect is judged anew.",
+            "the exporter started; link states and verdicts from before are not carried over.",
         ),
-        (EventKind::SweepFailed, "The fabric could not be asked from here on."),
+        (EventKind::SweepFailed, "sweeps of the fabric fail from here on."),
         (
             EventKind::CounterReset,
-            "Counters fell: what was counted since the reading before is not known.",
+            "counters were reset; increases since the previous reading are unknown.",
         ),
-        (EventKind::CounterSaturated, "A counter is full: the true number is higher."),
+        (EventKind::CounterSaturated, "a counter is saturated; its true value is higher."),
     ] {
         let matching = events.iter().filter(|event| event.kind == kind.label());
         let lines =
@@ -294,17 +307,17 @@ fn limitations(
     }
     push_some(
         &mut sentences,
-        silent_nodes(events, format_time).into_iter(),
-        "nodes that did not answer",
+        unresponsive_nodes(events, format_time).into_iter(),
+        "nodes that did not respond",
     );
     for then in after {
         let unknown = then.cables.iter().filter(|cable| cable.verdict == Verdict::Unknown);
         let count = unknown.count();
         if count > 0 {
             sentences.push(format!(
-                "{}: on {count} of {} cables too little is known for a verdict.",
+                "{}: the verdict is unknown for {count} of {}.",
                 then.fabric,
-                then.cables.len()
+                label::plural(then.cables.len(), "cable")
             ));
         }
     }
@@ -312,25 +325,26 @@ fn limitations(
 }
 
 /// The times in which nodes did not respond.
-fn silent_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<String> {
-    let mut silent: BTreeMap<_, SystemTime> = BTreeMap::new();
+fn unresponsive_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<String> {
+    let mut unresponsive: BTreeMap<_, SystemTime> = BTreeMap::new();
     let mut sentences = Vec::new();
-    let consequence =
-        "its ports' counters are not known of that time, but what they show after it.";
+    let consequence = "counter increases of that time appear in the first reading after it.";
     for event in events {
         let Some(node) = event.node else { continue };
         if event.kind == EventKind::NodeDown.label() {
-            silent.insert((node, event.place.clone()), event.at);
+            unresponsive.insert((node, event.place.clone()), event.at);
         } else if event.kind == EventKind::NodeUp.label()
-            && let Some(since) = silent.remove(&(node, event.place.clone()))
+            && let Some(since) = unresponsive.remove(&(node, event.place.clone()))
         {
             let (from, to) = (format_time(since), format_time(event.at));
-            sentences
-                .push(format!("{} did not answer from {from} to {to}: {consequence}", event.place));
+            sentences.push(format!(
+                "{} did not respond from {from} to {to}; {consequence}",
+                event.place
+            ));
         }
     }
-    let still = silent.into_iter().map(|((_, place), since)| {
-        format!("{place} did not answer from {} on.", format_time(since))
+    let still = unresponsive.into_iter().map(|((_, place), since)| {
+        format!("{place} did not respond from {} on.", format_time(since))
     });
     sentences.extend(still);
     sentences
@@ -397,7 +411,7 @@ mod tests {
         assert_eq!(report.suspects.len(), 2);
         for (suspect, fabric) in report.suspects.iter().zip(["one", "two"]) {
             let text = evidence(suspect);
-            assert!(text.contains("by its own fault at then"), "{text}");
+            assert!(text.contains("went down unexpectedly at then"), "{text}");
             assert_eq!(text.matches(" counted 3 ").count(), 1, "{text}");
             let of: Vec<&str> = suspect.series.iter().map(|it| it.port.fabric.as_str()).collect();
             assert_eq!(of, [fabric]);
@@ -432,7 +446,7 @@ mod tests {
         let report = report(&source);
         let text = evidence(&report.suspects[0]);
         assert!(text.lines().count() < 30, "{}", text.lines().count());
-        assert!(text.contains("It was seen down: 990 more times."), "{text}");
-        assert!(text.contains("It ran at another rate: 990 more times."), "{text}");
+        assert!(text.contains("Link downs: 990 more."), "{text}");
+        assert!(text.contains("Rate changes: 990 more."), "{text}");
     }
 }

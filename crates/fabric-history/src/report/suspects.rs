@@ -32,7 +32,7 @@ pub struct Suspect {
     pub place: String,
     /// The worst verdict on it in the window.
     pub worst: &'static str,
-    /// The verdict at the window's end; `gone` if the fabric did not contain it any more.
+    /// The verdict at the window's end; `missing` if the fabric did not contain it any more.
     pub last: &'static str,
     /// The time of its first event, or the window's beginning if it was suspect before.
     #[serde(with = "crate::model::time")]
@@ -63,7 +63,7 @@ struct Case<'a> {
 }
 
 /// The suspects of a window, the worst first. A cable is suspect if its verdict was `watch` or worse, also at
-/// the window's beginning, or if the link was lost unexpectedly.
+/// the window's beginning, or if the link went down unexpectedly.
 pub(super) fn find(
     events: &[Event],
     moved: &[ErrorDelta],
@@ -120,7 +120,7 @@ pub(super) fn find(
     ranked.into_iter().map(|(_, suspect)| suspect).collect()
 }
 
-/// Sort key of suspects: the worst verdict, losses, link errors.
+/// Sort key of suspects: the worst verdict, flaps, link errors.
 type Rank = (Verdict, usize, u64);
 
 impl Case<'_> {
@@ -128,7 +128,7 @@ impl Case<'_> {
         self.events.iter().filter(move |event| event.kind == kind.label())
     }
 
-    /// The worst verdict on it; an unexpected loss counts as `watch`.
+    /// The worst verdict on it; an unexpected link down counts as `watch`.
     fn worst(&self) -> Verdict {
         let verdicts = self
             .of_kind(EventKind::VerdictChanged)
@@ -153,7 +153,7 @@ impl Case<'_> {
     ) -> Suspect {
         let last = match self.after {
             Some(cable) => cable.verdict.label(),
-            None if knows_after => "gone",
+            None if knows_after => "missing",
             None => {
                 let verdicts = self.of_kind(EventKind::VerdictChanged);
                 verdicts
@@ -200,7 +200,7 @@ impl Case<'_> {
         let mut sentences = Vec::new();
         if let Some(before) = self.before {
             sentences
-                .push(format!("It was {} already when this window began.", before.verdict.label()));
+                .push(format!("Verdict {} at the start of the period.", before.verdict.label()));
         }
         if let Some(event) = decisive {
             let reasons = event.detail.get("reasons").and_then(|reasons| reasons.as_array());
@@ -209,7 +209,7 @@ impl Case<'_> {
                 reasons.filter_map(|reason| reason.get("evidence")?.as_str()).collect();
             let verdict = verdict(event, "to").unwrap_or(Verdict::Unknown).label();
             let at = format_time(event.at);
-            sentences.push(format!("Judged {verdict} at {at}: {}.", reasons.join("; ")));
+            sentences.push(format!("Verdict {verdict} at {at}: {}.", reasons.join("; ")));
         }
         let flaps: Vec<_> = self.of_kind(EventKind::Flap).collect();
         if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
@@ -224,7 +224,7 @@ impl Case<'_> {
                     )
                 }
             };
-            sentences.push(format!("The link was lost by its own fault {when}."));
+            sentences.push(format!("The link went down unexpectedly {when}."));
         }
         let outages = self.outages();
         for (from, to) in outages.iter().copied().take(MAX_OF_A_KIND) {
@@ -235,28 +235,20 @@ impl Case<'_> {
             sentences.push(match to {
                 Some(to) => {
                     let length = self.downtime(from).map_or_else(|| length(to), evidence::downtime);
-                    format!("It was seen down at {}, and was down for {length}.", format_time(from))
+                    format!("Link down at {} for {length}.", format_time(from))
                 }
                 None => format!(
-                    "It was seen down at {}, and is down to the end of this window ({}).",
+                    "Link down from {} to the end of the period ({}).",
                     format_time(from),
                     length(window.to)
                 ),
             });
         }
-        push_more(&mut sentences, outages.len(), "It was seen down");
+        push_more(&mut sentences, outages.len(), "Link downs");
         for event in self.of_kind(EventKind::RateChanged).take(MAX_OF_A_KIND) {
-            sentences.push(format!(
-                "It ran at another rate from {} on: {}.",
-                format_time(event.at),
-                event.text
-            ));
+            sentences.push(format!("At {}: {}.", format_time(event.at), event.text));
         }
-        push_more(
-            &mut sentences,
-            self.of_kind(EventKind::RateChanged).count(),
-            "It ran at another rate",
-        );
+        push_more(&mut sentences, self.of_kind(EventKind::RateChanged).count(), "Rate changes");
         for moved in &self.moved {
             sentences.push(format!(
                 "{} counted {}.",
@@ -298,12 +290,11 @@ impl Case<'_> {
 fn push_more(sentences: &mut Vec<String>, count: usize, what: &str) {
     match count.saturating_sub(MAX_OF_A_KIND) {
         0 => {}
-        1 => sentences.push(format!("{what}: one more time.")),
-        more => sentences.push(format!("{what}: {more} more times.")),
+        more => sentences.push(format!("{what}: {more} more.")),
     }
 }
 
-/// A port's errors in words, the most first.
+/// A port's errors as text, the most frequent first.
 pub(super) fn list_errors(moved: &ErrorDelta, format_time: FormatTime<'_>) -> String {
     let mut sums: Vec<_> = moved.sums.iter().collect();
     sums.sort_by_key(|sum| (std::cmp::Reverse(sum.by), sum.counter));

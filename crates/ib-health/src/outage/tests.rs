@@ -252,7 +252,7 @@ fn losses_of_a_silent_end_do_not_count_twice() {
     }
     assert_eq!(link.counts().0, 3);
     link.up(6);
-    assert_eq!(link.counts().0, 3, "the same ones, told by the end that was silent");
+    assert_eq!(link.counts().0, 3, "the same ones, reported by the end that did not respond");
     link.downed = link.downed.map(|downed| downed + 1);
     link.up(6);
     assert_eq!(link.counts().0, 4);

@@ -104,7 +104,7 @@ impl EventDetector {
             let last = old.node_by_guid(guid).and_then(|old| old_nodes.get(old.0 as usize));
             if last.is_none() && self.has_begun {
                 let kind = if self.is_of_host { "device" } else { node.identity.kind.label() };
-                let text = format!("a {kind} that was not there before");
+                let text = format!("new {kind} discovered");
                 let about = About::Node(guid);
                 sweep.push(
                     EventKind::NodeAdded,
@@ -128,12 +128,12 @@ impl EventDetector {
             }
             let node = fabric.node(index);
             let (kind, text) = match (is_up, node.present()) {
-                (true, _) => (EventKind::NodeUp, "it answers again"),
-                (false, true) => (EventKind::NodeDown, "it does not answer"),
+                (true, _) => (EventKind::NodeUp, "responds again"),
+                (false, true) => (EventKind::NodeDown, "does not respond"),
                 (false, false) if self.is_of_host => {
-                    (EventKind::NodeDown, "the kernel does not know it any more")
+                    (EventKind::NodeDown, "device no longer listed by the kernel")
                 }
-                (false, false) => (EventKind::NodeDown, "no cable leads to it any more"),
+                (false, false) => (EventKind::NodeDown, "no longer found by discovery"),
             };
             let about = About::Node(node.identity.guid);
             sweep.push(kind, about, node.name.clone(), text.into(), sweep.snapshot.began);
@@ -172,7 +172,7 @@ impl Sweep<'_> {
         for change in change::diff(old, new) {
             match change {
                 FabricChange::LinkMoved { port, from, to } => {
-                    let text = format!("its cable led to {from}, and leads to {to}");
+                    let text = format!("neighbor changed from {from} to {to}");
                     let place = format!("{} port {}", port.node, port.port);
                     let about = About::Port(port.guid, port.port);
                     self.push(EventKind::CableMoved, about, place, text, began);
@@ -182,7 +182,7 @@ impl Sweep<'_> {
                     if let Some(id) = id.filter(|id| !is_known(*id)) {
                         let place =
                             format!("{} port {} – {} port {}", a.node, a.port, b.node, b.port);
-                        let text = "it was not there before".into();
+                        let text = "new link discovered".into();
                         self.push(EventKind::LinkAdded, About::Link(id), place, text, began);
                     }
                 }
@@ -200,7 +200,9 @@ pub(super) struct FabricWide {
     is_failing: bool,
     /// How often the master subnet manager had changed.
     master_changes: u64,
-    /// When ports were last left unread; `None` once they have been read for [`GRACE`].
+    /// The node of the last known master.
+    master: Option<String>,
+    /// When a port was last not read; `None` once they have been read for [`GRACE`].
     unread: Option<Moment>,
 }
 
@@ -223,27 +225,31 @@ impl FabricWide {
         let began = snapshot.anchor.wall_of(snapshot.began);
         match (std::mem::replace(&mut self.is_failing, fails), fails) {
             (false, true) => {
-                let text = "nobody can be asked any more: what happens is not seen";
+                let text = "all requests fail: changes in the fabric are not detected";
                 push(EventKind::SweepFailed, text.into(), now);
             }
             (true, false) => {
-                push(EventKind::SweepRecovered, "the fabric can be asked again".into(), began);
+                push(EventKind::SweepRecovered, "requests succeed again".into(), began);
             }
             _ => {}
         }
         let changes = tally.mastership.changes();
-        if std::mem::replace(&mut self.master_changes, changes) != changes {
-            let port = tally.mastership.master().and_then(|end| snapshot.fabric.find(end));
-            let name =
-                port.map_or("nobody knows whose", |port| &*snapshot.fabric.node_of(port).name);
-            let text = format!("another subnet manager is the master: {name}");
-            push(EventKind::MasterChanged, text, began);
+        let is_changed = std::mem::replace(&mut self.master_changes, changes) != changes;
+        let master = tally.mastership.master().and_then(|end| snapshot.fabric.find(end));
+        let master = master.map(|port| &*snapshot.fabric.node_of(port).name);
+        if is_changed {
+            let from = self.master.as_deref().map_or(String::new(), |name| format!(" from {name}"));
+            let to = master.unwrap_or("an unknown node");
+            push(EventKind::MasterChanged, format!("master SM changed{from} to {to}"), began);
+        }
+        if let Some(name) = master.filter(|name| self.master.as_deref() != Some(*name)) {
+            self.master = Some(name.to_owned());
         }
         events
     }
 
-    /// Adds an event when ports begin to be left unread, and when all have been read for [`GRACE`]: MADs are
-    /// lost now and then.
+    /// Adds an event when the counters of ports are not read any more, and when all have been read for
+    /// [`GRACE`]: MADs are lost now and then.
     fn update_unread(&mut self, is_unread: bool, text: String, sweep: &mut Sweep) {
         let at = sweep.snapshot.began;
         let mut push = |kind, text, at| sweep.push(kind, About::All, self.name.clone(), text, at);
@@ -254,7 +260,11 @@ impl FabricWide {
             }
             Some(_) if is_unread => self.unread = Some(at),
             Some(last) if at.since(last) > GRACE => {
-                push(EventKind::ReadsRecovered, "all ports tell their counters again".into(), last);
+                push(
+                    EventKind::ReadsRecovered,
+                    "counters of all ports are read again".into(),
+                    last,
+                );
                 self.unread = None;
             }
             _ => {}

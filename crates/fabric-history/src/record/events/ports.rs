@@ -1,5 +1,5 @@
-//! Events of links: state, losses, rate and verdict; and of ports: counters that were reset, are full, or are not
-//! read, and congestion.
+//! Events of links: state, losses, rate and verdict; and of ports: counters that were reset, are saturated, or are
+//! not read, and congestion.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::event::{About, EventKind, NewEvent, downtime_detail, downtime_text};
+use crate::event::{About, EventKind, NewEvent, downtime_detail, flap_text};
 use crate::file::record_kind::RecordKind;
 use crate::model::time;
 use crate::record::events::{EventDetector, Sweep};
@@ -19,6 +19,7 @@ use ib_health::congestion::GRACE;
 use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
 use ib_health::{LinkAssessment, Verdict, evidence};
+use ib_mad::label;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::{Counter, Guid, Moment};
@@ -35,7 +36,7 @@ pub(super) struct LastLink {
 }
 
 impl LastLink {
-    /// A link that was not there before. One that is found by a later sweep than the first has events only
+    /// A link that is new. One that is found by a later sweep than the first has events only
     /// from its next change on.
     pub fn new(found: &LinkAssessment, is_first_sweep: bool) -> Self {
         let loss = found.losses.as_deref().and_then(<[Loss]>::last);
@@ -68,15 +69,10 @@ impl Sweep<'_> {
         if let Some(up) = found.up {
             match last.up.replace(up) {
                 Some(true) if !up => {
-                    push(
-                        EventKind::LinkDown,
-                        "it carries nothing any more".into(),
-                        at,
-                        Value::Null,
-                    );
+                    push(EventKind::LinkDown, "link down".into(), at, Value::Null);
                 }
                 Some(false) if up => {
-                    push(EventKind::LinkUp, "it carries traffic again".into(), at, Value::Null);
+                    push(EventKind::LinkUp, "link up".into(), at, Value::Null);
                 }
                 _ => {}
             }
@@ -114,7 +110,7 @@ impl Sweep<'_> {
         was: Verdict,
         found: &LinkAssessment,
     ) -> NewEvent {
-        let mut text = format!("{} -> {}", was.label(), found.verdict.label());
+        let mut text = format!("verdict changed from {} to {}", was.label(), found.verdict.label());
         let mut reasons = Vec::new();
         for (reason, weight) in found.reasons.iter().filter(|(_, weight)| *weight >= Verdict::Watch)
         {
@@ -147,7 +143,7 @@ pub(crate) fn active_rate(snapshot: &Snapshot, port: PortIndex) -> Option<(Width
 /// The text of a [`EventKind::RateChanged`] event.
 pub(crate) fn rate_change(was: (Width, Speed), now: (Width, Speed)) -> String {
     let name = |(width, speed): (Width, Speed)| format!("{} {}", width.label(), speed.label());
-    format!("{} -> {}", name(was), name(now))
+    format!("rate changed from {} to {}", name(was), name(now))
 }
 
 /// The kind, text and detail of a loss's event.
@@ -157,18 +153,17 @@ fn describe_loss(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind
     if let Some(until) = loss.until {
         detail["up_again"] = time::text(wall(until)).into();
     }
-    let times = evidence::times(loss.times);
-    let (kind, text) = match loss.expected {
+    match loss.expected {
         None => {
-            detail["in_all"] = loss.flaps.into();
-            (EventKind::Flap, format!("lost {times}, by its own fault; {} in all", loss.flaps))
+            detail["flaps"] = loss.flaps.into();
+            (EventKind::Flap, flap_text(loss.times, loss.down, loss.flaps.into()), detail)
         }
         Some(why) => {
             detail["cause"] = why.label().into();
-            (EventKind::ExpectedLinkDown, format!("lost {times}: {}", why.label()))
+            let text = evidence::link_downs(loss.times, loss.down);
+            (EventKind::ExpectedLinkDown, format!("{text}; cause: {}", why.label()), detail)
         }
-    };
-    (kind, text + &downtime_text(loss.down), detail)
+    }
 }
 
 /// How many nodes an event's text names.
@@ -187,7 +182,7 @@ pub(super) struct LastPort {
 }
 
 impl LastPort {
-    /// A port that was not there before.
+    /// A port that is new.
     pub fn new(counting: &CounterStatus) -> Self {
         let (resets, saturated) = (counting.resets, saturated(counting));
         LastPort { resets, saturated, ..LastPort::default() }
@@ -217,7 +212,7 @@ impl EventDetector {
             let mask = saturated(counting);
             let new = mask & !std::mem::replace(&mut last.saturated, mask);
             for counter in Counter::all().filter(|counter| new >> *counter as usize & 1 == 1) {
-                let text = format!("{} is full, and counts no further", counter.row().metric);
+                let text = format!("{} is saturated", counter.row().metric);
                 let place = evidence::port_label(sweep.snapshot, port);
                 sweep.push(
                     EventKind::CounterSaturated,
@@ -233,10 +228,10 @@ impl EventDetector {
                 [] => continue,
                 [port] => {
                     let place = evidence::port_label(sweep.snapshot, port);
-                    (fabric.end(port).into(), place, "counters fell".into())
+                    (fabric.end(port).into(), place, "counters were reset".into())
                 }
                 [first, ..] => {
-                    let text = format!("counters of {} ports fell", ports.len());
+                    let text = format!("counters of {} ports were reset", ports.len());
                     (About::Node(guid), fabric.node_of(first).name.clone(), text)
                 }
             };
@@ -253,17 +248,22 @@ impl EventDetector {
                 (last.was_read, last.missed) = (true, 0);
             } else if last.was_read && snapshot.status(port).is_some_and(PortStatus::link_up) {
                 last.missed += 1;
-                // The counters of a node that has just come back are read from the next sweep on.
+                // The counters of a node that responds again are read from the next sweep on.
                 if last.missed >= 2 {
                     *unread.entry(&self.fabric.node_of(port).name).or_default() += 1;
                 }
             }
         }
-        let nodes = unread.iter().map(|(node, ports)| format!("{node} ({ports})"));
+        let nodes = unread.iter();
+        let nodes =
+            nodes.map(|(node, ports)| format!("{node} ({})", label::plural(*ports, "port")));
         let nodes: Vec<String> = nodes.take(MAX_NAMED).collect();
         let more = unread.len().saturating_sub(MAX_NAMED);
-        let more = if more > 0 { format!(", and of {more} more nodes") } else { String::new() };
-        let text = format!("ports that did not tell their counters: of {}{more}", nodes.join(", "));
+        let more = match more {
+            0 => String::new(),
+            more => format!(", and {} more", label::plural(more, "node")),
+        };
+        let text = format!("counters not read: {}{more}", nodes.join(", "));
         self.fabric_wide.update_unread(!unread.is_empty(), text, sweep);
     }
 
@@ -279,10 +279,10 @@ impl EventDetector {
             }
             let place = evidence::port_label(sweep.snapshot, region.root);
             let share = f64::from(region.share) * 100.0;
+            let (ports, level) =
+                (label::plural(region.ports as usize, "port"), region.level.label());
             let text = format!(
-                "ports that wait: {}, up to {share:.0} % of the time ({})",
-                region.ports,
-                region.level.label()
+                "congestion root: {ports} waiting, up to {share:.0} % of the time ({level})"
             );
             sweep.push(EventKind::CongestionStart, end.into(), place.clone(), text, at);
             self.congestions.insert(end, OpenCongestion { place, last_seen: at });
@@ -290,7 +290,7 @@ impl EventDetector {
         self.congestions.retain(|end, congestion| {
             let is_over = at.since(congestion.last_seen) > GRACE;
             if is_over {
-                let text = "no ports wait for it any more".into();
+                let text = "no port waits for it any longer".into();
                 let place = congestion.place.clone();
                 sweep.push(
                     EventKind::CongestionEnd,

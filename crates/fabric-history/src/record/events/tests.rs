@@ -106,11 +106,11 @@ fn link_down_is_one_event_despite_unknown_states() {
     let mut sim = Simulation::new();
     for (up, events) in [
         (None, ""),
-        (Some(false), "link_down: it carries nothing any more"),
+        (Some(false), "link_down: link down"),
         (None, ""),
         (Some(false), ""),
         (None, ""),
-        (Some(true), "link_up: it carries traffic again"),
+        (Some(true), "link_up: link up"),
         (Some(true), ""),
     ] {
         sim.link().up = up;
@@ -148,8 +148,8 @@ fn settled_losses_are_events() {
     assert_eq!(
         sim.sweep(),
         [
-            "flap: lost twice, by its own fault; 2 in all; down for at most 15 s",
-            "flap: lost once, by its own fault; 3 in all; down for 2 to 9 s",
+            "flap: went down twice, at most 15 s in total; 2 flaps since the exporter started",
+            "flap: went down once for 2 to 9 s; 3 flaps since the exporter started",
         ]
     );
     let reboot = Loss {
@@ -162,7 +162,7 @@ fn settled_losses_are_events() {
         flaps: 3,
     };
     sim.link().losses = Some([first, second, reboot].into());
-    assert_eq!(sim.sweep(), ["expected_link_down: lost once: reboot; down for 20 s"]);
+    assert_eq!(sim.sweep(), ["expected_link_down: went down once for 20 s; cause: reboot"]);
     assert_eq!(sim.sweep(), NONE);
 }
 
@@ -190,7 +190,7 @@ fn each_loss_has_its_own_time_and_length() {
     assert_eq!(
         events[1].detail,
         json!({
-            "losses": 1, "in_all": 2, "up_again": "1970-01-01T00:00:11.000Z",
+            "losses": 1, "flaps": 2, "up_again": "1970-01-01T00:00:11.000Z",
             "down_seconds": 1.5, "down_max_seconds": 4.0,
         })
     );
@@ -205,11 +205,14 @@ fn only_verdicts_from_watch_on_are_events() {
     sim.link().reasons.add(Reason::Victim, Verdict::Ok);
     sim.link().verdict = Verdict::Bad;
     let events = sim.sweep();
-    assert!(events[0].starts_with("verdict: ok -> bad; marked: "), "{events:?}");
+    assert!(
+        events[0].starts_with("verdict_changed: verdict changed from ok to bad; upstream_errors: "),
+        "{events:?}"
+    );
     assert!(!events[0].contains("victim") && events.len() == 1, "{events:?}");
     sim.link().verdict = Verdict::Ok;
     sim.link().reasons = Reasons::default();
-    assert_eq!(sim.sweep(), ["verdict: bad -> ok"]);
+    assert_eq!(sim.sweep(), ["verdict_changed: verdict changed from bad to ok"]);
 }
 
 #[test]
@@ -227,29 +230,29 @@ fn rate_change_across_a_down_link_is_an_event() {
     assert_eq!(sim.sweep(), NONE);
     let narrow = ib_mad::port_state::PortStatus { width: Some(Width::X1), ..was };
     set(&mut sim, PortRead::Ok(narrow));
-    assert_eq!(sim.sweep(), ["rate: 4x EDR -> 1x EDR"]);
+    assert_eq!(sim.sweep(), ["rate_changed: rate changed from 4x EDR to 1x EDR"]);
     assert_eq!(sim.sweep(), NONE);
 }
 
 #[test]
-fn failed_sweep_reports_no_node_gone() {
+fn failed_sweep_reports_no_node_down() {
     let mut sim = Simulation::new();
     sim.answer(false);
     sim.snapshot().silent.fill(true);
     sim.link().up = Some(false);
     assert_eq!(
         sim.sweep(),
-        ["sweep_failed: nobody can be asked any more: what happens is not seen"]
+        ["sweep_failed: all requests fail: changes in the fabric are not detected"]
     );
     assert_eq!(sim.sweep(), NONE);
     sim.answer(true);
     sim.snapshot().silent.fill(false);
     sim.link().up = Some(true);
-    assert_eq!(sim.sweep(), ["sweep_recovered: the fabric can be asked again"]);
+    assert_eq!(sim.sweep(), ["sweep_recovered: requests succeed again"]);
     sim.snapshot().silent[2] = true;
-    assert_eq!(sim.sweep(), ["node_down: it does not answer"]);
+    assert_eq!(sim.sweep(), ["node_down: does not respond"]);
     sim.snapshot().silent[2] = false;
-    assert_eq!(sim.sweep(), ["node_up: it answers again"]);
+    assert_eq!(sim.sweep(), ["node_up: responds again"]);
 }
 
 #[test]
@@ -259,9 +262,9 @@ fn resets_of_one_node_are_one_event() {
     for place in 0..3 {
         sim.observation.assessment.ports[place].counters.resets += 1;
     }
-    assert_eq!(sim.sweep(), ["counter_reset: counters of 3 ports fell"]);
+    assert_eq!(sim.sweep(), ["counter_reset: counters of 3 ports were reset"]);
     sim.observation.assessment.ports[1].counters.resets += 1;
-    assert_eq!(sim.sweep(), ["counter_reset: counters fell"]);
+    assert_eq!(sim.sweep(), ["counter_reset: counters were reset"]);
     assert_eq!(sim.sweep(), NONE);
 }
 
@@ -271,7 +274,7 @@ fn paused_congestion_is_one_event() {
     let root = PortIndex(1);
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root, ports, roots, share, level, since: Moment(0) };
-    let began = "congestion_start: ports that wait: 3, up to 30 % of the time (high)";
+    let began = "congestion_start: congestion root: 3 ports waiting, up to 30 % of the time (high)";
     sim.observation.assessment.regions = vec![region.clone()];
     assert_eq!(sim.sweep(), [began]);
     for pause in [1, 10, 20] {
@@ -284,7 +287,7 @@ fn paused_congestion_is_one_event() {
     }
     sim.observation.assessment.regions.clear();
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
-    assert_eq!(events, ["congestion_end: no ports wait for it any more"]);
+    assert_eq!(events, ["congestion_end: no port waits for it any longer"]);
     sim.observation.assessment.regions = vec![region];
     assert_eq!(sim.sweep(), [began]);
 }
@@ -299,5 +302,5 @@ fn congestion_ends_after_clock_was_set_back() {
     sim.observation.assessment.regions.clear();
     sim.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
-    assert_eq!(events, ["congestion_end: no ports wait for it any more"]);
+    assert_eq!(events, ["congestion_end: no port waits for it any longer"]);
 }

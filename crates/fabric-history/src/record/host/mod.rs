@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::event::{About, EventKind, NewEvent};
+use crate::event::{About, EventKind, NewEvent, flap_text};
 use crate::record::events::{active_rate, rate_change};
 use crate::settings::HOST_FABRIC;
 use fabric_observation::host::{HostObservation, HostPortEvents, PortEventCounts, PortKey};
@@ -20,6 +20,7 @@ use ib_fabric::names::NodeNameMap;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, Snapshot};
+use ib_health::outage::Downtime;
 use ib_health::{Assessment, PortAssessment, evidence};
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_event::PortEventKind;
@@ -159,7 +160,7 @@ impl HostFabric {
                 } else if state.fatals > last.fatals {
                     let at = now.get(PortEventKind::DeviceFatal).1;
                     let at = at.map_or(look.anchor.wall, |at| at.wall);
-                    push(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
+                    push(EventKind::DeviceFatal, FATAL.into(), at);
                 }
             }
             states.insert(place.clone(), state);
@@ -168,6 +169,9 @@ impl HostFabric {
         events
     }
 }
+
+/// The text of a [`EventKind::DeviceFatal`] event.
+const FATAL: &str = "device failed or is being removed (IBV_EVENT_DEVICE_FATAL)";
 
 /// A device that is recorded, because no fabric contains it.
 struct RecordedDevice<'a> {
@@ -205,17 +209,17 @@ fn push_port(
     let lost = wall(tally.lost());
     // The kernel may have reported when the port became Active; otherwise only this snapshot's time is known.
     let reported = tally.get(PortEventKind::PortActive).1.map(|reported| reported.moment);
-    let back = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(look.began));
+    let up_again = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(look.began));
     if (was.up, is.up) == (Some(true), Some(false)) {
-        push(EventKind::LinkDown, "it is not Active any more".into(), lost);
+        push(EventKind::LinkDown, "link down".into(), lost);
     }
     let losses = is.losses.saturating_sub(was.losses);
     if losses > 0 {
-        let times = evidence::times(u32::try_from(losses).unwrap_or(u32::MAX));
-        push(EventKind::Flap, format!("lost {times}; {} in all", is.losses), lost);
+        let count = u32::try_from(losses).unwrap_or(u32::MAX);
+        push(EventKind::Flap, flap_text(count, Downtime::default(), is.losses), lost);
     }
     if (was.up, is.up) == (Some(false), Some(true)) {
-        push(EventKind::LinkUp, "it is Active again".into(), back);
+        push(EventKind::LinkUp, "link up".into(), up_again);
     }
     if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
         push(EventKind::RateChanged, rate_change(was, is), wall(look.began));
@@ -232,7 +236,7 @@ const MAX_DEVICES: usize = 1024;
 /// Before any snapshot.
 const LONG_AGO: Moment = Moment(0);
 
-/// The present devices, and absent ones that may come back.
+/// The present devices, and absent ones that may return.
 #[derive(Debug, Default)]
 struct HostTopology {
     fabric: Arc<Fabric>,

@@ -127,7 +127,7 @@ fn is_sound(bench: &Bench, found: &CongestionReport) -> Result<(), TestCaseError
                 prop_assert_eq!(cause == RootCause::FullLink, bench.is_full(*port));
                 let of = Role::Victim { of: *port };
                 let blamed = found.roles.iter().any(|(_, role)| *role == of);
-                prop_assert!(waiting.contains(port) || blamed, "full, and nobody waits for it");
+                prop_assert!(waiting.contains(port) || blamed, "full, and no port waits for it");
             }
             Role::Victim { of } => {
                 prop_assert!(waiting.contains(port));

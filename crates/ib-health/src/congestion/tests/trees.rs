@@ -9,9 +9,9 @@ type Row = (&'static str, &'static str, &'static str, &'static str, &'static str
 const TREE: &str = "h1:1-s1:1 h2:1-s1:2 h3:1-s2:1 h4:1-s2:2 s1:3-s9:1 s2:3-s9:2";
 
 const ROWS: &[Row] = &[
-    ("nobody waits", TREE, "", "", "", ""),
+    ("no port waits", TREE, "", "", "", ""),
     ("too little to speak of", TREE, "s1:1=0.04 h3:1=0.049", "", "", ""),
-    ("full links that nobody waits for", TREE, "", "s1:1=1 s9:1=0.95", "", ""),
+    ("full links that no port waits for", TREE, "", "s1:1=1 s9:1=0.95", "", ""),
     (
         "incast at a slow host",
         TREE,
@@ -29,7 +29,7 @@ const ROWS: &[Row] = &[
         "s1:1 4/1 0.5",
     ),
     (
-        "the same if nobody tells what is sent",
+        "the same if the sent traffic is unknown",
         TREE,
         "h2:1=0.4 s9:1=0.5 s2:3=0.5 h3:1=0.3",
         "",
