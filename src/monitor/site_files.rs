@@ -531,6 +531,6 @@ mod tests {
             assert!(mistake.starts_with(says) && !mistake.contains('\n'), "{mistake}");
         }
         let [one] = &parse_maintenance("node: x").unwrap_err()[..] else { panic!("one mistake") };
-        assert!(one.problem.starts_with("has to be a list"), "{one}");
+        assert!(one.problem.starts_with("must be a list"), "{one}");
     }
 }

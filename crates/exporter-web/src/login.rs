@@ -85,13 +85,13 @@ pub(super) fn validate(section: UsersSection, found: &mut Problems) -> Users {
             Err(_) => Err("is not a bcrypt hash"),
         };
         let cost = cost.map_err(|problem| {
-            at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one"))
+            at(&hash, &key, format!("{problem}; create one with `htpasswd -nBC 10 NAME`"))
         });
         let Some(cost) = found.keep(cost) else { continue };
         if cost > HIGHEST_QUICK {
             let problem = format!(
-                "a bcrypt cost of {cost} keeps a processor busy for about {} at each new login and each \
-                 wrong password: make a hash with a lower cost, such as `htpasswd -nBC 10 NAME` does",
+                "a bcrypt cost of {cost} keeps a CPU busy for about {} at each new login and each wrong \
+                 password: create a hash with a lower cost, with `htpasswd -nBC 10 NAME`",
                 check_time(cost)
             );
             found.warnings.push(at(&hash, &key, problem));

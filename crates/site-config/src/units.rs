@@ -20,9 +20,9 @@ impl FromStr for HumanDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        humantime::parse_duration(text).map(HumanDuration).map_err(|error| {
-            format!("{text:?} is not a length of time such as 15s or 5m ({error})")
-        })
+        humantime::parse_duration(text)
+            .map(HumanDuration)
+            .map_err(|error| format!("{text:?} is not a duration such as 15s or 5m ({error})"))
     }
 }
 
@@ -61,7 +61,7 @@ impl FromStr for ByteSize {
             .zip(worth)
             .and_then(|(number, worth)| number.checked_mul(worth))
             .map(ByteSize)
-            .ok_or_else(|| format!("{text:?} is not a number of bytes such as 500MiB or 1GiB"))
+            .ok_or_else(|| format!("{text:?} is not a size such as 500MiB or 1GiB"))
     }
 }
 

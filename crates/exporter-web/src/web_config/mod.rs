@@ -129,7 +129,7 @@ impl HttpSection {
     fn validate(self, found: &mut Problems) -> Vec<(HeaderName, HeaderValue)> {
         // The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
         if let Some(wanted) = self.http2.filter(|http2| http2.value) {
-            let problem = "HTTP/2 is not spoken: HTTP/1.1 is";
+            let problem = "HTTP/2 is not supported: the exporter serves HTTP/1.1";
             found.warnings.push(at(&wanted, "http_server_config.http2", problem));
         }
         let headers = self.headers.iter().flatten().filter_map(|(name, value)| {
@@ -145,17 +145,17 @@ impl HttpSection {
 fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, String> {
     let Some((_, allowed)) = HEADERS.iter().find(|(known, _)| *known == name) else {
         let known = HEADERS.map(|(known, _)| known).join(", ");
-        return Err(format!("cannot be set; these can: {known}"));
+        return Err(format!("this header cannot be set; allowed: {known}"));
     };
     if value.is_empty() {
         return Ok(None);
     }
     if !allowed.is_empty() && !allowed.contains(&value) {
-        return Err(format!("{value:?} is none of: {}", allowed.join(", ")));
+        return Err(format!("{value:?} is not one of: {}", allowed.join(", ")));
     }
     let parsed = (HeaderName::try_from(name), HeaderValue::try_from(value));
     let (Ok(name), Ok(value)) = parsed else {
-        return Err(format!("{value:?} cannot be sent in a header"));
+        return Err(format!("{value:?} is not a valid header value"));
     };
     Ok(Some((name, value)))
 }
@@ -180,15 +180,16 @@ impl RateLimitSection {
     fn validate(self) -> Result<Option<Rate>, String> {
         let Some(written) = &self.interval else {
             return match &self.burst {
-                Some(burst) if burst.value > 0 => {
-                    Err(at(burst, "rate_limit.burst", "rate_limit.interval is missing with it"))
-                }
+                Some(burst) if burst.value > 0 => Err(at(
+                    burst,
+                    "rate_limit.burst",
+                    "rate_limit.interval is missing: burst needs it",
+                )),
                 _ => Ok(None),
             };
         };
         let Some(interval) = duration(&written.value) else {
-            let problem =
-                format!("{:?} is not a length of time such as 1s or 500ms", written.value);
+            let problem = format!("{:?} is not a duration such as 1s or 500ms", written.value);
             return Err(at(written, "rate_limit.interval", problem));
         };
         if interval.is_zero() {
@@ -197,8 +198,12 @@ impl RateLimitSection {
         match &self.burst {
             Some(burst) if burst.value > 0 => Ok(Some(Rate { interval, burst: burst.value })),
             // The exporter toolkit would answer no request.
-            Some(burst) => Err(at(burst, "rate_limit.burst", "with 0 nothing would be answered")),
-            None => Err(at(written, "rate_limit", "burst is missing, such as 20")),
+            Some(burst) => Err(at(
+                burst,
+                "rate_limit.burst",
+                "must be greater than 0: with 0 all requests would be rejected",
+            )),
+            None => Err(at(written, "rate_limit", "burst is missing: set it, for example to 20")),
         }
     }
 }

@@ -26,7 +26,10 @@ fn mistakes_are_one_line_with_their_place() {
         ("about: x\nsaet: host-1".into(), "line 2: saet: unknown key (did you mean \"seat\"?)"),
         ("seed: -1".into(), "line 1: seed: \"-1\" is not a whole number that is not negative"),
         ("timeline: {flap: {}}".into(), "line 1: "),
-        (one("flip: {at: 1s}"), "line 3: timeline[0].flip: \"flip\" is none of: bad-cable, flap, "),
+        (
+            one("flip: {at: 1s}"),
+            "line 3: timeline[0].flip: \"flip\" is not one of: bad-cable, flap, ",
+        ),
         (one("flip: {at: 1s}"), "(did you mean \"flap\"?)"),
         (
             one("bad-cable: {at: 1s,\n     intoo: x}"),
@@ -40,9 +43,9 @@ fn mistakes_are_one_line_with_their_place() {
         // Values.
         (
             one("bad-cable: {at: soon, into: x, ratio: 1e-9}"),
-            "line 3: bad-cable: at: \"soon\" is not a length of time such as 15s or 5m",
+            "line 3: bad-cable: at: \"soon\" is not a duration such as 15s or 5m",
         ),
-        (one("clear: {at: -3s}"), "line 3: clear: at: \"-3s\" is not a length of time"),
+        (one("clear: {at: -3s}"), "line 3: clear: at: \"-3s\" is not a duration"),
         (one("clear: {at: 11years}"), "line 3: clear: at: \"11years\" is more than ten years"),
         (
             one("bad-cable: {into: x,\n     ratio: 2}"),
@@ -61,7 +64,7 @@ fn mistakes_are_one_line_with_their_place() {
         ("way:\n  jitter: 5m".into(), "line 2: way: jitter: it is more than a minute"),
         (
             "traffic: {pattern: sideways}".into(),
-            "line 1: traffic.pattern: \"sideways\" is none of: none, neighbours",
+            "line 1: traffic.pattern: \"sideways\" is not one of: none, neighbours",
         ),
         ("traffic: {packet: 9GB}".into(), "line 1: traffic.packet: \"9GB\" is not a size"),
         ("traffic: {to: host-1}".into(), "line 1: traffic: to: only the pattern all-to-one has it"),
@@ -205,7 +208,7 @@ fn mistakes_are_one_line_with_their_place() {
         ),
         (
             "fabric: {fattree: {}}".into(),
-            "line 1: fabric.fattree: \"fattree\" is none of: fat-tree, back-to-back, dragonfly-plus, file (did you mean",
+            "line 1: fabric.fattree: \"fattree\" is not one of: fat-tree, back-to-back, dragonfly-plus, file (did you mean",
         ),
         (
             "fabric:\n  fat-tree: {}\n  back-to-back: {}".into(),
