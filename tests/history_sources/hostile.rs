@@ -90,9 +90,9 @@ fn bad_source_flags_are_refused() {
     let nobody = format!("http://{free}");
     let page = answering("404 Not Found", "<html>\n404");
     for (args, code, says) in [
-        (vec![], 2, "--file or --url: which history?"),
-        (vec!["--file", "x", "--url", "http://x"], 2, "one of them alone"),
-        (vec!["--file", "x", "--source", "http://x"], 2, "one of them alone"),
+        (vec![], 2, "--file or --url is required"),
+        (vec!["--file", "x", "--url", "http://x"], 2, "exclude each other"),
+        (vec!["--file", "x", "--source", "http://x"], 2, "exclude each other"),
         (vec!["--url", "ftp://x"], 2, "--url: \"ftp://x\" is no address such as"),
         (vec!["--url", &nobody], 1, "does not answer"),
         (vec!["--source", &nobody], 1, "does not answer"),

@@ -485,10 +485,10 @@ mod tests {
         let slow = [10, 14, 15, 18].map(|cost| users.expected(&format!("user-{cost}")).is_slow);
         assert_eq!(slow, [false, false, true, true]);
         let expected = [
-            "15 keeps a processor busy for about 2 s",
-            "18 keeps a processor busy for about 15 s",
-            "21 keeps a processor busy for about 2 min",
-            "31 keeps a processor busy for about 35 h",
+            "15 keeps a CPU busy for about 2 s",
+            "18 keeps a CPU busy for about 15 s",
+            "21 keeps a CPU busy for about 2 min",
+            "31 keeps a CPU busy for about 35 h",
         ];
         assert_eq!(warnings.len(), expected.len(), "{warnings:#?}");
         for (warning, expected) in warnings.iter().zip(expected) {

@@ -11,7 +11,7 @@ use ib_health::Verdict;
 pub struct Style {
     /// The width of a line in characters, if it is limited.
     pub width: Option<usize>,
-    /// Whether verdicts are coloured.
+    /// Whether verdicts are colored.
     pub colours: bool,
 }
 
@@ -116,11 +116,11 @@ fn row(link: &Link, several_fabrics: bool) -> Vec<String> {
     row
 }
 
-/// The evidence of the gravest reason.
+/// The evidence of the most severe reason.
 fn reason(link: &Link) -> String {
     match (link.reasons.first(), link.verdict()) {
-        (Some(gravest), _) => gravest.evidence.clone(),
-        (None, Verdict::Bad | Verdict::Watch) => "it is over, but not for long enough".into(),
+        (Some(worst), _) => worst.evidence.clone(),
+        (None, Verdict::Bad | Verdict::Watch) => "recovering: the cause has ended".into(),
         (None, _) => String::new(),
     }
 }
@@ -230,6 +230,6 @@ ok        port 0           port 0          -
     fn no_links_are_no_table() {
         assert_eq!(text(&[], false, Style::default()), "");
         let link = Link { reasons: Vec::new(), ..bad() };
-        assert!(text(&[link], false, Style::default()).contains("it is over"));
+        assert!(text(&[link], false, Style::default()).contains("recovering"));
     }
 }

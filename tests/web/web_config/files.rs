@@ -67,7 +67,7 @@ fn all_mistakes_are_reported_with_line_column_and_key() {
     }
     let errors = told.lines().filter(|line| line.starts_with("error ")).count();
     assert_eq!(errors, 12, "{told}");
-    assert!(told.contains("12 mistakes in the files"), "{told}");
+    assert!(told.contains("check failed: 12 errors"), "{told}");
 }
 
 #[test]
