@@ -104,7 +104,10 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
         }
         (Some(user), None) => decode(user),
         (Some(user), Some(_)) if user.contains(':') => {
-            return Err("--source.password-file: the address also contains a password: use one of them".into());
+            return Err(
+                "--source.password-file: the address also contains a password: use one of them"
+                    .into(),
+            );
         }
         (Some(user), Some(file)) => {
             let user = decode(user);
@@ -146,9 +149,7 @@ fn tls(access: &Access) -> Result<TlsConfig, String> {
             config = config.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
         }
         _ => {
-            return Err(
-                "--source.cert-file and --source.key-file: both are required".into()
-            );
+            return Err("--source.cert-file and --source.key-file: both are required".into());
         }
     }
     Ok(config.build())

@@ -101,7 +101,8 @@ impl<'a> Daemon<'a> {
     fn recorder(&mut self) -> Result<Option<Worker>, Fatal> {
         let Some(recorder) = self.recorder.take() else { return Ok(None) };
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let runtime = runtime.map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
+        let runtime = runtime
+            .map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
         let seen = self.seen.clone();
         let run = Box::new(move || recorder.run(seen, &runtime));
         Ok(Some(Worker { thread: "history".into(), run, wake: None }))
@@ -182,7 +183,8 @@ impl<'a> Daemon<'a> {
         let (latest_sender, latest) =
             watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
         // Also without a file to reload: unhandled, the signal would end the program.
-        let hangup = signal(SignalKind::hangup()).map_err(Fatal::failed_to("cannot install the handler of SIGHUP"))?;
+        let hangup = signal(SignalKind::hangup())
+            .map_err(Fatal::failed_to("cannot install the handler of SIGHUP"))?;
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };

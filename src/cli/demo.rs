@@ -98,10 +98,9 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let scenario = match (&args.scenario, &args.topology) {
         (Some(path), _) => Scenario::read(path),
         // The built-in scenario names nodes that another fabric may not have.
-        (None, Some(path)) => Scenario::parse(
-            &path.display().to_string(),
-            "about: Traffic without faults",
-        ),
+        (None, Some(path)) => {
+            Scenario::parse(&path.display().to_string(), "about: Traffic without faults")
+        }
         (None, None) => Scenario::demo(),
     };
     let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
@@ -110,9 +109,9 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let resolved = scenario.resolve(&overrides).map_err(|error| {
         let fewest = built_in.then(|| fewest_hosts(&scenario)).flatten();
         match fewest.filter(|fewest| overrides.hosts.is_some_and(|hosts| hosts < *fewest)) {
-            Some(fewest) => {
-                Fatal::usage(format!("--hosts: the built-in scenario needs at least {fewest} hosts"))
-            }
+            Some(fewest) => Fatal::usage(format!(
+                "--hosts: the built-in scenario needs at least {fewest} hosts"
+            )),
             None => Fatal::usage(error),
         }
     })?;
@@ -176,7 +175,8 @@ fn fewest_hosts(scenario: &Scenario) -> Option<u32> {
 fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     let Some(one) = settings.fabrics.first().cloned().filter(|_| planes > 1) else { return Ok(()) };
     if one.capture.is_some() {
-        let problem = "--fabric.capture: the scenario has several planes, and a capture file holds only one";
+        let problem =
+            "--fabric.capture: the scenario has several planes, and a capture file holds only one";
         return Err(Fatal::usage(problem));
     }
     settings.fabrics = (0..planes)

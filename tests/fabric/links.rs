@@ -130,7 +130,7 @@ fn answering(answer: &'static str) -> String {
 #[test]
 fn addresses_without_an_exporter_are_refused() {
     for url in ["ftp://127.0.0.1:1", "127.0.0.1:10315", "http://", ""] {
-        refused(&links(&["--url", url]), 2, "is no address such as");
+        refused(&links(&["--url", url]), 2, "is not an address such as");
     }
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = links(&["--url", &format!("http://{free}")]);
@@ -159,7 +159,7 @@ fn conflicting_flags_are_refused() {
         assert_eq!(links(args).status.code(), Some(2), "{args:?}");
     }
     let output = links(&["--fabric=plane-7"]);
-    refused(&output, 2, "there is no fabric \"plane-7\"; known: default");
+    refused(&output, 2, "unknown fabric \"plane-7\"; known: default");
     refused(&links(&["--path.sysfs=/nowhere"]), 3, "");
 }
 

@@ -78,8 +78,13 @@ pub struct OriginArgs {
     /// Address of an exporter that records
     ///
     /// Such as http://127.0.0.1:10315.
-    #[arg(long, visible_alias = "source", value_name = "URL", global = true,
-          help_heading = "Source")]
+    #[arg(
+        long,
+        visible_alias = "source",
+        value_name = "URL",
+        global = true,
+        help_heading = "Source"
+    )]
     url: Option<String>,
     #[command(flatten)]
     access: Access,

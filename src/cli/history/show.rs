@@ -348,7 +348,9 @@ impl ReportArgs {
             Some("json") => Ok(ReportFormat::Json),
             _ => {
                 let file = file.display();
-                Err(Fatal::usage(format!("--output: {file}: unknown extension: use .html, .md or .json")))
+                Err(Fatal::usage(format!(
+                    "--output: {file}: unknown extension; known: .html, .md, .json"
+                )))
             }
         }
     }

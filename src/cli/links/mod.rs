@@ -123,9 +123,9 @@ fn remote(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
         200 => serde_json::from_slice(&body).or_else(|error| {
             failed(format!("{url}: the response is not a list of links ({error}): {advice}"))
         }),
-        401 => {
-            failed(format!("{url}: login required: use https://USER@HOST and --source.password-file"))
-        }
+        401 => failed(format!(
+            "{url}: login required: use https://USER@HOST and --source.password-file"
+        )),
         // The exporter's own text says what is wrong with the request.
         400 => failed(format!("{url}: {}", first_line(&body))),
         status => failed(format!("{url}: HTTP status {status}: {advice}")),
@@ -171,7 +171,7 @@ fn settings(args: LinksArgs) -> Result<Settings, Fatal> {
     if let Some(wanted) = &args.of_fabric {
         let names = settings.fabrics.iter().map(|fabric| &*fabric.name).collect::<Vec<_>>();
         let names = names.join(", ");
-        let problem = format!("--fabric: there is no fabric {wanted:?}; known: {names}");
+        let problem = format!("--fabric: unknown fabric {wanted:?}; known: {names}");
         settings.fabrics.retain(|fabric| fabric.name == *wanted);
         if settings.fabrics.is_empty() {
             return Err(Fatal::usage(problem));
@@ -241,7 +241,8 @@ fn wait(
     runtime.block_on(async {
         // An instant has a maximum.
         let until = Instant::now() + duration.min(MAX_DURATION);
-        let lost = |_| Fatal::failed("the device was lost during the sweep (see the log): try again");
+        let lost =
+            |_| Fatal::failed("the device was lost during the sweep (see the log): try again");
         let is_swept = |fabric: &Arc<Observation>| fabric.stats.sweeps > 0;
         seen.wait_for(|board| board.fabrics.iter().all(is_swept)).await.map_err(lost)?;
         while let Ok(news) = timeout_at(until, seen.changed()).await {
@@ -303,9 +304,7 @@ fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
         let none = if filter.suspect && shown == 0 { "no suspect links: " } else { "" };
         parts.push(format!("{none}{}", counts.join(", ")));
         if is_single_sweep {
-            parts.push(
-                "for bit error ratios use --for 1m, or --url of a running exporter".into(),
-            );
+            parts.push("for bit error ratios use --for 1m, or --url of a running exporter".into());
         }
     }
     printable(&parts.join("; "))
