@@ -97,9 +97,9 @@ fn own_verbs_connect_with_password_and_certificate() {
         (&["links"], "me@", &[&ca, &good], 1, "request failed"),
         (&["links"], "me@", &[&ca, &other, &other_key, &good], 1, "request failed"),
         (&["links"], "me@", &[&cert, &key, &good], 1, "request failed"),
-        (&["links"], "", &[&good], 2, "--source.password-file: whose?"),
-        (&["links"], "me:my%20secret@", &[&good], 2, "the address has a password, too"),
-        (events, "me@", &[&cert], 2, "one does not go without the other"),
+        (&["links"], "", &[&good], 2, "--source.password-file: the user is missing"),
+        (&["links"], "me:my%20secret@", &[&good], 2, "the address also contains a password"),
+        (events, "me@", &[&cert], 2, "both are required"),
         (events, "", &[&nowhere], 2, "--source.ca-file: /nowhere: No such file"),
     ] {
         let more: Vec<&str> = more.iter().map(|flag| flag as &str).collect();
