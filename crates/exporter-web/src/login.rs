@@ -85,13 +85,13 @@ pub(super) fn validate(section: UsersSection, found: &mut Problems) -> Users {
             Err(_) => Err("is not a bcrypt hash"),
         };
         let cost = cost.map_err(|problem| {
-            at(&hash, &key, format!("{problem}; create one with `htpasswd -nBC 10 NAME`"))
+            at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one"))
         });
         let Some(cost) = found.keep(cost) else { continue };
         if cost > HIGHEST_QUICK {
             let problem = format!(
-                "a bcrypt cost of {cost} keeps a CPU busy for about {} at each new login and each wrong \
-                 password: create a hash with a lower cost, with `htpasswd -nBC 10 NAME`",
+                "a bcrypt cost of {cost} keeps a processor busy for about {} at each new login and each \
+                 wrong password: make a hash with a lower cost, such as `htpasswd -nBC 10 NAME` does",
                 check_time(cost)
             );
             found.warnings.push(at(&hash, &key, problem));
@@ -485,10 +485,10 @@ mod tests {
         let slow = [10, 14, 15, 18].map(|cost| users.expected(&format!("user-{cost}")).is_slow);
         assert_eq!(slow, [false, false, true, true]);
         let expected = [
-            "15 keeps a CPU busy for about 2 s",
-            "18 keeps a CPU busy for about 15 s",
-            "21 keeps a CPU busy for about 2 min",
-            "31 keeps a CPU busy for about 35 h",
+            "15 keeps a processor busy for about 2 s",
+            "18 keeps a processor busy for about 15 s",
+            "21 keeps a processor busy for about 2 min",
+            "31 keeps a processor busy for about 35 h",
         ];
         assert_eq!(warnings.len(), expected.len(), "{warnings:#?}");
         for (warning, expected) in warnings.iter().zip(expected) {

@@ -104,7 +104,7 @@ impl HostMonitor {
             let wanted = move |device: &str| filter.matches(device);
             let handle = move |event| sender.send(event);
             Listener::start(&sysfs, wanted, self.clock, handle)
-                .inspect_err(|error| tracing::warn!(%error, "no events are heard"))
+                .inspect_err(|error| tracing::warn!(%error, "receiving device events failed"))
                 .ok()
         });
         let mut due = self.clock.now();
@@ -143,9 +143,9 @@ impl HostMonitor {
         let before = self.observation.snapshot.as_ref();
         match (before.and_then(|before| before.problem.as_deref()), snapshot.problem.as_deref()) {
             (before, Some(problem)) if before != Some(problem) => {
-                tracing::warn!(problem, "the host's devices cannot be listed");
+                tracing::warn!(problem, "listing RDMA devices failed");
             }
-            (Some(_), None) => tracing::info!("the host's devices can be listed again"),
+            (Some(_), None) => tracing::info!("listing RDMA devices works again"),
             _ => {}
         }
         if before.is_some() || !snapshot.devices.is_empty() || snapshot.problem.is_some() {
@@ -154,13 +154,11 @@ impl HostMonitor {
         if snapshot.excluded > 0 {
             tracing::warn!(
                 devices = snapshot.excluded,
-                "none of the devices of this host is read: --host.device-include or \
-                 --host.device-exclude leaves all of them out"
+                "no RDMA device is read: --host.device-include or --host.device-exclude excludes all of \
+                 them"
             );
         } else {
-            tracing::warn!(
-                "no RDMA device on this host yet: load its driver, or name another --path.sysfs"
-            );
+            tracing::warn!("no RDMA device found: load its driver, or check --path.sysfs");
         }
     }
 
@@ -174,9 +172,8 @@ impl HostMonitor {
             let DroppedEvents { by_host, by_fabrics } = dropped;
             tracing::warn!(
                 by_host,
-                by_judges = by_fabrics,
-                "devices tell of more than can be taken: events were dropped, and the states of ports are \
-                 read instead"
+                by_fabrics,
+                "device events dropped: the queue was full; port states are read instead"
             );
             self.drops_logged = Some((dropped, now));
         }
@@ -241,9 +238,9 @@ fn log(event: &PortEvent) {
     let (device, port, kind) = (&*event.device, event.port, event.kind.label());
     match event.kind {
         PortEventKind::PortError | PortEventKind::PortActive | PortEventKind::DeviceFatal => {
-            tracing::info!(device, port, event = kind, "a device told");
+            tracing::info!(device, port, event = kind, "device event");
         }
-        _ => tracing::debug!(device, port, event = kind, "a device told"),
+        _ => tracing::debug!(device, port, event = kind, "device event"),
     }
 }
 

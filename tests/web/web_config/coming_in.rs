@@ -313,7 +313,7 @@ fn http_1_1_is_spoken_whatever_the_file_says_of_http_2() {
         let exporter = site.exporter();
         let url = format!("https://{}/metrics", exporter.address());
         assert_eq!(curl(&site, &url, &[&version[..], &["--http2"]].concat()), "1.1 200");
-        let warning = "http_server_config.http2: HTTP/2 is not supported";
+        let warning = "http_server_config.http2: HTTP/2 is not spoken";
         assert_eq!(exporter.log().matches(warning).count(), warnings, "{}", exporter.log());
         let plain = format!("http://{}/metrics", exporter.address());
         assert!(curl(&site, &plain, &[]).contains("https:// is spoken here"));

@@ -125,7 +125,7 @@ fn invalid_file_is_logged_once_and_the_one_before_stays() {
     reload_successful("1");
     Ca::new("x").server().write(site.path(), "other");
     std::fs::rename(site.path().join("other.key"), site.path().join("server.key")).unwrap();
-    logged("the key does not match the certificate");
+    logged("the key is not that of the certificate");
     // The file is checked each second, and logged once.
     let before = reloads(&exporter);
     site.ca.server().write(site.path(), "server");

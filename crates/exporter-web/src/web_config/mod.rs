@@ -129,7 +129,7 @@ impl HttpSection {
     fn validate(self, found: &mut Problems) -> Vec<(HeaderName, HeaderValue)> {
         // The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
         if let Some(wanted) = self.http2.filter(|http2| http2.value) {
-            let problem = "HTTP/2 is not supported: the exporter serves HTTP/1.1";
+            let problem = "HTTP/2 is not spoken: HTTP/1.1 is";
             found.warnings.push(at(&wanted, "http_server_config.http2", problem));
         }
         let headers = self.headers.iter().flatten().filter_map(|(name, value)| {
@@ -145,17 +145,17 @@ impl HttpSection {
 fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, String> {
     let Some((_, allowed)) = HEADERS.iter().find(|(known, _)| *known == name) else {
         let known = HEADERS.map(|(known, _)| known).join(", ");
-        return Err(format!("this header cannot be set; allowed: {known}"));
+        return Err(format!("cannot be set; these can: {known}"));
     };
     if value.is_empty() {
         return Ok(None);
     }
     if !allowed.is_empty() && !allowed.contains(&value) {
-        return Err(format!("{value:?} is not one of: {}", allowed.join(", ")));
+        return Err(format!("{value:?} is none of: {}", allowed.join(", ")));
     }
     let parsed = (HeaderName::try_from(name), HeaderValue::try_from(value));
     let (Ok(name), Ok(value)) = parsed else {
-        return Err(format!("{value:?} is not a valid header value"));
+        return Err(format!("{value:?} cannot be sent in a header"));
     };
     Ok(Some((name, value)))
 }
@@ -180,11 +180,9 @@ impl RateLimitSection {
     fn validate(self) -> Result<Option<Rate>, String> {
         let Some(written) = &self.interval else {
             return match &self.burst {
-                Some(burst) if burst.value > 0 => Err(at(
-                    burst,
-                    "rate_limit.burst",
-                    "rate_limit.interval is missing: burst needs it",
-                )),
+                Some(burst) if burst.value > 0 => {
+                    Err(at(burst, "rate_limit.burst", "rate_limit.interval is missing with it"))
+                }
                 _ => Ok(None),
             };
         };
@@ -198,12 +196,8 @@ impl RateLimitSection {
         match &self.burst {
             Some(burst) if burst.value > 0 => Ok(Some(Rate { interval, burst: burst.value })),
             // The exporter toolkit would answer no request.
-            Some(burst) => Err(at(
-                burst,
-                "rate_limit.burst",
-                "must be greater than 0: with 0 all requests would be rejected",
-            )),
-            None => Err(at(written, "rate_limit", "burst is missing: set it, for example to 20")),
+            Some(burst) => Err(at(burst, "rate_limit.burst", "with 0 nothing would be answered")),
+            None => Err(at(written, "rate_limit", "burst is missing, such as 20")),
         }
     }
 }

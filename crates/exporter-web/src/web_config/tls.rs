@@ -110,11 +110,9 @@ impl Pem {
         let set = |text: Text| text.filter(|text| !text.value.is_empty());
         match (set(inline), set(file)) {
             (None, None) => Ok(None),
-            (Some(_), Some(file)) => Err(at(
-                &file,
-                &format!("{key}_file"),
-                format!("{key} is also set: use only one of them"),
-            )),
+            (Some(_), Some(file)) => {
+                Err(at(&file, &format!("{key}_file"), format!("{key} is there, too: one of them")))
+            }
             (Some(inline), None) => {
                 let place = place(&inline, &key);
                 Ok(Some(Pem { bytes: inline.value.into_bytes(), place, file: None }))
@@ -138,7 +136,7 @@ impl Pem {
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, String> {
         let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.bytes).collect();
         match read {
-            Ok(all) if all.is_empty() => Err(self.wrong("contains no PEM certificate")),
+            Ok(all) if all.is_empty() => Err(self.wrong("there is no certificate (PEM) in it")),
             Ok(all) => Ok(all),
             Err(error) => Err(self.wrong(format!("is not PEM: {error}"))),
         }
@@ -147,7 +145,9 @@ impl Pem {
     fn key(&self) -> Result<PrivateKeyDer<'static>, String> {
         use rustls::pki_types::pem::Error;
         PrivateKeyDer::from_pem_slice(&self.bytes).map_err(|error| match error {
-            Error::NoItemsFound => self.wrong("contains no PEM private key without a password"),
+            Error::NoItemsFound => {
+                self.wrong("there is no private key (PEM, without a password) in it")
+            }
             error => self.wrong(format!("is not PEM: {error}")),
         })
     }
@@ -210,10 +210,10 @@ fn ignore_names(key: &str, names: Option<Vec<Spanned<String>>>, known: &str, fou
     let names = names.unwrap_or_default();
     let is_known = |name: &&Spanned<String>| known.split(' ').any(|known| known == name.value);
     if let Some(wrong) = names.iter().find(|name| !is_known(name)) {
-        let problem = format!("{:?} is not one of: {}", wrong.value, known.replace(' ', ", "));
+        let problem = format!("{:?} is none of: {}", wrong.value, known.replace(' ', ", "));
         found.mistakes.push(at(wrong, &key, problem));
     } else if let Some(first) = names.first() {
-        let problem = "is ignored: all supported ones are strong, and the client chooses";
+        let problem = "is ignored: all that are spoken are strong, and the client may choose";
         found.warnings.push(at(first, &key, problem));
     }
 }
@@ -228,9 +228,9 @@ fn client_cas(ca: &Pem) -> Result<RootCertStore, String> {
 /// What is wrong with the names that clients' certificates have to have.
 fn wrong_sans(sans: &Spanned<Vec<String>>, auth: ClientAuth) -> Option<String> {
     let problem = if auth == ClientAuth::NoClientCert {
-        "has no effect: no client certificates are requested; set client_auth_type"
+        "no client is asked for a certificate: set client_auth_type"
     } else if sans.value.is_empty() {
-        "must not be empty: no client would be accepted"
+        "with none, no client would come in"
     } else {
         return None;
     };
@@ -241,7 +241,7 @@ fn certified(cert: &Pem, key: &Pem) -> Result<CertifiedKey, String> {
     use rustls::{CertificateError, Error};
     let certified = CertifiedKey::from_der(cert.certificates()?, key.key()?, &tls::provider());
     certified.map_err(|error| match error {
-        Error::InconsistentKeys(_) => key.wrong("the key does not match the certificate"),
+        Error::InconsistentKeys(_) => key.wrong("the key is not that of the certificate"),
         Error::InvalidCertificate(CertificateError::BadEncoding) => {
             cert.wrong("is not a certificate (X.509 version 3)")
         }
@@ -254,11 +254,11 @@ fn certified(cert: &Pem, key: &Pem) -> Result<CertifiedKey, String> {
 fn dates(leaf: &CertificateDer<'_>, now: SystemTime) -> Option<String> {
     let dates = CertificateInfo::parse(leaf).ok().zip(DateTime::from_system_time(now).ok());
     let Some((CertificateInfo { not_before, not_after, .. }, now)) = dates else {
-        return Some("the validity period of the certificate cannot be read".into());
+        return Some("the dates of the certificate cannot be read".into());
     };
     let left = not_after.unix_duration().saturating_sub(now.unix_duration());
     if now < not_before {
-        Some(format!("the certificate is not valid before {not_before}"))
+        Some(format!("the certificate is good from {not_before} on only"))
     } else if not_after < now {
         Some(format!("the certificate expired at {not_after}"))
     } else if left < EXPIRES_SOON {
@@ -276,7 +276,7 @@ fn client_auth(
     const KEY: &str = "tls_server_config.client_auth_type";
     let Some(written) = written.filter(|written| !written.value.is_empty()) else {
         return match ca {
-            Some(ca) => Err(format!("{}: has no effect without client_auth_type", ca.place)),
+            Some(ca) => Err(format!("{}: has no use without client_auth_type", ca.place)),
             None => Ok(ClientAuth::NoClientCert),
         };
     };
@@ -288,21 +288,19 @@ fn client_auth(
     };
     let Some((_, auth)) = ClientAuth::ALL.iter().find(|(known, _)| *known == name) else {
         let known = ClientAuth::ALL.map(|(known, _)| known).join(", ");
-        return Err(at(written, KEY, format!("{name:?} is not one of: {known}")));
+        return Err(at(written, KEY, format!("{name:?} is none of: {known}")));
     };
     match ca {
         Some(ca) if *auth == ClientAuth::NoClientCert => {
-            Err(format!("{}: has no effect with client_auth_type NoClientCert", ca.place))
+            Err(format!("{}: has no use with client_auth_type NoClientCert", ca.place))
         }
         // Go would use the system's CAs: anyone with a certificate of a public CA would be accepted.
-        None if auth.verifies() && auth.requires() => Err(at(
-            written,
-            KEY,
-            "client_ca_file is missing: set the CAs of the client certificates",
-        )),
+        None if auth.verifies() && auth.requires() => {
+            Err(at(written, KEY, "client_ca_file is missing: whose certificates are good?"))
+        }
         None if auth.verifies() => {
             let problem = "client_ca_file is missing: clients without a certificate are accepted, and \
-                           those with one are rejected; set client_ca_file, or use NoClientCert";
+                           those that show one are refused; set client_ca_file, or NoClientCert";
             warnings.push(at(written, KEY, problem));
             Ok(*auth)
         }
@@ -319,14 +317,14 @@ fn versions(
     let mut index = |written: &Text, key: &str, default: usize| {
         let Some(written) = written else { return Some(default) };
         found.keep(KNOWN.iter().position(|known| *known == written.value).ok_or_else(|| {
-            let problem = format!("{:?} is not one of: TLS12, TLS13", written.value);
+            let problem = format!("{:?} is none of: TLS12, TLS13", written.value);
             at(written, &format!("tls_server_config.{key}"), problem)
         }))
     };
     let min = index(&section.min_version, "min_version", 2)?;
     let max = index(&section.max_version, "max_version", 3)?;
     if let (Some(written), true) = (&section.min_version, min < 2) {
-        let problem = format!("{} is not supported: the minimum is TLS12", written.value);
+        let problem = format!("{} is not spoken: TLS12 is the least", written.value);
         found.warnings.push(at(written, "tls_server_config.min_version", problem));
     }
     let spoken = [(2, &TLS12), (3, &TLS13)].into_iter();
@@ -336,7 +334,7 @@ fn versions(
     if let (Some(written), true) =
         (section.max_version.as_ref().or(section.min_version.as_ref()), spoken.is_empty())
     {
-        let problem = "no supported version is left: TLS12 and TLS13 are supported";
+        let problem = "no version is left that is spoken: TLS12 and TLS13 are";
         found.mistakes.push(at(written, "tls_server_config.max_version", problem));
         return None;
     }

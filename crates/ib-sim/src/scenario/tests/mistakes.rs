@@ -28,7 +28,7 @@ fn mistakes_are_one_line_with_their_place() {
         ("timeline: {flap: {}}".into(), "line 1: "),
         (
             one("flip: {at: 1s}"),
-            "line 3: timeline[0].flip: \"flip\" is not one of: bad-cable, flap, ",
+            "line 3: timeline[0].flip: \"flip\" is none of: bad-cable, flap, ",
         ),
         (one("flip: {at: 1s}"), "(did you mean \"flap\"?)"),
         (
@@ -64,7 +64,7 @@ fn mistakes_are_one_line_with_their_place() {
         ("way:\n  jitter: 5m".into(), "line 2: way: jitter: it is more than a minute"),
         (
             "traffic: {pattern: sideways}".into(),
-            "line 1: traffic.pattern: \"sideways\" is not one of: none, neighbours",
+            "line 1: traffic.pattern: \"sideways\" is none of: none, neighbours",
         ),
         ("traffic: {packet: 9GB}".into(), "line 1: traffic.packet: \"9GB\" is not a size"),
         ("traffic: {to: host-1}".into(), "line 1: traffic: to: only the pattern all-to-one has it"),
@@ -208,7 +208,7 @@ fn mistakes_are_one_line_with_their_place() {
         ),
         (
             "fabric: {fattree: {}}".into(),
-            "line 1: fabric.fattree: \"fattree\" is not one of: fat-tree, back-to-back, dragonfly-plus, file (did you mean",
+            "line 1: fabric.fattree: \"fattree\" is none of: fat-tree, back-to-back, dragonfly-plus, file (did you mean",
         ),
         (
             "fabric:\n  fat-tree: {}\n  back-to-back: {}".into(),
