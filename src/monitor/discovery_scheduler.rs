@@ -1,9 +1,9 @@
 //! When to discover: periodically, and when there are signs of a change, but not all the time.
 //!
-//! A port that loses its link triggers a discovery, which finds the node behind it gone. A flapping cable must
+//! A port that loses its link triggers a discovery, which finds that the node behind it is missing. A flapping cable must
 //! not trigger one each time, so further discoveries are delayed (cooldown). But a link that is Active again in
 //! two consecutive sweeps has stopped flapping: its node is discovered without the cooldown, once each time, or
-//! it would be reported as gone for minutes while its link works.
+//! it would be reported as missing for minutes while its link works.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

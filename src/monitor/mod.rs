@@ -50,7 +50,7 @@ use site_files::SiteFiles;
 /// How often a device that disappeared is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How many port events wait for the monitor. It does not take them while it sweeps or its device is gone, so
+/// How many port events wait for the monitor. It does not take them while it sweeps or has no device, so
 /// there must be a limit. An event that does not fit is dropped by the sender, which counts it: the next sweep
 /// reads the state and LinkDownedCounter of each port anyway, so the loss is evaluated, only without the time
 /// that the port reported.
@@ -144,7 +144,7 @@ impl Monitor {
         self.event_sender.clone()
     }
 
-    /// Its heartbeat: several ticks per second, also while it waits or its device is gone.
+    /// Its heartbeat: several ticks per second, also while it waits or has no device.
     pub fn heartbeat(&self) -> Heartbeat {
         self.client.heartbeat().clone()
     }

@@ -1,7 +1,7 @@
 //! The site files of a fabric: node-name-map, M_Keys, maintenance windows; read again when they change.
 //!
 //! Each is read on a thread of its own: the thread that sweeps must not wait for a file system that hangs, such as NFS
-//! whose server is gone. Each refresh has the reader check the file, and takes its result. While the reader hangs, the
+//! whose server is down. Each refresh has the reader check the file, and takes its result. While the reader hangs, the
 //! earlier content stays in use.
 
 use std::io;
@@ -427,7 +427,7 @@ mod tests {
         std::fs::write(&path, "wrong").unwrap();
         assert!(changed(&mut file).is_err());
         for _ in 0..3 {
-            assert!(file.refresh().is_none(), "told once");
+            assert!(file.refresh().is_none(), "reported once");
         }
         assert!(file.read_at() <= unix_now() && file.read_at() >= read_at);
         let before = file.read_at();
@@ -519,7 +519,7 @@ mod tests {
     fn each_mistake_has_line_column_and_key() {
         let text = "- {nod: x}\n- {node: x, until: soon}\n- node: x\n  port: 300\n- {node: y, \
                     from: 2026-12-02T00:00:00Z, until: 2026-12-01T00:00:00Z}\n";
-        let mistakes: Vec<String> =
+        let errors: Vec<String> =
             parse_maintenance(text).unwrap_err().iter().map(ToString::to_string).collect();
         let says = [
             "line 1, column 4: [0].nod: unknown key (did you mean \"node\"?)",
@@ -527,11 +527,11 @@ mod tests {
             "line 4, column 9: [2].port: \"300\" is not a whole number between 0 and 255",
             "line 5, column 48: [3].until: 2026-12-01T00:00:00Z is not later than \"from\" (2026-12-02T00:00:00Z)",
         ];
-        assert_eq!(mistakes.len(), says.len(), "{mistakes:#?}");
-        for (mistake, says) in mistakes.iter().zip(says) {
-            assert!(mistake.starts_with(says) && !mistake.contains('\n'), "{mistake}");
+        assert_eq!(errors.len(), says.len(), "{errors:#?}");
+        for (error, says) in errors.iter().zip(says) {
+            assert!(error.starts_with(says) && !error.contains('\n'), "{error}");
         }
-        let [one] = &parse_maintenance("node: x").unwrap_err()[..] else { panic!("one mistake") };
+        let [one] = &parse_maintenance("node: x").unwrap_err()[..] else { panic!("one error") };
         assert!(one.problem.starts_with("must be a list"), "{one}");
     }
 }

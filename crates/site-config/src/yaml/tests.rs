@@ -84,7 +84,7 @@ fn merge_keys_add_missing_keys() {
         diagnostics("<<: 5"),
         ["line 1, column 5: <<: must be a mapping, or a list of mappings"]
     );
-    // A syntax error within a merge key is one mistake.
+    // A syntax error within a merge key is one error.
     let broken = diagnostics("needs: []\ninner:\n  <<: [b, c\n  name: 5s");
     assert_eq!(broken.len(), 1, "{broken:?}");
     assert!(!broken[0].contains("<<: must be"), "{broken:?}");
