@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::Resettable;
 use clap::{Arg, Args};
 use tempfile::TempDir;
 
@@ -144,7 +145,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
 
 /// Sets the help of an option that has another default here.
 fn other_default(arg: Arg, help: &'static str) -> Arg {
-    arg.help(help).long_help(None)
+    arg.help(help).long_help(Resettable::Reset)
 }
 
 /// The history of a demo: pages show more with one. Without a file of the user's it is in a

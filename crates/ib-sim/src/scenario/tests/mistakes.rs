@@ -26,10 +26,7 @@ fn mistakes_are_one_line_with_their_place() {
         ("about: x\nsaet: host-1".into(), "line 2: saet: unknown key (did you mean \"seat\"?)"),
         ("seed: -1".into(), "line 1: seed: \"-1\" is not a whole number that is not negative"),
         ("timeline: {flap: {}}".into(), "line 1: "),
-        (
-            one("flip: {at: 1s}"),
-            "line 3: timeline[0].flip: \"flip\" is none of: bad-cable, flap, ",
-        ),
+        (one("flip: {at: 1s}"), "line 3: timeline[0].flip: \"flip\" is none of: bad-cable, flap, "),
         (one("flip: {at: 1s}"), "(did you mean \"flap\"?)"),
         (
             one("bad-cable: {at: 1s,\n     intoo: x}"),
