@@ -150,7 +150,7 @@ fn each_mistake_has_one_diagnostic_with_position() {
         ("name: %a", "is not allowed here: quote the text"),
         (
             "name\ncount: 1",
-            "line 2, column 6: a colon is not allowed here: quote a text that has one; or a colon is missing",
+            "line 2, column 6: a colon is not allowed here: quote text that contains one; or a colon is missing",
         ),
         ("na\0me: x", "is not allowed here"),
     ] {
