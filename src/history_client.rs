@@ -24,7 +24,7 @@ const COPY_TIMEOUT: Duration = Duration::from_secs(1_800);
 const MAX_RESPONSE: u64 = 256 << 20;
 /// How many ports a request may have: proxies take addresses of 8 KiB.
 const MAX_PORTS: usize = 200;
-const ADVICE: &str = "is it an exporter that records (--history.file)?";
+const ADVICE: &str = "is this an exporter with --history.file?";
 
 type Pairs<'a> = [(&'a str, String)];
 
@@ -45,7 +45,7 @@ impl HistoryClient {
         let (status, body) = self.get(&path, &query.pairs())?;
         match status {
             200 => serde_json::from_slice(&body).map_err(|error| {
-                self.problem(format!("what it answers is no history ({error}): {ADVICE}"))
+                self.problem(format!("the response is not a history ({error}): {ADVICE}"))
             }),
             status => Err(self.refusal(status, &body)),
         }
@@ -70,7 +70,7 @@ impl HistoryClient {
                 return Ok(all);
             }
             if next <= after {
-                return Err(self.problem("returns the same page of events again and again"));
+                return Err(self.problem("returned the same page of events twice"));
             }
             after = next;
         }
@@ -105,10 +105,10 @@ impl HistoryClient {
         };
         let length = response.body().content_length();
         let copied = std::io::copy(&mut response.body_mut().as_reader(), out)
-            .map_err(|error| self.problem(format!("cannot be fetched: {error}")))?;
+            .map_err(|error| self.problem(format!("download failed: {error}")))?;
         match length {
             Some(length) if length != copied => {
-                Err(self.problem(format!("ends after {copied} of {length} bytes")))
+                Err(self.problem(format!("download ended after {copied} of {length} bytes")))
             }
             _ => Ok(Ok(())),
         }
@@ -123,26 +123,27 @@ impl HistoryClient {
             Ok((response.status().as_u16(), body))
         };
         response.and_then(read).map_err(|error: ureq::Error| match error {
-            ureq::Error::BodyExceedsLimit(_) => {
-                self.problem(format!("says more than {} MiB: ask for less", MAX_RESPONSE >> 20))
-            }
-            error => self.problem(format!("does not answer: {}", one_line(&error.to_string()))),
+            ureq::Error::BodyExceedsLimit(_) => self.problem(format!(
+                "response larger than {} MiB: use a shorter period",
+                MAX_RESPONSE >> 20
+            )),
+            error => self.problem(format!("request failed: {}", one_line(&error.to_string()))),
         })
     }
 
     /// The error for a response whose status is not 200.
     fn refusal(&self, status: u16, body: &[u8]) -> SourceError {
         self.problem(match status {
-            401 => "wants a login: https://USER@HOST with --source.password-file".into(),
+            401 => "login required: use https://USER@HOST and --source.password-file".into(),
             // Prometheus, Thanos and Mimir answer 404 to a path that they do not have, VictoriaMetrics 400.
             400 | 404 if self.is_prometheus() => {
-                "is a Prometheus, not an exporter: name the address of an exporter that records, such as \
+                "this is Prometheus, not an exporter: use the address of an exporter that records, such as \
                  http://127.0.0.1:10315, or its file (--file)"
                     .into()
             }
             // An error in one line is the exporter's own.
             400..600 if is_ours(body) => one_line(&String::from_utf8_lossy(body)),
-            status => format!("answers {status}: {ADVICE}"),
+            status => format!("HTTP status {status}: {ADVICE}"),
         })
     }
 
@@ -198,7 +199,7 @@ impl Source for HistoryClient {
         }
         // With both, the file selects the events that are about both.
         if !filter.nodes.is_empty() && !filter.ports.is_empty() {
-            return Err(self.problem("nodes and ports are too many to be asked for at once"));
+            return Err(self.problem("too many nodes and ports for one request"));
         }
         let rest = EventFilter { nodes: Vec::new(), ports: Vec::new(), ..filter.clone() };
         let nodes = filter.nodes.chunks(MAX_PORTS);

@@ -12,18 +12,20 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 
 /// Credentials for a server.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Remote exporter")]
 pub struct Access {
-    /// PEM file with the CAs that are trusted where an https:// address is asked [default: the
-    /// system's]
-    #[arg(long = "source.ca-file", value_name = "FILE", global = true)]
+    /// CA certificates for https:// (PEM) [default: those of the system]
+    #[arg(long = "source.ca-file", value_name = "FILE", global = true, hide_short_help = true)]
     pub ca_file: Option<PathBuf>,
-    /// PEM file with the certificate that is shown to who is asked
-    #[arg(long = "source.cert-file", value_name = "FILE", global = true)]
+    /// Client certificate (PEM)
+    #[arg(long = "source.cert-file", value_name = "FILE", global = true, hide_short_help = true)]
     pub cert_file: Option<PathBuf>,
-    /// PEM file with the key of that certificate
-    #[arg(long = "source.key-file", value_name = "FILE", global = true)]
+    /// Private key of the client certificate (PEM)
+    #[arg(long = "source.key-file", value_name = "FILE", global = true, hide_short_help = true)]
     pub key_file: Option<PathBuf>,
-    /// File with the password of the user that stands in the address, as in https://USER@HOST:10315
+    /// File with the password of the user
+    ///
+    /// The address contains the user, as in https://USER@HOST:10315.
     #[arg(long = "source.password-file", value_name = "FILE", global = true)]
     pub password_file: Option<PathBuf>,
 }
@@ -46,7 +48,7 @@ impl Remote {
         connect: Duration,
         limit: Duration,
     ) -> Result<Self, String> {
-        let wrong = || format!("{url:?} is no address such as http://127.0.0.1:10315");
+        let wrong = || format!("{url:?} is not an address such as http://127.0.0.1:10315");
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let (user, host) = match authority.rsplit_once('@') {
@@ -96,13 +98,16 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
         (None, None) => return Ok(None),
         (None, Some(_)) => {
             return Err(
-                "--source.password-file: whose? The user stands in the address: http://USER@HOST"
+                "--source.password-file: the user is missing in the address: use http://USER@HOST"
                     .into(),
             );
         }
         (Some(user), None) => decode(user),
         (Some(user), Some(_)) if user.contains(':') => {
-            return Err("--source.password-file: the address has a password, too".into());
+            return Err(
+                "--source.password-file: the address also contains a password: use one of them"
+                    .into(),
+            );
         }
         (Some(user), Some(file)) => {
             let user = decode(user);
@@ -144,9 +149,7 @@ fn tls(access: &Access) -> Result<TlsConfig, String> {
             config = config.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
         }
         _ => {
-            return Err(
-                "--source.cert-file, --source.key-file: one does not go without the other".into()
-            );
+            return Err("--source.cert-file and --source.key-file: both are required".into());
         }
     }
     Ok(config.build())
@@ -162,7 +165,7 @@ fn certificates(file: &Path, flag: &str) -> Result<Vec<Certificate<'static>>, St
         }
     }
     if all.is_empty() {
-        return Err(format!("{flag}: {}: there is no certificate (PEM) in it", file.display()));
+        return Err(format!("{flag}: {}: contains no PEM certificate", file.display()));
     }
     Ok(all)
 }

@@ -61,23 +61,23 @@ struct AllowedPaths {
 pub fn enter(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path>) {
     let paths = &needs(settings, web, temporary);
     if let Err(error) = set_no_new_privs(true) {
-        tracing::warn!(%error, "new privileges cannot be given up");
+        tracing::warn!(%error, "setting no_new_privs failed");
     }
     if let Err(error) = drop_capabilities(paths) {
-        tracing::warn!(%error, "capabilities cannot be given up");
+        tracing::warn!(%error, "dropping capabilities failed");
     }
     match restrict(paths) {
         Ok(RulesetStatus::FullyEnforced) => {
-            tracing::debug!("confined to its own files and sockets");
+            tracing::debug!("sandboxed");
         }
         Ok(RulesetStatus::PartiallyEnforced) => {
-            tracing::info!("confined to its own files and sockets as far as this kernel can");
+            tracing::info!("sandboxed in part: this kernel lacks newer Landlock features");
         }
         Ok(RulesetStatus::NotEnforced) => tracing::warn!(
-            "not confined to its own files: this kernel has no Landlock, or was booted without \
-             (CONFIG_SECURITY_LANDLOCK, lsm=landlock,…)"
+            "file access is not restricted: Landlock is not available in this kernel, or not enabled at \
+             boot (CONFIG_SECURITY_LANDLOCK, lsm=landlock,…)"
         ),
-        Err(error) => tracing::warn!(%error, "not confined to its own files"),
+        Err(error) => tracing::warn!(%error, "file access is not restricted: Landlock failed"),
     }
 }
 

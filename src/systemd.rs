@@ -27,7 +27,7 @@ pub fn stopping() {
     notify(&[NotifyState::Stopping]);
 }
 
-/// Sends the status and the watchdog's pings, if there is a service manager that wants them.
+/// Sends the status and the watchdog's pings, if a service manager requests them.
 pub async fn keep_notified(mut seen: watch::Receiver<SharedState>, heartbeats: Vec<Heartbeat>) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return;
@@ -64,7 +64,7 @@ fn status(board: &SharedState) -> String {
     });
     let host = board.host.iter().map(|host| {
         let devices = host.snapshot.as_ref().map_or(0, |snapshot| snapshot.devices.len());
-        format!("this host: {devices} devices, {} looks", host.reads)
+        format!("this host: {devices} devices, {} reads", host.reads)
     });
     fabrics.chain(host).collect::<Vec<_>>().join("; ")
 }
@@ -92,9 +92,7 @@ impl Watchdog {
         if self.all_running() {
             notify(&[NotifyState::Watchdog]);
         } else {
-            tracing::warn!(
-                "a watch over a fabric stands still: the service manager is not told that all is well"
-            );
+            tracing::warn!("fabric monitor stalled; withholding the systemd watchdog ping");
         }
     }
 
@@ -109,7 +107,7 @@ impl Watchdog {
 
 fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "the service manager cannot be told");
+        tracing::debug!(%error, "systemd notification failed");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `check`: validates the files that `serve` reads, and reports all mistakes.
+//! `check`: validates the files that `serve` reads, and reports all errors.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -18,19 +18,31 @@ use site_config::file::{READ_TIMEOUT, with_timeout};
 
 use super::Fatal;
 
+const EXAMPLES: &str = "\
+Examples:
+  fabric-exporter check --config.file=/etc/fabric-exporter/config.yml
+  fabric-exporter check --web.config.file=web.yml
+
+Output: one line per file (ok) or problem (error, warning). The exit code is 2 after an error.";
+
 /// The arguments of `check`.
 #[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 #[group(required = true, multiple = true)]
 pub struct CheckArgs {
-    /// YAML file with the settings of `serve`; files that it names are looked at, too
+    /// Config file of serve
+    ///
+    /// The files that it names are checked, too.
     #[arg(long = "config.file", value_name = "FILE")]
     config_file: Option<PathBuf>,
-    /// YAML file with TLS, logins and headers
+    /// File with TLS, logins and HTTP headers
+    ///
+    /// Instead of the one that the config file names.
     #[arg(long = "web.config.file", value_name = "FILE")]
     web_config_file: Option<PathBuf>,
 }
 
-/// What a file has, and its warnings; or its mistakes. A line each.
+/// What a file has, and its warnings; or its errors. A line each.
 pub type Checked = Result<(String, Vec<String>), Vec<String>>;
 
 fn line(kind: &str, text: impl Display) {
@@ -38,15 +50,15 @@ fn line(kind: &str, text: impl Display) {
     let _ = writeln!(std::io::stdout(), "{kind} {text}");
 }
 
-/// Checks all files, and ends with [`Exit::Usage`](super::Exit::Usage) if any has a mistake.
+/// Checks all files, and ends with [`Exit::Usage`](super::Exit::Usage) if any has an error.
 pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
     let web = args.web_config_file.clone();
     let check_web = || web.iter().map(|path| check_web_config(path)).collect();
-    let mut mistakes = 0;
-    let mut wrong = |lines: &[String]| {
-        mistakes += lines.len();
-        for mistake in lines {
-            line("error", mistake);
+    let mut errors = 0;
+    let mut report_errors = |lines: &[String]| {
+        errors += lines.len();
+        for error in lines {
+            line("error", error);
         }
     };
     let files: Vec<Checked> = if let Some(path) = &args.config_file {
@@ -61,9 +73,9 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
                 check_files(&settings)
             }
             Err(error) => {
-                wrong(error.lines());
-                let unchecked = "were not checked: correct its mistakes first";
-                line("warning", format_args!("the files that {shown} names {unchecked}"));
+                report_errors(error.lines());
+                let skipped = "skipped the files that this file names: fix its errors first";
+                line("warning", format_args!("config file {shown}: {skipped}"));
                 check_web()
             }
         }
@@ -78,14 +90,13 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
                 }
                 line("ok", about);
             }
-            Err(lines) => wrong(&lines),
+            Err(lines) => report_errors(&lines),
         }
     }
-    if mistakes == 0 {
+    if errors == 0 {
         return Ok(());
     }
-    let count = plural(mistakes, "mistake");
-    Err(Fatal::usage(format!("{count} in the files; the lines above have each")))
+    Err(Fatal::usage(format!("check failed: {}", plural(errors, "error"))))
 }
 
 /// Checks all files that the settings name, also those that no collector needs: site files, the web

@@ -101,7 +101,8 @@ impl<'a> Daemon<'a> {
     fn recorder(&mut self) -> Result<Option<Worker>, Fatal> {
         let Some(recorder) = self.recorder.take() else { return Ok(None) };
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let runtime = runtime.map_err(Fatal::failed_to("cannot start the recorder's runtime"))?;
+        let runtime = runtime
+            .map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
         let seen = self.seen.clone();
         let run = Box::new(move || recorder.run(seen, &runtime));
         Ok(Some(Worker { thread: "history".into(), run, wake: None }))
@@ -178,11 +179,12 @@ impl<'a> Daemon<'a> {
         let Daemon { settings, mut seen, stop, pulses, board, recorder: _, temporary: _ } = self;
         // Only the monitors hold it from now on: it closes with the last of them.
         drop(board);
-        let failed = Fatal::failed_to("listener");
+        let failed = Fatal::failed_to("cannot use the listening socket");
         let (latest_sender, latest) =
             watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
         // Also without a file to reload: unhandled, the signal would end the program.
-        let hangup = signal(SignalKind::hangup()).map_err(Fatal::failed_to("SIGHUP"))?;
+        let hangup = signal(SignalKind::hangup())
+            .map_err(Fatal::failed_to("cannot install the handler of SIGHUP"))?;
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
@@ -215,10 +217,10 @@ impl<'a> Daemon<'a> {
         });
         let signal = tokio::select! {
             signal = signals.recv() => Some(signal),
-            // What is served would not be updated any more, without a sign of it.
+            // The exporter would go on to serve stale data.
             _ = ended.recv() => None,
         };
-        tracing::info!(signal, "ending");
+        tracing::info!(signal, "shutting down");
         systemd::stopping();
         stop.store(true, Ordering::Relaxed);
         for wake in wakes {
@@ -233,14 +235,14 @@ impl<'a> Daemon<'a> {
         let is_clean = if let Ok(joined) = tokio::time::timeout(SHUTDOWN_TIMEOUT, joined).await {
             joined.unwrap_or(false)
         } else {
-            tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "a watch does not end: left as it is");
+            tracing::warn!(timeout = ?SHUTDOWN_TIMEOUT, "shutdown timed out: a monitor is still running");
             true
         };
         if signal.is_some() && is_clean {
             return Ok(());
         }
         Err(Fatal::failed(
-            "a thread that watches or renders ended by itself; its panic stands above",
+            "worker thread ended unexpectedly: see the panic message above, and report it as a bug",
         ))
     }
 }
@@ -274,7 +276,7 @@ pub(super) fn capturing_monitor(
         None => None,
         Some((path, limit)) => Some(Capture::create(path, *limit).map_err(|error| {
             let path = path.display();
-            Fatal::usage(format!("--fabric.capture {path}: {error}"))
+            Fatal::usage(format!("--fabric.capture: cannot create {path}: {error}"))
         })?),
     };
     Monitor::new(fabric.clone(), capture, board, fabric_index, stop).map_err(Fatal::usage)
@@ -323,7 +325,7 @@ fn raise_descriptors() {
     if let Err(error) =
         setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
     {
-        tracing::debug!(%error, "the limit of descriptors stays as it is");
+        tracing::debug!(%error, "raising the file descriptor limit failed");
     }
 }
 
@@ -360,7 +362,7 @@ pub struct ShutdownSignals {
 impl ShutdownSignals {
     /// Installs the handlers. A signal before the first [`recv`](Self::recv) is kept.
     pub fn install() -> Result<Self, Fatal> {
-        let failed = Fatal::failed_to("SIGTERM, SIGINT");
+        let failed = Fatal::failed_to("cannot install the handlers of SIGTERM and SIGINT");
         // They are for the whole process: any later runtime receives them. This one starts no
         // thread.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();

@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::builder::Resettable;
+use clap::{Arg, Args};
 use tempfile::TempDir;
 
 use crate::config::options::{
@@ -23,67 +24,84 @@ use site_config::units::ByteSize;
 use super::Fatal;
 use super::daemon::{Daemon, ShutdownSignals, Worker};
 
+const EXAMPLES: &str = "\
+Examples:
+  fabric-exporter demo
+  fabric-exporter demo --speedup 10 --clock 10
+  fabric-exporter demo --topology my-fabric.topo    # written by ibnetdiscover
+  fabric-exporter demo --hosts 500 --scenario tests/scenarios/bad-cable.yml
+
+Then run \"fabric-exporter links --url http://127.0.0.1:10315\". Ctrl-C stops the demo.";
+
 /// The arguments of `demo`. Those of `serve` have other defaults here, and no device is used.
 #[derive(Args, Debug)]
 #[command(
-    mut_arg("listen_address", |arg| arg.help(
-        "Address to listen on; may be repeated [default: 127.0.0.1:10315]")),
-    mut_arg("level", |arg| arg.help("Log this and what is graver [default: warn]")),
-    mut_arg("interval", |arg| arg.help(
-        "From one sweep of all counters to the next [default: 5s]")),
-    mut_arg("file", |arg| arg.help(
-        "File to record each sweep in [default: a temporary one, which goes with the demo]")),
-    mut_arg("size", |arg| arg.help(
-        "Size that the file is kept below [default: 1GiB; of a temporary one 64MiB]")),
+    after_long_help = EXAMPLES,
+    mut_arg("listen_address", |arg| other_default(arg, "Listen address [default: 127.0.0.1:10315]")),
+    mut_arg("level", |arg| other_default(arg, "Minimum log level [default: warn]")),
+    mut_arg("interval", |arg| other_default(arg, "Sweep interval [default: 5s]")),
+    mut_arg("file", |arg| other_default(
+        arg, "Record each sweep in this file [default: a temporary file]")),
+    mut_arg("size", |arg| other_default(
+        arg, "Size limit of that file [default: 1GiB; 64MiB if temporary]")),
     mut_arg("hca", |arg| arg.hide(true)),
     mut_arg("port", |arg| arg.hide(true)),
 )]
 pub struct DemoArgs {
-    /// YAML file with a scenario: a fabric and what happens to it [default: one cable going bad,
-    /// one link flapping, one congested host; with --topology, nothing but traffic]
+    /// YAML file with a fabric and a timeline of faults
+    ///
+    /// By default a bad cable, a flapping link, a congested host, a reboot and cleared counters; with the
+    /// option --topology, traffic without faults.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// Fabric to use instead of the scenario's: a file that ibnetdiscover printed, or ibsim's
+    /// Use the fabric of an ibnetdiscover or ibsim file
+    ///
+    /// Instead of the fabric of the scenario.
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
-    /// Number of hosts instead of the scenario's
+    /// Number of hosts [default: as in the scenario]
+    ///
+    /// Of a fat tree. The built-in scenario needs at least 29.
     #[arg(long, value_name = "N")]
     hosts: Option<u32>,
-    /// Let the story unfold so many times as fast; rates stay as they are
+    /// Run the timeline X times as fast
+    ///
+    /// From 0.1 to 10000. Rates of traffic and errors do not change.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     speedup: f64,
-    /// Let the simulated clock run so many times as fast as ours: the story, the counters, the
-    /// sweeps and what is made of them; times in metrics run ahead with it
+    /// Run the simulated clock X times as fast
+    ///
+    /// From 1 to 100. Applies to timeline, counters, sweeps and verdicts. Timestamps are then in the
+    /// future.
     #[arg(long, value_name = "X", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     clock: u32,
+    #[command(flatten)]
+    fabric: FabricOptions,
+    #[command(flatten)]
+    history: HistoryOptions,
+    /// Do not record a history
+    #[arg(long, conflicts_with = "HistoryOptions")]
+    no_history: bool,
     #[command(flatten)]
     web: WebOptions,
     #[command(flatten)]
     log: LogOptions,
     #[command(flatten)]
     process: ProcessOptions,
-    #[command(flatten)]
-    history: HistoryOptions,
-    /// Record nothing
-    #[arg(long, conflicts_with = "HistoryOptions")]
-    no_history: bool,
-    #[command(flatten)]
-    fabric: FabricOptions,
 }
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     if args.fabric.hca.is_some() || args.fabric.port.is_some() {
-        let problem = "a fabric that is not there is asked from the scenario's seat";
+        let problem = "the demo uses no HCA: its scenario selects the simulated port (seat)";
         return Err(Fatal::usage(format!("--fabric.hca, --fabric.port: {problem}")));
     }
     let scenario = match (&args.scenario, &args.topology) {
         (Some(path), _) => Scenario::read(path),
         // The built-in scenario names nodes that another fabric may not have.
-        (None, Some(path)) => Scenario::parse(
-            &path.display().to_string(),
-            "about: Traffic flows, and nothing goes wrong",
-        ),
+        (None, Some(path)) => {
+            Scenario::parse(&path.display().to_string(), "about: Traffic without faults")
+        }
         (None, None) => Scenario::demo(),
     };
     let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
@@ -92,9 +110,9 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let resolved = scenario.resolve(&overrides).map_err(|error| {
         let fewest = built_in.then(|| fewest_hosts(&scenario)).flatten();
         match fewest.filter(|fewest| overrides.hosts.is_some_and(|hosts| hosts < *fewest)) {
-            Some(fewest) => {
-                Fatal::usage(format!("--hosts: the built-in story needs at least {fewest} hosts"))
-            }
+            Some(fewest) => Fatal::usage(format!(
+                "--hosts: the built-in scenario needs at least {fewest} hosts"
+            )),
             None => Fatal::usage(error),
         }
     })?;
@@ -125,6 +143,11 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     run_daemon(daemon, resolved, &about, args.clock, signals)
 }
 
+/// Sets the help of an option that has another default here.
+fn other_default(arg: Arg, help: &'static str) -> Arg {
+    arg.help(help).long_help(Resettable::Reset)
+}
+
 /// The history of a demo: pages show more with one. Without a file of the user's it is in a
 /// temporary folder, which is removed when the second value is dropped. If there can be no such
 /// folder, there is no history.
@@ -153,7 +176,8 @@ fn fewest_hosts(scenario: &Scenario) -> Option<u32> {
 fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     let Some(one) = settings.fabrics.first().cloned().filter(|_| planes > 1) else { return Ok(()) };
     if one.capture.is_some() {
-        let problem = "--fabric.capture: the scenario has several planes, and a capture holds one";
+        let problem =
+            "--fabric.capture: the scenario has several planes, and a capture file holds only one";
         return Err(Fatal::usage(problem));
     }
     settings.fabrics = (0..planes)
@@ -202,8 +226,7 @@ fn beginning(scenario: &ResolvedScenario, about: &str) -> String {
     let adapters = scenario.net.nodes.len() - switches;
     let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
     format!(
-        "\n{about}A simulated fabric of {adapters} adapters and {switches} switches is being \
-         watched; nothing of it is real. See\n"
+        "\n{about}Simulated fabric with {adapters} channel adapters and {switches} switches. Open:\n"
     )
 }
 
@@ -218,13 +241,13 @@ fn introduce(
     let mut out = BufWriter::new(io::stdout().lock());
     out.write_all(begin.as_bytes())?;
     for address in addresses {
-        writeln!(out, "  {address}/          the fabric at a glance, and its worst cables")?;
-        writeln!(out, "  {address}/topology  how it is wired")?;
-        writeln!(out, "  {address}/events    what happened")?;
-        writeln!(out, "  {address}{metrics:<9}  everything that is known, for Prometheus")?;
+        writeln!(out, "  {address}/          overview and worst links")?;
+        writeln!(out, "  {address}/topology  topology")?;
+        writeln!(out, "  {address}/events    recorded events")?;
+        writeln!(out, "  {address}{metrics:<9}  metrics for Prometheus")?;
     }
     if !descriptions.is_empty() {
-        writeln!(out, "What will happen, in minutes from now:")?;
+        writeln!(out, "Timeline of faults (minutes:seconds from now):")?;
     }
     for (at, what) in descriptions {
         let seconds = (*at / speed).as_secs();
@@ -234,10 +257,10 @@ fn introduce(
     if let Some(address) = addresses.first() {
         write!(
             out,
-            "Which cables are it:\n  fabric-exporter links --suspect --url {address}\n\
-             Watch what goes wrong:\n  curl -s {address}{metrics} | grep -E \
-             '^infiniband.*(symbol_errors|link_downed|transmit_wait)' | grep -v ' 0$'\nCtrl-C ends \
-             it.\n\n"
+            "List suspect links:\n  fabric-exporter links --suspect --url {address}\n\
+             Show error counters:\n  curl -s {address}{metrics} | grep -E \
+             '^infiniband.*(symbol_errors|link_downed|transmit_wait)' | grep -v ' 0$'\nPress \
+             Ctrl-C to stop.\n\n"
         )?;
     }
     out.flush()

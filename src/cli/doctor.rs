@@ -12,24 +12,37 @@ use crate::doctor::{Configuration, DoctorOptions, Finding, Level, Report, examin
 
 use super::{Exit, Fatal, closed_pipe_is_no_error, printable};
 
+const EXAMPLES: &str = "\
+Examples:
+  fabric-exporter doctor
+  sudo -u fabric-exporter fabric-exporter doctor --config.file=/etc/fabric-exporter/config.yml
+  fabric-exporter doctor --offline --json
+
+Run it as the user of the exporter. Exit codes: 0 no problems, 3 no RDMA device, 5 works with
+warnings, 6 does not work.";
+
 /// The arguments of `doctor`: those of `serve`, which it checks, and more.
 #[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub struct DoctorArgs {
     /// Write JSON
     #[arg(long)]
     json: bool,
-    /// Ask nothing on the wire, not even the subnet manager
+    /// Send no MADs, not even to the subnet manager
     #[arg(long)]
     offline: bool,
-    /// Where the device files are [default: /dev]
+    /// Directory of the device files [default: /dev]
     #[arg(
         long = "path.dev",
         value_name = "DIR",
         default_value = "/dev",
-        hide_default_value = true
+        hide_default_value = true,
+        hide_short_help = true
     )]
     dev: PathBuf,
-    /// YAML file with the settings of `serve`; a flag wins over its key
+    /// Config file of serve
+    ///
+    /// Options override its keys.
     #[arg(long = "config.file", value_name = "FILE")]
     config_file: Option<PathBuf>,
     #[command(flatten)]

@@ -13,9 +13,20 @@ use std::io::{self, ErrorKind};
 
 use clap::{Parser, Subcommand};
 
-/// Which cable is going bad: watches an InfiniBand fabric and tells Prometheus.
+/// Prometheus exporter for InfiniBand fabrics and RDMA hosts
+///
+/// Sweeps a fabric, exports the counters and states of all ports, and reports which cables to
+/// replace. Exit codes: 0 success, 1 runtime failure, 2 invalid command line or file, 3 the fabric
+/// cannot be reached from this host, 4 the listen address is not available, 5 (doctor) works with
+/// warnings, 6 (doctor) does not work.
 #[derive(Debug, Parser)]
-#[command(name = "fabric-exporter", version, about, disable_help_subcommand = true)]
+#[command(
+    name = "fabric-exporter",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Run \"fabric-exporter COMMAND -h\" for the most important options of a command, and \
+                  --help for all of them, with examples."
+)]
 pub struct Cli {
     /// The verb.
     #[command(subcommand)]
@@ -25,17 +36,17 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Poll the fabric and serve its metrics over HTTP
+    /// Sweep the fabric at intervals and serve its metrics over HTTP
     Serve(serve::ServeArgs),
-    /// List the fabric's cables, the worst first: sweep once, or ask an exporter that is running
+    /// Sweep the fabric once and list its links, worst first
     Links(links::LinksArgs),
-    /// Tell what is missing on this host for the exporter to work, and what mends it
+    /// Check what the exporter needs on this host, and print the fix for each problem
     Doctor(doctor::DoctorArgs),
-    /// Tell what an exporter has recorded: what happened, and when
+    /// Query the recorded history: events, counters, reports and exports
     History(history::HistoryArgs),
-    /// Look whether the config file and the web config file are as they have to be
+    /// Validate the config file and all files that it names
     Check(check::CheckArgs),
-    /// Serve a simulated fabric with troubles in it; no InfiniBand needed
+    /// Serve a simulated fabric with faults, without any InfiniBand hardware
     Demo(demo::DemoArgs),
 }
 
@@ -45,7 +56,7 @@ pub enum Verb {
 pub enum Exit {
     /// An error while it ran.
     Failed = 1,
-    /// A mistake in the command line or in a file that it names; clap uses the same code.
+    /// An error in the command line or in a file that it names; clap uses the same code.
     Usage = 2,
     /// The fabric cannot be queried from this host: no device, no permission, no link.
     NoDevice = 3,
@@ -62,7 +73,7 @@ pub enum Exit {
 pub struct Fatal {
     /// The exit code.
     pub exit: Exit,
-    /// The problem and its remedy.
+    /// What failed, why, and what to do.
     pub message: String,
 }
 
@@ -72,7 +83,7 @@ impl Fatal {
         Fatal { exit, message: error.to_string() }
     }
 
-    /// A mistake in the command line or in a file.
+    /// An error in the command line or in a file.
     pub fn usage(error: impl Display) -> Self {
         Fatal::new(Exit::Usage, error)
     }

@@ -15,10 +15,23 @@ use super::check;
 use super::daemon::{Daemon, ShutdownSignals, Worker};
 use super::{Exit, Fatal};
 
+const EXAMPLES: &str = "\
+Examples:
+  fabric-exporter serve
+  fabric-exporter serve --config.file=/etc/fabric-exporter/config.yml
+  fabric-exporter serve --fabric.hca=mlx5_0 --history.file=/var/lib/fabric-exporter/history.db
+  fabric-exporter serve --no-collector.fabric    # compute node: only this host's devices
+
+SIGHUP reloads the web config file. SIGTERM and SIGINT stop the exporter.";
+
 /// The arguments of `serve`.
 #[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub struct ServeArgs {
-    /// YAML file with the same settings; a flag wins over its key
+    /// YAML file with settings
+    ///
+    /// Each option is a key of this file: --fabric.interval is the key "interval" in the section
+    /// "fabric". Options override the file. Check it with "fabric-exporter check".
     #[arg(long = "config.file", value_name = "FILE")]
     config_file: Option<PathBuf>,
     #[command(flatten)]
@@ -29,7 +42,7 @@ pub struct ServeArgs {
 pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     let settings =
         Settings::load(args.options, args.config_file.as_deref()).map_err(Fatal::usage)?;
-    // Also files that no collector needs: a mistake in them has to be reported.
+    // Also files that no collector needs: errors in them must be reported.
     let wrong = check::check_files(&settings).into_iter().filter_map(Result::err);
     let wrong = wrong.flatten().collect::<Vec<_>>();
     if !wrong.is_empty() {
@@ -57,7 +70,7 @@ fn prepare(
     let opened = fabric.open_port(&sysfs, clock);
     let (port, wire) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
     let monitor = daemon.monitor(fabric_index)?;
-    tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "asking the fabric");
+    tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "fabric port opened");
     let events = monitor.event_sender();
     let worker = Worker {
         thread: format!("umad-{}-{}", port.hca, port.port),

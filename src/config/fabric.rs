@@ -149,7 +149,7 @@ pub(super) fn conflicts(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
     for (index, fabric) in fabrics.iter().enumerate() {
         let name = &fabric.name;
         if fabrics.len() > 1 && fabric.hca.is_none() {
-            let problem = format!("{name:?} names no hca, and one of several fabrics has to");
+            let problem = format!("fabric {name:?} has no hca: each of several fabrics needs one");
             found.push((index, problem));
             continue;
         }
@@ -157,11 +157,11 @@ pub(super) fn conflicts(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
             let has_same_port =
                 other.port == fabric.port || other.port.is_none() || fabric.port.is_none();
             let problem = if other.name == *name {
-                format!("two of the fabrics have the name {name:?}")
+                format!("two fabrics have the name {name:?}")
             } else if captured(fabric).is_some() && captured(fabric) == captured(other) {
-                format!("{:?} and {name:?} write one capture", other.name)
+                format!("fabrics {:?} and {name:?} have the same capture file", other.name)
             } else if other.hca == fabric.hca && has_same_port {
-                format!("{:?} and {name:?} ask from the same port", other.name)
+                format!("fabrics {:?} and {name:?} use the same port", other.name)
             } else {
                 continue;
             };

@@ -126,14 +126,14 @@ impl Settings {
         if !collectors.fabric() && !collectors.host() {
             let by_flag = flags.collector.no_fabric.is_some() || flags.collector.no_host.is_some();
             let flag = "--no-collector.fabric, --no-collector.host";
-            let problem = "there is no other collector: nothing would be watched";
+            let problem = "both collectors are off: nothing would be monitored";
             diagnostics.add(by_flag.then_some(flag), &["collector"], problem);
         }
         let in_file = file.fabrics.len();
         let is_ambiguous = in_file > 1 && flags.fabric.is_of_one_fabric();
         if is_ambiguous {
             let flag = "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture";
-            let problem = "they name one fabric, and the config file lists several: set them there";
+            let problem = "the config file lists several fabrics: set these keys there";
             diagnostics.add(Some(flag), &[], problem);
         }
         let entries = if in_file == 0 { vec![FabricOptions::default()] } else { file.fabrics };
@@ -152,8 +152,8 @@ impl Settings {
                 let flag = flags.fabric.name.is_some().then_some("--fabric.name");
                 let keys = [&*format!("fabrics[{index}].name"), "fabric.name"];
                 let problem = format!(
-                    "{HOST_FABRIC:?} is what the history calls this host's own devices: name it \
-                     otherwise, or set --no-collector.host"
+                    "{HOST_FABRIC:?} is reserved in the history for this host's devices: choose \
+                     another name, or set --no-collector.host"
                 );
                 diagnostics.add(flag, &keys, problem);
             }

@@ -32,16 +32,19 @@ pub enum LogLevel {
 pub enum LogFormat {
     /// `key=value` pairs.
     Logfmt,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 /// Declares a section of options: a set of flags, a mapping of the config file, and the merge of the two.
+///
+/// The first paragraph of an option's documentation is its help for `-h`, with the default: it has at most 40
+/// characters there, so that it fits in one line of 80. The other paragraphs follow for `--help`.
 macro_rules! section {
     ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)+ }) => {
-        $(#[$about])*
         #[derive(Args, Clone, Debug, Default, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+        $(#[$about])*
         pub struct $name { $($(#[$field_about])* pub $field: Option<$type>,)+ }
 
         impl $name {
@@ -56,72 +59,103 @@ macro_rules! section {
 
 section! {
     /// The HTTP server.
+    #[command(next_help_heading = "Web")]
     WebOptions {
-        /// Address to listen on, such as :10315 or 127.0.0.1:10315; may be repeated [default: :10315]
+        /// Listen address [default: :10315]
+        ///
+        /// HOST:PORT, or :PORT for all addresses of this host. Repeat the option for several
+        /// addresses. A host name means all of its addresses; addresses that this host does not have
+        /// are skipped with a warning, unless none is left.
         #[arg(long = "web.listen-address", value_name = "ADDRESS")]
         listen_address: Vec<String>,
         /// Path of the metrics [default: /metrics]
-        #[arg(long = "web.telemetry-path", value_name = "PATH")]
+        ///
+        /// Paths that the exporter uses for its pages and API, such as /api and /topology, are
+        /// reserved.
+        #[arg(long = "web.telemetry-path", value_name = "PATH", hide_short_help = true)]
         telemetry_path: String,
-        /// YAML file with TLS, logins and headers, in the form of the Prometheus exporter toolkit; read again when it changes [default: none, and everybody is answered without TLS]
+        /// File with TLS, logins and HTTP headers
+        ///
+        /// YAML in the format of the Prometheus exporter toolkit. The exporter reloads the file when it
+        /// changes, and on SIGHUP. Without it, the exporter serves plain HTTP and requires no login.
         #[arg(id = "web_config_file", long = "web.config.file", value_name = "FILE")]
         config_file: PathBuf,
-        /// Listen on the sockets that systemd hands over, and on no address [default: false]
+        /// Listen on the sockets of systemd [default: false]
+        ///
+        /// The exporter then ignores the option --web.listen-address, and does not start if systemd
+        /// passes no socket.
         #[arg(long = "web.systemd-socket", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL")]
+              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
         systemd_socket: bool,
     }
 }
 
 section! {
     /// The log, on standard error.
+    #[command(next_help_heading = "Logging")]
     LogOptions {
-        /// Log this and what is graver [default: info]
-        #[arg(long = "log.level", value_name = "LEVEL")]
+        /// Minimum log level [default: info]
+        ///
+        /// One of error, warn, info and debug. The log is written to standard error.
+        #[arg(long = "log.level", value_name = "LEVEL", hide_possible_values = true)]
         level: LogLevel,
-        /// How to write a log line [default: logfmt]
-        #[arg(long = "log.format", value_name = "FORMAT")]
+        /// Format of log lines [default: logfmt]
+        #[arg(long = "log.format", value_name = "FORMAT", hide_short_help = true)]
         format: LogFormat,
     }
 }
 
 section! {
     /// The process itself.
+    #[command(next_help_heading = "Process")]
     ProcessOptions {
-        /// Give up, once all is open, what is not needed: capabilities, other files, connections [default: true]
+        /// Sandbox the process after start-up [default: true]
+        ///
+        /// The exporter drops its capabilities, limits its file access to the configured files (Landlock),
+        /// and forbids outbound TCP connections. The log names what the kernel does not support.
         #[arg(long = "process.confine", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL")]
+              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
         confine: bool,
     }
 }
 
 section! {
     /// Where the kernel's file systems are mounted.
+    #[command(next_help_heading = "Paths")]
     PathOptions {
-        /// Where sysfs is mounted [default: /sys]
-        #[arg(long = "path.sysfs", value_name = "DIR")]
+        /// Mount point of sysfs [default: /sys]
+        ///
+        /// Set it in a container that has the host's sysfs elsewhere.
+        #[arg(long = "path.sysfs", value_name = "DIR", hide_short_help = true)]
         sysfs: PathBuf,
-        /// Where procfs is mounted [default: /proc]
-        #[arg(long = "path.procfs", value_name = "DIR")]
+        /// Mount point of procfs [default: /proc]
+        #[arg(long = "path.procfs", value_name = "DIR", hide_short_help = true)]
         procfs: PathBuf,
     }
 }
 
 section! {
     /// Which collectors run.
+    #[command(next_help_heading = "Collectors")]
     CollectorOptions {
-        /// Ask the whole fabric by MADs (the default)
-        #[arg(long = "collector.fabric", num_args = 0, default_missing_value = "true", overrides_with = "no_fabric")]
+        /// Sweep the fabric (the default)
+        #[arg(long = "collector.fabric", num_args = 0, default_missing_value = "true",
+              overrides_with = "no_fabric", hide_short_help = true)]
         fabric: bool,
-        /// Leave the fabric alone
-        #[arg(long = "no-collector.fabric", num_args = 0, default_missing_value = "true", overrides_with = "fabric")]
+        /// Do not sweep the fabric
+        ///
+        /// For compute nodes: the exporter then sends no MADs and needs no privileges.
+        #[arg(long = "no-collector.fabric", num_args = 0, default_missing_value = "true",
+              overrides_with = "fabric")]
         #[serde(skip)]
         no_fabric: bool,
-        /// Read this host's own RDMA devices from sysfs (the default)
-        #[arg(long = "collector.host", num_args = 0, default_missing_value = "true", overrides_with = "no_host")]
+        /// Read this host's RDMA devices (the default)
+        #[arg(long = "collector.host", num_args = 0, default_missing_value = "true",
+              overrides_with = "no_host", hide_short_help = true)]
         host: bool,
-        /// Leave this host's own devices alone
-        #[arg(long = "no-collector.host", num_args = 0, default_missing_value = "true", overrides_with = "host")]
+        /// Do not read this host's RDMA devices
+        #[arg(long = "no-collector.host", num_args = 0, default_missing_value = "true",
+              overrides_with = "host")]
         #[serde(skip)]
         no_host: bool,
     }
@@ -141,30 +175,48 @@ impl CollectorOptions {
 
 section! {
     /// This host's own devices.
+    #[command(next_help_heading = "Host")]
     HostOptions {
-        /// From one look at the devices to the next [default: 15s]
+        /// Interval of host reads [default: 15s]
+        ///
+        /// At least 1s. Device events trigger further reads.
         #[arg(id = "host_interval", long = "host.interval", value_name = "TIME")]
         interval: HumanDuration,
-        /// Read only devices whose whole name matches this regular expression
+        /// Read only matching devices
+        ///
+        /// The regular expression must match the whole device name, as in "mlx5_.*".
         #[arg(long = "host.device-include", value_name = "REGEX")]
         device_include: String,
-        /// Do not even open devices whose whole name matches this regular expression
+        /// Do not open matching devices
+        ///
+        /// The regular expression must match the whole device name.
         #[arg(long = "host.device-exclude", value_name = "REGEX")]
         device_exclude: String,
-        /// How long a file that gave no value when it was read is left alone [default: 5m]
-        #[arg(long = "host.error-backoff", value_name = "TIME")]
+        /// Retry interval of unreadable files [default: 5m]
+        ///
+        /// Some device files return an error or no value, for example on a restricted function. The
+        /// exporter skips them for this time, because such reads can flood the kernel log.
+        #[arg(long = "host.error-backoff", value_name = "TIME", hide_short_help = true)]
         error_backoff: HumanDuration,
-        /// Hear what devices tell of themselves, by libibverbs and the kernel's uevents [default: true]
+        /// Receive device and kernel events [default: true]
+        ///
+        /// Asynchronous events (libibverbs) and uevents, so that short link flaps are counted and
+        /// changes are read at once. Set it to false if a driver cannot be unloaded while its devices
+        /// are open.
         #[arg(long = "host.events", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL")]
+              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
         events: bool,
-        /// Read what Ethernet drivers count on the wire, as `ethtool -S` does [default: true]
+        /// Read Ethernet driver statistics [default: true]
+        ///
+        /// The same counters as "ethtool -S".
         #[arg(long = "host.ethtool", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL")]
+              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
         ethtool: bool,
-        /// Read the counters of the kernel's connection manager, 44 for each port [default: false]
+        /// Read connection manager counters [default: false]
+        ///
+        /// 44 more series per port, most of them 0. Requires Linux 5.2 or later.
         #[arg(long = "host.cm-counters", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL")]
+              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
         cm_counters: bool,
     }
 }
@@ -184,12 +236,17 @@ pub struct LimitOption {
 }
 
 section! {
-    /// How links are judged.
+    /// How links are evaluated.
+    #[command(next_help_heading = "Health")]
     HealthOptions {
-        /// File that lists what is worked on, so that it may go down: read again when it changes
+        /// File with planned maintenance
+        ///
+        /// A YAML list of nodes and ports with start and end times. Meanwhile their link downs count as
+        /// expected, and the verdict of their links is unknown. The exporter reloads the file when it
+        /// changes.
         #[arg(long = "health.maintenance-file", value_name = "FILE")]
         maintenance_file: PathBuf,
-        /// Limits of bit error ratios before the usual ones; in the config file alone.
+        /// Limits of bit error ratios, which precede the built-in ones; only in the config file.
         #[arg(skip)]
         limits: Vec<LimitOption>,
     }
@@ -197,98 +254,154 @@ section! {
 
 section! {
     /// The history, in a file on this host.
+    #[command(next_help_heading = "History")]
     HistoryOptions {
-        /// File to record each sweep in [default: none, and nothing is recorded]
+        /// Record each sweep in this file
+        ///
+        /// A SQLite database, created if it does not exist. Query it with "fabric-exporter history".
+        /// Without it nothing is recorded, and totals restart with the exporter.
         #[arg(long = "history.file", value_name = "FILE")]
         file: PathBuf,
-        /// Size that the file is kept below [default: 1GiB]
+        /// Size limit of that file [default: 1GiB]
+        ///
+        /// At least 16MiB. At the limit the oldest data is deleted, traffic first and events last.
         #[arg(long = "history.size", value_name = "SIZE")]
         size: ByteSize,
-        /// How long each sweep's traffic is kept [default: 24h]
-        #[arg(long = "history.traffic-retention", value_name = "TIME")]
+        /// Retention of traffic per sweep [default: 24h]
+        ///
+        /// Also of PortXmitWait and FEC corrections. Traffic per hour is kept longer.
+        #[arg(long = "history.traffic-retention", value_name = "TIME", hide_short_help = true)]
         traffic_retention: HumanDuration,
-        /// How long events, and each sweep's errors and waits, are kept [default: 30d]
-        #[arg(long = "history.retention", value_name = "TIME")]
+        /// Retention of everything else [default: 30d]
+        ///
+        /// Events, errors per sweep, traffic per hour, and fabric states.
+        #[arg(long = "history.retention", value_name = "TIME", hide_short_help = true)]
         retention: HumanDuration,
     }
 }
 
 section! {
     /// A fabric.
+    #[command(next_help_heading = "Fabric")]
     FabricOptions {
-        /// Value of the label `fabric` [default: default]
-        #[arg(long = "fabric.name", value_name = "NAME")]
+        /// Value of the label fabric [default: default]
+        #[arg(long = "fabric.name", value_name = "NAME", hide_short_help = true)]
         name: String,
-        /// HCA to ask from [default: the first with an InfiniBand port that is up]
+        /// HCA to use [default: first usable]
+        ///
+        /// This HCA sends the MADs. By default it is the first one with an InfiniBand port that is up.
         #[arg(long = "fabric.hca", value_name = "HCA")]
         hca: String,
-        /// Port of the HCA to ask from [default: the first that is up]
+        /// Port to use [default: first that is up]
         #[arg(long = "fabric.port", value_name = "PORT")]
         port: PortNumber,
-        /// From one sweep of all counters to the next [default: 15s]
+        /// Sweep interval [default: 15s]
+        ///
+        /// Time from the start of one sweep to the start of the next, at least 1s.
         #[arg(long = "fabric.interval", value_name = "TIME")]
         interval: HumanDuration,
-        /// From one discovery to the next while nothing moves [default: 5m]
-        #[arg(long = "fabric.discovery-interval", value_name = "TIME")]
+        /// Discovery interval [default: 5m]
+        ///
+        /// While nothing changes. After a change the exporter starts a discovery at once.
+        #[arg(long = "fabric.discovery-interval", value_name = "TIME", hide_short_help = true)]
         discovery_interval: HumanDuration,
-        /// How long a node or a device of this host that disappeared is reported as down [default: 7days]
-        #[arg(long = "fabric.forget-after", value_name = "TIME")]
+        /// How long to report missing nodes [default: 7days]
+        ///
+        /// A node, or a device of this host, that disappeared is reported as down for this time.
+        #[arg(long = "fabric.forget-after", value_name = "TIME", hide_short_help = true)]
         forget_after: HumanDuration,
-        /// File with names for nodes, in the form of infiniband-diags' node-name-map
+        /// File with names for nodes
+        ///
+        /// The node-name-map of infiniband-diags and OpenSM. The exporter reloads it at each discovery.
         #[arg(long = "fabric.node-name-map", value_name = "FILE")]
         node_name_map: PathBuf,
-        /// File with the M_Key of the fabric's ports, or OpenSM's guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]
+        /// File with the M_Key of the fabric
+        ///
+        /// One M_Key for all ports, or OpenSM's guid2mkey. Required if the subnet manager protects ports at
+        /// M_Key protection level 2 or 3. The exporter reloads it at each discovery. Without it, subnet
+        /// management MADs have no M_Key.
         #[arg(long = "fabric.m-key-file", value_name = "FILE")]
         m_key_file: PathBuf,
-        /// Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port's table]
+        /// P_Key for performance management
+        ///
+        /// The partition in which counters are read, such as 0x8001. This port must be a member. By default
+        /// it is the first P_Key in the table of the port.
         #[arg(long = "fabric.pkey", value_name = "P_KEY")]
         pkey: PKey,
-        /// Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]
+        /// Read causes of errors in each sweep [default: false]
+        ///
+        /// PortRcvErrorDetails and PortXmitDiscardDetails of all devices that have them: two more MADs per
+        /// port.
         #[arg(long = "fabric.details", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL")]
+              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
         details: bool,
-        /// Interval at which PortRcvErrorDetails and PortXmitDiscardDetails are read without --fabric.details, from devices that announce them in PortSamplesControl; 0 for never [default: 2m]
-        #[arg(long = "fabric.details-interval", value_name = "TIME")]
+        /// Interval of causes of errors [default: 2m]
+        ///
+        /// How often to read PortRcvErrorDetails and PortXmitDiscardDetails from devices that announce them in
+        /// PortSamplesControl; 0 means never. The option --fabric.details overrides it.
+        #[arg(long = "fabric.details-interval", value_name = "TIME", hide_short_help = true)]
         details_interval: HumanDuration,
-        /// Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]
+        /// Read FEC counters [default: true]
+        ///
+        /// One more MAD per port of devices that have them.
         #[arg(long = "fabric.fec", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL")]
+              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
         fec: bool,
-        /// Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]
+        /// Clear nearly saturated counters [default: false]
+        ///
+        /// THIS WRITES TO THE FABRIC. Counters of fewer than 64 bits are cleared when they are above three
+        /// quarters of their maximum. Other tools that read the same ports see these counters restart at 0.
         #[arg(long = "fabric.clear-saturated", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL")]
+              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
         clear_saturated: bool,
-        /// Subnet management MADs in flight in all [default: 8]
-        #[arg(long = "fabric.smp-window", value_name = "N")]
+        /// Subnet management MADs in flight [default: 8]
+        ///
+        /// In total. Use 4 on a host that also runs a subnet manager.
+        #[arg(long = "fabric.smp-window", value_name = "N", hide_short_help = true)]
         smp_window: u16,
-        /// Performance management MADs in flight in all [default: 128]
-        #[arg(long = "fabric.gmp-window", value_name = "N")]
+        /// Performance management MADs in flight [default: 128]
+        ///
+        /// In total. Reduce it if infiniband_port_qp1_dropped_total of this port increases.
+        #[arg(long = "fabric.gmp-window", value_name = "N", hide_short_help = true)]
         gmp_window: u16,
-        /// Subnet management MADs in flight to any one LID [default: 2]
-        #[arg(long = "fabric.smp-lid-window", value_name = "N")]
+        /// Subnet management MADs in flight per LID [default: 2]
+        #[arg(long = "fabric.smp-lid-window", value_name = "N", hide_short_help = true)]
         smp_lid_window: u16,
-        /// Performance management MADs in flight to any one LID [default: 4]
-        #[arg(long = "fabric.gmp-lid-window", value_name = "N")]
+        /// Performance management MADs in flight per LID [default: 4]
+        #[arg(long = "fabric.gmp-lid-window", value_name = "N", hide_short_help = true)]
         gmp_lid_window: u16,
-        /// How long to wait for an answer [default: 500ms]
-        #[arg(long = "fabric.timeout", value_name = "TIME")]
+        /// Response timeout of a MAD [default: 500ms]
+        #[arg(long = "fabric.timeout", value_name = "TIME", hide_short_help = true)]
         timeout: HumanDuration,
-        /// How often to ask again what was not answered [default: 2]
-        #[arg(long = "fabric.retries", value_name = "N")]
+        /// Retries after a timeout [default: 2]
+        #[arg(long = "fabric.retries", value_name = "N", hide_short_help = true)]
         retries: u8,
-        /// Write each MAD, out and in, to this file, which Wireshark reads
-        #[arg(long = "fabric.capture", value_name = "FILE")]
+        /// Record all MADs in this file
+        ///
+        /// A capture for Wireshark. It is overwritten at each start. M_Keys are replaced by zeros.
+        #[arg(long = "fabric.capture", value_name = "FILE", hide_short_help = true)]
         capture: PathBuf,
-        /// Size in MiB that the capture does not pass [default: 100]
-        #[arg(long = "fabric.capture-limit", value_name = "MIB")]
+        /// Size limit of the capture in MiB [default: 100]
+        #[arg(long = "fabric.capture-limit", value_name = "MIB", hide_short_help = true)]
         capture_limit: u64,
     }
 }
 
-/// All settings.
+/// All settings, in the order of the help.
 #[derive(Args, Clone, Debug, Default)]
 #[expect(missing_docs, reason = "the types say it")]
 pub struct Options {
+    /// The fabric, or what all listed ones have in common.
+    #[command(flatten)]
+    pub fabric: FabricOptions,
+    #[command(flatten)]
+    pub host: HostOptions,
+    #[command(flatten)]
+    pub collector: CollectorOptions,
+    #[command(flatten)]
+    pub health: HealthOptions,
+    #[command(flatten)]
+    pub history: HistoryOptions,
     #[command(flatten)]
     pub web: WebOptions,
     #[command(flatten)]
@@ -297,15 +410,4 @@ pub struct Options {
     pub process: ProcessOptions,
     #[command(flatten)]
     pub path: PathOptions,
-    #[command(flatten)]
-    pub collector: CollectorOptions,
-    #[command(flatten)]
-    pub host: HostOptions,
-    #[command(flatten)]
-    pub health: HealthOptions,
-    #[command(flatten)]
-    pub history: HistoryOptions,
-    /// The fabric, or what all listed ones have in common.
-    #[command(flatten)]
-    pub fabric: FabricOptions,
 }

@@ -38,13 +38,13 @@ fn path_problem(path: &str) -> Option<String> {
         || !segments.all(|segment| !segment.is_empty() && segment.chars().all(plain))
     {
         return Some(format!(
-            "{path:?} is no path such as /metrics: it begins with /, and between slashes are letters, \
-             digits and - _ . ~"
+            "{path:?} is not a path such as /metrics: it must begin with /, and contain only letters, \
+             digits, - _ . ~ and single slashes"
         ));
     }
     let first = path.split('/').nth(1).unwrap_or_default();
     RESERVED_PATHS.contains(&first).then(|| {
-        format!("{path:?} is taken: the exporter serves its own pages below /{first}; choose another path")
+        format!("{path:?} is reserved: the exporter serves its own pages below /{first}; choose another path")
     })
 }
 
@@ -65,7 +65,10 @@ pub(super) fn listen(
             diagnostics.add(
                 flag,
                 &[&format!("web.listen-address[{index}]")],
-                format!("{text:?} is not an address and port, such as :10315 or 127.0.0.1:10315"),
+                format!(
+                    "{text:?} is not an address with a port, such as :10315 or 127.0.0.1:10315, or \
+                     its host name cannot be resolved"
+                ),
             );
         }
         addresses.push(found);
@@ -211,7 +214,8 @@ impl HistoryOptions {
     pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let minute = Duration::from_secs(60);
         let too_small = |ByteSize(size): ByteSize| {
-            (size < MIN_SIZE).then(|| invalid("size", format!("{size} bytes are less than 16MiB")))
+            (size < MIN_SIZE)
+                .then(|| invalid("size", format!("{size} bytes is less than the minimum of 16MiB")))
         };
         let found = [
             self.size.and_then(too_small),

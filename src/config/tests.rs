@@ -88,26 +88,30 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
 fn each_mistake_is_one_line_with_its_place() {
     for (flags, text, says) in [
         (&["--fabric.gmp-window=0"][..], "", "--fabric.gmp-window: 0 is not between 1 and"),
-        (&["--fabric.interval=10ms"], "", "--fabric.interval: 10ms is less than 1s"),
+        (&["--fabric.interval=10ms"], "", "--fabric.interval: 10ms is less than the minimum of 1s"),
         (&["--fabric.timeout=2h"], "", "--fabric.timeout"),
         (&["--fabric.retries=11"], "", "--fabric.retries"),
-        (&["--web.listen-address=host"], "", "\"host\" is not an address and port"),
-        (&["--web.telemetry-path=metrics"], "", "no path such as /metrics: it begins with /"),
-        (&["--web.telemetry-path=/"], "", "no path"),
-        (&["--web.telemetry-path=/-/healthy"], "", "is taken"),
-        (&["--web.telemetry-path=/api/v1/links"], "", "is taken"),
-        (&["--web.telemetry-path=/:m"], "", "no path"),
-        (&["--web.telemetry-path=/{m}"], "", "no path"),
-        (&["--web.telemetry-path=/a b"], "", "no path"),
+        (&["--web.listen-address=host"], "", "\"host\" is not an address with a port"),
+        (
+            &["--web.telemetry-path=metrics"],
+            "",
+            "not a path such as /metrics: it must begin with /",
+        ),
+        (&["--web.telemetry-path=/"], "", "is not a path"),
+        (&["--web.telemetry-path=/-/healthy"], "", "is reserved"),
+        (&["--web.telemetry-path=/api/v1/links"], "", "is reserved"),
+        (&["--web.telemetry-path=/:m"], "", "is not a path"),
+        (&["--web.telemetry-path=/{m}"], "", "is not a path"),
+        (&["--web.telemetry-path=/a b"], "", "is not a path"),
         (
             &[],
             "fabric: {capture: c}\nfabrics: [{name: a, hca: x}, {name: b, hca: y}]",
-            "write one capture",
+            "have the same capture file",
         ),
-        (&["--no-collector.fabric", "--no-collector.host"], "", "nothing would be watched"),
+        (&["--no-collector.fabric", "--no-collector.host"], "", "nothing would be monitored"),
         (&["--host.device-exclude=("], "", "--host.device-exclude: "),
         (&["--host.device-include=["], "", "--host.device-include: "),
-        (&["--host.interval=1ms"], "", "--host.interval: 1ms is less than 1s"),
+        (&["--host.interval=1ms"], "", "--host.interval: 1ms is less than the minimum of 1s"),
         (&[], "host: {device: x}", "device"),
         (&[], "health: {limits: [{speed: NDX, symbol: 1e-13}]}", "NDX"),
         (&[], "health: {limits: [{speed: NDR, fec: x, symbol: 1e-13}]}", "none, fire-code, rs"),
@@ -117,15 +121,11 @@ fn each_mistake_is_one_line_with_its_place() {
         (&[], "colector: {}", "colector"),
         (&[], "fabric: {interval: soon}", "soon"),
         (&[], "fabric: [", "f.yml: line 1, column 9: fabric: the bracket [ is not closed"),
-        (
-            &[],
-            "fabrics: [{name: a, hca: x}, {name: a, hca: y}]",
-            "two of the fabrics have the name \"a\"",
-        ),
-        (&[], "fabrics: [{name: a, hca: x}, {name: b}]", "\"b\" names no hca"),
+        (&[], "fabrics: [{name: a, hca: x}, {name: a, hca: y}]", "two fabrics have the name \"a\""),
+        (&[], "fabrics: [{name: a, hca: x}, {name: b}]", "\"b\" has no hca"),
         (&[], "fabrics: [{name: a, hca: x, port: 1}, {name: b, hca: x}]", "the same port"),
-        (&["--history.file=h"], "fabric: {name: host}", "\"host\" is what the history calls"),
-        (&["--fabric.hca=x"], "fabrics: [{name: a}, {name: b}]", "lists several"),
+        (&["--history.file=h"], "fabric: {name: host}", "\"host\" is reserved in the history"),
+        (&["--fabric.hca=x"], "fabrics: [{name: a}, {name: b}]", "lists several fabrics"),
     ] {
         let error = merged(flags, text).map(|_| ()).expect_err(text);
         assert!(error.contains(says), "{flags:?} {text:?}: {error}");
@@ -136,18 +136,21 @@ fn each_mistake_is_one_line_with_its_place() {
 #[test]
 fn invalid_value_in_file_has_line_and_key() {
     for (text, says) in [
-        ("host: {interval: 0s}", "line 1, column 18: host.interval: 0s is less than 1s"),
+        (
+            "host: {interval: 0s}",
+            "line 1, column 18: host.interval: 0s is less than the minimum of 1s",
+        ),
         (
             "host:\n  device-include: '['",
             "line 2, column 19: host.device-include: \"[\" is not a regular",
         ),
         (
             "web:\n  telemetry-path: metrics",
-            "line 2, column 19: web.telemetry-path: \"metrics\" is no path",
+            "line 2, column 19: web.telemetry-path: \"metrics\" is not a path",
         ),
         (
             "web:\n  telemetry-path: /api",
-            "line 2, column 19: web.telemetry-path: \"/api\" is taken",
+            "line 2, column 19: web.telemetry-path: \"/api\" is reserved",
         ),
         (
             "web: {listen-address: [':1', host]}",
@@ -165,7 +168,7 @@ fn invalid_value_in_file_has_line_and_key() {
         ("fabric: {retries: 11}", "line 1, column 19: fabric.retries: 11 is not between 0 and 10"),
         (
             "history: {size: 1MiB}",
-            "line 1, column 17: history.size: 1048576 bytes are less than 16MiB",
+            "line 1, column 17: history.size: 1048576 bytes is less than the minimum of 16MiB",
         ),
         (
             "health:\n  limits:\n  - {speed: NDX, symbol: 1e-13}",
@@ -177,19 +180,19 @@ fn invalid_value_in_file_has_line_and_key() {
         ),
         (
             "fabrics:\n- {name: a, hca: x}\n- {name: b, hca: y, interval: 1ms}",
-            "line 3, column 31: fabrics[1].interval: 1ms is less than 1s",
+            "line 3, column 31: fabrics[1].interval: 1ms is less than the minimum of 1s",
         ),
         (
             "fabrics: [{name: a, hca: x}, {name: a, hca: y}]",
-            "line 1, column 30: fabrics[1]: two of",
+            "line 1, column 30: fabrics[1]: two fabrics",
         ),
         (
             "collector: {fabric: false, host: false}",
-            "line 1, column 12: collector: there is no other",
+            "line 1, column 12: collector: both collectors are off",
         ),
         (
             "fabric: {name: host}\nhistory: {file: h}",
-            "line 1, column 16: fabric.name: \"host\" is what",
+            "line 1, column 16: fabric.name: \"host\" is reserved",
         ),
         (
             "log: {level: trace}",
@@ -212,8 +215,8 @@ fn invalid_value_in_file_has_line_and_key() {
     let error = merged(&["--host.interval=1ms"], "host: {interval: 2ms}").map(|_| ()).unwrap_err();
     assert_eq!(
         error,
-        "--host.interval: 1ms is less than 1s\nconfig file f.yml: line 1, column 18: host.interval: 2ms is \
-         less than 1s"
+        "--host.interval: 1ms is less than the minimum of 1s\nconfig file f.yml: line 1, column 18: host.interval: 2ms is \
+         less than the minimum of 1s"
     );
 }
 
@@ -235,14 +238,14 @@ log: loud
     let error = merged(&[], text).map(|_| ()).unwrap_err();
     let lines: Vec<&str> = error.lines().collect();
     let says = [
-        "line 2, column 13: host.interval: 0s is less than 1s",
+        "line 2, column 13: host.interval: 0s is less than the minimum of 1s",
         "line 3, column 3: host.intervall: unknown key (did you mean \"interval\"?); known: interval, ",
         "line 5, column 15: fabric.gmp-window: \"many\" is not a whole number between 0 and 65535",
         "line 6, column 12: fabric.timeout: 1m 30s is not between 1ms and 1m",
         "line 7, column 3: fabric.timeout: the key is given twice (first in line 6)",
         "line 9, column 27: fabrics[0].port: \"one\" is not a whole number between 0 and 255",
         "line 10, column 30: fabrics[1].retries: 99 is not between 0 and 10",
-        "line 11, column 6: log: has to be a mapping (a line \"key: value\" each), not a single value",
+        "line 11, column 6: log: must be a mapping (one line \"key: value\" per key), not a single value",
     ];
     assert_eq!(lines.len(), says.len(), "{error}");
     for (line, says) in lines.iter().zip(says) {
@@ -320,11 +323,11 @@ fn history_is_recorded_if_file_is_set() {
     assert_eq!(history.traffic_retention, Duration::from_secs(3 * 3600));
     assert_eq!(history.retention, Duration::from_secs(30 * 24 * 3600));
     for (flag, says) in [
-        ("--history.size=1", "is not a number of bytes"),
-        ("--history.size=GiB", "is not a number of bytes"),
-        ("--history.size=99999999999TiB", "is not a number of bytes"),
-        ("--history.size=1MiB", "less than 16MiB"),
-        ("--history.retention=5s", "5s is less than 1m"),
+        ("--history.size=1", "is not a size"),
+        ("--history.size=GiB", "is not a size"),
+        ("--history.size=99999999999TiB", "is not a size"),
+        ("--history.size=1MiB", "minimum of 16MiB"),
+        ("--history.retention=5s", "5s is less than the minimum of 1m"),
     ] {
         let error = merged(&["--history.file=h.db", flag], "").unwrap_err();
         assert!(error.contains(says), "{flag}: {error}");

@@ -1,9 +1,9 @@
 //! When to discover: periodically, and when there are signs of a change, but not all the time.
 //!
-//! A port that loses its link triggers a discovery, which finds the node behind it gone. A flapping cable must
+//! A port that loses its link triggers a discovery, which finds that the node behind it is missing. A flapping cable must
 //! not trigger one each time, so further discoveries are delayed (cooldown). But a link that is Active again in
 //! two consecutive sweeps has stopped flapping: its node is discovered without the cooldown, once each time, or
-//! it would be reported as gone for minutes while its link works.
+//! it would be reported as missing for minutes while its link works.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl DiscoveryScheduler {
         self.change_pending && now >= self.cooldown_until
     }
 
-    /// Whether a discovery is due because links are back. Hosts may return one after the other for hours, as in a
+    /// Whether a discovery is due because links are up again. Hosts may return one after the other for hours, as in a
     /// rolling reboot: discoveries for them take at most a twentieth of the time, and are at least an interval
     /// apart.
     pub(super) fn is_return_due(&self, now: Moment) -> bool {
@@ -151,7 +151,7 @@ impl DiscoveryScheduler {
         self.discard_after = now + self.max_cooldown();
     }
 
-    /// Looks for signs of a change in a sweep: a port in another state, a switch that reports a change, a node
+    /// Checks a sweep for signs of a change: a port in another state, a switch that reports a change, a node
     /// that stopped responding, each only when it is new.
     pub(super) fn on_sweep(&mut self, swept: &SweepResult) {
         let snapshot = &swept.snapshot;
@@ -176,8 +176,13 @@ impl DiscoveryScheduler {
         self.change_pending |= swept.lids_changed;
         if newly_silent > 0 || newly_changed > 0 || swept.changed {
             if !self.change_pending {
-                let (fabric, moved) = (&self.fabric, swept.changed);
-                tracing::info!(fabric, newly_silent, newly_changed, moved, "something moved");
+                tracing::info!(
+                    fabric = self.fabric,
+                    unresponsive_nodes = newly_silent,
+                    switches_changed = newly_changed,
+                    ports_changed = swept.changed,
+                    "fabric changed: discovery pending"
+                );
             }
             self.change_pending = true;
         }

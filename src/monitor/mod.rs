@@ -4,8 +4,8 @@
 //! The wait between two sweeps is interrupted when a port of this host reports that it lost its link or has it
 //! again: the event is evaluated and published at once, without a sweep.
 //!
-//! The thread outlives its device: when the port's device goes, that is published, and the thread waits for it
-//! to come back.
+//! The thread outlives its device: when the port's device disappears, that is published, and the thread waits
+//! until it can be opened again.
 
 mod discovery_scheduler;
 pub mod host;
@@ -50,7 +50,7 @@ use site_files::SiteFiles;
 /// How often a device that disappeared is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How many port events wait for the monitor. It does not take them while it sweeps or its device is gone, so
+/// How many port events wait for the monitor. It does not take them while it sweeps or has no device, so
 /// there must be a limit. An event that does not fit is dropped by the sender, which counts it: the next sweep
 /// reads the state and LinkDownedCounter of each port anyway, so the loss is evaluated, only without the time
 /// that the port reported.
@@ -144,7 +144,7 @@ impl Monitor {
         self.event_sender.clone()
     }
 
-    /// Its heartbeat: several ticks per second, also while it waits or its device is gone.
+    /// Its heartbeat: several ticks per second, also while it waits or has no device.
     pub fn heartbeat(&self) -> Heartbeat {
         self.client.heartbeat().clone()
     }
@@ -175,16 +175,16 @@ impl Monitor {
                 self.pause(REOPEN_INTERVAL);
                 match open() {
                     Ok(open) => {
-                        tracing::info!(fabric = self.settings.name, "the device is back");
+                        tracing::info!(fabric = self.settings.name, "device reopened");
                         wire = Some(open);
                     }
                     Err(error) => {
-                        tracing::debug!(fabric = self.settings.name, %error, "still no device");
+                        tracing::debug!(fabric = self.settings.name, %error, "opening the device failed");
                     }
                 }
             }
         }
-        tracing::debug!(fabric = self.settings.name, "the watch ends");
+        tracing::debug!(fabric = self.settings.name, "monitor stopped");
     }
 
     fn pause(&self, time: Duration) {
@@ -247,7 +247,7 @@ impl Monitor {
         if swept.lids_changed && self.scheduler.drops_changed_lids(wire.now()) {
             tracing::info!(
                 fabric = self.settings.name,
-                "LIDs have changed: what was read by the old ones is dropped"
+                "LIDs changed: repeating the discovery and the sweep"
             );
             self.discover(wire)?;
             swept = self.sweep(wire)?;
@@ -302,7 +302,7 @@ impl Monitor {
             // Kernels before 5.12 keep the descriptor of a removed device and refuse each send on it: it must
             // be opened again.
             let device = self.settings.name.clone();
-            let problem = "the kernel refuses to send: the device was removed".to_owned();
+            let problem = "sending failed: the device was removed".to_owned();
             return Err(TransportError { device, problem }.into());
         }
         // Without our own PortInfo no neighbor of ours was queried: their known state stays.
@@ -314,7 +314,7 @@ impl Monitor {
             }
         };
         self.log_unresponsive(&new, suspicion, now);
-        self.warn(found.gaps.clone(), now, "more questions of the discovery were not answered");
+        self.warn(found.gaps.clone(), now, "further discovery gaps not logged");
         let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
@@ -340,7 +340,8 @@ impl Monitor {
         let swept = sweep.finish();
         let now = wire.now();
         if swept.states_unavailable {
-            let warning = "no switch answers subnet management by LID: port states come from discoveries alone";
+            let warning =
+                "no switch responds to LID-routed SMPs: port states are read only by discoveries";
             if self.log_limiter.is_new(warning, now) {
                 let discovery_interval = self.settings.discovery_interval;
                 tracing::warn!(fabric = self.settings.name, ?discovery_interval, "{warning}");
@@ -360,9 +361,9 @@ impl Monitor {
             ports = read,
             failed = swept.failed_ports,
             ?took,
-            "swept"
+            "sweep finished"
         );
-        let warning = "a sweep took longer than its interval; this is logged once a day";
+        let warning = "sweep took longer than its interval (logged once a day)";
         if took > self.settings.interval && self.log_limiter.is_new(warning, now) {
             let interval = self.settings.interval;
             tracing::warn!(fabric = self.settings.name, ?took, ?interval, "{warning}");
@@ -388,18 +389,18 @@ impl Monitor {
         };
         let refusals = clearing.refusals();
         let cleared = clearing.finish();
-        self.warn(refusals, now, "the counters of more ports cannot be cleared");
+        self.warn(refusals, now, "further failures to clear counters not logged");
         if !cleared.is_empty() {
             let (fabric, counters) = (&self.settings.name, cleared.len());
-            tracing::debug!(fabric, counters, "cleared what was nearly full");
+            tracing::debug!(fabric, counters, "counters cleared");
         }
         swept.snapshot.cleared = cleared;
         result
     }
 
-    /// The device is gone: no node can be queried, so none is up.
+    /// The device is lost: no node can be queried, so none is up.
     fn on_device_lost(&mut self, error: &TransportError) {
-        tracing::error!(fabric = self.settings.name, %error, "waiting for the device to come back");
+        tracing::error!(fabric = self.settings.name, %error, "device lost: trying to reopen it every 2 s");
         for collector in Collector::ALL {
             self.stats.set_success(collector, false);
         }

@@ -87,42 +87,41 @@ impl Monitor {
         self.stats.m_key_suspected = suspicion.is_some();
         let warnings = new.iter().map(|(node, port)| {
             format!(
-                "the neighbor of node {node} port {port} has a link and answers no subnet management: its agent \
-                 hangs, or an M_Key protects it"
+                "neighbor does not respond to subnet management: node {node} port {port}: its agent hangs, \
+                 or an M_Key protects it"
             )
         });
-        self.warn(warnings, now, "more neighbors answer no subnet management");
+        self.warn(warnings, now, "further unresponsive neighbors not logged");
         let fabric = &self.settings.name;
         if suspicion == self.suspicion {
             return;
         }
         self.suspicion = suspicion;
         let remedy = if self.keys.is_empty() {
-            "give the M_Key of the subnet manager with --fabric.m-key-file, or set m_key_protection_level 1 in \
-             opensm.conf"
+            "set --fabric.m-key-file to a file with the M_Key of the subnet manager, or set \
+             m_key_protection_level 1 in opensm.conf"
         } else {
-            "the key of --fabric.m-key-file is not the one that its ports have: compare it with m_key in \
+            "the M_Key in --fabric.m-key-file differs from that of the ports: compare it with m_key in \
              opensm.conf"
         };
         match suspicion {
-            None => tracing::info!(fabric, "an M_Key no longer seems to keep nodes from answering"),
+            None => tracing::info!(fabric, "M_Key protection no longer suspected"),
             Some(MKeySuspicion::LocalPort) => tracing::error!(
                 fabric,
-                "our own port does not answer subnet management from its own host: M_Key protection \
-                 (level 2 or 3) is the likely cause; {remedy}; if counters are not answered either, look \
-                 at dmesg for an error of the adapter"
+                "M_Key protection suspected (level 2 or 3): this host's own port does not respond to subnet \
+                 management; {remedy}; if its counters cannot be read either, check dmesg for adapter errors"
             ),
             Some(MKeySuspicion::FirstHop) => tracing::error!(
                 fabric,
-                "no node beyond our own port answers subnet management, though its link is active: M_Key \
-                 protection (level 2 or 3) is the likely cause; {remedy}"
+                "M_Key protection suspected (level 2 or 3): the link of this port is active, but no other node \
+                 responds to subnet management; {remedy}"
             ),
             Some(MKeySuspicion::ProtectBits(level)) => tracing::error!(
                 fabric,
                 level,
-                unanswered = self.stats.unanswered_ports,
-                "our own port has M_Key protection level {level}, and neighbors answer no subnet management: \
-                 an M_Key is the likely cause; {remedy}"
+                unresponsive = self.stats.unanswered_ports,
+                "M_Key protection suspected: this port has M_Key protection level {level}, and neighbors do \
+                 not respond to subnet management; {remedy}"
             ),
         }
     }
@@ -135,12 +134,15 @@ impl Monitor {
         if suspected && has_p_key && !self.stats.partition_suspected {
             tracing::error!(
                 fabric,
-                "switches answer performance management, and at least 9 of 10 channel adapters do not: our port \
-                 is likely a limited member of their partition, or a member of another; doctor shows its P_Keys, \
-                 and --fabric.pkey chooses one"
+                "wrong partition suspected: switches respond to performance management, but at least 9 of 10 \
+                 channel adapters do not: this port is likely a limited member of their partition, or not a \
+                 member; list its P_Keys with doctor, and select one with --fabric.pkey"
             );
         } else if !suspected && self.stats.partition_suspected {
-            tracing::info!(fabric, "channel adapters answer performance management again");
+            tracing::info!(
+                fabric,
+                "wrong partition no longer suspected: channel adapters respond to performance management"
+            );
         }
         self.stats.partition_suspected = suspected;
     }
@@ -159,16 +161,16 @@ pub(super) fn log_changes(
         after.duplicates.iter().filter(|duplicate| known.iter().all(|it| it.guid != duplicate.guid))
     {
         let place = duplicate.location(after);
-        tracing::warn!(fabric = name, guid = %duplicate.guid, "a second node with this GUID {place} is left out");
+        tracing::warn!(fabric = name, guid = %duplicate.guid, "duplicate GUID: ignoring the second node {place}");
     }
     let present = after.nodes.iter().filter(|node| node.present());
     let switches = present.clone().filter(|node| node.is_switch()).count();
     let (nodes, links) = (present.count(), after.links().count());
     let Some(before) = before else {
-        tracing::info!(fabric = name, nodes, switches, links, ?took, "discovered");
+        tracing::info!(fabric = name, nodes, switches, links, ?took, "discovery finished");
         return;
     };
-    tracing::debug!(fabric = name, nodes, switches, links, ?took, "discovered");
+    tracing::debug!(fabric = name, nodes, switches, links, ?took, "discovery finished");
     for change in change::diff(before, after) {
         tracing::info!(fabric = name, kind = change::CHANGE_KINDS[change.kind()], "{change}");
         stats.changes[change.kind()] += 1;

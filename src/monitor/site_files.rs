@@ -1,7 +1,7 @@
 //! The site files of a fabric: node-name-map, M_Keys, maintenance windows; read again when they change.
 //!
 //! Each is read on a thread of its own: the thread that sweeps must not wait for a file system that hangs, such as NFS
-//! whose server is gone. Each refresh has the reader check the file, and takes its result. While the reader hangs, the
+//! whose server is down. Each refresh has the reader check the file, and takes its result. While the reader hangs, the
 //! earlier content stays in use.
 
 use std::io;
@@ -68,7 +68,7 @@ impl Monitor {
                 self.unanswered = UnresponsiveNeighbors::default();
             }
             self.keys = Arc::new(keys);
-            self.warn(warnings, now, "more is wrong with the M_Key file");
+            self.warn(warnings, now, "further M_Key file warnings not logged");
         }
         self.agents.set_keys(Arc::clone(&self.keys));
     }
@@ -101,7 +101,7 @@ fn refresh<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> O
     content
         .map_err(|error| {
             for line in error.lines() {
-                tracing::warn!(fabric, "{line}; what was read before stays in use");
+                tracing::warn!(fabric, "{line}; keeping the previous content");
             }
         })
         .ok()
@@ -109,7 +109,7 @@ fn refresh<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> O
 
 fn watch_file<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) {
     if let Some(Err(error)) = file.as_mut().map(SiteFile::watch) {
-        tracing::warn!(fabric, %error, "no thread to read a site file on: its changes are not seen");
+        tracing::warn!(fabric, %error, "cannot start the reader of a site file: changes will not be loaded");
     }
 }
 
@@ -182,8 +182,9 @@ impl<T: Send + 'static> SiteFile<T> {
         };
         let (check, content) = file::with_timeout(READ_TIMEOUT, first)
             .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
-        let content = content
-            .unwrap_or_else(|| Err(ConfigError::in_file(kind.name(), path, ["it was not read"])))?;
+        let content = content.unwrap_or_else(|| {
+            Err(ConfigError::in_file(kind.name(), path, ["the file was not read"]))
+        })?;
         let file = SiteFile {
             kind,
             path: path.to_owned(),
@@ -228,8 +229,8 @@ impl<T: Send + 'static> SiteFile<T> {
                     self.hangs = true;
                     tracing::warn!(
                         file = %self.path.display(),
-                        "the {} has not been read for {HANGS:?}: its file system does not answer; what was read \
-                         before stays in use",
+                        "{} not readable for {HANGS:?}: its file system does not respond; keeping the previous \
+                         content",
                         self.kind.name()
                     );
                 }
@@ -239,7 +240,7 @@ impl<T: Send + 'static> SiteFile<T> {
         };
         self.requested = None;
         if std::mem::take(&mut self.hangs) {
-            tracing::info!(file = %self.path.display(), "its file system answers again");
+            tracing::info!(file = %self.path.display(), "site file readable again");
         }
         if is_valid {
             self.read_at = unix_now();
@@ -295,8 +296,8 @@ pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
                     .map_err(|error| wrong(&neighbors, &error))?;
             }
             Err(error) => warnings.push(format!(
-                "the M_Keys in {} differ, and {} cannot be read ({error}): nodes that have not answered yet are asked \
-                 without a key; copy OpenSM's file {NEIGHBORS} there, too",
+                "M_Keys in {} differ, and {} cannot be read ({error}): nodes that have not responded yet are \
+                 queried without a key; copy OpenSM's file {NEIGHBORS} there",
                 path.display(),
                 neighbors.display()
             )),
@@ -315,7 +316,7 @@ fn read_keys(path: &Path, warnings: &mut Vec<String>) -> io::Result<String> {
     let mode = std::fs::metadata(path)?.permissions().mode();
     if mode & 0o007 != 0 {
         warnings.push(format!(
-            "M_Key file {} is open to other users (mode {:04o}): chmod 0640, or 0600",
+            "M_Key file {0} is accessible to other users (mode {1:04o}): run chmod 0640 {0}",
             path.display(),
             mode & 0o7777
         ));
@@ -357,7 +358,7 @@ fn parse_maintenance(text: &str) -> Result<Vec<MaintenanceWindow>, Vec<Diagnosti
         let Some((from, until)) = entry.from.zip(entry.until) else { continue };
         if until.0 <= from.0 {
             let day = humantime::format_rfc3339_seconds;
-            let problem = format!("{} is not later than \"from\", {}", day(until.0), day(from.0));
+            let problem = format!("{} is not later than \"from\" ({})", day(until.0), day(from.0));
             diagnostics.extend(document.diagnostic(&format!("[{index}].until"), problem));
         }
     }
@@ -426,7 +427,7 @@ mod tests {
         std::fs::write(&path, "wrong").unwrap();
         assert!(changed(&mut file).is_err());
         for _ in 0..3 {
-            assert!(file.refresh().is_none(), "told once");
+            assert!(file.refresh().is_none(), "reported once");
         }
         assert!(file.read_at() <= unix_now() && file.read_at() >= read_at);
         let before = file.read_at();
@@ -518,19 +519,19 @@ mod tests {
     fn each_mistake_has_line_column_and_key() {
         let text = "- {nod: x}\n- {node: x, until: soon}\n- node: x\n  port: 300\n- {node: y, \
                     from: 2026-12-02T00:00:00Z, until: 2026-12-01T00:00:00Z}\n";
-        let mistakes: Vec<String> =
+        let errors: Vec<String> =
             parse_maintenance(text).unwrap_err().iter().map(ToString::to_string).collect();
         let says = [
             "line 1, column 4: [0].nod: unknown key (did you mean \"node\"?)",
             "line 2, column 20: [1].until: \"soon\" is not a time such as 2026-12-01T18:00:00Z, in UTC",
             "line 4, column 9: [2].port: \"300\" is not a whole number between 0 and 255",
-            "line 5, column 48: [3].until: 2026-12-01T00:00:00Z is not later than \"from\", 2026-12-02T00:00:00Z",
+            "line 5, column 48: [3].until: 2026-12-01T00:00:00Z is not later than \"from\" (2026-12-02T00:00:00Z)",
         ];
-        assert_eq!(mistakes.len(), says.len(), "{mistakes:#?}");
-        for (mistake, says) in mistakes.iter().zip(says) {
-            assert!(mistake.starts_with(says) && !mistake.contains('\n'), "{mistake}");
+        assert_eq!(errors.len(), says.len(), "{errors:#?}");
+        for (error, says) in errors.iter().zip(says) {
+            assert!(error.starts_with(says) && !error.contains('\n'), "{error}");
         }
-        let [one] = &parse_maintenance("node: x").unwrap_err()[..] else { panic!("one mistake") };
-        assert!(one.problem.starts_with("has to be a list"), "{one}");
+        let [one] = &parse_maintenance("node: x").unwrap_err()[..] else { panic!("one error") };
+        assert!(one.problem.starts_with("must be a list"), "{one}");
     }
 }

@@ -25,8 +25,8 @@ use ib_umad::{OutgoingMad, Received, SendError};
 struct Cable {
     scripted: ScriptedTransport,
     breaks: Receiver<()>,
-    /// What happens to the fabric, as its time goes by.
-    story: Box<dyn FnMut(&mut ScriptedTransport) + Send>,
+    /// The changes of the fabric over time.
+    script: Box<dyn FnMut(&mut ScriptedTransport) + Send>,
     /// Whether our port has the P_Key for requests, by the time.
     has_p_key: fn(Moment) -> bool,
 }
@@ -37,7 +37,7 @@ impl Cable {
         Cable {
             scripted: ScriptedTransport::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1))])),
             breaks,
-            story: Box::new(|_| {}),
+            script: Box::new(|_| {}),
             has_p_key: |_| true,
         }
     }
@@ -57,7 +57,7 @@ impl MadTransport for Cable {
     }
 
     fn send(&mut self, parcel: &OutgoingMad) -> Result<(), SendError> {
-        (self.story)(&mut self.scripted);
+        (self.script)(&mut self.scripted);
         if !parcel.class.is_smp() && !self.has_p_key() {
             return Err(SendError::Refused(std::io::Error::other("not in the P_Key table")));
         }
@@ -117,7 +117,7 @@ fn lost_device_marks_nodes_down_until_it_is_back() {
         |it: &Observation| Collector::ALL.iter().all(|&collector| it.stats.success(collector));
     wait_for(&seen, "a first sweep", |it| nodes_up(it) == 3 && both(it));
     pull.send(()).unwrap();
-    wait_for(&seen, "the loss to be told", |it| {
+    wait_for(&seen, "the loss to be published", |it| {
         nodes_up(it) == 0 && it.snapshot.as_ref().is_some_and(|last| last.fabric.nodes.len() == 3)
     });
     assert!(!both(&seen.borrow().fabrics[0]));
@@ -166,8 +166,8 @@ fn descriptor_of_a_removed_device_is_reopened() {
 #[test]
 fn silent_local_port_is_diagnosed_and_backed_off() {
     // `run_until` has no second wire to open.
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
     run_until(
         |cable| {
             cable.scripted.reply = Box::new(move |_| {
@@ -183,8 +183,8 @@ fn silent_local_port_is_diagnosed_and_backed_off() {
         },
     );
     // 200 sweeps are 50 minutes.
-    let asked = asked.load(Ordering::Relaxed);
-    assert!(asked < 100, "{asked} SMPs to a port that refuses");
+    let requests = requests.load(Ordering::Relaxed);
+    assert!(requests < 100, "{requests} SMPs to a port that refuses");
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn flapping_cable_does_not_trigger_every_discovery() {
     run_until(
         |cable| {
             // The host is plugged in for 15 s, the length of a sweep, and not for another 15.
-            cable.story = Box::new(|wire| {
+            cable.script = Box::new(|wire| {
                 let plugged = wire.now().0 / 15_000_000_000 % 2 == 0;
                 for (near, far) in [((1, 2), (2, 1)), ((2, 1), (1, 2))] {
                     let links = &mut wire.nodes[near.0].links;
@@ -324,7 +324,7 @@ fn hidden_aggregation_nodes_trigger_no_discoveries() {
 fn sweep_with_changed_lids_is_repeated_at_once() {
     run_until(
         |cable| {
-            cable.story = Box::new(|wire| {
+            cable.script = Box::new(|wire| {
                 if wire.now().since(Moment(0)) > Duration::from_secs(40) {
                     wire.nodes.iter_mut().for_each(|node| node.sm_lid = 9);
                 }
@@ -346,7 +346,7 @@ fn invalid_name_map_is_refused_at_start() {
     let error = Monitor::new(settings, None, shared, 0, Arc::default()).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("node-name-map"), "{error}");
     std::fs::write(file.path(), b"0x1 \"caf\xe9\"\n").unwrap();
-    assert_eq!(names_in(file.path()).unwrap().len(), 1, "not UTF-8 is no mistake");
+    assert_eq!(names_in(file.path()).unwrap().len(), 1, "text that is not UTF-8 is accepted");
 }
 
 /// Puts a pipe in place of a file: to open it as a file blocks until there is a writer.
@@ -392,7 +392,7 @@ fn sweeps_continue_while_a_site_file_hangs() {
     let (release, held) = mpsc::channel();
     let held = Mutex::new(held);
     let hangs = move |_: &Path| {
-        // The first read comes back, the others never do.
+        // The first read returns, the others never return.
         let _ = held.lock().unwrap().recv();
         Ok(vec![])
     };
@@ -417,7 +417,7 @@ fn sweeps_continue_while_a_site_file_hangs() {
     drop(release);
 }
 
-/// A wire on which a day goes by as fast as it can be computed.
+/// A transport that simulates a day as fast as it can be computed.
 struct Day {
     scripted: ScriptedTransport,
     stop: Arc<AtomicBool>,

@@ -130,18 +130,18 @@ fn answering(answer: &'static str) -> String {
 #[test]
 fn addresses_without_an_exporter_are_refused() {
     for url in ["ftp://127.0.0.1:1", "127.0.0.1:10315", "http://", ""] {
-        refused(&links(&["--url", url]), 2, "is no address such as");
+        refused(&links(&["--url", url]), 2, "is not an address such as");
     }
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = links(&["--url", &format!("http://{free}")]);
     refused(&nobody, 1, "is an exporter running there?");
     for (answer, says) in [
-        ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "answers 404"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>", "no list of links"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", "no list of links"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 60\r\n\r\n{\"fab", "does not answer"),
+        ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "HTTP status 404"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>", "not a list of links"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", "not a list of links"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 60\r\n\r\n{\"fab", "request failed"),
         ("HTTP/1.1 400 Bad\r\ncontent-length: 8\r\n\r\na\x1b[2J\r\nb", "links: a[2J"),
-        ("SSH-2.0-OpenSSH_9.2\r\n", "does not answer"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "request failed"),
     ] {
         refused(&links(&["--url", &answering(answer)]), 1, says);
     }
@@ -159,7 +159,7 @@ fn conflicting_flags_are_refused() {
         assert_eq!(links(args).status.code(), Some(2), "{args:?}");
     }
     let output = links(&["--fabric=plane-7"]);
-    refused(&output, 2, "no fabric is called \"plane-7\"; there are: default");
+    refused(&output, 2, "unknown fabric \"plane-7\"; known: default");
     refused(&links(&["--path.sysfs=/nowhere"]), 3, "");
 }
 
@@ -174,7 +174,7 @@ fn links_by_an_own_sweep() {
 
     let all = well(run_to_exit(&ibsim, &["links"]));
     assert_eq!(all.stdout.lines().count(), 1 + ends.len() / 2, "{}", all.stdout);
-    assert!(all.stderr.contains("one sweep cannot tell ratios"), "{}", all.stderr);
+    assert!(all.stderr.contains("for bit error ratios use --for 1m"), "{}", all.stderr);
     assert_eq!(all.stderr.lines().count(), 1, "{}", all.stderr);
 
     let suspects = well(run_to_exit(&ibsim, &["links", "--suspect"]));

@@ -132,7 +132,7 @@ fn prometheus_source_is_refused_with_advice() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{verb:?}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
-        assert!(error.contains(&format!("{url}: is a Prometheus, not an exporter")), "{error}");
+        assert!(error.contains(&format!("{url}: this is Prometheus, not an exporter")), "{error}");
         assert!(error.contains("--file"), "{error}");
     }
     assert!(!copy.exists());

@@ -149,8 +149,11 @@ fn bad_demo_arguments_are_refused() {
         (&["--topology", &loose_end], &[&loose_end, "line 2", "S[1]", "\"nobody\""]),
         (&["--topology", &nothing], &[&nothing]),
         (&["--topology", &no_host], &[&no_host, "no host"]),
-        (&["--hosts=0"], &["--hosts: the built-in story needs at least 29 hosts"]),
-        (&["--hosts=28", "--speedup=2"], &["--hosts: the built-in story needs at least 29 hosts"]),
+        (&["--hosts=0"], &["--hosts: the built-in scenario needs at least 29 hosts"]),
+        (
+            &["--hosts=28", "--speedup=2"],
+            &["--hosts: the built-in scenario needs at least 29 hosts"],
+        ),
         (&["--hosts=0", "--scenario", &small], &["hosts: 0", "between 1 and"]),
         (&["--hosts=4000000000"], &["hosts: 4000000000", "between 1 and"]),
         (&["--hosts=3", "--topology", &loose_end], &["hosts", "topology file"]),
@@ -255,7 +258,7 @@ fn demo_runs_with_closed_stdout() {
     rig::wait_until(std::time::Duration::from_secs(30), "a discovery", || {
         let log = rig::child::read_lossy(&log);
         assert!(!log.contains("panicked"), "{log}");
-        log.contains("discovered").then_some(())
+        log.contains("discovery finished").then_some(())
     });
     assert_eq!(running.stop().code(), Some(0), "{}", rig::child::read_lossy(&log));
 }

@@ -166,6 +166,10 @@ fn man_pages_and_completions_are_made_from_the_flags() {
     std::fs::create_dir(&completions).unwrap();
     let mut command = fabric_exporter::cli::Cli::command();
     clap_mangen::generate_to(command.clone(), &man).unwrap();
+    for (name, text) in files(&man) {
+        let text = text.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
+        std::fs::write(man.join(name), text.replace(".SH EXTRA\n", ".SH NOTES\n")).unwrap();
+    }
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         clap_complete::generate_to(shell, &mut command, "fabric-exporter", &completions).unwrap();
     }

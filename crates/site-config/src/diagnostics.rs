@@ -53,7 +53,9 @@ pub fn invalid(key: impl Into<String>, problem: impl Into<String>) -> InvalidSet
 pub fn too_short(key: &str, value: Option<HumanDuration>, min: Duration) -> Option<InvalidSetting> {
     let value = Duration::from(value?);
     let shown = humantime::format_duration;
-    (value < min).then(|| invalid(key, format!("{} is less than {}", shown(value), shown(min))))
+    (value < min).then(|| {
+        invalid(key, format!("{} is less than the minimum of {}", shown(value), shown(min)))
+    })
 }
 
 /// Collects the problems of flags and file while they are merged.
@@ -103,7 +105,7 @@ impl<'a> Diagnostics<'a> {
         self.file.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
         let more = self.file.len().saturating_sub(MAX_DIAGNOSTICS);
         if more > 0 {
-            self.flags.push(format!("config file {}: {more} more mistakes than these", self.path));
+            self.flags.push(format!("config file {}: {more} more errors", self.path));
             self.file.truncate(MAX_DIAGNOSTICS);
         }
         let in_file = |diagnostic: &Diagnostic| format!("config file {}: {diagnostic}", self.path);

@@ -50,7 +50,7 @@ pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
         } else {
             "a special file"
         };
-        return Err(io::Error::other(format!("it is {what}, and has to be a regular file")));
+        return Err(io::Error::other(format!("it is {what}, not a regular file")));
     }
     let mut bytes = Vec::new();
     let length = file.take(max + 1).read_to_end(&mut bytes)?;
@@ -72,7 +72,7 @@ pub fn with_timeout<T: Send + 'static>(
     })?;
     result.recv_timeout(timeout).map_err(|_| {
         let problem =
-            format!("it could not be read within {timeout:?}: does its file system answer?");
+            format!("reading timed out after {timeout:?}: its file system does not respond");
         io::Error::new(io::ErrorKind::TimedOut, problem)
     })
 }

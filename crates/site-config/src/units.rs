@@ -61,7 +61,7 @@ impl FromStr for ByteSize {
             .zip(worth)
             .and_then(|(number, worth)| number.checked_mul(worth))
             .map(ByteSize)
-            .ok_or_else(|| format!("{text:?} is not a number of bytes such as 500MiB or 1GiB"))
+            .ok_or_else(|| format!("{text:?} is not a size such as 500MiB or 1GiB"))
     }
 }
 

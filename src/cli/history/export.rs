@@ -21,59 +21,67 @@ use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports};
 /// The arguments of `history export`.
 #[derive(Args, Debug)]
 pub struct ExportArgs {
-    #[command(flatten)]
-    window: WindowArgs,
-    /// What is exported [default: counters]
+    /// What to export [default: counters]
     #[arg(long, value_enum)]
     what: Option<What>,
-    /// How it is written [default: by the ending of -o, or csv]
+    /// Output format [default: by the extension of --output, or csv]
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
-    /// Only of this node, with its ports and links: a name or a GUID; may be repeated
+    /// Export only this node
+    ///
+    /// With its ports and links. A name or GUID; may be repeated.
     #[arg(long, value_name = "NODE")]
     node: Vec<String>,
-    /// Only of this link: its id, or NODE[PORT]; may be repeated
+    /// Export only this link
+    ///
+    /// Its id, or NODE[PORT]; may be repeated.
     #[arg(long, value_name = "LINK")]
     link: Vec<String>,
-    /// Of totals (openmetrics) one sample in each of these [default: each sweep's]
+    /// One sample per this time [default: each sweep]
+    ///
+    /// Only for openmetrics, such as 5m.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     step: Option<Duration>,
-    /// Write it there (.csv, .jsonl, .parquet, .om) and not to standard output
+    /// Output file [default: standard output]
+    ///
+    /// Its extension (.csv, .jsonl, .parquet, .om) selects the format.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    window: WindowArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// What counters grew by, a row a reading
+    /// Increases of counters, one row per reading
     Counters,
-    /// What happened, a row an event
+    /// Events, one row each
     Events,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
-    /// A head and a line a row
+    /// Comma-separated values with a header
     Csv,
-    /// A JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// Apache Parquet
     Parquet,
-    /// Totals and states with times, as a Prometheus would have scraped them
+    /// Totals and states with timestamps, as Prometheus would have scraped them
     Openmetrics,
 }
 
 /// The arguments of `history dump`.
 #[derive(Args, Debug)]
 pub struct DumpArgs {
-    #[command(flatten)]
-    window: WindowArgs,
-    /// Write it there
+    /// File to create
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Write it there also if there is a file of that name
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    window: WindowArgs,
 }
 
 impl ExportArgs {
@@ -94,7 +102,7 @@ impl ExportArgs {
         let to = self.output.as_deref().unwrap_or(Path::new("standard output")).display();
         let summary = match written {
             Ok(what) => format!(
-                "{to}: {what} from {} to {}, in {:.1} s; times are UTC",
+                "{to}: {what} from {} to {}, in {:.1} s; time zone: UTC",
                 utc(window.from),
                 utc(window.to.min(clock.time())),
                 began.elapsed().as_secs_f64(),
@@ -122,18 +130,18 @@ impl ExportArgs {
             (None, Some(Some("om" | "openmetrics" | "prom" | "txt"))) => ExportFormat::Openmetrics,
             _ => {
                 return Err(Fatal::usage(
-                    "--output: ends in none of .csv, .jsonl, .parquet, .om: name a --format",
+                    "--output: unknown extension: use .csv, .jsonl, .parquet or .om, or set --format",
                 ));
             }
         };
         let is_totals = format == ExportFormat::Openmetrics;
         if is_totals && self.what == Some(What::Events) {
             return Err(Fatal::usage(
-                "--what events: OpenMetrics has no events: write csv, jsonl or parquet",
+                "--what events: not possible in openmetrics: use csv, jsonl or parquet",
             ));
         }
         if !is_totals && self.step.is_some() {
-            return Err(Fatal::usage("--step: thins totals alone (openmetrics)"));
+            return Err(Fatal::usage("--step: only for --format openmetrics"));
         }
         Ok(format)
     }
@@ -196,7 +204,7 @@ fn reader(origin: Origin, window: Window) -> Result<(Reader, Option<NamedTempFil
     let created = tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
     let copy = created.map_err(|error| {
         let folder = std::env::temp_dir();
-        Fatal::failed(format!("cannot make a file in {}: {error}", folder.display()))
+        Fatal::failed(format!("cannot create a temporary file in {}: {error}", folder.display()))
     })?;
     api.dump(window, copy.path())?;
     Ok((Reader::open(copy.path())?, Some(copy)))
@@ -223,7 +231,7 @@ impl DumpArgs {
         let (sweeps, events) = Reader::open(file)?.counts()?;
         let bytes = std::fs::metadata(file).map_or(0, |data| data.len());
         let summary = format!(
-            "{}: {sweeps} sweeps and {events} events from {} to {}, {:.1} MB; times are of {}",
+            "{}: {sweeps} sweeps and {events} events from {} to {}, {:.1} MB; time zone: {}",
             file.display(),
             clock.format(window.from),
             clock.format(window.to.min(clock.time())),
@@ -242,11 +250,11 @@ impl DumpArgs {
             Path::new(&name).exists()
         };
         if exists_with("-wal") || exists_with("-shm") {
-            let problem = "is a history that somebody writes or reads";
+            let problem = "this history is in use";
             return Err(Fatal::usage(format!("--output: {file}: {problem}")));
         }
         if self.output.exists() && !self.force {
-            let problem = "is there already (--force overwrites it)";
+            let problem = "already exists (--force overwrites it)";
             return Err(Fatal::usage(format!("--output: {file}: {problem}")));
         }
         Ok(())

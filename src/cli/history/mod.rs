@@ -30,8 +30,18 @@ const STALE_AFTER: Duration = Duration::from_secs(3600);
 /// How long before the first sweep, and after the last one, there are events of the exporter itself.
 const MARGIN: Duration = Duration::from_secs(10);
 
+const EXAMPLES: &str = "\
+Examples:
+  fabric-exporter history events --since 2h --url http://127.0.0.1:10315
+  fabric-exporter history link 'leaf-0-1[9]' --at 03:12 --file /var/lib/fabric-exporter/history.db
+  fabric-exporter history report --since \"2026-11-21 03:00\" -o incident.html --url http://127.0.0.1:10315
+  fabric-exporter history export --format parquet -o counters.parquet --file history.db
+
+Either --file or --url is required. Times are in the local time zone.";
+
 /// The arguments of `history`.
 #[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub struct HistoryArgs {
     #[command(flatten)]
     origin: OriginArgs,
@@ -41,30 +51,40 @@ pub struct HistoryArgs {
 
 #[derive(Debug, Subcommand)]
 enum HistoryCommand {
-    /// What happened, the earliest first
+    /// List events, oldest first
     Events(show::EventsArgs),
-    /// What a port went through: what happened, and the course of its counters
+    /// Show the events and counters of a port
     Port(show::PortArgs),
-    /// What a cable went through: what happened, and what both of its ends counted
+    /// Show the events of a link and the counters of both ends
     Link(show::LinkArgs),
-    /// What moved on every cable between two moments, the worst first
+    /// List the links that changed or counted errors between two times, worst first
     Diff(show::DiffArgs),
-    /// One page on a window: what happened, the suspects with evidence and plots, what is not known
+    /// Write an incident report: events, suspect links with evidence and plots, missing data
     Report(show::ReportArgs),
-    /// What was recorded, for other programs: readings, events, or totals for a Prometheus
+    /// Export counters, events or totals for other programs
     Export(export::ExportArgs),
-    /// A copy of a window in a file of its own, which can be asked anywhere (--file)
+    /// Copy a period to a history file of its own
     Dump(export::DumpArgs),
 }
 
 /// Which history is read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OriginArgs {
-    /// File that an exporter records in, or has recorded in (--history.file)
-    #[arg(long, value_name = "FILE", global = true)]
+    /// History file (--history.file of serve)
+    ///
+    /// It can be in use by a running exporter.
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Source")]
     file: Option<PathBuf>,
-    /// Address of a running exporter that records, such as http://127.0.0.1:10315
-    #[arg(long, visible_alias = "source", value_name = "URL", global = true)]
+    /// Address of an exporter that records
+    ///
+    /// Such as http://127.0.0.1:10315.
+    #[arg(
+        long,
+        visible_alias = "source",
+        value_name = "URL",
+        global = true,
+        help_heading = "Source"
+    )]
     url: Option<String>,
     #[command(flatten)]
     access: Access,
@@ -72,14 +92,21 @@ pub struct OriginArgs {
 
 /// The arguments that name a window.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Period")]
 pub struct WindowArgs {
-    /// From then on: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339 [default: a day before the end]
+    /// Start of the period [default: a day before its end]
+    ///
+    /// 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339 as in 2026-11-21T03:12:00Z.
     #[arg(long, value_name = "TIME", conflicts_with = "at")]
     since: Option<String>,
-    /// Until then; the same forms [default: all that there is]
+    /// End of the period [default: the end of the data]
+    ///
+    /// In the formats of --since.
     #[arg(long, value_name = "TIME", conflicts_with = "at")]
     until: Option<String>,
     /// Ten minutes before and after this time
+    ///
+    /// Instead of --since and --until, in the same formats.
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
 }
@@ -154,10 +181,10 @@ impl OriginArgs {
                 .map(Origin::Exporter)
                 .map_err(|error| Fatal::usage(format!("--url: {error}"))),
             (None, None) => {
-                Err(Fatal::usage("--file or --url: which history? (see --history.file of serve)"))
+                Err(Fatal::usage("--file or --url is required: name a history file or an exporter"))
             }
             (Some(_), Some(_)) => {
-                Err(Fatal::usage("--file and --url: one of them alone can be asked"))
+                Err(Fatal::usage("--file and --url exclude each other: use one of them"))
             }
         }
     }
@@ -189,7 +216,7 @@ impl WindowArgs {
             first.map_or(day, |first| first.max(day)).min(end)
         });
         if from > to {
-            return Err(Fatal::usage("--until: is before --since"));
+            return Err(Fatal::usage("--until is before --since"));
         }
         Ok(Window { from, to })
     }
@@ -209,7 +236,7 @@ fn parse_time(clock: &LocalClock, flag: &str, text: &str) -> Result<SystemTime, 
 fn ports(source: &dyn Source, what: &str, name: &str) -> Result<Vec<Port>, Fatal> {
     let ports = source.ports(name)?;
     if ports.is_empty() {
-        return Err(Fatal::usage(format!("{what}: {} knows no {name:?}", source.name())));
+        return Err(Fatal::usage(format!("{what}: {name:?} not found in {}", source.name())));
     }
     Ok(ports)
 }

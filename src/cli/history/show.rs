@@ -1,4 +1,4 @@
-//! The commands that tell: `history events`, `port`, `link`, `diff` and `report`.
+//! The commands that print: `history events`, `port`, `link`, `diff` and `report`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,26 +32,34 @@ const MAX_COUNTERS: usize = 3;
 /// The arguments of `history events`.
 #[derive(Args, Debug)]
 pub struct EventsArgs {
-    #[command(flatten)]
-    window: WindowArgs,
-    /// Only of this node, with its ports and links: a name or a GUID
+    /// List only events of this node
+    ///
+    /// With its ports and links. A name or GUID.
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// Only of this link: its id, or NODE[PORT]
+    /// List only events of this link
+    ///
+    /// Its id, or NODE[PORT].
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
-    /// Only of this kind; may be repeated
+    /// List only events of this kind
+    ///
+    /// Such as link_down; may be repeated.
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Vec<EventKind>,
     /// Write JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    window: WindowArgs,
 }
 
 /// The arguments of `history port`.
 #[derive(Args, Debug)]
 pub struct PortArgs {
-    /// The port: NODE[PORT], or NODE for all of its ports; a node by its name or GUID
+    /// Port: NODE[PORT], or NODE for all of its ports
+    ///
+    /// NODE is a name or GUID, as in 'leaf-0-1[9]'.
     #[arg(value_name = "PORT")]
     port: String,
     #[command(flatten)]
@@ -61,7 +69,9 @@ pub struct PortArgs {
 /// The arguments of `history link`.
 #[derive(Args, Debug)]
 pub struct LinkArgs {
-    /// The link: its id, NODE[PORT], or NODE for all links of a node
+    /// Link: its id, NODE[PORT], or NODE for all of its links
+    ///
+    /// NODE is a name or GUID, as in 'leaf-0-1[9]'.
     #[arg(value_name = "LINK")]
     link: String,
     #[command(flatten)]
@@ -71,26 +81,26 @@ pub struct LinkArgs {
 /// The options of both.
 #[derive(Args, Debug)]
 struct TimelineOptions {
-    #[command(flatten)]
-    window: WindowArgs,
-    /// Tell each reading with errors, too
+    /// List each reading with errors, too
     #[arg(long)]
     readings: bool,
     /// Write JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    window: WindowArgs,
 }
 
 /// The arguments of `history diff`.
 #[derive(Args, Debug)]
 pub struct DiffArgs {
-    /// The first moment: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339
+    /// Start: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339
     #[arg(value_name = "T1")]
     from: String,
-    /// The second one; the same forms [default: now]
+    /// End, in the same formats [default: now]
     #[arg(value_name = "T2")]
     to: Option<String>,
-    /// Tell so many links, the worst
+    /// Maximum number of links
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
     /// Write JSON
@@ -101,21 +111,23 @@ pub struct DiffArgs {
 /// The arguments of `history report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    #[command(flatten)]
-    window: WindowArgs,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     format: ReportFormat,
-    /// Write it there, in the format of its ending (.html, .md, .json)
+    /// Output file [default: standard output]
+    ///
+    /// Its extension (.html, .md, .json) selects the format.
     #[arg(long, short, value_name = "FILE", conflicts_with = "format")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    window: WindowArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ReportFormat {
-    /// One page that needs nothing besides
+    /// A self-contained page
     Html,
-    /// For a ticket
+    /// For tickets
     Markdown,
     /// For programs
     Json,
@@ -123,7 +135,7 @@ enum ReportFormat {
 
 fn kind(label: &str) -> Result<EventKind, String> {
     let known = || EventKind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
-    EventKind::from_label(label).ok_or_else(|| format!("none of {}", known()))
+    EventKind::from_label(label).ok_or_else(|| format!("unknown kind; known: {}", known()))
 }
 
 fn as_json(value: &impl Serialize) -> Result<String, Fatal> {
@@ -159,7 +171,7 @@ impl EventsArgs {
         }
         let events = source.events(&wanted)?;
         let summary = format!(
-            "{} since {}; times are of {}",
+            "{} since {}; time zone: {}",
             plural(events.len(), "event"),
             clock.format(window.from),
             clock.zone()
@@ -215,7 +227,7 @@ impl TimelineOptions {
         let series = source.series(&ends, SeriesDetail::All, window)?;
         let events = source.events(&EventFilter { ports: ends, ..EventFilter::all(window) })?;
         let (count, zone) = (plural(events.len(), "event"), clock.zone());
-        let summary = format!("{count} {}; times are of {zone}", range(clock, window));
+        let summary = format!("{count} {}; time zone: {zone}", range(clock, window));
         if self.json {
             let all = json!({"window": window, "ports": ports, "series": series, "events": events});
             return Ok(Output { text: as_json(&all)?, summary });
@@ -278,18 +290,18 @@ impl DiffArgs {
             None => open_end(clock),
         };
         if to < from {
-            return Err(Fatal::usage("T2: is before T1"));
+            return Err(Fatal::usage("T2 is before T1"));
         }
         let window = until_known(source, Window { from, to }, clock.time())?;
         let all = diff_links(source, window)?;
         let diffs = &all[..all.len().min(self.limit)];
         let shown = if diffs.len() < all.len() {
-            format!(", the worst {} are told", diffs.len())
+            format!(", the worst {} are listed", diffs.len())
         } else {
             String::new()
         };
         let summary = format!(
-            "{} on which anything moved {}{shown}; times are of {}",
+            "{} with changes or errors {}{shown}; time zone: {}",
             plural(all.len(), "link"),
             range(clock, window),
             clock.zone()
@@ -336,7 +348,9 @@ impl ReportArgs {
             Some("json") => Ok(ReportFormat::Json),
             _ => {
                 let file = file.display();
-                Err(Fatal::usage(format!("--output: {file}: ends in none of .html, .md, .json")))
+                Err(Fatal::usage(format!(
+                    "--output: {file}: unknown extension; known: .html, .md, .json"
+                )))
             }
         }
     }
@@ -351,7 +365,7 @@ impl ReportArgs {
             ReportFormat::Json => as_json(&report)?,
         };
         let summary = format!(
-            "{}, {} {}; times are of {}",
+            "{}, {} {}; time zone: {}",
             plural(report.suspects.len() + report.more_suspects, "suspect"),
             plural(report.events.len() + report.more_events, "event"),
             range(clock, report.window),

@@ -40,34 +40,53 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest response: 162,000 ports make some 100 MB.
 const MAX_BODY: u64 = 1 << 30;
 
+const EXAMPLES: &str = "\
+Examples:
+  fabric-exporter links --url http://127.0.0.1:10315 --suspect
+  fabric-exporter links --for 1m
+  fabric-exporter links --fabric.hca=mlx5_1 --json
+
+The table is on standard output, worst links first; a summary is on standard error. A counter with +
+is saturated. The exit code does not depend on the verdicts.";
+
 /// The arguments of `links`.
 #[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub struct LinksArgs {
-    /// Only links that are bad, to be watched, or unknown and with errors counted
+    /// List only suspect links
+    ///
+    /// Links with the verdict bad or watch, or unknown with errors of their own.
     #[arg(long)]
     suspect: bool,
-    /// Only links of the fabric with this name
+    /// List only the links of this fabric
     #[arg(long = "fabric", value_name = "NAME")]
     of_fabric: Option<String>,
-    /// Write JSON, as an exporter's /api/v1/links does
+    /// Write JSON, in the format of /api/v1/links
     #[arg(long)]
     json: bool,
-    /// Ask an exporter that is running, such as http://127.0.0.1:10315, instead of the fabric
-    #[arg(long, value_name = "URL",
+    /// Keep sweeping for this time [default: one sweep]
+    ///
+    /// Bit error ratios need several sweeps: a single sweep gives only counts and states.
+    #[arg(long = "for", value_name = "TIME")]
+    watch_for: Option<HumanDuration>,
+    /// Config file of serve
+    ///
+    /// Options override its keys.
+    #[arg(long = "config.file", value_name = "FILE")]
+    config_file: Option<PathBuf>,
+    /// Query a running exporter instead
+    ///
+    /// Its address, such as http://127.0.0.1:10315. It knows more than a single sweep, because it has
+    /// observed the links for longer.
+    #[arg(long, value_name = "URL", help_heading = "Remote exporter",
           conflicts_with_all = ["watch_for", "config_file", "PathOptions", "FabricOptions"])]
     url: Option<String>,
     #[command(flatten)]
     access: Access,
-    /// Sweep on for so long: what happens meanwhile can be told, and one sweep tells no rates
-    #[arg(long = "for", value_name = "TIME")]
-    watch_for: Option<HumanDuration>,
-    /// YAML file with the settings of `serve`; a flag wins over its key
-    #[arg(long = "config.file", value_name = "FILE")]
-    config_file: Option<PathBuf>,
-    #[command(flatten)]
-    path: PathOptions,
     #[command(flatten)]
     fabric: FabricOptions,
+    #[command(flatten)]
+    path: PathOptions,
 }
 
 /// Prints the links.
@@ -96,20 +115,20 @@ fn remote(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
         .map_err(|problem| Fatal::usage(format!("--url: {problem}")))?;
     let url = format!("{}{LINKS}", remote.name());
     let (status, body) = get(&remote, filter).map_err(|error| {
-        Fatal::failed(format!("{url} does not answer: {error}; is an exporter running there?"))
+        Fatal::failed(format!("{url}: request failed: {error}; is an exporter running there?"))
     })?;
     let failed = |problem: String| Err(Fatal::failed(problem));
-    let advice = "name the address of an exporter such as http://127.0.0.1:10315";
+    let advice = "--url must be the address of an exporter, such as http://127.0.0.1:10315";
     match status {
         200 => serde_json::from_slice(&body).or_else(|error| {
-            failed(format!("{url} answers what is no list of links ({error}): {advice}"))
+            failed(format!("{url}: the response is not a list of links ({error}): {advice}"))
         }),
-        401 => {
-            failed(format!("{url} wants a login: https://USER@HOST with --source.password-file"))
-        }
+        401 => failed(format!(
+            "{url}: login required: use https://USER@HOST and --source.password-file"
+        )),
         // The exporter's own text says what is wrong with the request.
         400 => failed(format!("{url}: {}", first_line(&body))),
-        status => failed(format!("{url} answers {status}: {advice}")),
+        status => failed(format!("{url}: HTTP status {status}: {advice}")),
     }
 }
 
@@ -152,7 +171,7 @@ fn settings(args: LinksArgs) -> Result<Settings, Fatal> {
     if let Some(wanted) = &args.of_fabric {
         let names = settings.fabrics.iter().map(|fabric| &*fabric.name).collect::<Vec<_>>();
         let names = names.join(", ");
-        let problem = format!("--fabric: no fabric is called {wanted:?}; there are: {names}");
+        let problem = format!("--fabric: unknown fabric {wanted:?}; known: {names}");
         settings.fabrics.retain(|fabric| fabric.name == *wanted);
         if settings.fabrics.is_empty() {
             return Err(Fatal::usage(problem));
@@ -186,7 +205,7 @@ fn sweep(settings: &Settings, duration: Duration) -> Result<Vec<Arc<Observation>
                 monitor.run(wire, || {
                     // A daemon waits for its device to return; this run ends.
                     stop.store(true, Ordering::Relaxed);
-                    Err::<Umad, _>("it is not waited for")
+                    Err::<Umad, _>("a single run does not wait for it")
                 });
             })
         })
@@ -222,7 +241,8 @@ fn wait(
     runtime.block_on(async {
         // An instant has a maximum.
         let until = Instant::now() + duration.min(MAX_DURATION);
-        let lost = |_| Fatal::failed("the device was lost, as the log says: run it again");
+        let lost =
+            |_| Fatal::failed("the device was lost during the sweep (see the log): try again");
         let is_swept = |fabric: &Arc<Observation>| fabric.stats.sweeps > 0;
         seen.wait_for(|board| board.fabrics.iter().all(is_swept)).await.map_err(lost)?;
         while let Ok(news) = timeout_at(until, seen.changed()).await {
@@ -263,7 +283,7 @@ impl Style {
 /// The last line: the number of links by verdict, and what to do next.
 fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
     if found.fabrics.is_empty() {
-        return "no links: this exporter watches no fabric".into();
+        return "no links: this exporter does not sweep a fabric".into();
     }
     let verdicts = found.fabrics.iter().map(|fabric| fabric.verdicts);
     let all = verdicts.fold(Verdicts::default(), Verdicts::and);
@@ -281,12 +301,10 @@ fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
         let counts = all
             .worst_first()
             .map(|(verdict, count)| format!("{} {}", grouped(count as u64), verdict.label()));
-        let none = if filter.suspect && shown == 0 { "nothing suspect: " } else { "" };
+        let none = if filter.suspect && shown == 0 { "no suspect links: " } else { "" };
         parts.push(format!("{none}{}", counts.join(", ")));
         if is_single_sweep {
-            parts.push(
-                "one sweep cannot tell ratios: --for 1m, or --url of a running exporter".into(),
-            );
+            parts.push("for bit error ratios use --for 1m, or --url of a running exporter".into());
         }
     }
     printable(&parts.join("; "))
@@ -315,7 +333,7 @@ mod tests {
         let some = Verdicts { bad: 3, watch: 1, unknown: 20, ok: 4_000_000 };
         let unswept = FabricLinks { fabric: "g".into(), ..FabricLinks::default() };
         for (fabrics, suspect, is_single_sweep, says) in [
-            (vec![], false, false, "no links: this exporter watches no fabric"),
+            (vec![], false, false, "no links: this exporter does not sweep a fabric"),
             (vec![swept(Verdicts::default())], false, true, "no links found"),
             (vec![unswept.clone()], false, false, "not swept yet: g; no links found"),
             (vec![swept(some)], false, false, "3 bad, 1 watch, 20 unknown, 4,000,000 ok"),
@@ -323,14 +341,14 @@ mod tests {
                 vec![swept(some), unswept],
                 true,
                 false,
-                "not swept yet: g; nothing suspect: 3 bad, 1 watch, 20 unknown, 4,000,000 ok",
+                "not swept yet: g; no suspect links: 3 bad, 1 watch, 20 unknown, 4,000,000 ok",
             ),
             (
                 vec![swept(Verdicts { ok: 999, ..Verdicts::default() })],
                 false,
                 true,
-                "0 bad, 0 watch, 0 unknown, 999 ok; one sweep cannot tell ratios: --for 1m, or \
-                 --url of a running exporter",
+                "0 bad, 0 watch, 0 unknown, 999 ok; for bit error ratios use --for 1m, or --url of a \
+                 running exporter",
             ),
         ] {
             let filter = Filter { suspect, ..Filter::default() };

@@ -11,7 +11,7 @@ use ib_health::Verdict;
 pub struct Style {
     /// The width of a line in characters, if it is limited.
     pub width: Option<usize>,
-    /// Whether verdicts are coloured.
+    /// Whether verdicts are colored.
     pub colours: bool,
 }
 
@@ -116,11 +116,11 @@ fn row(link: &Link, several_fabrics: bool) -> Vec<String> {
     row
 }
 
-/// The evidence of the gravest reason.
+/// The evidence of the most severe reason.
 fn reason(link: &Link) -> String {
     match (link.reasons.first(), link.verdict()) {
-        (Some(gravest), _) => gravest.evidence.clone(),
-        (None, Verdict::Bad | Verdict::Watch) => "it is over, but not for long enough".into(),
+        (Some(worst), _) => worst.evidence.clone(),
+        (None, Verdict::Bad | Verdict::Watch) => "recovering: the cause has ended".into(),
         (None, _) => String::new(),
     }
 }
@@ -198,38 +198,38 @@ ok        port 0           port 0          -
 
     #[test]
     fn several_fabrics_have_a_column() {
-        let told = text(&[bad()], true, Style::default());
-        assert!(told.starts_with("VERDICT  FABRIC  END A"), "{told}");
-        assert!(told.lines().nth(1).unwrap().starts_with("bad      f       leaf-0-1"), "{told}");
+        let text = text(&[bad()], true, Style::default());
+        assert!(text.starts_with("VERDICT  FABRIC  END A"), "{text}");
+        assert!(text.lines().nth(1).unwrap().starts_with("bad      f       leaf-0-1"), "{text}");
     }
 
     #[test]
     fn terminal_gets_narrow_lines_and_colours() {
         for width in [70, 90, 110] {
-            let told = text(&[bad()], false, Style { width: Some(width), colours: false });
-            for line in told.lines() {
+            let text = text(&[bad()], false, Style { width: Some(width), colours: false });
+            for line in text.lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
-            assert!(told.contains('…') && told.contains("bad "), "{told}");
+            assert!(text.contains('…') && text.contains("bad "), "{text}");
         }
         // Too narrow for anything: it is written as narrow as can be, and ends.
-        let told = text(&[bad()], false, Style { width: Some(3), colours: true });
-        assert!(told.contains("\x1b[31mbad\x1b[0m    "), "{told:?}");
+        let text = text(&[bad()], false, Style { width: Some(3), colours: true });
+        assert!(text.contains("\x1b[31mbad\x1b[0m    "), "{text:?}");
     }
 
     #[test]
     fn corrected_symbols_are_not_shown() {
         let mut link = bad();
         link.ends[1].counters = [("fec_corrected_symbols".into(), 7)].into();
-        let told = text(&[link], false, Style::default());
-        assert!(told.contains("symbol_errors 65535"), "{told}");
-        assert!(!told.contains("fec_") && !told.contains("B: "), "{told}");
+        let text = text(&[link], false, Style::default());
+        assert!(text.contains("symbol_errors 65535"), "{text}");
+        assert!(!text.contains("fec_") && !text.contains("B: "), "{text}");
     }
 
     #[test]
     fn no_links_are_no_table() {
         assert_eq!(text(&[], false, Style::default()), "");
         let link = Link { reasons: Vec::new(), ..bad() };
-        assert!(text(&[link], false, Style::default()).contains("it is over"));
+        assert!(text(&[link], false, Style::default()).contains("recovering"));
     }
 }

@@ -104,7 +104,7 @@ impl HostMonitor {
             let wanted = move |device: &str| filter.matches(device);
             let handle = move |event| sender.send(event);
             Listener::start(&sysfs, wanted, self.clock, handle)
-                .inspect_err(|error| tracing::warn!(%error, "no events are heard"))
+                .inspect_err(|error| tracing::warn!(%error, "receiving device events failed"))
                 .ok()
         });
         let mut due = self.clock.now();
@@ -143,9 +143,9 @@ impl HostMonitor {
         let before = self.observation.snapshot.as_ref();
         match (before.and_then(|before| before.problem.as_deref()), snapshot.problem.as_deref()) {
             (before, Some(problem)) if before != Some(problem) => {
-                tracing::warn!(problem, "the host's devices cannot be listed");
+                tracing::warn!(problem, "listing RDMA devices failed");
             }
-            (Some(_), None) => tracing::info!("the host's devices can be listed again"),
+            (Some(_), None) => tracing::info!("listing RDMA devices works again"),
             _ => {}
         }
         if before.is_some() || !snapshot.devices.is_empty() || snapshot.problem.is_some() {
@@ -154,13 +154,11 @@ impl HostMonitor {
         if snapshot.excluded > 0 {
             tracing::warn!(
                 devices = snapshot.excluded,
-                "none of the devices of this host is read: --host.device-include or \
-                 --host.device-exclude leaves all of them out"
+                "no RDMA device is read: --host.device-include or --host.device-exclude excludes all of \
+                 them"
             );
         } else {
-            tracing::warn!(
-                "no RDMA device on this host yet: load its driver, or name another --path.sysfs"
-            );
+            tracing::warn!("no RDMA device found: load its driver, or check --path.sysfs");
         }
     }
 
@@ -174,9 +172,8 @@ impl HostMonitor {
             let DroppedEvents { by_host, by_fabrics } = dropped;
             tracing::warn!(
                 by_host,
-                by_judges = by_fabrics,
-                "devices tell of more than can be taken: events were dropped, and the states of ports are \
-                 read instead"
+                by_fabrics,
+                "device events dropped: the queue was full; port states are read instead"
             );
             self.drops_logged = Some((dropped, now));
         }
@@ -241,9 +238,9 @@ fn log(event: &PortEvent) {
     let (device, port, kind) = (&*event.device, event.port, event.kind.label());
     match event.kind {
         PortEventKind::PortError | PortEventKind::PortActive | PortEventKind::DeviceFatal => {
-            tracing::info!(device, port, event = kind, "a device told");
+            tracing::info!(device, port, event = kind, "device event");
         }
-        _ => tracing::debug!(device, port, event = kind, "a device told"),
+        _ => tracing::debug!(device, port, event = kind, "device event"),
     }
 }
 
@@ -279,7 +276,7 @@ impl DeviceIds {
                 if guid == Guid(0) || is_taken {
                     return generated(&name, guid);
                 }
-                // The device that had it is gone, and gets another one when it comes back.
+                // The device that had it has disappeared, and gets another one when it returns.
                 self.assigned.retain(|_, id| *id != guid);
                 guid
             });
@@ -387,7 +384,7 @@ mod tests {
         for (millis, device, kind) in [
             (1, "mlx5_0", PortEventKind::PortError),
             (2, "mlx5_0", PortEventKind::GidChange),
-            (3, "nobody", PortEventKind::PortError),
+            (3, "unknown", PortEventKind::PortError),
             (4, "mlx5_0", PortEventKind::PortActive),
         ] {
             monitor.handle(pending(event(at(millis), device, kind)));
@@ -423,7 +420,7 @@ mod tests {
         assert!(!monitor.wait(Moment::NEVER, Moment::NEVER));
     }
 
-    fn look(devices: &[(&str, u64)]) -> HostSnapshot {
+    fn host_snapshot(devices: &[(&str, u64)]) -> HostSnapshot {
         let mut all = snapshot("", Vec::new());
         let one = all.devices.remove(0);
         all.devices.extend(devices.iter().map(|&(name, guid)| {
@@ -436,27 +433,32 @@ mod tests {
     #[test]
     fn each_device_keeps_its_own_id() {
         let mut ids = DeviceIds::default();
-        let first =
-            ids.assign(&look(&[("mlx5_0", 7), ("rxe0", 9), ("rxe1", 9), ("vf0", 0), ("vf1", 0)]));
+        let first = ids.assign(&host_snapshot(&[
+            ("mlx5_0", 7),
+            ("rxe0", 9),
+            ("rxe1", 9),
+            ("vf0", 0),
+            ("vf1", 0),
+        ]));
         assert_eq!(first[..2], [Guid(7), Guid(9)]);
         let made = &first[2..];
         assert!(made.iter().all(|id| id.0 >> 48 == 0xffff), "{made:?}");
         assert!(made[0] != made[1] && made[1] != made[2] && made[0] != made[2]);
         // Regardless of which other devices exist.
-        assert_eq!(ids.assign(&look(&[("rxe1", 9), ("vf1", 0)])), [first[2], first[4]]);
-        let again = look(&[("aaa", 9), ("mlx5_0", 7), ("rxe0", 9), ("vf0", 0)]);
+        assert_eq!(ids.assign(&host_snapshot(&[("rxe1", 9), ("vf1", 0)])), [first[2], first[4]]);
+        let again = host_snapshot(&[("aaa", 9), ("mlx5_0", 7), ("rxe0", 9), ("vf0", 0)]);
         let ids_again = ids.assign(&again);
         assert_eq!(ids_again[1..], [first[0], first[1], first[3]]);
         // Another run makes the same ones.
-        assert_eq!(DeviceIds::default().assign(&look(&[("vf1", 0)])), [first[4]]);
+        assert_eq!(DeviceIds::default().assign(&host_snapshot(&[("vf1", 0)])), [first[4]]);
     }
 
     #[test]
     fn renamed_device_keeps_its_guid() {
         let mut ids = DeviceIds::default();
-        assert_eq!(ids.assign(&look(&[("mlx5_0", 7)])), [Guid(7)]);
-        assert_eq!(ids.assign(&look(&[("rocep1s0", 7)])), [Guid(7)]);
-        let both = ids.assign(&look(&[("mlx5_0", 7), ("rocep1s0", 7)]));
+        assert_eq!(ids.assign(&host_snapshot(&[("mlx5_0", 7)])), [Guid(7)]);
+        assert_eq!(ids.assign(&host_snapshot(&[("rocep1s0", 7)])), [Guid(7)]);
+        let both = ids.assign(&host_snapshot(&[("mlx5_0", 7), ("rocep1s0", 7)]));
         assert_eq!((both[0] == Guid(7), both[1]), (false, Guid(7)));
     }
 
@@ -464,7 +466,7 @@ mod tests {
     fn number_of_ids_is_bounded() {
         let mut ids = DeviceIds::default();
         for device in 0..2 * MAX_DEVICES {
-            ids.assign(&look(&[(&format!("vf{device}"), 0)]));
+            ids.assign(&host_snapshot(&[(&format!("vf{device}"), 0)]));
         }
         assert!(ids.assigned.len() <= MAX_DEVICES + 1);
     }

@@ -81,7 +81,7 @@ fn pipe_as_site_file_is_a_finding_and_does_not_block() {
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     let found = patient.report(&[&format!("--fabric.node-name-map={}", pipe.display())]);
-    let says = "it is a pipe, and has to be a regular file";
+    let says = "a pipe";
     found.one("configuration", "--fabric.node-name-map").says("bad", says, "edit it");
     assert_eq!(found.code, 6);
     // The checks before and after it are reported.

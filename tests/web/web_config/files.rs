@@ -50,7 +50,7 @@ fn all_mistakes_are_reported_with_line_column_and_key() {
     assert_eq!(code, Some(2), "{told}");
     for says in [
         "line 2, column 14: tls_server_config.cert_file: cannot read nowhere.pem: No such file",
-        "line 3, column 13: tls_server_config.key_file: has to be a single value, not a list",
+        "line 3, column 13: tls_server_config.key_file: must be a single value, not a list",
         "line 4, column 16: tls_server_config.min_version: \"TLS99\" is none of: TLS12, TLS13",
         "line 5, column 21: tls_server_config.client_auth_type: \"x\" is none of: NoClientCert, ",
         "line 7, column 10: http_server_config.http2: \"perhaps\" is neither true nor false",
@@ -67,7 +67,7 @@ fn all_mistakes_are_reported_with_line_column_and_key() {
     }
     let errors = told.lines().filter(|line| line.starts_with("error ")).count();
     assert_eq!(errors, 12, "{told}");
-    assert!(told.contains("12 mistakes in the files"), "{told}");
+    assert!(told.contains("check failed: 12 errors"), "{told}");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
     for (web, says) in [
         (
             "junk".into(),
-            "line 1: has to be a mapping (a line \"key: value\" each), not a single value",
+            "line 1: must be a mapping (one line \"key: value\" per key), not a single value",
         ),
         (
             "\ntls_server: {}".into(),

@@ -40,7 +40,7 @@ impl<'d> ValueDeserializer<'d> {
             Kind::List => "a list",
             Kind::Map => "a mapping (keys with values)",
         };
-        ReadError::new(format!("has to be {wanted}, not {is}"))
+        ReadError::new(format!("must be {wanted}, not {is}"))
     }
 
     fn scalar(&self) -> Result<&'d str, ReadError> {
@@ -161,7 +161,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let text = self.scalar()?;
         if self.node.is_null() {
-            return Err(ReadError::new("has no value: leave the key out, or quote the text"));
+            return Err(ReadError::new("has no value: remove the key, or quote the text"));
         }
         visitor.visit_str(text)
     }
@@ -183,7 +183,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
         if self.node.is_null() {
             visitor.visit_unit()
         } else {
-            Err(ReadError::new("has no value of its own"))
+            Err(ReadError::new("takes no value"))
         }
     }
 
@@ -199,14 +199,14 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
         if self.node.kind == Kind::List || self.node.is_null() {
             return visitor.visit_seq(self.entries());
         }
-        Err(self.refused("a list ([a, b], or a line \"- a\" each)"))
+        Err(self.refused("a list ([a, b], or one line \"- a\" per entry)"))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         if self.node.kind == Kind::Map || self.node.is_null() {
             return visitor.visit_map(self.entries());
         }
-        Err(self.refused("a mapping (a line \"key: value\" each)"))
+        Err(self.refused("a mapping (one line \"key: value\" per key)"))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -227,7 +227,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        let one_of = || format!("has to be one of: {}", known.join(", "));
+        let one_of = || format!("must be one of: {}", known.join(", "));
         let children = &self.node.children;
         let mut given = children.iter().enumerate().filter(|(_, child)| !child.removed);
         match (self.node.kind, given.next(), given.next()) {
@@ -243,7 +243,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
                 visitor.visit_enum(MapAccessDeserializer::new(self.entries()))
             }
             (Kind::Map, Some(_), Some((index, _))) => Err(ReadError::new(
-                "one key too many: here stands one thing, with all its keys behind its name",
+                "too many keys: only one name is allowed here, with its keys indented below it",
             )
             .within(self.id, index, true)),
         }
@@ -273,7 +273,7 @@ impl<'d> Entries<'d> {
         let read = self.container.document.values_read.get() + usize::from(found.is_some());
         self.container.document.values_read.set(read);
         if read > MAX_VALUES {
-            return Err(ReadError::new("its aliases (*) come to too many values"));
+            return Err(ReadError::new("its aliases (*) expand to too many values"));
         }
         Ok(found.map(|(_, child)| child))
     }

@@ -1,8 +1,8 @@
-//! Reads YAML into `serde` types, with a diagnostic for each mistake of the file: line, column and key.
+//! Reads YAML into `serde` types, with a diagnostic for each error of the file: line, column and key.
 //!
 //! The text is parsed once, into a tree of values with their positions, and the type is deserialized from the
 //! tree. An entry that the type refuses becomes a diagnostic and is removed from the tree, and the type is
-//! deserialized again. So all mistakes of a file are found at once, by plain `serde` types.
+//! deserialized again. So all errors of a file are found at once, by plain `serde` types.
 
 mod de;
 mod syntax;
@@ -21,7 +21,7 @@ pub use tree::Document;
 /// The most diagnostics of a file: one with more is a file of another kind.
 pub(crate) const MAX_DIAGNOSTICS: usize = 100;
 
-/// One mistake of a file. Displays as one line.
+/// One error of a file. Displays as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The line, from 1.
@@ -69,7 +69,7 @@ pub fn single_line(text: &str) -> String {
 pub fn not_utf8(error: &std::string::FromUtf8Error) -> String {
     let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     let line = good.split(|byte| *byte == b'\n').count();
-    format!("line {line}: is not a text in UTF-8: save the file as UTF-8")
+    format!("line {line}: is not UTF-8: save the file as UTF-8")
 }
 
 /// The name by which [`Spanned`] requests the position from the deserializer.
@@ -122,8 +122,7 @@ fn deserialize<T: DeserializeOwned + Default>(
         }
         if diagnostics.len() >= MAX_DIAGNOSTICS {
             let (line, column) = diagnostics.last().map_or((1, 1), |last| (last.line, last.column));
-            let problem =
-                format!("more mistakes may follow: these are the first {MAX_DIAGNOSTICS}");
+            let problem = format!("only the first {MAX_DIAGNOSTICS} errors are listed");
             diagnostics.push(Diagnostic::new((line, column), "", problem));
             return T::default();
         }
@@ -204,7 +203,7 @@ impl Error for ReadError {
     }
 
     fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        ReadError::new(format!("has to be {expected}"))
+        ReadError::new(format!("must be {expected}"))
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -212,7 +211,7 @@ impl Error for ReadError {
     }
 
     fn invalid_length(_: usize, expected: &dyn Expected) -> Self {
-        ReadError::new(format!("has to be {expected}"))
+        ReadError::new(format!("must be {expected}"))
     }
 
     fn unknown_variant(given: &str, known: &'static [&'static str]) -> Self {

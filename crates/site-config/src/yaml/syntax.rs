@@ -12,68 +12,68 @@ pub(super) fn problem(kind: &ErrorKind) -> String {
     let text = match kind {
         UnexpectedCharacter { character } => {
             let character = quoted(&character.to_string());
-            return format!("the character {character} cannot stand here: quote the text");
+            return format!("the character {character} is not allowed here: quote the text");
         }
         UnclosedFlowCollection { open } => return format!("the bracket {open} is not closed"),
         MismatchedFlowCollectionEnd { open, close } => {
             return format!("the bracket {open} is closed by {close}");
         }
         UnexpectedEofFlowSequence | ExpectedFlowSequenceSeparator =>
-            "in a list [a, b] a comma or the closing ] is missing",
+            "a comma or the closing ] is missing in a list [a, b]",
         UnexpectedEofFlowMapping | UnexpectedEofImplicitFlowMapping
             | ExpectedFlowMappingSeparator =>
-            "in a mapping {a: 1, b: 2} a comma or the closing } is missing",
-        MisplacedFlowCollectionEnd => "this bracket closes nothing",
+            "a comma or the closing } is missing in a mapping {a: 1, b: 2}",
+        MisplacedFlowCollectionEnd => "there is no opening bracket for this one",
         UnclosedQuotedScalar => "the quote is not closed",
         UnexpectedEof | UnexpectedEofBlockSequence | UnexpectedEofBlockMapping =>
             "the file ends in the middle of a value",
         TabNotAllowed | TabInBlockIndentation | TabInIndentation | TabAtBlockScalarStart
             | TabInPlainScalar =>
-            "a tab cannot stand here: indent by blanks",
+            "tabs are not allowed here: indent with spaces",
         InvalidIndentation | InvalidQuotedScalarIndent | InvalidBlockScalarIndent
             | InvalidFlowScalarIndent | ZeroBlockScalarIndent | ExpectedBlockMappingKey
             | ExpectedBlockSequenceEntry | BlockSequenceEntryNotAllowed | MappingKeyNotAllowed =>
-            "the indentation does not fit: keys of one mapping, and entries of one list, begin in \
+            "wrong indentation: the keys of a mapping, and the entries of a list, must begin in \
              the same column",
         MappingValueNotAllowed | InvalidColonPlacement | FlowMappingValueAdjacentCollection =>
-            "a colon cannot stand here: quote a text that has one; or a colon is missing in the \
-             line before",
+            "a colon is not allowed here: quote text that contains one; or a colon is missing in \
+             the line before",
         SimpleKeyExpected | InvalidSimpleKey =>
-            "a colon is missing behind a key: write \"key: value\", in one line",
+            "a colon is missing after a key: write \"key: value\" on one line",
         InvalidMappingValueWhitespace | ExpectedWhitespace =>
-            "a blank is missing behind the colon: write \"key: value\"",
-        InvalidBlockEntryWhitespace => "a blank is missing behind the dash: write \"- value\"",
+            "a space is missing after the colon: write \"key: value\"",
+        InvalidBlockEntryWhitespace => "a space is missing after the dash: write \"- value\"",
         BlockEntryInFlowCollection | PlainScalarStartsWithDashFlowIndicator =>
-            "a dash cannot stand in a list [a, b]: quote the text, or write a line \"- a\" each",
+            "a dash is not allowed in a list [a, b]: quote the text, or use lines \"- a\"",
         ExpectedNodeContent | UnexpectedEndOfPlainScalar => "a value is missing",
         InvalidTrailingSingleQuotedScalar | InvalidTrailingDoubleQuotedScalar =>
-            "something stands behind the closing quote",
+            "there is text after the closing quote",
         UnknownQuotedScalarEscape | InvalidQuotedScalarHexEscape | InvalidUnicodeEscape
             | InvalidLowSurrogate | InvalidLowSurrogateHexEscape | MissingLowSurrogate
             | UnpairedLowSurrogate =>
-            "in double quotes \\ begins an escape such as \\n or \\\\: for plain text use single \
-             quotes",
+            "invalid escape: in double quotes \\ begins an escape such as \\n or \\\\; use single \
+             quotes for plain text",
         CommentNotSeparated | CommentInterceptedScalar =>
-            "a comment needs a blank before its #, and cannot stand within a text",
-        InvalidBlockScalarHeader => "behind | or > the text begins in the next line",
-        UnknownAnchor => "the alias (*) has no anchor (&) of its name before it",
+            "a comment needs a space before its #, and is not allowed within text",
+        InvalidBlockScalarHeader => "after | or > the text must begin on the next line",
+        UnknownAnchor => "the alias (*) has no anchor (&) before it",
         MissingAnchorOrAliasName =>
-            "an anchor (&) or alias (*) has no name: quote a text that begins so",
+            "an anchor (&) or alias (*) has no name: quote text that begins with & or *",
         DocumentIndicatorInQuotedScalar | ExpectedDocumentStart | InvalidDocumentEnd
             | MissingDocumentEndBeforeDirective | MultipleDocumentsUnsupported =>
-            "a file has one document: --- and ... stand before and behind it alone",
+            "only one document per file: --- may only be at its beginning, and ... at its end",
         ExpectedTagBang | ExpectedTagDirectiveBang | InvalidGlobalTagCharacter
             | InvalidTagDirectiveTerminator | InvalidTagTerminator | MissingTagUri
             | UnclosedVerbatimTag | InvalidTagEscape | InvalidTagUtf8 | InvalidTagUtf8LeadingByte
             | InvalidTagUtf8TrailingByte | UndeclaredTagHandle | DuplicateTagDirective =>
-            "a tag (!) has no use here: quote a text that begins with !",
+            "tags (!) are not supported: quote text that begins with !",
         DuplicateVersionDirective | UnsupportedYamlMajorVersion | InvalidDirectiveTerminator
             | DirectiveDisallowed | MissingYamlVersionSeparator | MissingDirectiveName
             | InvalidDirectiveName | DirectiveByteLimitExceeded { .. }
             | TooManyReservedDirectiveParams { .. } | YamlVersionTooLong | MissingYamlVersion =>
-            "a directive (%) has no use here: quote a text that begins with %",
-        BomInsideDocument => "a byte order mark cannot stand here",
-        InputDecoding { .. } => "is not a text in UTF-8",
+            "directives (%) are not supported: quote text that begins with %",
+        BomInsideDocument => "a byte order mark is not allowed here",
+        InputDecoding { .. } => "is not UTF-8",
         RecursionLimitExceeded => "lists and mappings are nested more than 255 deep",
         // What cannot happen to a text in memory.
         _ => "is not YAML",

@@ -86,7 +86,11 @@ impl Document {
                 documents += 1;
             }
             if documents > 1 {
-                builder.report(position, "", "a second document begins here (---): a file has one");
+                builder.report(
+                    position,
+                    "",
+                    "a second document begins here (---): only one per file",
+                );
                 break;
             }
             if let Some(root) = builder.value(event, position, "") {
@@ -185,7 +189,7 @@ impl<'t> Builder<'t> {
             Event::Alias(anchor) => {
                 let node = self.anchors.get(&anchor).copied();
                 if node.is_none() {
-                    self.report(position, path, "the alias (*) stands in its own anchor (&)");
+                    self.report(position, path, "the alias (*) is inside its own anchor (&)");
                     self.ended = true;
                 }
                 return node;
@@ -243,7 +247,7 @@ impl<'t> Builder<'t> {
     fn is_valid_key(&mut self, map: usize, node: usize, position: Position, path: &str) -> bool {
         let nodes = &self.document.nodes;
         let Some(text) = nodes[node].scalar() else {
-            self.report(position, path, "a key has to be a single value, not a list or mapping");
+            self.report(position, path, "a key must be a single value, not a list or mapping");
             return false;
         };
         let same = |child: &&Child| !child.removed && self.document.key_of(child) == Some(text);
@@ -270,7 +274,7 @@ impl<'t> Builder<'t> {
         };
         if !sources.iter().all(|&source| nodes[source].kind == Kind::Map) {
             let position = nodes[from].position;
-            self.report(position, "<<", "has to be a mapping, or a list of them");
+            self.report(position, "<<", "must be a mapping, or a list of mappings");
             self.document.remove(map, index);
             return;
         }
