@@ -71,7 +71,7 @@ fn json_fields_and_values_are_documented() {
     let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
     let top = ["exit_code", "findings", "first", "has_rdma", "version", "worst"];
     assert_eq!(keys(&found.json), set(&top));
-    let fields = ["found", "level", "mend", "subject", "wanted", "what"];
+    let fields = ["expected", "fix", "found", "level", "subject", "what"];
     for finding in found.json["findings"].as_array().unwrap() {
         assert_eq!(keys(finding), set(&fields));
     }
