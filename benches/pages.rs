@@ -2,7 +2,7 @@
 //!
 //! The exporter's own walks read the fabric twice and judge it, and the board that comes of it is served.
 //! Timed is the whole way: from the request until the last byte is there. Wanted: less than 100 ms for the
-//! fabric at a glance.
+//! overview.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;
