@@ -206,7 +206,7 @@ impl Function {
             }
         };
         Some(
-            warn(Pci, &self.address, format!("PCIe link runs at {now}"))
+            warn(Pci, &self.address, format!("PCIe link is {now}"))
                 .expected(format!("{most}, the adapter's maximum; a slower slot causes congestion"))
                 .fix(format!(
                     "lspci -vv -s {}   # compare LnkCap and LnkSta; then power off and reseat the \

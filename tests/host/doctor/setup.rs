@@ -114,7 +114,7 @@ fn narrow_pci_slot_is_a_finding() {
     };
     assert_eq!(narrow(), None);
     with("current_link_width", "8");
-    let told = |text: &str| Some(("warn".to_owned(), format!("PCIe link runs at {text}")));
+    let told = |text: &str| Some(("warn".to_owned(), format!("PCIe link is {text}")));
     assert_eq!(narrow(), told("x8 at 32 GT/s"));
     assert_eq!(patient.report(&[]).code, 5);
     with("current_link_speed", "8.0 GT/s PCIe");
