@@ -43,7 +43,7 @@ fn check_config_file(configuration: &Configuration) -> Finding {
     match &configuration.problem {
         Some(problem) => {
             let expected =
-                "a valid file: `serve` exits with code 2, and the other checks used flags only";
+                "a valid file; `serve` exits with code 2, and the other checks used only flags";
             let fix = format!("edit {shown}   # keys: docs/configuration.md");
             bad(Subject::Configuration, what, problem).expected(expected).fix(fix)
         }
@@ -59,7 +59,7 @@ fn check_config_file(configuration: &Configuration) -> Finding {
 
 /// What is expected of a file that the settings name.
 const SITE_FILE: &str =
-    "a valid file that the exporter's user can read: `serve` exits with code 2 otherwise";
+    "a valid file that the exporter's user can read; otherwise `serve` exits with code 2";
 
 fn check_web_config(path: &Path) -> Vec<Finding> {
     let what = "--web.config.file";
@@ -171,7 +171,7 @@ fn room_for(history: &HistorySettings, size: u64, room: u64) -> Finding {
     if room - least < grows {
         return warn(Subject::Configuration, what, found)
             .expected(format!(
-                "at least {} MiB free: --history.size is {} MiB, and {} MiB of the disk stay free",
+                "at least {} MiB free; --history.size is {} MiB, and {} MiB of the disk stay free",
                 mib(grows.saturating_add(least)),
                 mib(history.size),
                 mib(least)
