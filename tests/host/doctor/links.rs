@@ -63,7 +63,7 @@ fn link_in_init_state_is_a_finding() {
     let found = patient.report(&[]);
     found.one("ports", "mlx5_0 port 1").says("warn", "Init, physical state LinkUp", "below");
     let manager = found.one("subnet_manager", "mlx5_0 port 1");
-    manager.says("bad", "no subnet manager has configured it", "opensm");
+    manager.says("bad", "no subnet manager has configured the port", "opensm");
     assert_eq!((&found.json["first"]["subject"], found.code), (&"subnet_manager".into(), 6));
 
     // One runs here, according to /proc.
