@@ -1,8 +1,8 @@
 //! The cost of a page: 60,000 ports of a simulated fabric, requested over HTTP as by a browser.
 //!
-//! The exporter's query plans read the fabric twice, and the evaluated state is served. Measured is the time
-//! from the request until the last byte is received. Target: less than 100 ms for the
-//! fabric at a glance.
+//! The exporter's own walks read the fabric twice and judge it, and the board that comes of it is served.
+//! Timed is the whole way: from the request until the last byte is there. Wanted: less than 100 ms for the
+//! overview.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod measure;

@@ -82,19 +82,17 @@ pub fn request_class(path: &str) -> RequestClass {
 
 /// A path without a route: a page for browsers, a line for programs.
 async fn not_found(uri: Uri) -> Response {
-    let what = format!("Nothing is at {}.", uri.path());
-    if uri.path().starts_with("/api/") {
-        return error_response(
-            StatusCode::NOT_FOUND,
-            &format!("{what} What there is: {}", api::OPENAPI),
-        );
+    let path = uri.path();
+    if path.starts_with("/api/") {
+        let problem = format!("not found: {path}; see {} for the API", api::OPENAPI);
+        return error_response(StatusCode::NOT_FOUND, &problem);
     }
-    Problem::not_found("No such page", what).into_response()
+    Problem::not_found("Page not found", format!("Not found: {path}")).into_response()
 }
 
 /// axum adds the header Allow.
 async fn method_not_allowed(method: Method, uri: Uri) -> Response {
-    let problem = format!("{method} is not allowed at {}: GET and HEAD are", uri.path());
+    let problem = format!("{method} is not allowed for {}; allowed: GET, HEAD", uri.path());
     error_response(StatusCode::METHOD_NOT_ALLOWED, &problem)
 }
 
@@ -112,7 +110,7 @@ async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderM
     if let Some((name, value)) = pairs.iter().find(|(name, _)| COLLECTOR_FILTERS.contains(&&**name))
     {
         return bad_request(&format!(
-            "{name}: {value:?}: there are no collectors to choose from: each scrape has all metrics"
+            "{name}: {value:?}: collector filters are not supported: every scrape returns all metrics"
         ));
     }
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! `doctor`: checks the prerequisites on this host, and prints remedies.
+//! `doctor`: checks the prerequisites on this host, and prints a fix for each problem.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::config::Settings;
 use crate::config::options::Options;
 use crate::doctor::{Configuration, DoctorOptions, Finding, Level, Report, examine};
+use ib_mad::label;
 
 use super::{Exit, Fatal, closed_pipe_is_no_error, printable};
 
@@ -81,7 +82,7 @@ fn options(args: DoctorArgs) -> Result<DoctorOptions, Fatal> {
     };
     let (settings, problem) = match loaded {
         Ok(settings) => (settings, None),
-        // A mistake in the file is a finding; with a mistake in flags nothing can be checked.
+        // An error in the file is a finding; with an error in the flags nothing can be checked.
         Err(problem) => {
             let settings = Settings::load(options, None).map_err(Fatal::usage)?;
             (settings, file.is_some().then_some(problem))
@@ -119,7 +120,7 @@ fn mark(level: Level) -> &'static str {
 /// column.
 const MAX_NAME_WIDTH: usize = 28;
 
-/// The findings as text: a paragraph for each subject, and what to do first.
+/// The findings as text: a paragraph for each subject, and what to fix first.
 fn write_text(out: &mut impl Write, report: &Report) -> io::Result<()> {
     for findings in report.findings.chunk_by(|a, b| a.subject == b.subject) {
         let Some(first) = findings.first() else { continue };
@@ -134,7 +135,7 @@ fn write_text(out: &mut impl Write, report: &Report) -> io::Result<()> {
                 write!(out, "\n{}", &blank[2..])?;
             }
             writeln!(out, "  {}", printable(&finding.found))?;
-            for (name, text) in [("wanted", &finding.wanted), ("mend", &finding.mend)] {
+            for (name, text) in [("expected", &finding.expected), ("fix", &finding.fix)] {
                 if let Some(text) = text {
                     writeln!(out, "{blank}{name}: {}", printable(text))?;
                 }
@@ -145,14 +146,15 @@ fn write_text(out: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(out, "{}", printable(&summary(report)))
 }
 
-/// The last line: how bad it is, and what to do first.
+/// The last line: the number of problems, and what to fix first.
 fn summary(report: &Report) -> String {
     let count = |level| report.findings.iter().filter(|finding| finding.level == level).count();
     let Some(first) = report.first() else {
-        return "all is well".into();
+        return "no problems found".into();
     };
-    let counts = format!("{} bad, {} to look at", count(Level::Bad), count(Level::Warn));
-    let place = format!("{}, {}", first.subject.label(), first.what);
-    let mend = first.mend.as_deref().unwrap_or(&first.found);
-    format!("{counts}; first: {place}: {mend}")
+    let errors = label::plural(count(Level::Bad), "error");
+    let warnings = label::plural(count(Level::Warn), "warning");
+    let item = format!("{}, {}", first.subject.label(), first.what);
+    let fix = first.fix.as_deref().unwrap_or(&first.found);
+    format!("{errors}, {warnings}; fix first: {item}: {fix}")
 }

@@ -1,5 +1,5 @@
-//! RDMA cards on the PCI bus: their drivers, the width and speed of their slots, and the kernel modules that make
-//! RDMA devices of them, and that programs use those by.
+//! RDMA adapters on the PCI bus: their drivers, the width and speed of their slots, and the kernel modules that
+//! create RDMA devices and give programs access to them.
 //!
 //! A module that is built into the kernel is in no list of modules, and in `/sys/module` only if it has
 //! parameters. So a directory that a module creates in sysfs counts as well.
@@ -143,7 +143,7 @@ impl Function {
             _ => "Ethernet",
         };
         let maker = maker(self.vendor);
-        let part = if self.is_virtual { ", a virtual function" } else { "" };
+        let part = if self.is_virtual { ", virtual function" } else { "" };
         format!("{maker} {:04x}:{:04x}, {kind}{part}", self.vendor, self.device)
     }
 
@@ -151,9 +151,9 @@ impl Function {
         let (what, title) = (self.address.as_str(), self.title());
         match &self.driver {
             None => {
-                let unbound = format!("{title}: no driver has it");
-                let mend = module_of(self.vendor, self.device).map_or_else(
-                    || format!("lspci -k -s {what}   # and load the module that it names"),
+                let unbound = format!("{title}: no driver bound");
+                let fix = module_of(self.vendor, self.device).map_or_else(
+                    || format!("lspci -k -s {what}   # load the kernel module listed: modprobe"),
                     |module| format!("modprobe {module}   # if that fails: dmesg | grep {what}"),
                 );
                 // A virtual function without a driver may be meant for a guest.
@@ -162,25 +162,27 @@ impl Function {
                 } else {
                     bad(Pci, what, unbound)
                 };
-                finding.wanted("a driver").mend(mend)
+                finding.expected("a driver bound to the adapter").fix(fix)
             }
             Some(driver) if PASSTHROUGH.contains(&&**driver) => {
-                note(Pci, what, format!("{title}: {driver} keeps it for a guest"))
+                note(Pci, what, format!("{title}: bound to {driver}, reserved for a guest"))
             }
             Some(driver) if !self.rdma.is_empty() => {
                 let devices = self.rdma.join(", ");
                 ok(Pci, what, format!("{title}, {driver}: {devices}"))
             }
             Some(driver) if self.must_do_rdma() => {
-                let found = format!("{title}, {driver}: has made no RDMA device");
+                let found = format!("{title}, {driver}: no RDMA device created");
                 warn(Pci, what, found)
-                    .wanted("a device in /sys/class/infiniband")
-                    .mend(format!("dmesg | grep {what}   # after the kernel modules below"))
+                    .expected("a device in /sys/class/infiniband")
+                    .fix(format!("dmesg | grep {what}   # fix \"kernel modules\" below first"))
             }
             Some(driver) => note(
                 Pci,
                 what,
-                format!("{title}, {driver}: no RDMA device; some cards of this driver do RDMA"),
+                format!(
+                    "{title}, {driver}: no RDMA device; some adapters of this driver support RDMA"
+                ),
             ),
         }
     }
@@ -203,11 +205,14 @@ impl Function {
                 (format!("{now} GT/s"), format!("{most} GT/s"))
             }
         };
-        let advice = "power off, reseat the card or put it in a slot that has it all";
         Some(
-            warn(Pci, &self.address, format!("its PCIe link runs {now}"))
-                .wanted(format!("{most}, which the card can do: else the host holds the link up"))
-                .mend(format!("{advice}; lspci -vv -s {} shows LnkCap and LnkSta", self.address)),
+            warn(Pci, &self.address, format!("PCIe link is {now}"))
+                .expected(format!("{most}, the adapter's maximum; a slower slot causes congestion"))
+                .fix(format!(
+                    "lspci -vv -s {}   # compare LnkCap and LnkSta; then power off and reseat the \
+                     adapter, or use a slot with full width and speed",
+                    self.address
+                )),
         )
     }
 
@@ -233,20 +238,21 @@ pub fn functions(host: &CheckedHost) -> Option<Vec<Function>> {
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let Some(functions) = functions(host) else {
         let place = host.sysfs.join("bus/pci/devices");
-        let found = format!("no PCI bus in {}: a container, or a host without", place.display());
+        let found =
+            format!("{} does not exist: a container, or a host without PCI", place.display());
         return vec![note(Pci, "bus", found)];
     };
     if !functions.iter().any(Function::must_do_rdma) && host.devices.is_empty() {
         let mut findings: Vec<Finding> = functions.iter().map(Function::finding).collect();
         findings.push(
-            bad(Pci, "cards", "no card for InfiniBand or RoCE")
-                .wanted("an HCA, or a host that has one")
-                .mend("lspci -nn   # shows all cards that the host sees"),
+            bad(Pci, "adapters", "no InfiniBand or RoCE adapter")
+                .expected("an HCA")
+                .fix("lspci -nn   # lists all PCI devices; if the HCA is missing, reseat it"),
         );
         return findings;
     }
     if functions.is_empty() {
-        return vec![note(Pci, "cards", "none: the RDMA devices here are software")];
+        return vec![note(Pci, "adapters", "none: the RDMA devices are software")];
     }
     let mut findings = Vec::new();
     let mut slot = None;
@@ -279,7 +285,7 @@ pub fn check_modules(host: &CheckedHost) -> Vec<Finding> {
     let mut findings = check_card_modules(host, has);
     if host.devices.is_empty() {
         if findings.is_empty() {
-            findings.push(note(Modules, "modules", "none needed without a device"));
+            findings.push(note(Modules, "modules", "not checked: no RDMA device"));
         }
         return findings;
     }
@@ -299,16 +305,16 @@ fn check_card_modules(host: &CheckedHost, has: impl Fn(&str, &str) -> bool) -> V
         if function.rdma.is_empty() && !function.must_do_rdma() || !checked.insert(driver.rdma) {
             continue;
         }
-        let of = format!("the RDMA part of {}", driver.pci);
+        let of = format!("the RDMA driver of {} adapters", driver.pci);
         let works = functions.iter().any(|other| {
             other.bound().is_some_and(|it| it.rdma == driver.rdma) && !other.rdma.is_empty()
         });
         findings.push(if works || has(driver.rdma, "") {
-            ok(Modules, driver.rdma, format!("there: {of}"))
+            ok(Modules, driver.rdma, format!("loaded or built in: {of}"))
         } else {
             bad(Modules, driver.rdma, format!("not loaded: {of}"))
-                .wanted("loaded: without it the card is no RDMA device")
-                .mend(load_command(driver.rdma))
+                .expected("loaded; without it the adapter has no RDMA device")
+                .fix(load_command(driver.rdma))
         });
     }
     findings
@@ -322,10 +328,10 @@ fn check_common(
 ) -> Option<Finding> {
     let [_, name, trace, who, if_missing, why] = *row else { return None };
     if has(name, trace) {
-        return Some(ok(Modules, name, "there"));
+        return Some(ok(Modules, name, "loaded or built in"));
     }
     if who == "infiniband" && !has_infiniband {
-        let found = "not loaded, and not needed: no InfiniBand port here";
+        let found = "not loaded, not needed: this host has no InfiniBand port";
         return Some(ok(Modules, name, found));
     }
     let finding = match if_missing {
@@ -333,7 +339,7 @@ fn check_common(
         "warn" => warn(Modules, name, "not loaded"),
         _ => note(Modules, name, "not loaded"),
     };
-    Some(finding.wanted(why).mend(load_command(name)))
+    Some(finding.expected(why).fix(load_command(name)))
 }
 
 #[cfg(test)]

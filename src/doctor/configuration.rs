@@ -1,5 +1,5 @@
-//! The exporter's own settings and files: whether `serve` would start with them, and could record; and the listen
-//! addresses: whether each is free, in use by an exporter, or by another program.
+//! The exporter's own settings and files: whether `serve` would start with them and could record; and whether each
+//! listen address is free, or in use by an exporter or another program.
 
 use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -42,20 +42,24 @@ fn check_config_file(configuration: &Configuration) -> Finding {
         configuration.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     match &configuration.problem {
         Some(problem) => {
-            let wanted =
-                "a file that loads: serve ends with it, and the other checks go by the flags alone";
-            let mend = format!("edit {shown}; docs/configuration.md has each key");
-            bad(Subject::Configuration, what, problem).wanted(wanted).mend(mend)
+            let expected =
+                "a valid file; `serve` exits with code 2, and the other checks used only flags";
+            let fix = format!("edit {shown}   # keys: docs/configuration.md");
+            bad(Subject::Configuration, what, problem).expected(expected).fix(fix)
         }
         None if configuration.file.is_none() => {
-            ok(Subject::Configuration, what, "none: flags and defaults")
+            ok(Subject::Configuration, what, "not set; using flags and defaults")
         }
         None => {
             let fabrics = configuration.settings.fabrics.len();
-            ok(Subject::Configuration, what, format!("{shown} loads; fabrics to ask: {fabrics}"))
+            ok(Subject::Configuration, what, format!("{shown} is valid; fabrics: {fabrics}"))
         }
     }
 }
+
+/// What is expected of a file that the settings name.
+const SITE_FILE: &str =
+    "a valid file that the exporter's user can read; otherwise `serve` exits with code 2";
 
 fn check_web_config(path: &Path) -> Vec<Finding> {
     let what = "--web.config.file";
@@ -63,8 +67,8 @@ fn check_web_config(path: &Path) -> Vec<Finding> {
     match inspect(path) {
         Ok(inspection) => {
             let warned = inspection.warnings.into_iter().map(|warning| {
-                warn(Subject::Configuration, what, format!("{shown}: {warning}")).mend(format!(
-                    "edit {shown}, or renew what it names; docs/security.md has each key"
+                warn(Subject::Configuration, what, format!("{shown}: {warning}")).fix(format!(
+                    "edit {shown}, or renew the certificate   # keys: docs/security.md"
                 ))
             });
             let loads = ok(Subject::Configuration, what, format!("{shown}: {}", inspection.about));
@@ -72,8 +76,8 @@ fn check_web_config(path: &Path) -> Vec<Finding> {
         }
         Err(error) => vec![
             bad(Subject::Configuration, what, error.lines().join("; "))
-                .wanted("a file that the exporter's user can read: serve ends without it")
-                .mend(format!("edit {shown}; docs/security.md has each key")),
+                .expected(SITE_FILE)
+                .fix(format!("edit {shown}   # keys: docs/security.md")),
         ],
     }
 }
@@ -95,17 +99,20 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
         Ok(read) => read,
         Err(error) => {
             let finding = bad(Subject::Configuration, what, error.lines().join("; "))
-                .wanted("a file that the exporter's user can read: serve ends without it")
-                .mend(format!("ls -l {shown}; edit it, or leave the flag out"));
+                .expected(SITE_FILE)
+                .fix(format!("ls -l {shown}; edit it, or remove {what}"));
             return vec![finding];
         }
     };
     let mut findings =
-        vec![ok(Subject::Configuration, what, format!("{shown} has {entries} entries"))];
+        vec![ok(Subject::Configuration, what, format!("{shown} is valid; entries: {entries}"))];
     findings.extend(warnings.into_iter().map(|warning| {
         warn(Subject::Configuration, what, warning)
-            .wanted("a file that the exporter alone can read, with all that its keys need")
-            .mend("chgrp fabric-exporter and chmod 0640 the file; docs/security.md")
+            .expected("readable for owner and group only; keys that differ need the file neighbors")
+            .fix(format!(
+                "chgrp fabric-exporter {shown} && chmod 0640 {shown}; if the keys differ, copy \
+                 OpenSM's file neighbors to the same directory"
+            ))
     }));
     findings
 }
@@ -118,8 +125,10 @@ fn check_history(history: &HistorySettings) -> Finding {
     let about = match std::fs::metadata(path) {
         Ok(about) if about.is_file() => Some(about),
         Ok(_) => {
-            let found = format!("{} is no file", path.display());
-            return bad(Subject::Configuration, what, found).mend("name a file that may be made");
+            let found = format!("{} is not a regular file", path.display());
+            return bad(Subject::Configuration, what, found)
+                .expected("a regular file, or a path at which one can be created")
+                .fix("set --history.file to another path");
         }
         Err(_) => None,
     };
@@ -129,14 +138,14 @@ fn check_history(history: &HistorySettings) -> Finding {
     for path in paths {
         if let Err(error) = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
             let shown = path.display();
-            let mend = if path.exists() {
-                format!("chown <the exporter's user> {shown}; with systemd: StateDirectory=")
+            let fix = if path.exists() {
+                format!("chown fabric-exporter {shown}   # or StateDirectory= in the unit")
             } else {
-                format!("mkdir -p {shown}")
+                format!("mkdir -p {shown} && chown fabric-exporter {shown}")
             };
-            let found = format!("cannot be written to: {shown}: {error}");
-            let wanted = "a folder that the exporter's user may write to: else nothing is recorded";
-            return bad(Subject::Configuration, what, found).wanted(wanted).mend(mend);
+            let found = format!("not writable: {shown}: {error}");
+            let expected = "writable for the exporter's user; otherwise nothing is recorded";
+            return bad(Subject::Configuration, what, found).expected(expected).fix(fix);
         }
     }
     let size = about.map_or(0, |about| about.len());
@@ -151,23 +160,23 @@ fn room_for(history: &HistorySettings, size: u64, room: u64) -> Finding {
     let (shown, least) = (history.file.display(), history.least_free);
     let mib = |bytes: u64| bytes >> 20;
     let what = "--history.file";
-    let found = format!("{shown}: {} MiB, and {} MiB of its disk are free", mib(size), mib(room));
-    let mend = "make room on the disk, or lower --history.size";
+    let found = format!("{shown}: size {} MiB, free on its disk {} MiB", mib(size), mib(room));
+    let fix = "free space on the disk, or lower --history.size";
     if room < least {
         return bad(Subject::Configuration, what, found)
-            .wanted(format!("{} MiB free, below which nothing is written", mib(least)))
-            .mend(mend);
+            .expected(format!("at least {} MiB free; below that nothing is recorded", mib(least)))
+            .fix(fix);
     }
     let grows = history.size.saturating_sub(size);
     if room - least < grows {
         return warn(Subject::Configuration, what, found)
-            .wanted(format!(
-                "{} MiB free: the file may grow to {} MiB, and {} MiB are left alone",
+            .expected(format!(
+                "at least {} MiB free; --history.size is {} MiB, and {} MiB of the disk stay free",
                 mib(grows.saturating_add(least)),
                 mib(history.size),
                 mib(least)
             ))
-            .mend(mend);
+            .fix(fix);
     }
     ok(Subject::Configuration, what, found)
 }
@@ -185,10 +194,10 @@ const HEALTHY: &str = "healthy\n";
 /// start the service.
 pub fn check_listeners(settings: &Settings) -> Vec<Finding> {
     if settings.systemd_socket {
-        let found = "systemd listens, and hands its sockets over";
+        let found = "not checked: systemd passes the sockets";
         return vec![
             note(Subject::Listener, "--web.systemd-socket", found)
-                .mend("systemctl list-sockets   # shows where"),
+                .fix("systemctl list-sockets   # lists the addresses"),
         ];
     }
     settings.listen.iter().flat_map(|name| check_name(name, &settings.telemetry_path)).collect()
@@ -205,9 +214,9 @@ fn check_name(addresses: &[SocketAddr], telemetry_path: &str) -> Vec<Finding> {
 fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Finding {
     let what = address.to_string();
     let firewall = if address.ip().is_loopback() {
-        "; only this host reaches it there"
+        "; loopback, reachable only from this host"
     } else {
-        "; a firewall has to let Prometheus in"
+        "; check that firewalls let Prometheus connect"
     };
     let Err(error) = try_bind(address) else {
         return ok(Subject::Listener, what, format!("free{firewall}"));
@@ -215,21 +224,21 @@ fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Fin
     match error.kind() {
         ErrorKind::AddrInUse => check_occupant(address, telemetry_path, firewall),
         ErrorKind::PermissionDenied => {
-            bad(Subject::Listener, what, format!("may not be listened on: {error}"))
-                .wanted("a port above 1023, or the capability for those below")
-                .mend("--web.listen-address=:10315, or AmbientCapabilities=CAP_NET_BIND_SERVICE")
+            bad(Subject::Listener, what, format!("cannot listen: {error}"))
+                .expected("a port above 1023, or CAP_NET_BIND_SERVICE")
+                .fix("--web.listen-address=:10315, or AmbientCapabilities=CAP_NET_BIND_SERVICE")
         }
         _ if serves && is_missing_address(&error) => {
-            let found = format!("passed over, for the name has another address: {error}");
+            let found = format!("skipped, because the host name has another address: {error}");
             note(Subject::Listener, what, found)
         }
-        _ => bad(Subject::Listener, what, format!("cannot be listened on: {error}"))
-            .wanted("an address of this host")
-            .mend("ip addr   # shows them; another with --web.listen-address"),
+        _ => bad(Subject::Listener, what, format!("cannot listen: {error}"))
+            .expected("an address of this host")
+            .fix("ip addr   # lists them; set one with --web.listen-address"),
     }
 }
 
-/// Asks the program that listens on an address who it is.
+/// Identifies the program that listens on an address by its responses.
 fn check_occupant(address: SocketAddr, telemetry_path: &str, firewall: &str) -> Finding {
     let (what, port) = (address.to_string(), address.port());
     // A socket on all IPv6 addresses accepts IPv4, too.
@@ -240,21 +249,23 @@ fn check_occupant(address: SocketAddr, telemetry_path: &str, firewall: &str) -> 
             let metrics = get(&format!("{url}{telemetry_path}"));
             let version = metrics.and_then(|(_, text)| version(&text));
             let version = version.map(|version| format!(" {version}")).unwrap_or_default();
-            let found = format!("fabric-exporter{version} runs there{firewall}");
+            let found = format!("in use by fabric-exporter{version}{firewall}");
             return ok(Subject::Listener, what, found);
         }
-        Some((401, _)) => "asks for a login",
+        Some((401, _)) => "requires a login",
         // The response of this exporter, and of others with the exporter toolkit.
-        Some((400, text)) if text.to_ascii_lowercase().contains("https") => "speaks TLS",
+        Some((400, text)) if text.to_ascii_lowercase().contains("https") => "requires TLS",
         _ => {
-            return bad(Subject::Listener, what, "taken by a program that is no fabric-exporter")
-                .wanted("a port that is free: serve ends without")
-                .mend(format!("ss -ltnp 'sport = :{port}'; or another with --web.listen-address"));
+            return bad(Subject::Listener, what, "in use by a program other than fabric-exporter")
+                .expected("a free port; otherwise `serve` exits with code 4")
+                .fix(format!(
+                    "ss -ltnp 'sport = :{port}'   # stop that program, or set --web.listen-address"
+                ));
         }
     };
-    let found = format!("taken by somebody who {guard}: perhaps this exporter{firewall}");
+    let found = format!("in use by a program that {guard}, maybe fabric-exporter{firewall}");
     note(Subject::Listener, what, found)
-        .mend(format!("ss -ltnp 'sport = :{port}'   # shows who it is"))
+        .fix(format!("ss -ltnp 'sport = :{port}'   # shows the program"))
 }
 
 /// The status and text of a response.

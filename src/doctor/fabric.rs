@@ -1,5 +1,5 @@
-//! One discovery of the fabric: SMInfo of each port with IsSM, which tells standby subnet managers, and the names and
-//! GUIDs that several nodes share.
+//! One discovery of the fabric: SMInfo of each port with IsSM, for standby subnet managers, and the names and GUIDs
+//! that several nodes share.
 
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::SmSweep;
@@ -92,11 +92,9 @@ fn query_managers(
 
 fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {
     let Some(managers) = managers else {
-        let found = format!(
-            "not looked for: walking through the fabric takes longer than {DISCOVERY_TIMEOUT:?}"
-        );
+        let found = format!("not checked: the discovery takes longer than {DISCOVERY_TIMEOUT:?}");
         return note(Subject::SubnetManager, what, found)
-            .mend("a running exporter tells: infiniband_subnet_managers");
+            .fix("query infiniband_subnet_managers of a running exporter");
     };
     let of = |state: SmState| {
         let matching = managers.iter().filter(move |(manager, _)| manager.state == state);
@@ -106,15 +104,15 @@ fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> 
     if masters.len() > 1 {
         let found = format!("{} masters: {}", masters.len(), masters.join(", "));
         return bad(Subject::SubnetManager, what, found)
-            .wanted("one master, the others standby")
-            .mend("stop all but one; compare their versions, M_Keys and SM_Keys");
+            .expected("one master SM, all others standby")
+            .fix("stop all but one; compare their versions, M_Keys and SM_Keys");
     }
     if standbys.is_empty() {
-        return note(Subject::SubnetManager, what, "no standby: nobody takes over from the master")
-            .wanted("a second subnet manager, where the fabric has to outlive the first")
-            .mend("start one on another host or switch, with a lower priority");
+        return note(Subject::SubnetManager, what, "no standby SM to take over from the master")
+            .expected("a standby SM, if the fabric must survive a failure of the master")
+            .fix("start a subnet manager with a lower priority on another host or switch");
     }
-    ok(Subject::SubnetManager, what, format!("standing by: {}", standbys.join(", ")))
+    ok(Subject::SubnetManager, what, format!("standby: {}", standbys.join(", ")))
 }
 
 /// How many shared names and GUIDs are listed; the others are counted.
@@ -131,20 +129,20 @@ fn check_identities(what: &str, fabric: &Fabric) -> Vec<Finding> {
 fn check_guids(what: &str, fabric: &Fabric) -> Finding {
     let all = &fabric.duplicates;
     if all.is_empty() {
-        return ok(Subject::Fabric, what, "each node has a GUID of its own");
+        return ok(Subject::Fabric, what, "no duplicate GUIDs");
     }
     let one = |it| {
         let known = fabric.node_by_guid(it).map_or("", |node| &*fabric.node(node).name);
-        format!("{it}, also of {known}")
+        format!("{it}, also on {known}")
     };
     let nodes = all.iter().map(|it| format!("{} ({})", it.location(fabric), one(it.guid)));
     let found = format!(
-        "left out, for their GUID is another node's: {}",
+        "nodes ignored because of a duplicate GUID: {}",
         shortened(nodes.collect(), MAX_LISTED)
     );
     warn(Subject::Fabric, what, found)
-        .wanted("a NodeGUID of its own for each node: a subnet manager cannot tell them apart either")
-        .mend("mstflint -d DEVICE query   # compare with the label of the card, then burn its own GUIDs")
+        .expected("a unique NodeGUID per node; the subnet manager cannot distinguish them either")
+        .fix("mstflint -d <device> query   # if not as on its label: mstflint -guid <GUID> sg")
 }
 
 fn check_names(what: &str, fabric: &Fabric) -> Finding {
@@ -155,18 +153,18 @@ fn check_names(what: &str, fabric: &Fabric) -> Finding {
         *shared.entry(name).or_default() += 1;
     }
     if shared.is_empty() {
-        return ok(Subject::Fabric, what, "each node has a name of its own");
+        return ok(Subject::Fabric, what, "no duplicate names");
     }
     let groups = shared
         .iter()
-        .map(|(name, times)| format!("{} called {name:?}", label::plural(*times, "node")));
+        .map(|(name, times)| format!("{} named {name:?}", label::plural(*times, "node")));
     let found = format!(
-        "{}; each has digits of its GUID appended",
+        "{}; digits of the GUID are appended to each",
         shortened(groups.collect(), MAX_LISTED)
     );
     note(Subject::Fabric, what, found)
-        .wanted("names that say where a node is")
-        .mend("--fabric.node-name-map FILE for switches; rdma-ndd on hosts")
+        .expected("unique names")
+        .fix("switches: --fabric.node-name-map=FILE; hosts: run rdma-ndd")
 }
 
 #[cfg(test)]
@@ -190,9 +188,9 @@ mod tests {
         let other = manager(SmState::Master, "head-2");
         let standby = manager(SmState::Standby, "head-3");
         for (managers, level, says) in [
-            (None, Level::Note, "not looked for"),
+            (None, Level::Note, "not checked"),
             (Some(vec![master.clone()]), Level::Note, "no standby"),
-            (Some(vec![master.clone(), standby]), Level::Ok, "standing by: head-3 (priority 4)"),
+            (Some(vec![master.clone(), standby]), Level::Ok, "standby: head-3 (priority 4)"),
             (Some(vec![master, other]), Level::Bad, "2 masters: head-1 (priority 4), head-2"),
         ] {
             let finding = standby_finding("standbys", managers.as_deref());
@@ -224,8 +222,8 @@ mod tests {
         assert_eq!(levels(&fabric), [Level::Warn, Level::Note]);
         let findings = check_identities("f", &fabric);
         for (finding, says) in findings.iter().zip([
-            "behind node 1 port 2 (0x0000000000000003, also of Quantum-2 Mellanox Technologies#000003)",
-            "8 nodes called \"Quantum-2 Mellanox Technologies\"; each has",
+            "behind node 1 port 2 (0x0000000000000003, also on Quantum-2 Mellanox Technologies#000003)",
+            "8 nodes named \"Quantum-2 Mellanox Technologies\"; digits",
         ]) {
             assert!(finding.found.contains(says), "{finding:?}");
         }

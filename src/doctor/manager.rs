@@ -37,7 +37,7 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
         .filter_map(|(device, port)| check_port(host, device, port))
         .collect();
     if findings.is_empty() && host.infiniband_ports().next().is_none() {
-        findings.push(ok(SubnetManager, "ports", "no InfiniBand port here: none needed"));
+        findings.push(ok(SubnetManager, "ports", "not needed: this host has no InfiniBand port"));
     }
     findings
 }
@@ -48,7 +48,7 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Findin
         state::ACTIVE | state::ACTIVE_DEFER => {
             let lid = |lid: Option<_>| lid.map_or_else(|| "unknown".into(), |lid| format!("{lid}"));
             let (own, manager) = (lid(port.lid), lid(port.sm_lid));
-            let found = format!("LID {own}, from the subnet manager at LID {manager}");
+            let found = format!("LID {own}, SM LID {manager}");
             Some(ok(SubnetManager, what, found))
         }
         state::INIT if port.physical_state.is_none_or(|state| state == physical::LINK_UP) => {
@@ -56,32 +56,32 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Findin
                 "hfi1" => (OPAFM, "Omni-Path"),
                 _ => (OPENSM, "InfiniBand"),
             };
-            let found = "a link, and no LID: no subnet manager has configured it";
-            let wanted = format!("a subnet manager of {kind} in this subnet");
-            Some(bad(SubnetManager, what, found).wanted(wanted).mend(remedy(host, daemon)))
+            let found = "link is up, but no LID: no subnet manager has configured the port";
+            let expected = format!("an {kind} subnet manager in this subnet");
+            Some(bad(SubnetManager, what, found).expected(expected).fix(sm_fix(host, daemon)))
         }
         _ => None,
     }
 }
 
 /// What to do if no subnet manager responds.
-fn remedy(host: &CheckedHost, name: &str) -> String {
+fn sm_fix(host: &CheckedHost, name: &str) -> String {
     if let Some(process) = process_of(&host.procfs, name) {
         let log = format!("journalctl -u {name}; tail /var/log/{name}.log");
         return format!(
-            "{name} runs here (process {process}), perhaps for another port (guid in its \
-             configuration): {log}"
+            "{log}   # {name} runs here (process {process}), maybe for another port: check guid in \
+             its configuration"
         );
     }
     let unit = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"]
         .iter()
         .any(|folder| Path::new(folder).join(format!("{name}.service")).exists());
     if unit {
-        format!("systemctl start {name}   # here, or where your subnet manager belongs")
+        format!("systemctl start {name}   # here, or on the host or switch of your subnet manager")
     } else {
         format!(
-            "start the subnet manager of your fabric, on a switch or a host; here: install {name}, \
-             then systemctl start {name}"
+            "start the subnet manager on its switch or host; to run it here: install {name}, then \
+             systemctl start {name}"
         )
     }
 }
@@ -122,8 +122,8 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let mut client =
         MadClient::new(SendConfig { timeout: PACE.0, retries: PACE.1, ..SendConfig::default() });
     if let Err(error) = query::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false)) {
-        let found = format!("the device went while it was asked: {error}");
-        return vec![bad(SubnetManager, what, found).mend("dmesg | tail")];
+        let found = format!("device lost during the check: {error}");
+        return vec![bad(SubnetManager, what, found).fix("dmesg | tail")];
     }
     let home = home.finish();
     let neighbor = home.neighbor.and_then(|it| check_neighbor(&what, it, has_keys));
@@ -140,14 +140,17 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
 }
 
 /// What to do if nodes do not respond because of an M_Key.
-fn m_key_remedy(has_keys: bool) -> &'static str {
+fn m_key_fix(has_keys: bool) -> &'static str {
     if has_keys {
-        "compare the key in --fabric.m-key-file with m_key in opensm.conf: this one is refused"
+        "compare the key in --fabric.m-key-file with m_key in opensm.conf: the key is wrong"
     } else {
-        "give the M_Key of the subnet manager with --fabric.m-key-file, or set \
+        "set --fabric.m-key-file to a file with the subnet manager's M_Key, or \
          m_key_protection_level 1 in opensm.conf"
     }
 }
+
+/// Why the local port and its neighbor have to respond.
+const RESPONSE: &str = "a response; without it the discovery finds no nodes";
 
 /// Whether an M_Key makes the neighbor drop SMPs.
 fn check_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Option<Finding> {
@@ -156,19 +159,17 @@ fn check_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Optio
         Err(failure) if failure.is_no_response() => {
             let protected = match level {
                 0 | 1 => String::new(),
-                _ => format!("; our own port has M_Key protection level {level}"),
+                _ => format!("; the local port has M_Key protection level {level}"),
             };
             let found = format!(
-                "the neighbor of our own port does not answer subnet management, though the link is \
-                 active{protected}: likely an M_Key protects it"
+                "the neighbor of the local port does not respond to NodeInfo although the link is \
+                 active{protected}: probably protected by an M_Key"
             );
-            let remedy = m_key_remedy(has_keys);
-            let wanted = "an answer: else nothing of the fabric is found";
             let what = format!("{what}: M_Key");
-            Some(bad(SubnetManager, what, found).wanted(wanted).mend(remedy))
+            Some(bad(SubnetManager, what, found).expected(RESPONSE).fix(m_key_fix(has_keys)))
         }
         _ if level >= 2 => {
-            let found = format!("M_Key protection level {level}, and the neighbor answers");
+            let found = format!("M_Key protection level {level}, and the neighbor responds");
             Some(ok(SubnetManager, format!("{what}: M_Key"), found))
         }
         _ => None,
@@ -177,21 +178,20 @@ fn check_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Optio
 
 /// No port can be opened to send from; `serve` would end with this error.
 fn port_unusable(host: &CheckedHost, what: String, error: &DeviceError) -> Finding {
-    let found = format!("cannot be asked: {error}");
-    let without = "--no-collector.fabric, where this host's own devices are all to watch";
+    let without = "set --no-collector.fabric to report only this host's own devices";
     match error {
-        _ if host.devices.is_empty() => note(SubnetManager, what, "cannot be asked: no device"),
+        _ if host.devices.is_empty() => note(SubnetManager, what, "not checked: no RDMA device"),
         DeviceError::NoDevice { .. } | DeviceError::Ethernet { .. }
             if host.infiniband_ports().next().is_none() =>
         {
-            warn(SubnetManager, what, "no InfiniBand port to ask a fabric from: serve would end")
-                .wanted("a fabric to ask, or a flag that says that there is none")
-                .mend(without)
+            warn(SubnetManager, what, "no InfiniBand port: `serve` would exit with code 3")
+                .expected("an InfiniBand port, or the fabric collector disabled")
+                .fix(without)
         }
         // A missing link or device file has its own finding.
-        _ => bad(SubnetManager, what, found)
-            .wanted("a port to ask the fabric from: serve would end")
-            .mend(format!("mend what is told of the port; or {without}")),
+        _ => bad(SubnetManager, what, format!("port cannot be used: {error}"))
+            .expected("a usable port; otherwise `serve` exits with code 3")
+            .fix(format!("fix the other findings about the port, or {without}")),
     }
 }
 
@@ -205,20 +205,16 @@ fn check_home(
         Ok(port) => port,
         // With an M_Key the port drops SMPs of its own host, too; to a removed device none can be sent.
         Err(RequestError::TimedOut) => {
-            let found = "our own port does not answer subnet management: likely an M_Key protects it \
-                         (level 2 or 3), or the adapter's firmware hangs";
-            let remedy = m_key_remedy(has_keys);
-            let mend = format!("{remedy}; dmesg | tail   # shows an adapter whose firmware hangs");
-            let wanted =
-                "an answer to PortInfo by the empty route: else nothing of the fabric is found";
+            let found = "the local port does not respond to PortInfo: probably protected by an \
+                         M_Key (level 2 or 3), or the adapter's firmware hangs";
+            let fix = format!("{}; firmware: dmesg | tail", m_key_fix(has_keys));
             let what = format!("{what}: M_Key");
-            return vec![bad(SubnetManager, what, found).wanted(wanted).mend(mend)];
+            return vec![bad(SubnetManager, what, found).expected(RESPONSE).fix(fix)];
         }
         Err(failure) => {
-            let found = format!("our own port does not answer subnet management: {failure}");
-            let mend = "name another port with --fabric.hca and --fabric.port; dmesg | tail";
-            let wanted = "an answer to PortInfo by the empty route";
-            return vec![bad(SubnetManager, what, found).wanted(wanted).mend(mend)];
+            let found = format!("PortInfo of the local port failed: {failure}");
+            let fix = "set --fabric.hca and --fabric.port to another port; dmesg | tail";
+            return vec![bad(SubnetManager, what, found).expected(RESPONSE).fix(fix)];
         }
     };
     let mut findings = vec![check_manager(host, what.clone(), home.master)];
@@ -228,27 +224,28 @@ fn check_home(
 
 fn check_manager(host: &CheckedHost, what: String, manager: Option<MasterSm>) -> Finding {
     let Some(MasterSm { lid, info, node }) = manager else {
-        return bad(SubnetManager, what, "our own port knows no subnet manager")
-            .wanted("a master in this subnet")
-            .mend(remedy(host, OPENSM));
+        return bad(SubnetManager, what, "the local port has no master SM LID")
+            .expected("a master SM in this subnet")
+            .fix(sm_fix(host, OPENSM));
     };
     let at = if node.is_empty() { format!("LID {lid}") } else { format!("LID {lid} ({node})") };
     match info {
         Ok((Some(SmState::Master), priority)) => {
-            let found = format!("the master at {at} answers, priority {priority}");
+            let found = format!("master SM at {at} responds, priority {priority}");
             ok(SubnetManager, what, found)
         }
         Ok((state, _)) => {
-            let state = state.map_or("of no known state", SmState::label);
-            let found = format!("the subnet manager at {at} says to be {state}");
-            let wanted = "the master where our port has it; a hand-over passes through this";
-            warn(SubnetManager, what, found).wanted(wanted).mend("look again in a minute")
+            let state = state.map_or("reserved", SmState::label);
+            let found = format!("the SM at {at}, the local port's master SM, has state {state}");
+            let expected = "state master; another state is normal only during a handover";
+            warn(SubnetManager, what, found)
+                .expected(expected)
+                .fix("run doctor again in a minute; if it persists: sminfo, and the SM's log")
         }
         Err(failure) => {
-            let found = format!("the subnet manager at {at} does not answer: {failure}");
-            let wanted =
-                "a master that answers: what is configured goes on, what comes up gets no LID";
-            bad(SubnetManager, what, found).wanted(wanted).mend(remedy(host, OPENSM))
+            let found = format!("master SM at {at} does not respond: {failure}");
+            let expected = "a response; without an SM links that go down stay down";
+            bad(SubnetManager, what, found).expected(expected).fix(sm_fix(host, OPENSM))
         }
     }
 }
@@ -261,12 +258,12 @@ fn check_speed(what: String, port: &PortStatus) -> Option<Finding> {
         format!("{} {}", width.label(), speed.label())
     };
     if now == best {
-        return Some(ok(Ports, what, format!("runs at its best, {}", label(now))));
+        return Some(ok(Ports, what, format!("{}, the port's maximum", label(now))));
     }
-    let found = format!("runs at {}, and could do {}", label(now), label(best));
-    let wanted = "as much as both ends can do; the other end may be able to do no more";
-    let mend = "fabric-exporter links   # compares both ends of each cable";
-    Some(note(Ports, what, found).wanted(wanted).mend(mend))
+    let found = format!("{}; the port supports {}", label(now), label(best));
+    let expected = "the maximum that both ends support; the other end may be the limit";
+    let fix = "fabric-exporter links   # compares both ends of each link";
+    Some(note(Ports, what, found).expected(expected).fix(fix))
 }
 
 #[cfg(test)]
@@ -279,34 +276,34 @@ mod tests {
     fn silent_neighbor_suggests_m_key() {
         for (m_key_protect, response, has_keys, expected) in [
             (0, Ok(()), false, None),
-            (2, Ok(()), true, Some((Level::Ok, "level 2, and the neighbor answers", ""))),
+            (2, Ok(()), true, Some((Level::Ok, "level 2, and the neighbor responds", ""))),
             (
                 0,
                 Err(RequestError::TimedOut),
                 false,
-                Some((Level::Bad, "likely an M_Key", "give the")),
+                Some((Level::Bad, "protected by an M_Key", "set --fabric.m-key-file")),
             ),
             (
                 3,
                 Err(RequestError::TimedOut),
                 false,
-                Some((Level::Bad, "level 3: likely", "give the")),
+                Some((Level::Bad, "level 3: probably", "set --fabric.m-key-file")),
             ),
             (
                 2,
                 Err(RequestError::TimedOut),
                 true,
-                Some((Level::Bad, "level 2: likely", "is refused")),
+                Some((Level::Bad, "level 2: probably", "key is wrong")),
             ),
             (0, Err(RequestError::Status(0x0c)), false, None),
         ] {
             let finding =
                 check_neighbor("fabric", NeighborReport { m_key_protect, response }, has_keys);
             assert_eq!(finding.is_some(), expected.is_some(), "{finding:?}");
-            if let (Some(finding), Some((level, says, mend))) = (finding, expected) {
+            if let (Some(finding), Some((level, says, fix))) = (finding, expected) {
                 assert_eq!((finding.level, &*finding.what), (level, "fabric: M_Key"));
                 assert!(finding.found.contains(says), "{finding:?}");
-                assert!(finding.mend.unwrap_or_default().contains(mend));
+                assert!(finding.fix.unwrap_or_default().contains(fix));
             }
         }
     }
@@ -321,28 +318,23 @@ mod tests {
     fn silent_local_port_suggests_m_key() {
         let procfs = tempfile::tempdir().unwrap();
         let host = host(procfs.path());
-        for (failure, has_keys, says, remedy) in [
-            (
-                RequestError::TimedOut,
-                false,
-                "likely an M_Key",
-                "--fabric.m-key-file, or set m_key_pro",
-            ),
+        for (failure, has_keys, says, fix) in [
+            (RequestError::TimedOut, false, "protected by an M_Key", "set --fabric.m-key-file"),
             (
                 RequestError::TimedOut,
                 true,
-                "likely an M_Key",
+                "protected by an M_Key",
                 "compare the key in --fabric.m-key-file",
             ),
-            (RequestError::Unsent, false, "could not be sent", "name another port"),
-            (RequestError::Status(0x0c), false, "status 0x000c", "name another port"),
+            (RequestError::Unsent, false, "PortInfo of the local port failed", "another port"),
+            (RequestError::Status(0x0c), false, "status 0x000c", "another port"),
         ] {
             let home = LocalPortReport { port: Err(failure), neighbor: None, master: None };
             let findings = check_home(&host, "fabric".into(), home, has_keys);
             let [finding] = &*findings else { panic!("{findings:?}") };
             assert_eq!(finding.level, Level::Bad);
             assert!(finding.found.contains(says), "{finding:?}");
-            assert!(finding.mend.as_ref().unwrap().contains(remedy), "{finding:?}");
+            assert!(finding.fix.as_ref().unwrap().contains(fix), "{finding:?}");
         }
     }
 
@@ -351,17 +343,17 @@ mod tests {
         let procfs = tempfile::tempdir().unwrap();
         let host = host(procfs.path());
         for (info, level, says) in [
-            (Ok((Some(SmState::Master), 14)), Level::Ok, "answers, priority 14"),
-            (Ok((Some(SmState::Standby), 0)), Level::Warn, "says to be standby"),
-            (Ok((None, 0)), Level::Warn, "of no known state"),
-            (Err(RequestError::TimedOut), Level::Bad, "does not answer: no answer"),
+            (Ok((Some(SmState::Master), 14)), Level::Ok, "responds, priority 14"),
+            (Ok((Some(SmState::Standby), 0)), Level::Warn, "has state standby"),
+            (Ok((None, 0)), Level::Warn, "has state reserved"),
+            (Err(RequestError::TimedOut), Level::Bad, "does not respond: "),
         ] {
             let manager = MasterSm { lid: Lid(7), info, node: "head-1".into() };
             let finding = check_manager(&host, "fabric".into(), Some(manager));
             assert_eq!(finding.level, level, "{finding:?}");
             assert!(finding.found.contains("LID 7 (head-1)"), "{finding:?}");
             assert!(finding.found.contains(says), "{finding:?}");
-            assert_eq!(finding.mend.is_some(), level > Level::Ok, "{finding:?}");
+            assert_eq!(finding.fix.is_some(), level > Level::Ok, "{finding:?}");
         }
         assert_eq!(check_manager(&host, "fabric".into(), None).level, Level::Bad);
     }

@@ -70,6 +70,10 @@ impl Context {
     }
 }
 
+/// What to do about a device whose reads block.
+const HUNG_FIRMWARE: &str = "dmesg | grep -i -e mlx -e infiniband   # if firmware hangs: reset the \
+                             adapter, or power-cycle the host";
+
 type Check = fn(&Context) -> Vec<Finding>;
 
 /// The checks, in the order in which a host is set up.
@@ -80,7 +84,7 @@ const CHECKS: [(Subject, Check); 11] = [
     (Subject::SubnetManager, |context| manager::check(&context.host)),
     (Subject::SubnetManager, |context| {
         if context.options.offline && !context.settings().fabrics.is_empty() {
-            let found = "not asked on the wire, as --offline says";
+            let found = "not checked: --offline sends no MADs";
             return vec![note(Subject::SubnetManager, "fabric", found)];
         }
         manager::query(&context.host, &context.settings().fabrics)
@@ -106,22 +110,21 @@ pub fn examine(options: DoctorOptions) -> Report {
     });
     let mut results: BTreeMap<usize, _> =
         executor.run((0..CHECKS.len()).collect()).into_iter().collect();
-    let result =
-        |(index, (subject, _)): (usize, &(Subject, Check))| match results.remove(&index) {
-            Some(Ok(findings)) => findings,
-            Some(Err(panic)) => {
-                let found = format!("could not be looked at: a bug in this program: {panic}");
-                vec![bad(*subject, "all", found).mend("report it, with what this host has")]
-            }
-            None => {
-                let found = format!(
-                    "could not be looked at within {CHECK_TIMEOUT:?}: a file or a device hangs"
-                );
-                vec![bad(*subject, "all", found).wanted("a kernel that answers").mend(
-                    "dmesg | tail -50   # a firmware that hangs wants a reset, or a cold start",
-                )]
-            }
-        };
+    let result = |(index, (subject, _)): (usize, &(Subject, Check))| match results.remove(&index) {
+        Some(Ok(findings)) => findings,
+        Some(Err(panic)) => {
+            let found = format!("the check panicked, a bug in fabric-exporter: {panic}");
+            let fix = "report it with the output of `fabric-exporter doctor --json`";
+            vec![bad(*subject, "all", found).fix(fix)]
+        }
+        None => {
+            let found = format!(
+                "the check timed out after {CHECK_TIMEOUT:?}: reading a file or device blocks"
+            );
+            let expected = format!("reads finish within {CHECK_TIMEOUT:?}");
+            vec![bad(*subject, "all", found).expected(expected).fix(HUNG_FIRMWARE)]
+        }
+    };
     let mut findings: Vec<Finding> = CHECKS.iter().enumerate().flat_map(result).collect();
     findings.sort_by_key(|finding| finding.subject);
     let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
@@ -188,9 +191,9 @@ pub struct Finding {
     pub level: Level,
     pub found: String,
     /// What is expected and why; `None` if the expectation is met.
-    pub wanted: Option<String>,
-    /// The command or action that fixes it.
-    pub mend: Option<String>,
+    pub expected: Option<String>,
+    /// The command or setting that fixes it.
+    pub fix: Option<String>,
 }
 
 /// A finding without advice.
@@ -201,7 +204,7 @@ fn finding(
     found: impl Into<String>,
 ) -> Finding {
     let (what, found) = (what.into(), found.into());
-    Finding { subject, what, level, found, wanted: None, mend: None }
+    Finding { subject, what, level, found, expected: None, fix: None }
 }
 
 fn ok(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Finding {
@@ -222,13 +225,13 @@ fn bad(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> F
 
 impl Finding {
     #[must_use]
-    pub fn wanted(self, wanted: impl Into<String>) -> Self {
-        Finding { wanted: Some(wanted.into()), ..self }
+    pub fn expected(self, expected: impl Into<String>) -> Self {
+        Finding { expected: Some(expected.into()), ..self }
     }
 
     #[must_use]
-    pub fn mend(self, mend: impl Into<String>) -> Self {
-        Finding { mend: Some(mend.into()), ..self }
+    pub fn fix(self, fix: impl Into<String>) -> Self {
+        Finding { fix: Some(fix.into()), ..self }
     }
 }
 

@@ -1,7 +1,7 @@
-//! What the exporter's user and this host may: permissions of device files, limits, and P_Keys.
+//! Permissions of device files, limits, and P_Keys.
 //!
-//! The exporter sends MADs by umadN. It does not need issmN beside it, which is not opened here either: while it
-//! is open, the port has IsSM set, as if a subnet manager ran here.
+//! The exporter sends MADs through umadN. It does not need issmN, which is not opened here either: while it is
+//! open, the port has IsSM set, as if a subnet manager ran here.
 //!
 //! GMPs belong to a partition, and two limited members of one cannot communicate (IBTA 1.4, 10.9.1.1). The
 //! exporter sends them with the key of `--fabric.pkey`, else with the first one of the table, which is that of
@@ -42,14 +42,14 @@ const UMAD: DeviceFile = DeviceFile {
     name: "umad",
     class: "infiniband_mad",
     rule: r#"KERNEL=="umad*", GROUP="rdma", MODE="0660""#,
-    why: "the fabric is asked through it",
+    why: "the exporter sends MADs through it",
 };
 
 const UVERBS: DeviceFile = DeviceFile {
     name: "uverbs",
     class: "infiniband_verbs",
     rule: r#"KERNEL=="uverbs*", MODE="0666""#,
-    why: "devices tell their events through it; without, what happens is seen at the next look",
+    why: "without it the exporter receives no device events and sees changes at its next read",
 };
 
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
@@ -57,7 +57,7 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     findings.extend(check_uverbs(host));
     if host.devices.is_empty() {
         if findings.is_empty() {
-            findings.push(note(Permissions, "device files", "none without a device"));
+            findings.push(note(Permissions, "device files", "not checked: no RDMA device"));
         }
         return findings;
     }
@@ -75,9 +75,9 @@ fn check_umad(host: &CheckedHost) -> Vec<Finding> {
         let name = umad.and_then(|umad| umad.device.file_name());
         findings.push(match name {
             Some(name) => check_file(&host.dev.join("infiniband").join(name), &what, &UMAD),
-            None => note(Permissions, what, "has no umad device")
-                .wanted("one, to ask the fabric from this port")
-                .mend("modprobe ib_umad"),
+            None => note(Permissions, what, "no umad device")
+                .expected("a umad device, if the exporter sweeps the fabric from this port")
+                .fix("modprobe ib_umad"),
         });
     }
     findings
@@ -114,17 +114,17 @@ fn check_file(path: &Path, of: &str, kind: &DeviceFile) -> Finding {
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return bad(Permissions, &what, format!("missing, and the kernel has it for {of}"))
-                .wanted(kind.why)
-                .mend(format!(
-                    "udevadm trigger --subsystem-match={}; for a container: --device {what}",
+            return bad(Permissions, &what, format!("missing, but the kernel has {of}"))
+                .expected(kind.why)
+                .fix(format!(
+                    "udevadm trigger --subsystem-match={}   # in a container: --device {what}",
                     kind.class
                 ));
         }
         Err(error) => {
-            return bad(Permissions, &what, format!("cannot be looked at: {error}"))
-                .wanted(kind.why)
-                .mend(format!("ls -l {what}"));
+            return bad(Permissions, &what, format!("stat failed: {error}"))
+                .expected(kind.why)
+                .fix(format!("ls -l {what}"));
         }
     };
     let owned = ownership(&about);
@@ -132,27 +132,27 @@ fn check_file(path: &Path, of: &str, kind: &DeviceFile) -> Finding {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(_) if !about.file_type().is_char_device() => {
-            let found = format!("no character device ({owned})");
+            let found = format!("not a character device ({owned})");
             bad(Permissions, &what, found)
-                .wanted(format!("the device of {of}: {}", kind.why))
-                .mend(format!("rm {what}; udevadm trigger --subsystem-match={}", kind.class))
+                .expected(format!("the character device of {of}; {}", kind.why))
+                .fix(format!("rm {what}; udevadm trigger --subsystem-match={}", kind.class))
         }
-        Ok(_) => ok(Permissions, what, format!("{of}: opens ({owned})")),
+        Ok(_) => ok(Permissions, what, format!("{of}: can be opened ({owned})")),
         Err(Errno::ACCESS | Errno::PERM) => {
             let user = rustix::process::geteuid().as_raw();
-            let found = format!("{of}: user {user} may not open it ({owned})");
+            let found = format!("{of}: permission denied for user {user} ({owned})");
             let rules = "/etc/udev/rules.d/90-fabric-exporter.rules";
             bad(Permissions, &what, found)
-                .wanted(format!("read and write for the exporter's user: {}", kind.why))
-                .mend(format!(
+                .expected(format!("readable and writable for the exporter's user; {}", kind.why))
+                .fix(format!(
                     "echo '{}' > {rules} && udevadm control --reload && udevadm trigger \
-                     --subsystem-match={}; and the user into the group, or run as root",
+                     --subsystem-match={}; add the exporter's user to the group",
                     kind.rule, kind.class
                 ))
         }
-        Err(error) => bad(Permissions, &what, format!("{of}: cannot be opened: {error}"))
-            .wanted(kind.why)
-            .mend("dmesg | tail; lsmod | grep ib_"),
+        Err(error) => bad(Permissions, &what, format!("{of}: open failed: {error}"))
+            .expected(kind.why)
+            .fix("dmesg | tail; lsmod | grep ib_"),
     }
 }
 
@@ -166,15 +166,16 @@ fn ownership(about: &Metadata) -> String {
 fn check_locked_memory() -> Finding {
     let what = "memory lock limit";
     match getrlimit(Resource::Memlock).current {
-        None => ok(Permissions, what, "unlimited, in this session"),
+        None => ok(Permissions, what, "unlimited (this session)"),
         Some(most) if most >= ENOUGH_LOCKED => {
-            ok(Permissions, what, format!("{} MiB, in this session", most >> 20))
+            ok(Permissions, what, format!("{} MiB (this session)", most >> 20))
         }
-        Some(most) => {
-            note(Permissions, what, format!("{} KiB, in this session", most >> 10))
-                .wanted("unlimited for MPI and storage, which lock what they send from; the exporter locks nothing")
-                .mend("echo '* - memlock unlimited' > /etc/security/limits.d/rdma.conf; for services LimitMEMLOCK=infinity")
-        }
+        Some(most) => note(Permissions, what, format!("{} KiB (this session)", most >> 10))
+            .expected("unlimited, for MPI and RDMA storage; the exporter locks no memory")
+            .fix(
+                "echo '* - memlock unlimited' > /etc/security/limits.d/rdma.conf   # in units: \
+                     LimitMEMLOCK=infinity",
+            ),
     }
 }
 
@@ -193,7 +194,7 @@ pub fn check_partitions(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<F
     });
     let findings: Vec<Finding> = ports.collect();
     if findings.is_empty() {
-        return vec![ok(Partitions, "ports", "no InfiniBand port here: none needed")];
+        return vec![ok(Partitions, "ports", "not needed: this host has no InfiniBand port")];
     }
     findings
 }
@@ -211,6 +212,10 @@ fn chosen_for<'a>(host: &'a CheckedHost, fabric: &FabricSettings) -> Option<(&'a
     Some((&device.name, port.number, wanted))
 }
 
+/// Why a port has to be a full member.
+const FULL_MEMBER: &str =
+    "full membership; limited members cannot communicate, so hosts' counters cannot be read";
+
 /// Whether the port is a member of the partition of `--fabric.pkey`.
 fn check_chosen(what: String, shown: &str, wanted: PKey, keys: &[(u16, u16)]) -> Finding {
     let table = keys.iter().filter_map(|(index, key)| Some((*index, PKey::new(*key)?)));
@@ -223,14 +228,17 @@ fn check_chosen(what: String, shown: &str, wanted: PKey, keys: &[(u16, u16)]) ->
             let found =
                 format!("{shown}: limited member of the partition of --fabric.pkey {wanted}");
             warn(Partitions, what, found)
-                .wanted("full membership: of two limited members neither hears the other, so hosts' counters cannot be asked")
-                .mend("on the subnet manager's host, in partitions.conf: <this port's GUID>=full in that partition")
+                .expected(FULL_MEMBER)
+                .fix("partitions.conf on the SM's host: <this port's GUID>=full in that partition")
         }
         None => {
             let found = format!("{shown}: not in the partition of --fabric.pkey {wanted}");
             bad(Partitions, what, found)
-                .wanted("a P_Key of this table: serve ends without it")
-                .mend("name one of them with --fabric.pkey, or add the port to the partition in partitions.conf")
+                .expected("a P_Key of the port's table; otherwise `serve` exits with code 3")
+                .fix(
+                    "set --fabric.pkey to one of these, or add the port's GUID to the partition in \
+                     partitions.conf",
+                )
         }
     }
 }
@@ -239,7 +247,7 @@ fn check_p_keys(host: &CheckedHost, device: &Device, port: &Port, chosen: Option
     let path = format!("class/infiniband/{}/ports/{}/pkeys", device.name, port.number);
     let what = port_name(device, port);
     let Some(table) = host.directory(&path) else {
-        return note(Partitions, what, "its P_Key table cannot be read");
+        return note(Partitions, what, "P_Key table cannot be read");
     };
     // In numerical order, which is not that of names.
     let mut indexes: Vec<u16> =
@@ -260,31 +268,31 @@ fn check_p_keys(host: &CheckedHost, device: &Device, port: &Port, chosen: Option
     if let Some(wanted) = chosen {
         return check_chosen(what, &shown, wanted, &keys);
     }
-    let mend = "on the subnet manager's host, in partitions.conf: Default=0x7fff, ipoib: ALL=limited, \
-                SELF=full, <this port's GUID>=full;";
+    let fix = "partitions.conf on the SM's host: Default=0x7fff, ipoib: ALL=limited, SELF=full, \
+               <this port's GUID>=full;";
     match first {
-        Some(DEFAULT_FULL) => ok(Partitions, what, format!("{shown}: full member of the default")),
+        Some(DEFAULT_FULL) => {
+            ok(Partitions, what, format!("{shown}: full member of the default partition"))
+        }
         _ if has(DEFAULT_FULL) => {
-            let found = format!("{shown}: the default partition is not the first of them");
+            let found = format!("{shown}: the default partition is not first");
             warn(Partitions, what, found)
-                .wanted("0xffff first: agents are asked in the partition that is first")
-                .mend(
-                    "look at the subnet manager's partitions, and restart it: it puts 0xffff first",
-                )
+                .expected("0xffff first; the exporter sends GMPs with the first P_Key")
+                .fix("set --fabric.pkey=0xffff, or check partitions.conf and restart the SM")
         }
         _ if has(DEFAULT_LIMITED) => {
             let found = format!("{shown}: limited member of the default partition");
-            warn(Partitions, what, found)
-                .wanted("0xffff: of two limited members neither hears the other, so hosts' counters cannot be asked")
-                .mend(mend)
+            warn(Partitions, what, found).expected(FULL_MEMBER).fix(fix)
         }
         // The table may be empty until a subnet manager fills it.
-        None if port.lid.is_none() => note(Partitions, what, format!("{shown}, as yet")),
+        None if port.lid.is_none() => {
+            note(Partitions, what, format!("{shown}: no SM has configured the port yet"))
+        }
         _ => {
             let found = format!("{shown}: not in the default partition");
             warn(Partitions, what, found)
-                .wanted("0xffff, for subnet administration and performance management")
-                .mend(mend)
+                .expected("0xffff, which subnet administration and performance management need")
+                .fix(fix)
         }
     }
 }

@@ -7,7 +7,9 @@ use ib_mad::port_state::{physical, state};
 use rdma_host::model::{Device, IpoibMode, Netdev, Port};
 
 use super::Subject::{Firmware, Ipoib, Ports};
-use super::{CheckedHost, Finding, bad, grouped, is_infiniband, note, ok, port_name, warn};
+use super::{
+    CheckedHost, Finding, HUNG_FIRMWARE, bad, grouped, is_infiniband, note, ok, port_name, warn,
+};
 
 /// How many entries of a port's GID table are read: soft RoCE has 1,024, mlx5 256, and the interface's own
 /// addresses come first.
@@ -19,9 +21,9 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     if host.devices.is_empty() {
         let place = host.sysfs.join("class/infiniband");
         let found = format!("no RDMA device in {}", place.display());
-        let finding = bad(Ports, "devices", found);
-        let mend = "mend what stands above, or let the container see the host's sysfs";
-        return vec![finding.wanted("one device at least").mend(mend)];
+        let fix =
+            "fix the findings above; in a container: -v /sys:/host/sys:ro, --path.sysfs=/host/sys";
+        return vec![bad(Ports, "devices", found).expected("at least one device").fix(fix)];
     }
     let any_up = host.ports().any(|(_, port)| is_up(port));
     let mut findings = Vec::new();
@@ -44,9 +46,9 @@ fn is_up(port: &Port) -> bool {
 }
 
 fn unresponsive(device: &Device) -> Finding {
-    bad(Ports, &*device.name, "does not answer: it could not be read within 2 s")
-        .wanted("a device that answers its driver")
-        .mend("dmesg | grep -i -e mlx -e infiniband   # a firmware that hangs wants a reset, or a cold start")
+    bad(Ports, &*device.name, "not responding: it could not be read from sysfs within 2 s")
+        .expected("a response within 2 s")
+        .fix(HUNG_FIRMWARE)
 }
 
 fn rate(port: &Port) -> String {
@@ -62,32 +64,32 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port, any_up: bool) ->
     let what = port_name(device, port);
     let layer = if port.link_layer.is_empty() { "link layer unknown" } else { &*port.link_layer };
     let Some(state) = port.state else {
-        return warn(Ports, what, format!("{layer}: does not tell its state"))
-            .wanted("a state")
-            .mend(format!(
-                "cat /sys/class/infiniband/{}/ports/{}/state",
-                device.name, port.number
-            ));
+        return warn(Ports, what, format!("{layer}, state unknown"))
+            .expected("a port state")
+            .fix(format!("cat /sys/class/infiniband/{}/ports/{}/state", device.name, port.number));
     };
     let how = format!("{layer}, {}", states(state, port.physical_state));
     if is_up(port) {
         return ok(Ports, what, format!("{how}, {}", rate(port)));
     }
     if device.info.is_virtual && device.info.guid.unwrap_or_default().0 == 0 {
-        return warn(Ports, what, format!("{how}: a virtual function without a GUID"))
-            .wanted("a node GUID and a port GUID, which the host of the card gives it")
-            .mend("on that host: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state auto");
+        return warn(Ports, what, format!("{how}: virtual function without a GUID"))
+            .expected("a node GUID and a port GUID, set on the hypervisor")
+            .fix(
+                "on the hypervisor: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; \
+                 … state auto",
+            );
     }
     if state == state::INIT {
         // The subnet manager has its own finding.
-        return warn(Ports, what, format!("{how}: a link that nobody configured"))
-            .wanted("Active")
-            .mend("see the subnet manager, below");
+        return warn(Ports, what, format!("{how}: no subnet manager has configured it"))
+            .expected("Active")
+            .fix("fix \"subnet manager\" below");
     }
     if state == state::ARMED {
-        return warn(Ports, what, format!("{how}: half configured"))
-            .wanted("Active")
-            .mend("wait; if it stays so, look at the subnet manager's log");
+        return warn(Ports, what, format!("{how}: the subnet manager has not activated it yet"))
+            .expected("Active")
+            .fix("run doctor again in a minute; if it persists, read the subnet manager's log");
     }
     check_down(host, device, port, &what, &how, any_up)
 }
@@ -116,34 +118,34 @@ fn check_down(
 ) -> Finding {
     let ethernet = port.netdevs.iter().filter(|_| !is_infiniband(port));
     if let Some(netdev) = ethernet.into_iter().find(|netdev| is_switched_off(host, netdev)) {
-        let found = format!("{how}: its interface {} is switched off", netdev.name);
+        let found = format!("{how}: interface {} is administratively down", netdev.name);
         return warn(Ports, what, found)
-            .wanted("the interface up, if the port is used")
-            .mend(format!("ip link set {} up", netdev.name));
+            .expected("interface up, if the port is used")
+            .fix(format!("ip link set {} up", netdev.name));
     }
     if port.physical_state == Some(physical::DISABLED) && is_infiniband(port) {
-        return warn(Ports, what, format!("{how}: somebody switched it off"))
-            .wanted("LinkUp, if the port is used")
-            .mend(format!(
+        return warn(Ports, what, format!("{how}: port was disabled by an administrator"))
+            .expected("LinkUp, if the port is used")
+            .fix(format!(
                 "ibportstate -C {} -P {} -D 0 {} enable",
                 device.name, port.number, port.number
             ));
     }
     let found = if port.physical_state == Some(physical::POLLING) {
-        format!("{how}: looks for a partner, and nobody answers")
+        format!("{how}: no signal from the other end")
     } else {
         format!("{how}: no link")
     };
-    let mend = "plug the cable in or change it; look at the port of the switch at its other end";
+    let fix = "plug in or replace the cable; check that the port at its other end is enabled";
     // On a card with two ports one is often not connected.
     let finding = if device.ports.iter().any(is_up) {
-        note(Ports, what, format!("{found}; the device's other port is up"))
+        note(Ports, what, format!("{found}; another port of this device is up"))
     } else if any_up {
         warn(Ports, what, found)
     } else {
         bad(Ports, what, found)
     };
-    finding.wanted("LinkUp, if the port is used").mend(mend)
+    finding.expected("LinkUp, if the port is used").fix(fix)
 }
 
 /// IFF_UP (kernel: include/uapi/linux/if.h): what `ip link set up` sets. `operstate` is down without
@@ -186,9 +188,9 @@ fn check_gids(host: &CheckedHost, device: &Device, port: &Port) -> Option<Findin
     let found = if count == 0 { "none".to_owned() } else { versions.join(", ") };
     let netdev = netdevs.first().copied().unwrap_or("<interface>");
     Some(
-        warn(Ports, what, format!("{found}: no entry for RoCE v2"))
-            .wanted("one of RoCE v2: programs that ask for it find no address to send from")
-            .mend(format!("ip addr add <ADDRESS>/<LENGTH> dev {netdev}")),
+        warn(Ports, what, format!("{found}: no RoCE v2 GID"))
+            .expected("a RoCE v2 GID; programs that use RoCE v2 have no source address otherwise")
+            .fix(format!("ip addr add <ADDRESS>/<LENGTH> dev {netdev}")),
     )
 }
 
@@ -207,7 +209,7 @@ pub fn check_firmware(host: &CheckedHost) -> Vec<Finding> {
         versions.entry(&info.firmware).or_default().push(&device.name);
     }
     if kinds.is_empty() {
-        return vec![ok(Firmware, "devices", "none with firmware of its own")];
+        return vec![ok(Firmware, "devices", "no device reports a firmware version")];
     }
     kinds.iter().map(|((kind, board), versions)| check_versions(kind, board, versions)).collect()
 }
@@ -218,14 +220,14 @@ fn check_versions(kind: &str, board: &str, versions: &BTreeMap<&str, Vec<&str>>)
     if versions.len() < 2 {
         return ok(Firmware, what, list);
     }
-    let mend = if kind.starts_with("MT") {
-        "mlxfwmanager --online -u, or flint -d <device> -i <image> burn; then a reset"
+    let fix = if kind.starts_with("MT") {
+        "mlxfwmanager --online -u, or mstflint -d <device> -i <image> burn; then reset the adapter"
     } else {
-        "the maker's tool for firmware; then a reset"
+        "update with the vendor's firmware tool, then reset the adapter"
     };
-    warn(Firmware, what, format!("differs: {list}"))
-        .wanted("one version on devices that are alike: they fail, and are mended, alike")
-        .mend(mend)
+    warn(Firmware, what, format!("versions differ: {list}"))
+        .expected("the same version on all devices of this type")
+        .fix(fix)
 }
 
 /// The largest MTU in datagram mode: the link's 4 KiB less IPoIB's header of 4 bytes (RFC 4391, 4).
@@ -237,7 +239,7 @@ pub fn check_ipoib(host: &CheckedHost) -> Vec<Finding> {
         .flat_map(|(device, port)| port.netdevs.iter().map(|it| (port_name(device, port), it)))
         .collect();
     if interfaces.is_empty() {
-        return vec![ok(Ipoib, "interfaces", "none; the exporter needs none")];
+        return vec![ok(Ipoib, "interfaces", "none; the exporter does not need IPoIB")];
     }
     let mut findings: Vec<Finding> =
         interfaces.iter().map(|(on, netdev)| check_interface(on, netdev)).collect();
@@ -255,13 +257,13 @@ fn check_interface(on: &str, netdev: &Netdev) -> Finding {
     let found = format!("on {on}: {mode}, MTU {size}, {state}");
     if *ipoib == Some(IpoibMode::Datagram) && mtu.is_some_and(|mtu| mtu > MAX_DATAGRAM_MTU) {
         return warn(Ipoib, &**name, found)
-            .wanted(format!("{MAX_DATAGRAM_MTU} at the most: no datagram carries more"))
-            .mend(format!("ip link set {name} mtu 2044"));
+            .expected(format!("at most {MAX_DATAGRAM_MTU}, the limit of datagram mode"))
+            .fix(format!("ip link set {name} mtu 2044"));
     }
     if operstate == "down" {
         return note(Ipoib, &**name, found)
-            .wanted("up, if IP is used on the fabric")
-            .mend(format!("ip link set {name} up"));
+            .expected("up, if IP over InfiniBand is used")
+            .fix(format!("ip link set {name} up"));
     }
     ok(Ipoib, &**name, found)
 }
@@ -282,15 +284,13 @@ fn difference(
         return None;
     }
     let (usual, _) = by_value.iter().max_by_key(|(_, names)| names.len())?;
-    let mend = match what {
-        "mode" => {
-            format!("echo {usual} > /sys/class/net/<interface>/mode, and in its configuration")
-        }
-        _ => format!("ip link set <interface> mtu {usual}, and in its configuration"),
+    let fix = match what {
+        "mode" => format!("echo {usual} > /sys/class/net/<interface>/mode; also in its config"),
+        _ => format!("ip link set <interface> mtu {usual}; also in its config"),
     };
     Some(
         warn(Ipoib, what, format!("differs: {}", grouped(&by_value)))
-            .wanted("one for all that are in one IP network: large packets are lost between unlike ones")
-            .mend(mend),
+            .expected("the same in one IP network; otherwise large packets are lost")
+            .fix(fix),
     )
 }

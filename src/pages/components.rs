@@ -33,13 +33,13 @@ pub fn sentence(message: &str) -> String {
 
 pub fn node_kind(label: &str) -> &str {
     match label {
-        "ca" => "host adapter",
+        "ca" => "HCA",
         "aggregation_node" => "aggregation node",
         known => known,
     }
 }
 
-/// A count with its noun: `1 cable`, `30,000 cables`.
+/// A count with its noun: `1 link`, `30,000 links`.
 pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(number as u64), if number == 1 { one } else { many })
 }
@@ -144,7 +144,7 @@ pub fn port_number(fabric: &str, port: &PortName) -> Markup {
     html! { a href=(address::port_of_node(fabric, &port.guid, port.port)) { "port " (port.port) } }
 }
 
-/// A port's role in a congestion; a victim leads to the root that it waits for.
+/// The role of a port in congestion; a victim links to the root that it waits for.
 pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
     html! {
         @match (&*part.role, &part.root) {
@@ -153,7 +153,7 @@ pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
                 "root"
                 @match part.cause.as_deref() {
                     Some("slow_receiver") => ": slow receiver",
-                    Some("full_link") => ": link is full",
+                    Some("full_link") => ": link fully utilized",
                     _ => "",
                 }
             }
@@ -173,10 +173,10 @@ pub fn peer_congestion(port: &Port) -> Option<&'static str> {
 
 /// The heading of a column of link errors; its title lists the counters of the sum.
 pub fn link_errors_heading() -> Markup {
-    html! { abbr title="Symbol errors, receive errors without those marked upstream, link integrity errors, buffer overruns, uncorrectable FEC blocks, retrainings and link downs" { "Link errors" } }
+    html! { abbr title="Symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs" { "Link errors" } }
 }
 
-/// A sum of counters of a port; a lower bound where one of their fields was full.
+/// A sum of counters of a port; a lower bound if one of them was saturated.
 pub fn counter_sum(port: &Port, counters: &[Counter], sum: Option<u64>) -> Markup {
     let is_least =
         counters.iter().any(|part| port.saturated.iter().any(|it| it == part.row().metric));
@@ -185,7 +185,7 @@ pub fn counter_sum(port: &Port, counters: &[Counter], sum: Option<u64>) -> Marku
             None => span .quiet { "not read" },
             Some(0) => span .quiet { "0" },
             Some(sum) => {
-                @if is_least { abbr title="A counter field was full at least once: the sum is a lower bound." { "≥ " } }
+                @if is_least { abbr title="A counter was saturated at least once: the sum is a lower bound." { "≥ " } }
                 (count(sum))
             }
         }
@@ -205,9 +205,9 @@ pub fn event_table(clock: &LocalClock, events: &[Event], several_fabrics: bool) 
     html! {
         table .stack.events {
             thead { tr {
-                th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Where" }
+                th scope="col" { "Time" } th scope="col" { "Event" } th scope="col" { "Location" }
                 @if several_fabrics { th scope="col" { "Fabric" } }
-                th scope="col" { "In words" }
+                th scope="col" { "Description" }
             } }
             tbody { @for event in events { tr {
                 td .when { (timestamp(clock, event.at)) }
@@ -231,7 +231,7 @@ fn event_place(event: &Event) -> Markup {
         },
         (None, None) => return html! { (event.place) },
     };
-    let name = if event.place.is_empty() { "here" } else { &event.place };
+    let name = if event.place.is_empty() { "details" } else { &event.place };
     html! { a href=(to) { (name) } }
 }
 

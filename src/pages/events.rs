@@ -26,20 +26,22 @@ const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowChoice {
     pub name: &'static str,
+    /// As text: `24 hours`.
+    pub label: &'static str,
     length: Duration,
 }
 
 impl WindowChoice {
-    pub const HOURS_6: WindowChoice = WindowChoice::hours("6h", 6);
-    pub const DAY: WindowChoice = WindowChoice::hours("24h", 24);
-    pub const WEEK: WindowChoice = WindowChoice::hours("7d", 7 * 24);
-    pub const MONTH: WindowChoice = WindowChoice::hours("30d", 30 * 24);
+    pub const HOURS_6: WindowChoice = WindowChoice::hours("6h", "6 hours", 6);
+    pub const DAY: WindowChoice = WindowChoice::hours("24h", "24 hours", 24);
+    pub const WEEK: WindowChoice = WindowChoice::hours("7d", "7 days", 7 * 24);
+    pub const MONTH: WindowChoice = WindowChoice::hours("30d", "30 days", 30 * 24);
     /// All choices, the shortest first.
     pub const ALL: [WindowChoice; 5] =
-        [Self::hours("1h", 1), Self::HOURS_6, Self::DAY, Self::WEEK, Self::MONTH];
+        [Self::hours("1h", "hour", 1), Self::HOURS_6, Self::DAY, Self::WEEK, Self::MONTH];
 
-    const fn hours(name: &'static str, hours: u64) -> Self {
-        WindowChoice { name, length: Duration::from_secs(hours * 3_600) }
+    const fn hours(name: &'static str, label: &'static str, hours: u64) -> Self {
+        WindowChoice { name, label, length: Duration::from_secs(hours * 3_600) }
     }
 
     /// The choice that the query names, or the default.
@@ -75,7 +77,7 @@ pub async fn run<T: Send + 'static>(
     let Some(file) = history.file().cloned() else { return HistoryAnswer::NotRecorded };
     let permit = history.query_permits.clone().acquire_owned();
     let Ok(Ok(permit)) = tokio::time::timeout(PERMIT_TIMEOUT, permit).await else {
-        let text = "Too many ask the history at once. Load this page again.";
+        let text = "Too many concurrent history queries. Reload this page.";
         return HistoryAnswer::Unavailable(text.into());
     };
     let result = run_query(file, move |reader| {
@@ -85,10 +87,10 @@ pub async fn run<T: Send + 'static>(
     match result.await {
         Ok(Ok(answer)) => HistoryAnswer::Ready(answer),
         Ok(Err(error)) => {
-            HistoryAnswer::Unavailable(format!("The history cannot be read: {error}."))
+            HistoryAnswer::Unavailable(format!("Reading the history failed: {error}."))
         }
         Err(_) => {
-            let text = "The history cannot be told. The exporter's log may say why.";
+            let text = "Internal error while reading the history. See the exporter's log.";
             HistoryAnswer::Unavailable(text.into())
         }
     }
@@ -100,7 +102,7 @@ pub async fn run_within<T: Send + 'static>(
     history: &HistoryService,
     query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
 ) -> HistoryAnswer<T> {
-    let busy = "The recorder is busy: it is left alone for now.";
+    let busy = "The history is busy, so events are not shown. Reload this page.";
     let answer = tokio::time::timeout(limit, run(history, query)).await;
     answer.unwrap_or_else(|_| HistoryAnswer::Unavailable(busy.into()))
 }
@@ -112,8 +114,8 @@ impl<T> HistoryAnswer<T> {
             HistoryAnswer::Unavailable(why) => Err(html! { p .quiet { (why) } }),
             HistoryAnswer::NotRecorded => Err(html! {
                 p .quiet {
-                    "Nothing is recorded here. Started with " code { "--history.file=FILE" }
-                    ", the exporter keeps each sweep and each event, and this page shows their course."
+                    "No history is recorded. Start the exporter with " code { "--history.file=FILE" }
+                    " to record events and counters."
                 }
             }),
         }
@@ -129,7 +131,7 @@ pub fn window_links(
 ) -> Markup {
     let offered = WindowChoice::ALL.into_iter().filter(|choice| choice.length <= longest.length);
     html! {
-        nav .windows aria-label="Window" { ul {
+        nav .windows aria-label="Period" { ul {
             @for WindowChoice { name, .. } in offered { li {
                 a href=(address::with(path, &[pairs, &[("window", name)]].concat()))
                     aria-current=[(name == chosen.name).then_some("true")] { (name) }
@@ -138,7 +140,7 @@ pub fn window_links(
     }
 }
 
-const TITLE: &str = "What happened";
+const TITLE: &str = "Events";
 /// The events on a page.
 const PAGE_LENGTH: usize = 200;
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::DAY;
@@ -246,28 +248,28 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
     html! {
         form .filter action=(address::EVENTS) {
             p {
-                label for="kind" { "What" }
+                label for="kind" { "Event" }
                 select #kind name="kind" {
-                    option value="" { "everything" }
+                    option value="" { "all" }
                     @for kind in EventKind::ALL {
                         option value=(kind.label()) selected[query.kind == Some(*kind)] { (components::label_text(kind.label())) }
                     }
                 }
             }
             p {
-                label for="where" { "Where" }
-                input #where type="search" name="q" value=(query.text) placeholder="Name, GUID or link" autocomplete="off" spellcheck="false";
+                label for="where" { "Node or link" }
+                input #where type="search" name="q" value=(query.text) placeholder="Name, GUID or link ID" autocomplete="off" spellcheck="false";
             }
             (components::fabric_field(fabrics, query.fabric.as_deref().unwrap_or_default()))
             p {
-                label for="window" { "In the last" }
+                label for="window" { "Period" }
                 select #window name="window" {
-                    @for WindowChoice { name, .. } in WindowChoice::ALL {
-                        option value=(name) selected[name == query.window.name] { (name) }
+                    @for WindowChoice { name, label, .. } in WindowChoice::ALL {
+                        option value=(name) selected[name == query.window.name] { "last " (label) }
                     }
                 }
             }
-            p { button { "Show" } }
+            p { button { "Apply" } }
         }
         @if let Some(kind) = query.kind { p .quiet { (kind.help()) } }
     }
@@ -281,13 +283,13 @@ fn list(
     several_fabrics: bool,
 ) -> Markup {
     let number = query.page;
-    let previous = (number > 1).then(|| ("Later", query.address(number - 1)));
-    let next = (more && number < MAX_PAGE).then(|| ("Earlier", query.address(number + 1)));
+    let previous = (number > 1).then(|| ("Newer", query.address(number - 1)));
+    let next = (more && number < MAX_PAGE).then(|| ("Older", query.address(number + 1)));
     html! {
         @if events.is_empty() {
-            p { @if number > 1 { "That is all: there is no page " (number) "." } @else { "Nothing of that kind happened, as far as is recorded." } }
+            p { @if number > 1 { "There is no page " (number) "." } @else { "No events in this period." } }
         } @else {
-            p .quiet { "The latest first. Times are of " (clock.zone()) "." }
+            p .quiet { "Latest first. Time zone: " (clock.zone()) "." }
             (components::event_table(clock, events, several_fabrics))
         }
         @if more || number > 1 {
@@ -307,7 +309,7 @@ mod tests {
         let taken = history.query_permits.acquire_many(all).await.unwrap();
         let limit = Duration::from_millis(10);
         let answer = run_within(limit, &history, |_| Ok(())).await;
-        let busy = "The recorder is busy";
+        let busy = "The history is busy";
         assert!(matches!(answer, HistoryAnswer::Unavailable(why) if why.contains(busy)));
         drop(taken);
         let answer = run_within(Duration::from_secs(60), &history, |_| Ok(())).await;

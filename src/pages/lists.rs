@@ -37,7 +37,7 @@ impl LinksQuery {
             verdict_from(label).ok_or_else(|| format!("must be one of: {}", labels()))
         })?;
         let page = query.parse("page", |page| {
-            page.parse().map_err(|_| "must be a number from 1 on".to_owned())
+            page.parse().map_err(|_| "must be a positive integer".to_owned())
         })?;
         Ok(LinksQuery { fabric: query.text("fabric"), verdict, text: query.text("text"), page })
     }
@@ -100,10 +100,10 @@ fn page(query: &LinksQuery, board: &SharedState, listed: &RankedLinks) -> Markup
         @if let Some(why) = not_swept(&board.fabrics, query.fabric()) {
             p { (why) }
         } @else if listed.links.is_empty() {
-            p { @if listed.found == 0 { "No cable is like that." } @else { "There are not so many cables." } }
+            p { @if listed.found == 0 { "No links match this filter." } @else { "This page is past the end of the list." } }
         } @else {
             p .quiet {
-                (counted(listed.found, "cable", "cables")) ", the worst first"
+                (counted(listed.found, "link", "links")) ", worst first"
                 @if listed.found > listed.links.len() {
                     ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + listed.links.len()) as u64))
                 }
@@ -116,7 +116,7 @@ fn page(query: &LinksQuery, board: &SharedState, listed: &RankedLinks) -> Markup
 
 fn form(query: &LinksQuery, names: &[&str]) -> Markup {
     let verdicts =
-        [("", "any"), ("bad", "bad"), ("watch", "watch"), ("unknown", "unknown"), ("ok", "ok")];
+        [("", "all"), ("bad", "bad"), ("watch", "watch"), ("unknown", "unknown"), ("ok", "ok")];
     html! { form .filter action=(address::LINKS) {
         p {
             label for="verdict" { "Verdict" }
@@ -127,29 +127,29 @@ fn form(query: &LinksQuery, names: &[&str]) -> Markup {
         (components::fabric_field(names, &query.fabric))
         p {
             label for="text" { "Node" }
-            input #text type="search" name="text" value=(query.text) placeholder="Part of its name" autocomplete="off" spellcheck="false";
+            input #text type="search" name="text" value=(query.text) placeholder="Part of the name" autocomplete="off" spellcheck="false";
         }
-        p { button { "Show" } }
+        p { button { "Apply" } }
     } }
 }
 
 fn table(links: &[Link], with_fabric: bool, clock: &LocalClock) -> Markup {
     html! { table .stack .links {
         thead { tr {
-            th scope="col" { "Verdict" } th scope="col" { "Cable" }
+            th scope="col" { "Verdict" } th scope="col" { "Link" }
             @if with_fabric { th scope="col" { "Fabric" } }
-            th scope="col" { "Why" } th .n scope="col" { "Rate" } th .n scope="col" { "Flaps" } th scope="col" { "So" }
+            th scope="col" { "Reasons" } th .n scope="col" { "Rate" } th .n scope="col" { "Flaps" } th scope="col" { "Since" }
         } }
         tbody { @for link in links { tr {
             td data-label="Verdict" { (verdict(&link.verdict)) }
-            th scope="row" data-label="Cable" { (components::link(link)) }
+            th scope="row" data-label="Link" { (components::link(link)) }
             @if with_fabric { td data-label="Fabric" { bdi { (link.fabric) } } }
-            td .why data-label="Why" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
+            td .why data-label="Reasons" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
             td .n data-label="Rate" { @if let Some(bytes) = link.rate {
                 span .whole { (components::bit_rate(bytes)) } " " span .whole.quiet { (width_and_speed(link)) }
             } }
             td .n data-label="Flaps" { (link.flaps) }
-            td .when data-label="So" { @if let Some(at) = &link.since { (components::lasting(clock, at)) } }
+            td .when data-label="Since" { @if let Some(at) = &link.since { (components::ago(clock, at)) } }
         } } }
     } }
 }
@@ -162,8 +162,8 @@ fn width_and_speed(link: &Link) -> String {
 
 fn pager(query: &LinksQuery, found: usize) -> Markup {
     let (page, last) = (query.page(), found.div_ceil(PAGE_LENGTH).max(1));
-    let previous = (page > 1).then(|| ("Worse", query.address((page - 1).min(last))));
-    let next = (page < last).then(|| ("Better", query.address(page + 1)));
+    let previous = (page > 1).then(|| ("Previous", query.address((page - 1).min(last))));
+    let next = (page < last).then(|| ("Next", query.address(page + 1)));
     let current = format!("Page {} of {}", count(page as u64), count(last as u64));
     html! { @if last > 1 { (components::pager("Pages of the list", previous, &current, next)) } }
 }
@@ -186,23 +186,23 @@ pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Res
 fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
     html! {
         @if let Some(why) = not_swept { p { (why) } }
-        @if result.query.is_empty() {
-            p { "Nodes, ports, cables and this host’s devices are found by what they are called." }
+        @if result.sought.is_empty() {
+            p { "Search for nodes, ports, links and devices of this host:" }
             dl .hints {
-                div { dt { code { "leaf-3" } } dd { "a part of a node’s name" } }
-                div { dt { code { "leaf-3[12]" } } dd { "a port of a node" } }
-                div { dt { code { "0x0002c90300a1b2c3" } } dd { "the GUID of a node or a port, or how it begins" } }
-                div { dt { code { "17" } " or " code { "0x11" } } dd { "a LID" } }
-                div { dt { code { "0x…:5-0x…:1" } } dd { "a cable’s id, as metrics have it" } }
-                div { dt { code { "mlx5_0" } } dd { "a device or an interface of this host" } }
+                div { dt { code { "leaf-3" } } dd { "part of a node name" } }
+                div { dt { code { "leaf-3[12]" } } dd { "port of a node" } }
+                div { dt { code { "0x0002c90300a1b2c3" } } dd { "GUID of a node or port, or its beginning" } }
+                div { dt { code { "17" } " or " code { "0x11" } } dd { "LID" } }
+                div { dt { code { "0x…:5-0x…:1" } } dd { "link ID, as in the metric label " code { "link" } } }
+                div { dt { code { "mlx5_0" } } dd { "device or interface of this host" } }
             }
         } @else if result.found == 0 {
-            p { "Nothing is called " q { bdi { (result.query) } } "." }
-            p { "Part of a name will do, a GUID with or without " code { "0x" } ", a LID, a cable’s id, or " code { "node[port]" } "." }
+            p { "No results for " q { bdi { (result.sought) } } "." }
+            p { "Enter part of a name, a GUID with or without " code { "0x" } ", a LID, a link ID, or " code { "node[port]" } "." }
         } @else {
             p .quiet {
-                (counted(result.found, "is", "are")) " called " q { bdi { (result.query) } }
-                @if result.found > result.hits.len() { ": the best " (result.hits.len()) }
+                (counted(result.found, "result", "results")) " for " q { bdi { (result.sought) } }
+                @if result.found > result.hits.len() { ", the best " (result.hits.len()) " are shown" }
             }
             (hits(&result.hits))
         }
@@ -212,14 +212,14 @@ fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
 fn hits(hits: &[Hit]) -> Markup {
     html! { table .stack {
         thead { tr {
-            th scope="col" { "What" } th scope="col" { "Name" } th scope="col" { "GUID or id" } th scope="col" { "Fabric" } th scope="col" { "Found by" }
+            th scope="col" { "Type" } th scope="col" { "Name" } th scope="col" { "GUID or ID" } th scope="col" { "Fabric" } th scope="col" { "Match" }
         } }
         tbody { @for hit in hits { tr {
-            td data-label="What" { (hit.kind) }
+            td data-label="Type" { (hit.kind) }
             th scope="row" data-label="Name" { a href=(hit.page) { bdi { (hit.name) } } }
-            td data-label="GUID or id" { code { (hit.id) } }
+            td data-label="GUID or ID" { code { (hit.id) } }
             td data-label="Fabric" { bdi { (hit.fabric) } }
-            td .quiet data-label="Found by" { (label_text(&hit.matched)) ", " (hit.quality) }
+            td .quiet data-label="Match" { (label_text(&hit.by)) ", " (hit.fits) }
         } } }
     } }
 }

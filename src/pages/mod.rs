@@ -62,7 +62,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 const NAVIGATION: [(&str, &str); 5] = [
-    (address::OVERVIEW, "Fabric"),
+    (address::OVERVIEW, "Overview"),
     (address::LINKS, "Links"),
     (address::TOPOLOGY, "Topology"),
     (address::EVENTS, "Events"),
@@ -115,7 +115,7 @@ impl<'a> Page<'a> {
                     link rel="icon" href="data:,";
                 }
                 body {
-                    a .skip href="#main" { "To the content" }
+                    a .skip href="#main" { "Skip to content" }
                     header {
                         nav aria-label="Pages" { ul {
                             @for (path, name) in NAVIGATION { li {
@@ -164,7 +164,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let main = html! {
             p { (self.text) }
-            p { a href=(address::OVERVIEW) { "To the fabric at a glance" } }
+            p { a href=(address::OVERVIEW) { "Back to the overview" } }
         };
         Page::new(self.title, "", main).respond_with(self.status)
     }
@@ -214,14 +214,17 @@ pub(crate) fn check_fabric(
 ) -> Result<(), Problem> {
     match api::unknown_fabric(fabrics, name) {
         None => Ok(()),
-        Some(problem) => Err(Problem::not_found("No such fabric", components::sentence(&problem))),
+        Some(problem) => {
+            Err(Problem::not_found("Fabric not found", components::sentence(&problem)))
+        }
     }
 }
 
-const NO_FABRIC: &str = "No fabric is swept here: this exporter watches its host’s own devices.";
+const NO_FABRIC: &str =
+    "This exporter sweeps no fabric. It reports only the devices of its own host.";
 
 pub(crate) const NOT_YET: &str =
-    "Not swept yet: nodes and cables are told when the first sweep is at its end.";
+    "The first sweep is not finished yet. Reload this page in a moment.";
 
 /// Why there is nothing to show of the selected fabrics; `None` if there is.
 pub(crate) fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<&'static str> {
@@ -235,7 +238,7 @@ pub(crate) fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Opt
 /// Renders a page on a blocking thread: that of a large fabric takes a while.
 pub(crate) async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
     tokio::task::spawn_blocking(page).await.unwrap_or_else(|_| {
-        let text = "This page cannot be written. The exporter's log may say why.";
-        Problem::internal("No page", text.into()).into_response()
+        let text = "Rendering this page failed. See the exporter's log.";
+        Problem::internal("Internal error", text.into()).into_response()
     })
 }

@@ -47,12 +47,12 @@ pub(super) async fn get(
         h2 { "Events" }
         @match events.ready() {
             Err(why) => (why),
-            Ok((events, _)) if events.is_empty() => p .quiet { "Nothing happened here in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
+            Ok((events, _)) if events.is_empty() => p .quiet { "No events in the last " (EVENT_WINDOW.label) "." },
             Ok((events, more)) => {
                 (components::event_table(&clock, events, false))
                 @if *more {
                     @let guid = guid.to_string();
-                    p { a href=(address::with(address::EVENTS, &[("fabric", &detail.fabric), ("q", &guid), ("window", EVENT_WINDOW.name)])) { "All of its events" } }
+                    p { a href=(address::with(address::EVENTS, &[("fabric", &detail.fabric), ("q", &guid), ("window", EVENT_WINDOW.name)])) { "All events of this node" } }
                 }
             }
         }
@@ -71,9 +71,8 @@ pub(super) async fn port(
     let port = detail.ports.iter().find(|port| Some(port.name.port) == number);
     let port = port.ok_or_else(|| {
         let node = &detail.node;
-        let text =
-            format!("{} has the ports 1 to {}, and not this one.", node.node, node.port_count);
-        Problem::not_found("No such port", text)
+        let text = format!("{} has ports 1 to {}.", node.node, node.port_count);
+        Problem::not_found("Port not found", text)
     })?;
     let to = match &port.link {
         Some(link) => address::link(&detail.fabric, link),
@@ -83,11 +82,10 @@ pub(super) async fn port(
 }
 
 fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetail), Problem> {
-    let not_found = |text| Problem::not_found("No such node", text);
+    let not_found = |text| Problem::not_found("Node not found", text);
     let parsed = guid.parse::<Guid>().map_err(|_| {
         not_found(format!(
-            "{guid:?} is no GUID. One is written as 0x and hexadecimal digits: 0x00aa000000000001. \
-             The search finds nodes by their names, too."
+            "{guid:?} is not a GUID such as 0x00aa000000000001. To find a node by name, use the search."
         ))
     })?;
     let query = QueryParams::from(query);
@@ -96,7 +94,7 @@ fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetai
     check_fabric(fabrics, query.fabric())?;
     let detail = node_by_guid(fabrics, query.fabric(), parsed).ok_or_else(|| {
         let why = not_swept(fabrics, query.fabric()).unwrap_or(
-            "One that is gone is remembered for --fabric.forget-after; its events stay in the history.",
+            "Missing nodes are shown for --fabric.forget-after; their events stay in the history.",
         );
         not_found(format!("No node has the GUID {parsed}. {why}"))
     })?;
@@ -111,10 +109,10 @@ fn gist(detail: &NodeDetail) -> Markup {
             @if let Some(device) = &node.device { ", " (device) }
             " · "
             @match (&*node.presence, node.up) {
-                (_, true) => "is there and answers",
-                ("found", false) => strong { "is there, and does not answer" },
-                ("hidden", false) => strong { "is behind something that does not answer" },
-                _ => strong { "is gone" },
+                (_, true) => "up",
+                ("found", false) => strong { "down: does not respond" },
+                ("hidden", false) => strong { "down: behind a node that does not respond" },
+                _ => strong { "down: missing from the fabric" },
             }
             @if let Some(worst) = node.verdicts.worst() {
                 " · worst link " (components::verdict(worst.label()))
@@ -133,17 +131,17 @@ fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
     html! {
         dl .facts {
             div { dt { "GUID" } dd { code { (node.guid) } } }
-            @if node.system_guid != node.guid { div { dt { "System GUID" } dd { code { (node.system_guid) } } } }
-            @if node.description != node.node { div { dt { "Calls itself" } dd { (node.description) } } }
+            @if node.system_guid != node.guid { div { dt { "SystemImageGUID" } dd { code { (node.system_guid) } } } }
+            @if node.description != node.node { div { dt { "NodeDescription" } dd { (node.description) } } }
             div { dt { "LID" } dd { @match node.lid { Some(lid) => (lid), None => "none" } } }
-            div { dt { "Vendor, device" } dd { code { (node.vendor_id) } ", " (node.device_id) } }
+            div { dt { "Vendor ID, device ID" } dd { code { (node.vendor_id) } ", " (node.device_id) } }
             div { dt { "Ports" } dd { (node.port_count) } }
             @if node.node_type == "switch" {
-                div { dt { "A tick of waiting" } dd {
-                    @match node.tick { Some(tick) => { (u16::from(tick) + 1) " symbol times" }, None => "not told" }
+                div { dt { "PortXmitWait tick" } dd {
+                    @match node.tick { Some(tick) => { (u16::from(tick) + 1) " symbol times" }, None => "not reported" }
                 } }
             }
-            @if let Some(found) = &node.last_found { div { dt { "Last found" } dd { (components::timestamp_and_age(clock, found, now)) } } }
+            @if let Some(found) = &node.last_found { div { dt { "Last discovered" } dd { (components::timestamp_and_age(clock, found, now)) } } }
         }
     }
 }
@@ -153,9 +151,9 @@ fn ports(detail: &NodeDetail) -> Markup {
         h2 { "Ports" }
         div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
             thead { tr {
-                th .n scope="col" { "Port" } th scope="col" { "Leads to" } th scope="col" { "State" } th scope="col" { "Runs at" }
+                th .n scope="col" { "Port" } th scope="col" { "Neighbor" } th scope="col" { "State" } th scope="col" { "Width, speed" }
                 th scope="col" { "Verdict" } th .n scope="col" { (components::link_errors_heading()) } th .n scope="col" { "Discards" }
-                th scope="col" { "Congestion" } th .n scope="col" { "Waits to send" }
+                th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send and no credit (PortXmitWait)" { "Wait" } }
             } }
             tbody { @for port in &detail.ports { (port_row(detail, port)) } }
         } }
@@ -168,17 +166,17 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
             th .n scope="row" { (port.name.port) }
             td {
                 @match &port.peer {
-                    None => span .quiet { "no cable" },
+                    None => span .quiet { "not connected" },
                     Some(peer) => {
                         (components::port(&detail.fabric, &peer.name))
-                        @if !peer.connected { span .quiet { " (no link now)" } }
+                        @if !peer.connected { span .quiet { " (link down)" } }
                     }
                 }
             }
             td {
                 @match (&port.state, &port.physical_state) {
                     (Some(state), Some(physical)) => { (state) span .quiet { ", " (physical) } }
-                    _ => span .quiet { "not known" },
+                    _ => span .quiet { "unknown" },
                 }
             }
             td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
@@ -187,7 +185,7 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
             td .n { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
             td {
                 @if let Some(part) = &port.congestion { (components::congestion(part, &detail.fabric)) }
-                @else if let Some(role) = components::peer_congestion(port) { span .quiet { "other end: " (role) } }
+                @else if let Some(role) = components::peer_congestion(port) { span .quiet { "neighbor: " (role) } }
             }
             td .n { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
         }
@@ -214,28 +212,28 @@ pub(super) async fn host(State(app): State<WebApp>) -> Response {
 }
 
 fn not_watched() -> Markup {
-    html! { p { "This host’s own devices are not watched: the exporter runs with " code { "--no-collector.host" } ", or as a demo." } }
+    html! { p { "This host’s devices are not read: the exporter runs with " code { "--no-collector.host" } ", or as a demo." } }
 }
 
 fn host_page(host: &Host) -> Markup {
     html! {
         @match &host.read_at {
-            None => p { "They were not read yet." },
+            None => p { "The devices have not been read yet." },
             Some(at) => p .quiet { (counted(host.devices.len(), "device", "devices")) ", read " (components::ago(&LocalClock::now(), at)) },
         }
         @if host.read_at.is_some() && host.devices.is_empty() {
-            p { "There is no RDMA device on this host, or its driver is not loaded." }
+            p { "This host has no RDMA device, or its driver is not loaded." }
         }
         @for device in &host.devices { section .card #(device.device) {
             h2 { (device.device) }
             p { @if device.hca_type.is_empty() { "Device " } @else { (device.hca_type) " " }
                 code { (device.guid) }
                 @if !device.firmware.is_empty() { ", firmware " (device.firmware) }
-                @if let Some(fabric) = &device.fabric {
-                    ": " a href=(address::node(fabric, &device.guid)) { "a node" } " of the fabric " bdi { (fabric) }
+                @if let Some(fabric) = &device.node_in {
+                    ", " a href=(address::node(fabric, &device.guid)) { "node" } " in fabric " bdi { (fabric) }
                 }
             }
-            @if !device.readable { p { strong { "It cannot be read: " } "it did not answer in time, or the kernel shows no ports of it." } }
+            @if !device.answers { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
             @if !device.ports.is_empty() { (device_ports(device)) }
         } }
     }
@@ -244,18 +242,18 @@ fn host_page(host: &Host) -> Markup {
 fn device_ports(device: &Device) -> Markup {
     html! { table .stack {
         thead { tr {
-            th .n scope="col" { "Port" } th scope="col" { "Layer" } th scope="col" { "State" } th .n scope="col" { "Rate" }
-            th .n scope="col" { "LID" } th scope="col" { "Interfaces" } th scope="col" { "Cable" }
+            th .n scope="col" { "Port" } th scope="col" { "Link layer" } th scope="col" { "State" } th .n scope="col" { "Rate" }
+            th .n scope="col" { "LID" } th scope="col" { "Interfaces" } th scope="col" { "Link" }
         } }
         tbody { @for port in &device.ports { tr {
             th .n scope="row" data-label="Port" { (port.port) }
-            td data-label="Layer" { (port.link_layer) }
+            td data-label="Link layer" { (port.link_layer) }
             td data-label="State" { (state(port)) }
             td .n data-label="Rate" { @if let Some(bytes) = port.rate { (bit_rate(bytes)) } }
             td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
             td data-label="Interfaces" { (port.interfaces.join(", ")) }
-            td data-label="Cable" { @match port.link.as_ref().zip(port.link_fabric.as_deref()) {
-                Some((link, fabric)) => a href=(address::link(fabric, link)) { "its cable" },
+            td data-label="Link" { @match port.link.as_ref().zip(port.link_in.as_deref()) {
+                Some((link, fabric)) => a href=(address::link(fabric, link)) { "link" },
                 None => "",
             } }
         } } }
@@ -270,10 +268,10 @@ fn state(port: &DevicePort) -> Markup {
 /// A list of the devices, one line each.
 pub(super) fn devices(host: &Host) -> Markup {
     html! {
-        @if host.devices.is_empty() { p { "No RDMA device on this host was read yet." } } @else {
+        @if host.devices.is_empty() { p { "No RDMA device has been read yet." } } @else {
             ul .devices { @for device in &host.devices { li {
                 a href=(address::device(&device.device)) { (device.device) }
-                @if !device.readable { ": " strong { "cannot be read" } }
+                @if !device.answers { ": " strong { "not readable" } }
                 @for port in &device.ports {
                     span .whole { " port " (port.port) " " (state(port)) @if let Some(bytes) = port.rate { " " (bit_rate(bytes)) } }
                 }

@@ -39,7 +39,7 @@ pub(super) async fn get(State(app): State<WebApp>) -> Response {
     .await;
     render(move || {
         let main = page(app.exposition().board(), &events, &app.telemetry_path);
-        Page::new("The fabric at a glance", address::OVERVIEW, main).respond()
+        Page::new("Overview", address::OVERVIEW, main).respond()
     })
     .await
 }
@@ -66,7 +66,7 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
         }
         p .more {
             a href=(telemetry_path) { "Metrics" } " · "
-            a href={ (api::LINKS) "?suspect=true" } { "Suspect links as JSON" } " · "
+            a href={ (api::LINKS) "?suspect=true" } { "Bad and degraded links (JSON)" } " · "
             a href=(api::OPENAPI) { "API" } " · "
             a href=(ALERTS) { "Alerts" }
         }
@@ -78,7 +78,7 @@ fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
         thead { tr {
             th scope="col" { "Fabric" }
             @for (it, _) in Verdicts::default().worst_first() { th .n scope="col" { (verdict(it.label())) } }
-            th .n scope="col" { "Nodes" } th .n scope="col" { "Not up" } th scope="col" { "Swept" }
+            th .n scope="col" { "Nodes" } th .n scope="col" { "Down" } th scope="col" { "Last sweep" }
         } }
         tbody { @for (place, it) in fabrics.iter().enumerate() { tr {
             th scope="row" { a href={ "#fabric-" (place) } { bdi { (it.fabric) } } }
@@ -92,17 +92,17 @@ fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
     } } }
 }
 
-/// Why most of a fabric may be missing, and the setting that helps.
+/// Why most of a fabric may be missing, and the setting that fixes it.
 fn access_problems(stats: &MonitorStats) -> Markup {
     html! {
         @if stats.m_key_suspected { p .card {
-            strong { "Nodes do not answer subnet management; likely an M_Key protects them." }
-            " They are missing here, or shown as they were last found. Give the M_Key of the subnet manager with "
-            code { "--fabric.m-key-file" } ", or set " code { "m_key_protection_level 1" } " in " code { "opensm.conf" } "."
+            strong { "Nodes do not respond to subnet management, probably because an M_Key protects them." }
+            " They are missing, or shown as last discovered. Set " code { "--fabric.m-key-file" }
+            " to a file with the subnet manager’s M_Key, or set " code { "m_key_protection_level 1" } " in " code { "opensm.conf" } "."
         } }
         @if stats.partition_suspected { p .card {
-            strong { "Hosts do not answer performance management; likely this port is in the wrong partition." }
-            " Their counters are not read. Make this port a full member of a partition that has all hosts, or choose one with "
+            strong { "Hosts do not respond to performance management, probably because this port is not a full member of their partition." }
+            " Their counters are not read. Make this port a full member of a partition with all hosts, or select one with "
             code { "--fabric.pkey" } "; " code { "fabric-exporter doctor" } " shows the P_Keys of this port."
         } }
     }
@@ -141,12 +141,12 @@ fn health(it: &Fabric) -> Markup {
     html! { div .card .health {
         p .lead { @match (bad, watch) {
             // Unknown is not healthy.
-            _ if all == 0 => { span .verdict.unknown { "No cable is known" } },
-            _ if unknown == all => { span .verdict.unknown { "Nothing is known" } },
-            (0, 0) => { span .verdict.ok { "No bad cable" } },
-            (0, watch) => { span .verdict.watch { (counted(watch, "cable", "cables")) } " to watch" },
-            (bad, _) => { span .verdict.bad { (counted(bad, "bad cable", "bad cables")) } },
-        } @if all > 0 { " " span .of { "of " (counted(all, "cable", "cables")) } } }
+            _ if all == 0 => { span .verdict.unknown { "No links found" } },
+            _ if unknown == all => { span .verdict.unknown { "No verdicts yet" } },
+            (0, 0) => { span .verdict.ok { "No bad links" } },
+            (0, watch) => { span .verdict.watch { (counted(watch, "degraded link", "degraded links")) } },
+            (bad, _) => { span .verdict.bad { (counted(bad, "bad link", "bad links")) } },
+        } @if all > 0 { " " span .of { @if unknown == all { "for " } @else { "of " } (counted(all, "link", "links")) } } }
         (bar(&it.verdicts))
         ul .verdicts { @for (verdict, number) in it.verdicts.worst_first() { li {
             a href=(list(verdict.label())) class=(verdict.label()) {
@@ -185,7 +185,7 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
     let down: usize = it.nodes.iter().map(|of| of.down).sum();
     let kind = |word: &str, number| match word {
         "switch" => counted(number, "switch", "switches"),
-        "ca" => counted(number, "adapter", "adapters"),
+        "ca" => counted(number, "HCA", "HCAs"),
         "router" => counted(number, "router", "routers"),
         _ => counted(number, "aggregation node", "aggregation nodes"),
     };
@@ -194,10 +194,10 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
         p .big { @for (place, of) in it.nodes.iter().enumerate() {
             @if place > 0 { ", " } span .whole { (kind(&of.node_type, of.nodes)) }
         } }
-        @if it.nodes.is_empty() { p { strong { "None is found." } } }
-        @else if down == 0 { p { "All are up." } } @else {
-            p { strong { (counted(down, "is", "are")) " not up" } ": "
-                @for (place, node) in it.nodes_down.iter().enumerate() {
+        @if it.nodes.is_empty() { p { strong { "No nodes found." } } }
+        @else if down == 0 { p { "All up." } } @else {
+            p { strong { (count(down as u64)) " down" } ": "
+                @for (place, node) in it.not_up.iter().enumerate() {
                     @if place > 0 { ", " }
                     (components::node(&it.fabric, &node.guid, &node.node))
                 }
@@ -205,11 +205,11 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
             }
         }
         @if let Some(sweep) = &it.sweep { dl {
-            @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (components::ago(clock, at)) } } }
-            @if sweep.discovery_gaps > 0 { div { dt { "Gaps" } dd { strong { (counted(sweep.discovery_gaps as usize, "question", "questions")) " open" } } } }
-            div { dt { "Subnet’s master" } dd { @match &sweep.master_sm {
+            @if let Some(at) = &sweep.discovered_at { div { dt { "Last discovery" } dd { (components::ago(clock, at)) } } }
+            @if sweep.discovery_gaps > 0 { div { dt { "Discovery gaps" } dd { strong { (counted(sweep.discovery_gaps as usize, "request", "requests")) " without response" } } } }
+            div { dt { "Master SM" } dd { @match &sweep.master {
                 Some(master) => (components::node(&it.fabric, &master.guid, &master.node)),
-                None => "not heard",
+                None => "unknown",
             } } }
         } }
     } }
@@ -219,15 +219,15 @@ fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &LocalClock) -> Markup {
     let bad = |number: usize| html! { @if number > 0 { strong { (number) } } @else { "0" } };
     let lost = sweep.mads_timed_out as f64 / sweep.mads_sent.max(1) as f64;
     html! { div .card {
-        h3 { "Latest sweep" }
+        h3 { "Last sweep" }
         p .big { @match &sweep.ended_at { Some(at) => (components::ago(clock, at)), None => "at an unknown time" } }
-        p { "It took " (seconds(sweep.seconds)) " of an interval of " (seconds(it.interval_seconds)) "." }
-        @if !sweep.failing.is_empty() { p { strong { "Fails: " (sweep.failing.join(", ")) } } }
+        p { "Duration " (seconds(sweep.seconds)) ", interval " (seconds(it.interval_seconds)) "." }
+        @if !sweep.failing.is_empty() { p { strong { "Failed: " (sweep.failing.join(", ")) } } }
         dl {
             div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
-            div { dt { "Ports read in part" } dd { (bad(sweep.ports_failed)) } }
-            div { dt { "Nodes silent" } dd { (bad(sweep.nodes_unresponsive)) } }
-            div { dt { "MADs lost" } dd { (components::percent(lost as f32)) } }
+            div { dt { "Ports partly read" } dd { (bad(sweep.ports_failed)) } }
+            div { dt { "Unresponsive nodes" } dd { (bad(sweep.nodes_silent)) } }
+            div { dt { "MADs timed out" } dd { (components::percent(lost as f32)) } }
         }
     } }
 }
@@ -244,8 +244,8 @@ fn seconds(seconds: f64) -> String {
 fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
     let all = it.verdicts.bad + it.verdicts.watch;
     html! {
-        h3 { "The worst cables" }
-        ol .cables { @for link in &it.worst_links { li {
+        h3 { "Worst links" }
+        ol .cables { @for link in &it.worst { li {
             div .stands {
                 (verdict(&link.verdict))
                 @if let Some(at) = &link.since { span .quiet { (components::lasting(clock, at)) } }
@@ -260,7 +260,7 @@ fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
         } } }
         @if all > it.worst_links.len() {
             p { a href=(address::with(address::LINKS, &[("fabric", &it.fabric)])) {
-                "All " (counted(all, "cable", "cables")) " that are bad or to watch"
+                "All " (count(all as u64)) " bad and degraded links"
             } }
         }
     }
@@ -288,9 +288,9 @@ fn root_port(fabric: &str, region: &Region) -> Markup {
 
 fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
     let cause = match &*region.cause {
-        "slow_receiver" => "whose receiver takes in too little",
-        "full_link" => "whose link is full",
-        _ => "for a reason that is not known",
+        "slow_receiver" => "whose receiver is slow",
+        "full_link" => "whose link is fully utilized",
+        _ => "cause unknown",
     };
     html! {
         span class={ "level " (region.level) } { (region.level) } " "
@@ -303,7 +303,7 @@ fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
 
 fn latest(events: &HistoryAnswer<Vec<Event>>, clock: &LocalClock, several_fabrics: bool) -> Markup {
     html! { @match events.ready() {
-        Ok(events) if events.is_empty() => p { "Nothing happened in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
+        Ok(events) if events.is_empty() => p { "No events in the last " (EVENT_WINDOW.label) "." },
         Ok(events) => {
             (components::event_table(clock, events, several_fabrics))
             p { a href=(address::EVENTS) { "All events" } }
@@ -339,11 +339,14 @@ mod tests {
     fn unswept_fabric_and_missing_history_are_explained() {
         let blank = Observation { fabric: "f".into(), ..Observation::default() };
         let page = rendered(vec![Arc::new(blank)], &HistoryAnswer::NotRecorded);
-        assert!(page.contains("Not swept yet") && page.contains("--history.file"), "{page}");
-        assert!(rendered(vec![], &HistoryAnswer::NotRecorded).contains("No fabric is swept here"));
-        let busy = HistoryAnswer::Unavailable("The recorder is busy.".into());
         assert!(
-            rendered(vec![swept("f", [Verdict::Ok; 2])], &busy).contains("The recorder is busy.")
+            page.contains("first sweep is not finished") && page.contains("--history.file"),
+            "{page}"
+        );
+        assert!(rendered(vec![], &HistoryAnswer::NotRecorded).contains("sweeps no fabric"));
+        let busy = HistoryAnswer::Unavailable("The history is busy.".into());
+        assert!(
+            rendered(vec![swept("f", [Verdict::Ok; 2])], &busy).contains("The history is busy.")
         );
     }
 
@@ -366,18 +369,18 @@ mod tests {
     fn headline_has_the_worst_verdict() {
         let page = |verdicts| rendered(vec![swept("f", verdicts)], &HistoryAnswer::Ready(vec![]));
         for (verdicts, says) in [
-            ([Verdict::Ok; 2], "No bad cable"),
-            ([Verdict::Ok, Verdict::Watch], "1 cable</span> to watch"),
-            ([Verdict::Bad, Verdict::Watch], "1 bad cable<"),
-            ([Verdict::Bad; 2], "2 bad cables<"),
-            ([Verdict::Unknown, Verdict::Ok], "No bad cable"),
-            // After a start, and while the device is away.
-            ([Verdict::Unknown; 2], "Nothing is known<"),
+            ([Verdict::Ok; 2], "No bad links"),
+            ([Verdict::Ok, Verdict::Watch], "1 degraded link<"),
+            ([Verdict::Bad, Verdict::Watch], "1 bad link<"),
+            ([Verdict::Bad; 2], "2 bad links<"),
+            ([Verdict::Unknown, Verdict::Ok], "No bad links"),
+            // After a start, and while the device is missing.
+            ([Verdict::Unknown; 2], "No verdicts yet<"),
         ] {
             let page = page(verdicts);
-            assert!(page.contains(says) && page.contains("of 2 cables"), "{says}: {page}");
+            assert!(page.contains(says) && page.contains(" 2 links"), "{says}: {page}");
         }
-        assert!(!page([Verdict::Ok; 2]).contains("The worst cables"));
+        assert!(!page([Verdict::Ok; 2]).contains("Worst links"));
     }
 
     #[test]

@@ -396,7 +396,7 @@ fn bad_parameter_is_named_with_its_values() {
         (&asked("knd=flap"), 400, "unknown parameter \"knd\": must be one of: from, to, kind, "),
         (&format!("{series}&detail=most"), 400, "detail: \"most\": must be errors or all\n"),
         ("/links?verdict=worse", 400, "verdict: &quot;worse&quot;: must be one of: "),
-        ("/links?page=0", 400, "page: &quot;0&quot;: must be a number from 1 on."),
+        ("/links?page=0", 400, "page: &quot;0&quot;: must be a positive integer."),
         ("/events?kind=party", 400, "kind: &quot;party&quot;: must be one of: exporter_start, "),
         ("/events?page=501", 400, "page: &quot;501&quot;: must be a number from 1 to 500."),
         ("/events?window=2y", 400, "window: &quot;2y&quot;: must be one of: 1h, 6h, 24h, 7d, 30d."),
@@ -405,7 +405,7 @@ fn bad_parameter_is_named_with_its_values() {
 
 #[test]
 fn scrape_cannot_choose_collectors() {
-    let none = "there are no collectors to choose from: each scrape has all metrics\n";
+    let none = "collector filters are not supported: every scrape returns all metrics\n";
     refusals(&[
         ("/metrics?collect[]=nosuch", 400, &format!("collect[]: \"nosuch\": {none}")),
         ("/metrics?collect%5B%5D=port", 400, &format!("collect[]: \"port\": {none}")),
@@ -433,10 +433,10 @@ fn request_with_several_hosts_is_refused() {
         (
             "POST /metrics HTTP/1.1\r\nHost: a",
             "405",
-            "POST is not allowed at /metrics: GET and HEAD are\n",
+            "POST is not allowed for /metrics; allowed: GET, HEAD\n",
         ),
-        ("PUT /api/v1/links HTTP/1.1\r\nHost: a", "405", "PUT is not allowed at /api/v1/links: "),
-        ("POST / HTTP/1.1\r\nHost: a", "405", "POST is not allowed at /: GET and HEAD are\n"),
+        ("PUT /api/v1/links HTTP/1.1\r\nHost: a", "405", "PUT is not allowed for /api/v1/links; "),
+        ("POST / HTTP/1.1\r\nHost: a", "405", "POST is not allowed for /; allowed: GET, HEAD\n"),
     ] {
         let mut stream = TcpStream::connect(exporter.address()).unwrap();
         write!(stream, "{head}\r\nConnection: close\r\n\r\n").unwrap();

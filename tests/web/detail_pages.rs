@@ -100,9 +100,9 @@ fn faults_are_on_the_pages_and_in_the_api() {
         (now != moved_from).then_some(now)
     });
     let way = format!("/link/{moved}");
-    let now = ["No such link now", "leaf-0-3 port 1", "leads to", &way];
+    let now = ["Link not found", "leaf-0-3 port 1", "is connected to", &way];
     // The history still has it.
-    let then = ["port moved", "<svg class=\"plot\""];
+    let then = ["cable moved", "<svg class=\"plot\""];
     wait_for_page(&exporter, &format!("/link/{moved_from}"), 404, &[&now[..], &then].concat());
     let refusal = exporter.get(&format!("/api/v1/links/{moved_from}"), &[]);
     assert_eq!((refusal.status, refusal.text().lines().count()), (404, 1), "{}", refusal.text());
@@ -120,7 +120,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
     assert_eq!(near.supported_rate, Some(50_000_000_000));
     let path = format!("/link/{bad}?window=1h");
     let heading = "leaf-0-1 port 10 – spine-0 port 4";
-    wait_for_page(&exporter, &path, 200, &[heading, "bit errors", "symbol BER", "To try first"]);
+    wait_for_page(&exporter, &path, 200, &[heading, "bit errors", "bit error ratio", "Try first"]);
     let counted = ["SymbolErrorCounter", "Minor link errors", "<svg class=\"plot\"", "window=24h"];
     wait_for_page(&exporter, &path, 200, &counted);
 
@@ -138,22 +138,22 @@ fn faults_are_on_the_pages_and_in_the_api() {
         &exporter,
         &format!("/node/{dead}"),
         200,
-        &["spine-1", "is gone", "Events", "node gone"],
+        &["spine-1", "missing from the fabric", "Events", "node down"],
     );
     let leaf = node(&exporter, "leaf-0-1").node.guid;
     let rows = [
         "Quantum-2",
         "spine-0 port 4</a>",
         "<span class=\"verdict bad\">bad</span></a><span class=\"quiet\"> bit errors",
-        "spine-1 port 4</a><span class=\"quiet\"> (no link now)",
+        "spine-1 port 4</a><span class=\"quiet\"> (link down)",
         "id=\"port-16\"",
-        "no cable",
+        "not connected",
     ];
     wait_for_page(&exporter, &format!("/node/{leaf}"), 200, &rows);
-    let picture = ["6 switches", "spine-1, does not answer", "leaf-0-1 port 10 – spine-0 port 4"];
+    let picture = ["6 switches", "spine-1, down", "leaf-0-1 port 10 – spine-0 port 4"];
     wait_for_page(&exporter, "/topology", 200, &picture);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
-    assert_eq!(wiring.fabrics[0].switches.len(), 6, "what is gone is remembered");
+    assert_eq!(wiring.fabrics[0].switches.len(), 6, "missing switches are kept");
 
     // `/port/…` redirects to the link, or else to the port on the page of its node.
     for (port, heading) in [(10, "leaf-0-1 port 10 – spine-0 port 4"), (16, "leaf-0-1")] {
@@ -161,14 +161,14 @@ fn faults_are_on_the_pages_and_in_the_api() {
         assert_contains(&html, &[&format!("<h1>{heading}</h1>")]);
     }
 
-    wait_for_page(&exporter, "/events", 200, &["link down", "node gone", "spine-1", "port moved"]);
+    wait_for_page(&exporter, "/events", 200, &["link down", "node down", "spine-1", "cable moved"]);
     let html = page(&exporter, "/events?kind=node_down&q=SPINE-1&window=1h", 200);
-    assert_contains(&html, &["node gone</td>", "selected"]);
-    assert!(!html.contains("link down</td>") && !html.contains("port moved</td>"), "{html}");
+    assert_contains(&html, &["node down</td>", "selected"]);
+    assert!(!html.contains("link down</td>") && !html.contains("cable moved</td>"), "{html}");
     let html = page(&exporter, &format!("/events?q={flapping}"), 200);
     assert_contains(&html, &["leaf-0-2 port 3"]);
     assert!(!html.contains("leaf-0-3 port 1"), "{html}");
-    assert_contains(&page(&exporter, "/events?page=400", 200), &["there is no page 400"]);
+    assert_contains(&page(&exporter, "/events?page=400", 200), &["There is no page 400"]);
     assert!(exporter.stop().success());
 }
 
@@ -241,24 +241,27 @@ fn missing_objects_are_explained() {
         assert_contains(&page(&exporter, &path, 200), &["--history.file"]);
     }
     let html = page(&exporter, "/topology", 200);
-    assert_contains(&html, &["Without a switch", "&lt;script&gt;alert", &format!("/link/{link}")]);
+    assert_contains(
+        &html,
+        &["Links without a switch", "&lt;script&gt;alert", &format!("/link/{link}")],
+    );
     assert_contains(
         &page(&exporter, &format!("/link/{link}"), 200),
-        &["&lt;script&gt;alert", "host adapter"],
+        &["&lt;script&gt;alert", "HCA"],
     );
 
     for (path, help) in [
         ("/link/what".to_owned(), "0x00aa000000000001:5-0x00aa000000000002:1"),
         (format!("/link/{nobody}:1-{guid}:1"), "No node has the GUID"),
         (format!("/link/{guid}:1-{guid}:9"), "has no port 9"),
-        (format!("/link/{link}?fabric=other"), "known: default"),
-        ("/node/host-0".into(), "is no GUID"),
+        (format!("/link/{link}?fabric=other"), "there are: default"),
+        ("/node/host-0".into(), "is not a GUID"),
         (format!("/node/{nobody}"), "No node has the GUID"),
-        (format!("/node/{guid}?fabric=other"), "known: default"),
-        (format!("/port/{guid}/9"), "has the ports 1 to 1"),
-        (format!("/port/{guid}/many"), "has the ports 1 to 1"),
-        ("/port/0xno/1".into(), "is no GUID"),
-        ("/topology?fabric=other".into(), "known: default"),
+        (format!("/node/{guid}?fabric=other"), "there are: default"),
+        (format!("/port/{guid}/9"), "has ports 1 to 1"),
+        (format!("/port/{guid}/many"), "has ports 1 to 1"),
+        ("/port/0xno/1".into(), "is not a GUID"),
+        ("/topology?fabric=other".into(), "there are: default"),
     ] {
         assert_contains(&page(&exporter, &path, 404), &[help]);
     }

@@ -33,10 +33,10 @@ pub(super) async fn get(
 ) -> Result<Response, Problem> {
     let id = id.parse::<LinkId>().map_err(|_| {
         let text = format!(
-            "{id:?} is not the id of a cable. One is written as both of its ends, each a GUID and a port: \
+            "{id:?} is not a link ID. It is GUID and port of both ends, such as \
              0x00aa000000000001:5-0x00aa000000000002:1."
         );
-        Problem::not_found("No such link", text)
+        Problem::not_found("Link not found", text)
     })?;
     let query = QueryParams::from(query);
     let exposition = app.exposition();
@@ -45,7 +45,7 @@ pub(super) async fn get(
     let link = link_by_id(fabrics, query.fabric(), id);
     let fabric = link.as_ref().map(|link| &*link.link.fabric).or(query.fabric());
     let window = WindowChoice::parse(&query, DEFAULT_WINDOW)
-        .map_err(|text| Problem::bad_request("No such window", text))?;
+        .map_err(|text| Problem::bad_request("Invalid window", text))?;
     let wanted_fabric = fabric.map(str::to_owned);
     let past = events::run(&app.history, move |reader| {
         LinkPast::read(reader, id, wanted_fabric.as_deref(), window)
@@ -55,7 +55,7 @@ pub(super) async fn get(
     let past = past_section(&past, id, fabric, window, &clock);
     let Some(link) = link else {
         let main = html! { (missing_link(fabrics, query.fabric(), id)) (past) };
-        let page = Page::new("No such link now", address::LINKS, main);
+        let page = Page::new("Link not found", address::LINKS, main);
         return Ok(page.respond_with(StatusCode::NOT_FOUND));
     };
     let title = format!("{} – {}", link.ports[0].name.label(), link.ports[1].name.label());
@@ -72,16 +72,16 @@ pub(super) async fn get(
 fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let link = &detail.link;
     let now = detail.swept_at.as_deref();
-    let carries = match link.up {
-        Some(true) => "carries traffic",
-        Some(false) => "carries nothing",
-        None => "not known to carry traffic",
+    let state = match link.up {
+        Some(true) => "up",
+        Some(false) => "down",
+        None => "state unknown",
     };
     html! {
         p .gist {
             (components::verdict(&link.verdict))
             @if let Some(since) = &link.since { " since " (components::timestamp_and_age(clock, since, now)) }
-            " · " (carries)
+            " · " (state)
             @if let (Some(width), Some(speed)) = (&link.width, &link.speed) {
                 " · " (width) " " (speed)
                 @if let Some(rate) = link.rate { ", " (components::bit_rate(rate)) }
@@ -99,14 +99,14 @@ fn reasons(detail: &LinkDetail) -> Markup {
     let link = &detail.link;
     html! {
         @if !link.reasons.is_empty() {
-            h2 { "Why" }
+            h2 { "Reasons" }
             ul .reasons { @for because in &link.reasons { li {
                 span class={ "verdict " (because.verdict) } { (components::label_text(&because.reason)) }
                 " " (because.evidence) "."
             } } }
         }
         @if let Some(repair) = &link.repair {
-            p .repair { strong { "To try first: " } (repair.description) }
+            p .repair { strong { "Try first: " } (repair.what) }
         }
     }
 }
@@ -114,7 +114,7 @@ fn reasons(detail: &LinkDetail) -> Markup {
 /// The state of both ends now, in each of the selected fabrics.
 fn missing_link(fabrics: &[Arc<Observation>], fabric: Option<&str>, id: LinkId) -> Markup {
     html! {
-        p { "No cable leads from one of these ports to the other now: " code { (id) } "." }
+        p { "These two ports are not connected to each other now: " code { (id) } "." }
         @if let Some(why) = not_swept(fabrics, fabric) { p { (why) } }
         @for observation in selected(fabrics, fabric) {
             @if let Some(view) = FabricView::new(observation) {
@@ -144,13 +144,13 @@ fn link_now(view: FabricView<'_>, port: &Port) -> Markup {
     html! {
         @match (&port.peer, &port.link) {
             (Some(peer), Some(link)) => {
-                @if peer.connected { "leads to " } @else { "has no link now; its cable led to " }
+                @if peer.connected { "is connected to " } @else { "has no link now; it was connected to " }
                 (peer.name.label()) ": "
-                a href=(address::link(view.name, link)) { "that link" }
+                a href=(address::link(view.name, link)) { "link" }
                 @if let Some(verdict) = &port.verdict { " (" (components::verdict(verdict)) ")" }
                 "."
             }
-            _ => "has no cable now.",
+            _ => "is not connected.",
         }
     }
 }
@@ -208,7 +208,7 @@ fn past_section(
     let path = format!("/link/{id}");
     let fabric = fabric.unwrap_or_default();
     html! {
-        h2 #course { "Over time" }
+        h2 #history { "History" }
         @match past.ready() {
             Err(why) => (why),
             Ok(past) => {
@@ -216,13 +216,13 @@ fn past_section(
                 (plot_section(past, id, clock))
                 h2 { "Events" }
                 @if past.events.is_empty() {
-                    p .quiet { "Nothing happened to it in this window, as far as is recorded." }
+                    p .quiet { "No events in this period." }
                 } @else {
                     (components::event_table(clock, &past.events, false))
                 }
                 @if past.more {
                     @let id = id.to_string();
-                    p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", window.name)])) { "All of its events" } }
+                    p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", window.name)])) { "All events of this link" } }
                 }
             }
         }
@@ -232,15 +232,15 @@ fn past_section(
 fn plot_section(past: &LinkPast, id: LinkId, clock: &LocalClock) -> Markup {
     let earliest_first: Vec<Event> = past.events.iter().rev().cloned().collect();
     let place = past.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
-    let course =
+    let timeline =
         LinkTimeline { link: id, place: &place, series: &past.series, events: &earliest_first };
     html! {
-        @match plot::draw(course, past.window, clock) {
+        @match plot::draw(timeline, past.window, clock) {
             Some(picture) => {
-                div .wide tabindex="0" role="group" aria-label="Course" { (picture) }
-                p .quiet { "Times are of " (clock.zone()) "." @if course.end_errors(past.window, 1).is_empty() { " Neither end counted link errors or discards in this window." } }
+                div .wide tabindex="0" role="group" aria-label="Timeline" { (picture) }
+                p .quiet { "Time zone: " (clock.zone()) "." @if timeline.end_errors(past.window, 1).is_empty() { " No link errors or discards at either end in this period." } }
             }
-            None => p .quiet { "Nothing is recorded of it in this window." },
+            None => p .quiet { "No data in this period." },
         }
     }
 }

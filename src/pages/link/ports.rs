@@ -1,4 +1,4 @@
-//! Both ends of a link: what is known of them, their counters, and their bit errors.
+//! Both ends of a link: their properties, counters and bit errors.
 
 use std::time::Duration;
 
@@ -23,28 +23,28 @@ const ROWS: [EndsRow; 12] = [
             ", " (components::port_number(fabric, &port.name))
         })
     }),
-    ("Node answers", |port, _| Some(html! { @if port.up { "yes" } @else { strong { "no" } } })),
+    ("Node responds", |port, _| Some(html! { @if port.up { "yes" } @else { strong { "no" } } })),
     ("State", |port, _| {
         let (state, physical) = (port.state.as_deref()?, port.physical_state.as_deref()?);
         Some(html! { (state) span .quiet { ", " (physical) } })
     }),
-    ("Runs at", |port, _| {
+    ("Width, speed", |port, _| {
         let (width, speed) = (port.width.as_deref()?, port.speed.as_deref()?);
         Some(
             html! { (width) " " (speed) @if let Some(rate) = port.rate { ", " (components::bit_rate(rate)) } },
         )
     }),
-    ("Both ends can do", |port, _| {
+    ("Supported by both ends", |port, _| {
         let best = port.supported_rate?;
         Some(html! {
             (components::bit_rate(best))
             @if port.rate.is_some_and(|rate| rate < best) {
                 @let is_fault = port.reasons.iter().any(|reason| reason == "width" || reason == "speed");
-                " " span .quiet[!is_fault] .verdict[is_fault] .watch[is_fault] { "runs slower" }
+                " " span .quiet[!is_fault] .verdict[is_fault] .watch[is_fault] { "below capability" }
             }
         })
     }),
-    ("Error correction", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
+    ("FEC mode", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
     ("Link errors", |port, _| {
         port.read_at
             .as_ref()
@@ -54,10 +54,10 @@ const ROWS: [EndsRow; 12] = [
         port.discards
             .map(|_| components::counter_sum(port, &[Counter::XmitDiscards], port.discards))
     }),
-    ("Waits to send", |port, _| {
+    ("Wait (PortXmitWait)", |port, _| {
         port.wait_ratio.map(|ratio| html! {
             (components::percent(ratio)) " of the time"
-            @if !port.tick_reported { " " span .quiet { "(the device does not tell how long its tick is)" } }
+            @if !port.tick_told { " " span .quiet { "(tick length assumed: the device does not report it)" } }
         })
     }),
     ("Congestion", |port, fabric| match &port.congestion {
@@ -67,7 +67,7 @@ const ROWS: [EndsRow; 12] = [
     ("Impossible values", |port, _| {
         (port.impossible_readings > 0).then(|| {
             html! {
-                (port.impossible_readings) " dropped"
+                (port.impossible_readings) " ignored"
                 @if !port.impossible.is_empty() {
                     "; now: "
                     @for (nth, counter) in port.impossible.iter().enumerate() {
@@ -78,9 +78,8 @@ const ROWS: [EndsRow; 12] = [
             }
         })
     }),
-    ("Counters fell", |port, _| {
-        (port.resets > 0)
-            .then(|| html! { (port.resets) " times: cleared, or the device was reset" })
+    ("Counter resets", |port, _| {
+        (port.resets > 0).then(|| html! { (port.resets) " (counters cleared, or device reset)" })
     }),
 ];
 
@@ -97,7 +96,7 @@ pub(super) fn ends(detail: &LinkDetail, clock: &LocalClock) -> Markup {
                 @let cells = ports.each_ref().map(|port| cell(port, fabric));
                 @if cells.iter().any(Option::is_some) { tr {
                     th scope="row" { (name) }
-                    @for cell in cells { td { @if let Some(cell) = cell { (cell) } @else { span .quiet { "not known" } } } }
+                    @for cell in cells { td { @if let Some(cell) = cell { (cell) } @else { span .quiet { "unknown" } } } }
                 } }
             } }
         } }
@@ -111,21 +110,21 @@ fn outages(detail: &LinkDetail, clock: &LocalClock) -> Markup {
         let [least, most] =
             [least, most].map(|it| Duration::try_from_secs_f64(it).unwrap_or_default());
         let down = evidence::downtime(Downtime { least, most });
-        (!most.is_zero()).then(|| format!(", {down} in all"))
+        (!most.is_zero()).then(|| format!(", {down} in total"))
     };
     html! {
         dl .facts {
-            div { dt { "Lost by its own fault" } dd { (link.flaps) @if let Some(down) = down(link.down_seconds, link.down_max_seconds) { (down) } } }
-            div { dt { "Lost as expected" } dd { (detail.expected_link_downs) @if let Some(down) = down(detail.expected_down_seconds, detail.expected_down_max_seconds) { (down) } } }
-            div { dt { "Retrained by itself" } dd { (detail.recoveries) } }
-            div { dt { "Went down or came up last" } dd {
+            div { dt { "Unexpected link downs" } dd { (link.flaps) @if let Some(down) = down(link.down_seconds, link.down_max_seconds) { (down) } } }
+            div { dt { "Expected link downs" } dd { (detail.expected_losses) @if let Some(down) = down(detail.expected_down_seconds, detail.expected_down_max_seconds) { (down) } } }
+            div { dt { "Retrains" } dd { (detail.recoveries) } }
+            div { dt { "Last link down or up" } dd {
                 @match &link.last_change {
                     Some(last) => (components::timestamp_and_age(clock, last, detail.swept_at.as_deref())),
-                    None => "never, as far as is known",
+                    None => "none observed",
                 }
             } }
             @if let Some(upstream) = &link.upstream {
-                div { dt { "Spoilt packets come from the link into" } dd { (upstream) } }
+                div { dt { "Packets marked bad come from the link into" } dd { (upstream) } }
             }
         }
     }
@@ -142,17 +141,17 @@ pub(super) fn counters(detail: &LinkDetail, clock: &LocalClock) -> Markup {
         |row: &&&CounterRow| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
     let (zero, nonzero): (Vec<&CounterRow>, Vec<&CounterRow>) = read.iter().partition(is_zero);
     html! {
-        h2 { "Errors and waits" }
+        h2 { "Counters" }
         @if read.is_empty() {
-            p .quiet { "Neither end's counters were read." }
+            p .quiet { "The counters of both ends have not been read." }
         } @else if nonzero.is_empty() {
-            p { "Nothing was counted at either end." }
+            p { "All counters are 0 at both ends." }
         } @else {
             (table(ports, &nonzero))
         }
         @if !zero.is_empty() {
             details {
-                summary { (zero.len()) " counters stand at zero" }
+                summary { (zero.len()) " counters are 0" }
                 (table(ports, &zero))
             }
         }
@@ -171,7 +170,7 @@ fn table(ports: &[Port; 2], rows: &[&CounterRow]) -> Markup {
             thead { tr {
                 th scope="col" { "Counter" }
                 @for port in ports { th .n scope="col" { (port.name.label()) } }
-                th scope="col" { "What it counts" }
+                th scope="col" { "Description" }
             } }
             tbody { @for row in rows { tr {
                 th scope="row" { abbr title=(row.ibta) { (components::label_text(row.metric)) } }
@@ -183,15 +182,15 @@ fn table(ports: &[Port; 2], rows: &[&CounterRow]) -> Markup {
 }
 
 fn cell(port: &Port, row: &CounterRow) -> Markup {
-    let full = |names: &[Label]| names.iter().any(|name| name == row.metric);
+    let has = |names: &[Label]| names.iter().any(|name| name == row.metric);
     html! {
         @match of(port, row) {
             None => span .quiet { "not read" },
             Some(0) => span .quiet { "0" },
             Some(count) => {
-                @if full(&port.saturated) { abbr title="The field was full at least once: the total is a lower bound." { "≥ " } }
+                @if has(&port.saturated) { abbr title="The counter was saturated at least once: the total is a lower bound." { "≥ " } }
                 (components::count(count))
-                @if full(&port.saturated_now) { " " span .verdict.watch { "full" } }
+                @if has(&port.stuck) { " " span .verdict.watch { "saturated" } }
             }
         }
     }
@@ -199,14 +198,14 @@ fn cell(port: &Port, row: &CounterRow) -> Markup {
 
 fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup {
     html! {
-        h2 { "Wrong bits" }
+        h2 { "Bit errors" }
         @if ports.iter().all(|port| port.bit_errors.windows.is_empty()) {
-            p .quiet { "Neither end was watched for long enough yet." }
+            p .quiet { "Neither end has been observed long enough yet." }
         } @else {
-            div .wide tabindex="0" role="group" aria-label="Wrong bits" { table .bits {
+            div .wide tabindex="0" role="group" aria-label="Bit errors" { table .bits {
                 thead { tr {
-                    th scope="col" { "Into" } th scope="col" { "Window" } th .n scope="col" { "Errors" }
-                    th .n scope="col" { "Watched" } th .n scope="col" { "Ratio" } th .n scope="col" { "Limit" } th scope="col" { "Comes to" }
+                    th scope="col" { "Received by" } th scope="col" { "Window" } th .n scope="col" { "Errors" }
+                    th .n scope="col" { "Observed" } th .n scope="col" { "BER" } th .n scope="col" { "Limit" } th scope="col" { "Result" }
                 } }
                 @for port in ports { tbody { @for (nth, window) in port.bit_errors.windows.iter().enumerate() { tr {
                     @let all = port.bit_errors.windows.len();
@@ -224,10 +223,10 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
         }
         @for port in ports { @if let Some(mended) = &port.pre_fec_ber {
             p .quiet {
-                "Error correction corrected " (format!("{:.1e}", mended.ratio)) " of the bits into " (port.name.label())
-                "; the limit is " (format!("{:.0e}", mended.limit)) "."
+                "Pre-FEC bit error ratio received by " (port.name.label()) ": " (format!("{:.1e}", mended.ratio))
+                ", limit " (format!("{:.0e}", mended.limit)) "."
                 @if mended.stale {
-                    " The counter is full: this is the last ratio that is known"
+                    " The counter is saturated: this is the last known ratio"
                     @if let Some(at) = &mended.measured_at { ", measured " (components::timestamp_and_age(clock, at, swept_at)) }
                     "."
                 }
@@ -240,7 +239,7 @@ fn ratio(port: &Port, ratio: Option<f64>) -> Markup {
     let over = ratio.zip(port.bit_errors.limit).filter(|(ratio, limit)| *ratio > f64::from(*limit));
     html! {
         @match (ratio, over) {
-            (None, _) => span .quiet { "too short to tell" },
+            (None, _) => span .quiet { "insufficient data" },
             (Some(0.0), _) => "0",
             (Some(ratio), Some(_)) => strong { (format!("{ratio:.1e}")) },
             (Some(ratio), None) => (format!("{ratio:.1e}")),
@@ -250,11 +249,11 @@ fn ratio(port: &Port, ratio: Option<f64>) -> Markup {
 
 /// The verdict on all windows of a port together.
 fn judgement(label: &str) -> Markup {
-    let class = match label {
-        "over" => "bad",
-        "raised" => "watch",
-        "fine" => "ok",
-        _ => "unknown",
+    let (class, text) = match label {
+        "over" => ("bad", "above the limit"),
+        "raised" => ("watch", "above half of the limit"),
+        "fine" => ("ok", "ok"),
+        _ => ("unknown", "unknown"),
     };
-    html! { span class={ "verdict " (class) } { (label) } }
+    html! { span class={ "verdict " (class) } { (text) } }
 }

@@ -74,8 +74,8 @@ fn gist(topology: &Topology) -> Markup {
     html! {
         p .gist {
             (topology.fabric) ": " (components::counted(topology.switches.len(), "switch", "switches"))
-            @if between.count() > 0 { " · between them " (picture::links(&between)) }
-            @if to_hosts.count() > 0 { " · to hosts " (picture::links(&to_hosts)) }
+            @if between.count() > 0 { " · between switches: " (picture::links(&between)) }
+            @if to_hosts.count() > 0 { " · to hosts: " (picture::links(&to_hosts)) }
         }
         @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (components::timestamp_and_age(&LocalClock::now(), swept, None)) "." } }
     }
@@ -84,18 +84,18 @@ fn gist(topology: &Topology) -> Markup {
 fn legend(is_congested: bool) -> Markup {
     html! {
         ul .legend {
-            @for (verdict, means) in [("ok", "all ok"), ("unknown", "some unknown"), ("watch", "some to watch"), ("bad", "some bad")] {
+            @for (verdict, means) in [("ok", "all ok"), ("unknown", "some unknown"), ("watch", "some degraded"), ("bad", "some bad")] {
                 li {
                     svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path class={ "cable " (verdict) } d="M1 6L27 6" {} }
                     " " (means)
                 }
             }
-            li { "A line is all cables between two boxes. Signs beneath a box are cables to its hosts: "
-                span .sign.bad { "✕" } " bad, " span .sign.watch { "!" } " watch." }
+            li { "A line shows all links between two boxes. Signs below a box are links to its hosts: "
+                span .sign.bad { "✕" } " bad, " span .sign.watch { "!" } " degraded." }
             @if is_congested {
                 li {
                     svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path .congested d="M1 6L27 6" {} }
-                    " congested. Above a box, its congested cables: ◆ with a root, ◇ with a victim"
+                    " congested. Above a box: ◆ its links with a congestion root, ◇ its links with a victim"
                 }
             }
         }
@@ -104,10 +104,10 @@ fn legend(is_congested: bool) -> Markup {
 
 fn switchless_pairs(topology: &Topology) -> Markup {
     html! {
-        @if !topology.switchless.is_empty() {
-            h2 { "Without a switch" }
-            ul .pairs { @for pair in topology.switchless.iter().take(MAX_PAIRS) { li { (pair_of_nodes(&topology.fabric, pair)) } } }
-            @if topology.switchless.len() > MAX_PAIRS { p .quiet { (topology.switchless.len() - MAX_PAIRS) " more." } }
+        @if !topology.apart.is_empty() {
+            h2 { "Links without a switch" }
+            ul .pairs { @for pair in topology.apart.iter().take(MAX_PAIRS) { li { (pair_of_nodes(&topology.fabric, pair)) } } }
+            @if topology.apart.len() > MAX_PAIRS { p .quiet { (topology.apart.len() - MAX_PAIRS) " more." } }
         }
     }
 }
@@ -134,7 +134,7 @@ fn suspects(topology: &Topology) -> Markup {
     let fabric = &topology.fabric;
     html! {
         @if !suspects.is_empty() {
-            h2 { "Links to look at" }
+            h2 { "Bad and degraded links" }
             ul .pairs { @for suspect in suspects.iter().take(MAX_SUSPECTS) { li {
                 (components::verdict(&suspect.verdict)) " "
                 a href=(address::link(fabric, &suspect.link)) { (suspect.name) }
@@ -152,8 +152,8 @@ fn table(topology: &Topology) -> Markup {
         h2 { "All switches" }
         div .wide tabindex="0" role="group" aria-label="All switches" { table {
             thead { tr {
-                th scope="col" { "Switch" } th scope="col" { "Level" } th .n scope="col" { "Cables up" } th .n scope="col" { "Aside" }
-                th .n scope="col" { "Down" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion" }
+                th scope="col" { "Switch" } th scope="col" { "Level" } th .n scope="col" { "Uplinks" } th .n scope="col" { "Same level" }
+                th .n scope="col" { "Downlinks" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion" }
             } }
             tbody { @for switch in &topology.switches { (row(&topology.fabric, switch, top)) } }
         } }
@@ -166,7 +166,7 @@ fn row(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
         tr #(switch.guid) {
             th scope="row" {
                 (components::node(fabric, &switch.guid, &switch.node))
-                @if !switch.up { " " span .verdict.unknown { "does not answer" } }
+                @if !switch.up { " " span .verdict.unknown { "down" } }
             }
             td { (picture::level_name(switch.level, top)) }
             (number(switch.up_links)) (number(switch.side_links)) (number(switch.down_links)) (number(switch.hosts))

@@ -147,7 +147,7 @@ pub(super) fn draw(topology: &Topology) -> Markup {
     let tops = tops(layout);
     let bottom = tops.last().map_or(0.0, |top| top + BOX.1 + 26.0);
     let about = format!(
-        "How {} is wired: {} switches on {} levels. The table below says the same.",
+        "Topology of {}: {} switches on {} levels. The table below has the same content.",
         topology.fabric,
         topology.switches.len(),
         layout.rows.len()
@@ -171,12 +171,12 @@ pub(super) fn top_level(topology: &Topology) -> Option<u8> {
 /// The name of a level in a fabric with this top level.
 pub(super) fn level_name(level: Option<u8>, top: Option<u8>) -> &'static str {
     match (level, top) {
-        (None, _) => "Apart",
+        (None, _) => "Other",
         (Some(1), Some(1)) => "Switches",
         (Some(1), _) => "Leaves",
         (Some(2), _) => "Spines",
         (Some(3), Some(3)) => "Cores",
-        (Some(_), _) => "Above",
+        (Some(_), _) => "Higher",
     }
 }
 
@@ -347,9 +347,9 @@ fn host_suspects(
     }
 }
 
-/// The number of links and their verdicts: `4 cables (1 bad, 3 ok)`.
+/// The number of links and their verdicts: `4 links (1 bad, 3 ok)`.
 pub(super) fn links(verdicts: &Verdicts) -> String {
-    let links = components::counted(verdicts.count(), "cable", "cables");
+    let links = components::counted(verdicts.count(), "link", "links");
     format!("{links} ({})", components::verdict_counts(verdicts))
 }
 
@@ -358,7 +358,7 @@ fn about(of: &[Switch], it: &SwitchBox, name: &str) -> String {
     if of.len() > 1 {
         about = format!("{} switches, {about}", of.len());
     } else if of.first().is_some_and(|switch| !switch.up) {
-        about += ", does not answer";
+        about += ", down";
     }
     if it.hosts > 0 {
         about = format!("{about}; to hosts: {}", links(&it.to_hosts));
@@ -417,7 +417,7 @@ mod tests {
         };
         let page = draw(&topology).into_string();
         assert_eq!(page.matches(&format!("href=\"/link/{link}\"")).count(), 2, "{page}");
-        assert!(page.contains("4 cables (1 bad, 3 ok)") && page.contains("Leaves"), "{page}");
+        assert!(page.contains("4 links (1 bad, 3 ok)") && page.contains("Leaves"), "{page}");
         assert!(!page.contains("<script>"), "{page}");
     }
 

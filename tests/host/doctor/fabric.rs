@@ -16,20 +16,20 @@ fn subnet_manager_is_queried_on_the_fabric_port() {
     let manager = |found: &Report| {
         let all = found.of_subject("subnet_manager");
         let told = all.into_iter().find(|it| it.text("what").starts_with("fabric")).unwrap();
-        ["what", "level", "found", "mend"].map(|field| told.text(field).to_owned())
+        ["what", "level", "found", "fix"].map(|field| told.text(field).to_owned())
     };
 
-    let [what, level, found, mend] = manager(&asked());
+    let [what, level, found, fix] = manager(&asked());
     assert!(what.starts_with("fabric \"default\", from "), "{what}");
-    assert_eq!((&*level, &*found), ("bad", "our own port knows no subnet manager"));
-    assert!(mend.contains("opensm"), "{mend}");
+    assert_eq!((&*level, &*found), ("bad", "the local port has no master SM LID"));
+    assert!(fix.contains("opensm"), "{fix}");
 
     let opensm = OpenSm::start(&ibsim);
     let told = asked();
-    let [_, level, found, mend] = manager(&told);
-    assert_eq!((&*level, &*mend), ("ok", ""), "{found}");
+    let [_, level, found, fix] = manager(&told);
+    assert_eq!((&*level, &*fix), ("ok", ""), "{found}");
     assert!(
-        found.starts_with("the master at LID ") && found.contains("answers, priority"),
+        found.starts_with("master SM at LID ") && found.contains("responds, priority"),
         "{found}"
     );
     // The same response has the supported speed of the port.
@@ -44,17 +44,17 @@ fn subnet_manager_is_queried_on_the_fabric_port() {
     };
     let [level, found] = standbys(&told);
     assert_eq!(level, "note", "{found}");
-    assert!(found.starts_with("no standby"), "{found}");
+    assert!(found.starts_with("no standby SM"), "{found}");
     let other = topology::usable_hosts(&net).pop().unwrap();
     let second = OpenSm::start_standby_at(ibsim.seat().at(&other), Duration::from_secs(300));
     let [level, found] = standbys(&asked());
     assert_eq!(level, "ok", "{found}");
-    assert!(found.starts_with("standing by: ") && found.contains("(priority "), "{found}");
+    assert!(found.starts_with("standby: ") && found.contains("(priority "), "{found}");
     second.stop();
 
     opensm.stop();
-    let [_, level, found, mend] = manager(&asked());
+    let [_, level, found, fix] = manager(&asked());
     assert_eq!(level, "bad", "{found}");
-    assert!(found.contains("does not answer: no answer"), "{found}");
-    assert!(mend.contains("opensm"), "{mend}");
+    assert!(found.contains("does not respond: "), "{found}");
+    assert!(fix.contains("opensm"), "{fix}");
 }

@@ -19,8 +19,8 @@ fn level_of_a_polling_port_depends_on_other_ports() {
     let level = |devices: Vec<Device>, what: &str| {
         let found = TestHost::with(devices).report(&[]);
         let port = found.one("ports", what);
-        assert!(port.text("found").contains("Polling: looks for a partner"), "{port:?}");
-        assert!(port.text("mend").contains("cable"), "{port:?}");
+        assert!(port.text("found").contains("Polling: no signal"), "{port:?}");
+        assert!(port.text("fix").contains("cable"), "{port:?}");
         (port.text("level").to_owned(), found.code)
     };
     let port = "mlx5_0 port 1";
@@ -35,15 +35,15 @@ fn level_of_a_polling_port_depends_on_other_ports() {
 fn disabled_port_is_a_finding() {
     let off = polling(ndr(), 1).file("ports/1/phys_state", "3: Disabled");
     let found = TestHost::with([off]).report(&[]);
-    let mend = "ibportstate -C mlx5_0 -P 1 -D 0 1 enable";
-    found.one("ports", "mlx5_0 port 1").says("warn", "somebody switched it off", mend);
+    let fix = "ibportstate -C mlx5_0 -P 1 -D 0 1 enable";
+    found.one("ports", "mlx5_0 port 1").says("warn", "disabled by an administrator", fix);
 
     let roce = polling(Device::irdma("irdma0"), 1).file("ports/1/phys_state", "3: Disabled");
     let patient = TestHost::with([roce]);
     patient.tree.put("class/net/ens3f0/flags", "0x1002\n");
     let found = patient.report(&["--no-collector.fabric"]);
-    let mend = "ip link set ens3f0 up";
-    found.one("ports", "irdma0 port 1").says("warn", "ens3f0 is switched off", mend);
+    let fix = "ip link set ens3f0 up";
+    found.one("ports", "irdma0 port 1").says("warn", "ens3f0 is administratively down", fix);
 }
 
 #[test]
@@ -52,8 +52,8 @@ fn virtual_function_without_guid_is_a_finding() {
     patient.tree.link("devices/pci0000:00/0000:c1:00.1/physfn", "../0000:c1:00.0");
     let found = patient.report(&[]);
     let port = found.one("ports", "mlx5_4 port 1");
-    port.says("warn", "a virtual function without a GUID", "port_guid");
-    found.one("pci", "0000:c1:00.1").says("ok", "a virtual function", "");
+    port.says("warn", "virtual function without a GUID", "port_guid");
+    found.one("pci", "0000:c1:00.1").says("ok", "virtual function", "");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn link_in_init_state_is_a_finding() {
     let found = patient.report(&[]);
     found.one("ports", "mlx5_0 port 1").says("warn", "Init, physical state LinkUp", "below");
     let manager = found.one("subnet_manager", "mlx5_0 port 1");
-    manager.says("bad", "no subnet manager has configured it", "opensm");
+    manager.says("bad", "no subnet manager has configured the port", "opensm");
     assert_eq!((&found.json["first"]["subject"], found.code), (&"subnet_manager".into(), 6));
 
     // One runs here, according to /proc.
@@ -95,7 +95,7 @@ fn partitions_limit_which_nodes_respond() {
     let told = |level: &str, found: &str| (level.to_owned(), found.to_owned());
     assert_eq!(
         keys(&[(0, "0xffff"), (1, "0x0000"), (10, "0x8003"), (2, "0x8001")]),
-        told("ok", "0xffff, 0x8001, 0x8003: full member of the default")
+        told("ok", "0xffff, 0x8001, 0x8003: full member of the default partition")
     );
     assert_eq!(
         keys(&[(0, "0x7fff"), (1, "0x0000")]),
@@ -103,7 +103,7 @@ fn partitions_limit_which_nodes_respond() {
     );
     assert_eq!(
         keys(&[(0, "0x8001"), (1, "0xffff")]),
-        told("warn", "0x8001, 0xffff: the default partition is not the first of them")
+        told("warn", "0x8001, 0xffff: the default partition is not first")
     );
     assert_eq!(keys(&[(0, "0x8001")]), told("warn", "0x8001: not in the default partition"));
     let many: Vec<(u16, String)> = (0..128).map(|n| (n, format!("{:#06x}", 0xffff - n))).collect();
@@ -130,7 +130,7 @@ fn chosen_p_key_is_checked_in_its_own_port_table() {
         assert_eq!(port.text("level"), level, "{key}");
         assert!(port.text("found").ends_with(says), "{key}: {}", port.text("found"));
         let other = found.one("partitions", "mlx5_0 port 1");
-        assert!(other.text("found").ends_with("full member of the default"), "{key}");
+        assert!(other.text("found").ends_with("full member of the default partition"), "{key}");
     }
 }
 
@@ -176,14 +176,14 @@ fn roce_host_needs_no_infiniband() {
     }
     found.one("ports", "irdma0 port 1").says("ok", "Ethernet, Active", "");
     found.one("ports", "irdma0 port 1 GIDs").says("ok", "2 (IB/RoCE v1, RoCE v2) on ens3f0", "");
-    found.one("subnet_manager", "ports").says("ok", "none needed", "");
+    found.one("subnet_manager", "ports").says("ok", "not needed", "");
 
     let old = roce().without("ports/1/gids/2");
     let found = TestHost::with([old]).report(&["--no-collector.fabric"]);
     let gids = found.one("ports", "irdma0 port 1 GIDs");
-    gids.says("warn", "IB/RoCE v1: no entry for RoCE v2", "ip addr add");
+    gids.says("warn", "IB/RoCE v1: no RoCE v2 GID", "ip addr add");
 
-    // Without the flag, serve would search for a fabric in vain.
+    // Without the flag, serve would find no fabric.
     let mut command = std::process::Command::new(test_rig::program());
     command.args(patient.arguments()).arg("--json");
     let output = test_rig::child::run(
@@ -194,5 +194,5 @@ fn roce_host_needs_no_infiniband() {
     );
     let found = crate::doctor::patient::Report::of(&output);
     let fabric = found.one("subnet_manager", "fabric \"default\"");
-    fabric.says("warn", "serve would end", "--no-collector.fabric");
+    fabric.says("warn", "`serve` would exit", "--no-collector.fabric");
 }

@@ -1,4 +1,4 @@
-//! `doctor` on hosts with one problem each: it finds the problem, and says how to fix it.
+//! `doctor` on hosts with one problem each: it finds the problem and prints a fix.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod documented;

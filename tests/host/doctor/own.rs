@@ -22,7 +22,7 @@ fn unusable_files_are_findings() {
     let config = file("config.yml", "fabric: {intervall: 5s}\n");
     let found = patient.report(&[&format!("--config.file={config}")]);
     found.one("configuration", "--config.file").says("bad", "intervall", "docs/configuration.md");
-    assert_eq!(found.troubles(), ["configuration: --config.file"], "the rest is looked at");
+    assert_eq!(found.troubles(), ["configuration: --config.file"], "the rest is checked");
     assert_eq!(found.code, 6);
 
     let (names, work) = (file("names", "no guid here\n"), file("work.yml", "- {nod: x}\n"));
@@ -34,7 +34,7 @@ fn unusable_files_are_findings() {
     let found = patient.report(&flags);
     found.one("configuration", "--fabric.node-name-map").says("bad", &names, "edit it");
     found.one("configuration", "--health.maintenance-file").says("bad", "nod", "edit it");
-    found.one("configuration", "--history.file").says("bad", "cannot be written", "mkdir -p /proc");
+    found.one("configuration", "--history.file").says("bad", "not writable", "mkdir -p /proc");
 
     let config = file("config.yml", &format!("fabric: {{node-name-map: {names}}}\n"));
     file("names", "0x0002c90300000001 \"leaf 1\"\n");
@@ -47,11 +47,11 @@ fn unusable_files_are_findings() {
         &format!("--history.file={history}"),
         "--history.size=16MiB",
     ]);
-    found.one("configuration", "--config.file").says("ok", "loads; fabrics to ask: 1", "");
-    found.one("configuration", "--fabric.node-name-map").says("ok", "has 1 entries", "");
-    found.one("configuration", "--health.maintenance-file").says("ok", "has 1 entries", "");
-    found.one("configuration", "--history.file").says("ok", "0 MiB, and", "");
-    assert!(!patient.path("history.db").exists(), "it only looks");
+    found.one("configuration", "--config.file").says("ok", "valid; fabrics: 1", "");
+    found.one("configuration", "--fabric.node-name-map").says("ok", "entries: 1", "");
+    found.one("configuration", "--health.maintenance-file").says("ok", "entries: 1", "");
+    found.one("configuration", "--history.file").says("ok", "size 0 MiB", "");
+    assert!(!patient.path("history.db").exists(), "doctor creates no file");
 
     let flag = format!("--web.config.file={}", file("web.yml", "basic_auth_users: {a: plain}\n"));
     let found = patient.report(&[&flag]);
@@ -77,11 +77,12 @@ fn used_listen_address_is_a_finding() {
         found.one("listener", address).text("found").to_owned()
     };
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    assert_eq!(at(&free), "free; only this host reaches it there");
+    assert_eq!(at(&free), "free; loopback, reachable only from this host");
 
     let mut exporter = Exporter::on_host(&Tree::empty(), &[]);
     let version = env!("CARGO_PKG_VERSION");
-    let ours = format!("fabric-exporter {version} runs there; only this host reaches it there");
+    let ours =
+        format!("in use by fabric-exporter {version}; loopback, reachable only from this host");
     assert_eq!(at(exporter.address()), ours);
     assert!(exporter.stop().success());
 
@@ -96,8 +97,8 @@ fn used_listen_address_is_a_finding() {
             }
         });
         let found = patient.report(&[&format!("--web.listen-address={address}")]);
-        let mend = "ss -ltnp 'sport = :";
-        found.one("listener", &address).says("bad", "no fabric-exporter", mend);
+        let fix = "ss -ltnp 'sport = :";
+        found.one("listener", &address).says("bad", "other than fabric-exporter", fix);
         assert_eq!(found.code, 6);
     }
     let certs = tempfile::tempdir().unwrap();
@@ -109,14 +110,14 @@ fn used_listen_address_is_a_finding() {
     };
     let tls = web("tls.yml", "tls_server_config: {cert_file: server.pem, key_file: server.key}\n");
     let login = web("login.yml", &format!("basic_auth_users: {{a: {}}}\n", hash("b")));
-    for (flag, how) in [(tls, "speaks TLS"), (login, "asks for a login")] {
+    for (flag, how) in [(tls, "requires TLS"), (login, "requires a login")] {
         let exporter = Exporter::on_host(&Tree::empty(), &[&flag]);
         let found = patient.report(&[&format!("--web.listen-address={}", exporter.address())]);
         found.one("listener", exporter.address()).says("note", how, "ss -ltnp");
     }
     let found = patient.report(&["--web.systemd-socket"]);
-    found.one("listener", "--web.systemd-socket").says("note", "systemd listens", "list-sockets");
+    found.one("listener", "--web.systemd-socket").says("note", "systemd passes", "list-sockets");
     // 192.0.2.0/24 is reserved (RFC 5737).
     let found = patient.report(&["--web.listen-address=192.0.2.1:10315"]);
-    found.one("listener", "192.0.2.1:10315").says("bad", "cannot be listened on", "ip addr");
+    found.one("listener", "192.0.2.1:10315").says("bad", "cannot listen", "ip addr");
 }

@@ -152,40 +152,40 @@ impl Report {
     }
 
     /// The only finding about a thing.
-    pub fn one(&self, subject: &str, what: &str) -> Told<'_> {
+    pub fn one(&self, subject: &str, what: &str) -> JsonFinding<'_> {
         let all: Vec<_> =
             self.of_subject(subject).into_iter().filter(|it| it.text("what") == what).collect();
         assert_eq!(all.len(), 1, "{subject} {what}: {:#}", self.json);
         all[0]
     }
 
-    pub fn of_subject(&self, subject: &str) -> Vec<Told<'_>> {
-        let findings = self.json["findings"].as_array().unwrap().iter().map(Told);
+    pub fn of_subject(&self, subject: &str) -> Vec<JsonFinding<'_>> {
+        let findings = self.json["findings"].as_array().unwrap().iter().map(JsonFinding);
         findings.filter(|finding| finding.text("subject") == subject).collect()
     }
 
     /// The findings above the level of a note, as `subject: what`.
     pub fn troubles(&self) -> Vec<String> {
-        let findings = self.json["findings"].as_array().unwrap().iter().map(Told);
+        let findings = self.json["findings"].as_array().unwrap().iter().map(JsonFinding);
         let bad = findings.filter(|it| ["warn", "bad"].contains(&it.text("level")));
         bad.map(|it| format!("{}: {}", it.text("subject"), it.text("what"))).collect()
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a>(&'a Value);
+pub struct JsonFinding<'a>(&'a Value);
 
-impl<'a> Told<'a> {
+impl<'a> JsonFinding<'a> {
     /// A field; empty where it is null.
     pub fn text(self, field: &str) -> &'a str {
         self.0[field].as_str().unwrap_or_default()
     }
 
-    /// Checks its level, its finding and its remedy.
+    /// Checks its level, its finding and its fix.
     #[track_caller]
-    pub fn says(self, level: &str, found: &str, mend: &str) {
+    pub fn says(self, level: &str, found: &str, fix: &str) {
         assert_eq!(self.text("level"), level, "{self:#?}");
         assert!(self.text("found").contains(found), "{found}: {self:#?}");
-        assert!(self.text("mend").contains(mend), "{mend}: {self:#?}");
+        assert!(self.text("fix").contains(fix), "{fix}: {self:#?}");
     }
 }

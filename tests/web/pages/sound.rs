@@ -88,7 +88,7 @@ fn pages_are_accessible() {
     // Wait until the pages have everything that they can show.
     wait_until(Duration::from_secs(60), "the story", || {
         let told = exporter.get("/", &[]);
-        ["The worst cables", "Congestion", "counter reset"]
+        ["Worst links", "Congestion", "counter reset"]
             .iter()
             .all(|it| told.text().contains(it))
             .then_some(())

@@ -18,7 +18,7 @@ fn bad_cable_is_reached_by_clicks() {
     });
     let browser = Browser::at(exporter.address(), (1280, 900));
     browser.open("/");
-    assert!(browser.text(".lead").contains("bad cable"), "{}", browser.text(".lead"));
+    assert!(browser.text(".lead").contains("bad link"), "{}", browser.text(".lead"));
     let worst = browser.text(".cables li:first-child");
     assert!(worst.contains("bad") && BAD.iter().all(|end| worst.contains(end)), "{worst}");
     browser.click(".cables li:first-child a");
@@ -28,7 +28,7 @@ fn bad_cable_is_reached_by_clicks() {
         assert!(page.contains(says), "{says}: {page}");
     }
     // Its plot is drawn once it is recorded.
-    wait_until(Duration::from_secs(30), "its course", || {
+    wait_until(Duration::from_secs(30), "its plot", || {
         browser.open(&browser.path());
         (browser.run("return document.querySelectorAll('svg.plot rect').length").as_u64() > Some(0))
             .then_some(())
