@@ -186,7 +186,7 @@ pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Res
 fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
     html! {
         @if let Some(why) = not_swept { p { (why) } }
-        @if result.sought.is_empty() {
+        @if result.query.is_empty() {
             p { "Search for nodes, ports, links and devices of this host:" }
             dl .hints {
                 div { dt { code { "leaf-3" } } dd { "part of a node name" } }
@@ -197,11 +197,11 @@ fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
                 div { dt { code { "mlx5_0" } } dd { "device or interface of this host" } }
             }
         } @else if result.found == 0 {
-            p { "No results for " q { bdi { (result.sought) } } "." }
+            p { "No results for " q { bdi { (result.query) } } "." }
             p { "Enter part of a name, a GUID with or without " code { "0x" } ", a LID, a link ID, or " code { "node[port]" } "." }
         } @else {
             p .quiet {
-                (counted(result.found, "result", "results")) " for " q { bdi { (result.sought) } }
+                (counted(result.found, "result", "results")) " for " q { bdi { (result.query) } }
                 @if result.found > result.hits.len() { ", the best " (result.hits.len()) " are shown" }
             }
             (hits(&result.hits))
@@ -219,7 +219,7 @@ fn hits(hits: &[Hit]) -> Markup {
             th scope="row" data-label="Name" { a href=(hit.page) { bdi { (hit.name) } } }
             td data-label="GUID or ID" { code { (hit.id) } }
             td data-label="Fabric" { bdi { (hit.fabric) } }
-            td .quiet data-label="Match" { (label_text(&hit.by)) ", " (hit.fits) }
+            td .quiet data-label="Match" { (label_text(&hit.matched)) ", " (hit.quality) }
         } } }
     } }
 }

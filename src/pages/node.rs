@@ -229,11 +229,11 @@ fn host_page(host: &Host) -> Markup {
             p { @if device.hca_type.is_empty() { "Device " } @else { (device.hca_type) " " }
                 code { (device.guid) }
                 @if !device.firmware.is_empty() { ", firmware " (device.firmware) }
-                @if let Some(fabric) = &device.node_in {
+                @if let Some(fabric) = &device.fabric {
                     ", " a href=(address::node(fabric, &device.guid)) { "node" } " in fabric " bdi { (fabric) }
                 }
             }
-            @if !device.answers { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
+            @if !device.readable { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
             @if !device.ports.is_empty() { (device_ports(device)) }
         } }
     }
@@ -252,7 +252,7 @@ fn device_ports(device: &Device) -> Markup {
             td .n data-label="Rate" { @if let Some(bytes) = port.rate { (bit_rate(bytes)) } }
             td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
             td data-label="Interfaces" { (port.interfaces.join(", ")) }
-            td data-label="Link" { @match port.link.as_ref().zip(port.link_in.as_deref()) {
+            td data-label="Link" { @match port.link.as_ref().zip(port.link_fabric.as_deref()) {
                 Some((link, fabric)) => a href=(address::link(fabric, link)) { "link" },
                 None => "",
             } }
@@ -271,7 +271,7 @@ pub(super) fn devices(host: &Host) -> Markup {
         @if host.devices.is_empty() { p { "No RDMA device has been read yet." } } @else {
             ul .devices { @for device in &host.devices { li {
                 a href=(address::device(&device.device)) { (device.device) }
-                @if !device.answers { ": " strong { "not readable" } }
+                @if !device.readable { ": " strong { "not readable" } }
                 @for port in &device.ports {
                     span .whole { " port " (port.port) " " (state(port)) @if let Some(bytes) = port.rate { " " (bit_rate(bytes)) } }
                 }

@@ -197,7 +197,7 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
         @if it.nodes.is_empty() { p { strong { "No nodes found." } } }
         @else if down == 0 { p { "All up." } } @else {
             p { strong { (count(down as u64)) " down" } ": "
-                @for (place, node) in it.not_up.iter().enumerate() {
+                @for (place, node) in it.nodes_down.iter().enumerate() {
                     @if place > 0 { ", " }
                     (components::node(&it.fabric, &node.guid, &node.node))
                 }
@@ -207,7 +207,7 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
         @if let Some(sweep) = &it.sweep { dl {
             @if let Some(at) = &sweep.discovered_at { div { dt { "Last discovery" } dd { (components::ago(clock, at)) } } }
             @if sweep.discovery_gaps > 0 { div { dt { "Discovery gaps" } dd { strong { (counted(sweep.discovery_gaps as usize, "request", "requests")) " without response" } } } }
-            div { dt { "Master SM" } dd { @match &sweep.master {
+            div { dt { "Master SM" } dd { @match &sweep.master_sm {
                 Some(master) => (components::node(&it.fabric, &master.guid, &master.node)),
                 None => "unknown",
             } } }
@@ -226,7 +226,7 @@ fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &LocalClock) -> Markup {
         dl {
             div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
             div { dt { "Ports partly read" } dd { (bad(sweep.ports_failed)) } }
-            div { dt { "Unresponsive nodes" } dd { (bad(sweep.nodes_silent)) } }
+            div { dt { "Unresponsive nodes" } dd { (bad(sweep.nodes_unresponsive)) } }
             div { dt { "MADs timed out" } dd { (components::percent(lost as f32)) } }
         }
     } }
@@ -245,7 +245,7 @@ fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
     let all = it.verdicts.bad + it.verdicts.watch;
     html! {
         h3 { "Worst links" }
-        ol .cables { @for link in &it.worst { li {
+        ol .cables { @for link in &it.worst_links { li {
             div .stands {
                 (verdict(&link.verdict))
                 @if let Some(at) = &link.since { span .quiet { (components::lasting(clock, at)) } }

@@ -254,14 +254,14 @@ fn missing_objects_are_explained() {
         ("/link/what".to_owned(), "0x00aa000000000001:5-0x00aa000000000002:1"),
         (format!("/link/{nobody}:1-{guid}:1"), "No node has the GUID"),
         (format!("/link/{guid}:1-{guid}:9"), "has no port 9"),
-        (format!("/link/{link}?fabric=other"), "there are: default"),
+        (format!("/link/{link}?fabric=other"), "known: default"),
         ("/node/host-0".into(), "is not a GUID"),
         (format!("/node/{nobody}"), "No node has the GUID"),
-        (format!("/node/{guid}?fabric=other"), "there are: default"),
+        (format!("/node/{guid}?fabric=other"), "known: default"),
         (format!("/port/{guid}/9"), "has ports 1 to 1"),
         (format!("/port/{guid}/many"), "has ports 1 to 1"),
         ("/port/0xno/1".into(), "is not a GUID"),
-        ("/topology?fabric=other".into(), "there are: default"),
+        ("/topology?fabric=other".into(), "known: default"),
     ] {
         assert_contains(&page(&exporter, &path, 404), &[help]);
     }

@@ -106,7 +106,7 @@ fn reasons(detail: &LinkDetail) -> Markup {
             } } }
         }
         @if let Some(repair) = &link.repair {
-            p .repair { strong { "Try first: " } (repair.what) }
+            p .repair { strong { "Try first: " } (repair.description) }
         }
     }
 }

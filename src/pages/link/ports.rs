@@ -57,7 +57,7 @@ const ROWS: [EndsRow; 12] = [
     ("Wait (PortXmitWait)", |port, _| {
         port.wait_ratio.map(|ratio| html! {
             (components::percent(ratio)) " of the time"
-            @if !port.tick_told { " " span .quiet { "(tick length assumed: the device does not report it)" } }
+            @if !port.tick_reported { " " span .quiet { "(tick length assumed: the device does not report it)" } }
         })
     }),
     ("Congestion", |port, fabric| match &port.congestion {
@@ -115,7 +115,7 @@ fn outages(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     html! {
         dl .facts {
             div { dt { "Unexpected link downs" } dd { (link.flaps) @if let Some(down) = down(link.down_seconds, link.down_max_seconds) { (down) } } }
-            div { dt { "Expected link downs" } dd { (detail.expected_losses) @if let Some(down) = down(detail.expected_down_seconds, detail.expected_down_max_seconds) { (down) } } }
+            div { dt { "Expected link downs" } dd { (detail.expected_link_downs) @if let Some(down) = down(detail.expected_down_seconds, detail.expected_down_max_seconds) { (down) } } }
             div { dt { "Retrains" } dd { (detail.recoveries) } }
             div { dt { "Last link down or up" } dd {
                 @match &link.last_change {
@@ -190,7 +190,7 @@ fn cell(port: &Port, row: &CounterRow) -> Markup {
             Some(count) => {
                 @if has(&port.saturated) { abbr title="The counter was saturated at least once: the total is a lower bound." { "≥ " } }
                 (components::count(count))
-                @if has(&port.stuck) { " " span .verdict.watch { "saturated" } }
+                @if has(&port.saturated_now) { " " span .verdict.watch { "saturated" } }
             }
         }
     }

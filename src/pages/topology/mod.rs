@@ -104,10 +104,10 @@ fn legend(is_congested: bool) -> Markup {
 
 fn switchless_pairs(topology: &Topology) -> Markup {
     html! {
-        @if !topology.apart.is_empty() {
+        @if !topology.switchless.is_empty() {
             h2 { "Links without a switch" }
-            ul .pairs { @for pair in topology.apart.iter().take(MAX_PAIRS) { li { (pair_of_nodes(&topology.fabric, pair)) } } }
-            @if topology.apart.len() > MAX_PAIRS { p .quiet { (topology.apart.len() - MAX_PAIRS) " more." } }
+            ul .pairs { @for pair in topology.switchless.iter().take(MAX_PAIRS) { li { (pair_of_nodes(&topology.fabric, pair)) } } }
+            @if topology.switchless.len() > MAX_PAIRS { p .quiet { (topology.switchless.len() - MAX_PAIRS) " more." } }
         }
     }
 }
