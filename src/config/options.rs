@@ -63,6 +63,9 @@ section! {
         /// Path of the metrics [default: /metrics]
         #[arg(long = "web.telemetry-path", value_name = "PATH")]
         telemetry_path: String,
+        /// URL under which users reach the exporter, such as https://ib.example, for links in alerts [default: none; alerts then use the address that Prometheus scrapes]
+        #[arg(long = "web.external-url", value_name = "URL")]
+        external_url: String,
         /// YAML file with TLS, logins and headers, in the form of the Prometheus exporter toolkit; read again when it changes [default: none, and everybody is answered without TLS]
         #[arg(id = "web_config_file", long = "web.config.file", value_name = "FILE")]
         config_file: PathBuf,
