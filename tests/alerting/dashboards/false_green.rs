@@ -39,7 +39,7 @@ const OF_THE_CABLE: [(&str, &str, &str); 3] = [
     ("switch", "Cables not ok", "1 red"),
 ];
 /// The same for panels that need rules.
-const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] = [("overview", "Alerts that page", "1 red")];
+const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] = [("overview", "Critical alerts", "1 red")];
 
 /// What a switch that is gone with its four hosts shows, though one of two exporters has never seen it.
 const OF_THE_SWITCH: [(&str, &str, &str); 4] = [
