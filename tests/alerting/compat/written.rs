@@ -12,8 +12,8 @@ fn needs(exporter: &Exporter) -> &'static str {
 /// The text of an exporter's rule file.
 pub fn rules(exporter: &Exporter) -> String {
     let mut text = format!(
-        "# The metric names of {}, for dashboards that query them.\n\
-         # Made from tests/alerting/compat/table.rs by `make docs`; README.md beside it lists the differences and the cost.\n",
+        "# The metric names of {}, for its dashboards.\n\
+         # Generated from tests/alerting/compat/table.rs by `make docs`; README.md lists the differences and the cost.\n",
         exporter.title
     );
     if !needs(exporter).is_empty() {
@@ -50,7 +50,7 @@ const INTRODUCTION: &str = "\
 
 Recording rules that give the metrics of another exporter their names and labels, computed from ours, so that
 its dashboards and alerts keep working while you migrate. [Compare and migrate](../../docs/compare-and-migrate.md)
-describes the way. For new dashboards use [our own names](../../docs/metrics.md), which need no second series.
+describes the migration. For new dashboards use [our own names](../../docs/metrics.md), which need no second series.
 
 `make docs` generates this page and the rule files from `tests/alerting/compat/table.rs`; a test fails if they
 differ.
@@ -86,7 +86,7 @@ const HOW: &str = "\
 - In a fabric that was swept within the last hour only the sweep counts, because a total that switches between
   sweep and host would fall. Without a sweep there are the InfiniBand ports of hosts, and no switches. The names
   of node_exporter always come from the host of the port.
-- Names, far ends and speeds may be five minutes old after a change.
+- Names, neighbors and speeds may be five minutes old after a change.
 - Counters that the other exporter reads only with an extra flag are read every 2 minutes from devices that
   announce them, and with `--fabric.details` in each sweep from all devices. Where a device lacks them, the rules
   record nothing and cost nothing.
