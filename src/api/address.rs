@@ -22,6 +22,10 @@ pub const EVENTS: &str = "/events";
 pub const HOST: &str = "/host";
 /// The search by name, GUID or LID: `?q=…`.
 pub const SEARCH: &str = "/search";
+/// The list of runbooks.
+pub const RUNBOOKS: &str = "/runbooks";
+/// The runbook of an alert: `/runbooks/InfinibandCableBad`.
+pub const RUNBOOK: &str = "/runbooks/{alert}";
 /// The style sheet of all pages.
 pub const STYLE: &str = "/-/style.css";
 /// The characters to escape in a device's name in a fragment; the kernel's own names need no escape.
@@ -53,6 +57,11 @@ pub fn port_of_node(fabric: &str, guid: impl Display, number: u8) -> String {
     format!("{}#port-{number}", node(fabric, guid))
 }
 
+/// The runbook of an alert.
+pub fn runbook(alert: &str) -> String {
+    format!("{RUNBOOKS}/{alert}")
+}
+
 /// A device's section on the page of this host. A device can be renamed to any text.
 pub fn device(name: &str) -> String {
     format!("{HOST}#{}", utf8_percent_encode(name, IN_FRAGMENT))
@@ -80,7 +89,9 @@ mod tests {
     /// The telemetry path must not be one of these.
     #[test]
     fn page_paths_are_reserved_in_the_config() {
-        for path in [LINKS, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST, SEARCH, STYLE] {
+        let pages =
+            [LINKS, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST, SEARCH, RUNBOOKS, RUNBOOK, STYLE];
+        for path in pages {
             let first = path.split('/').nth(1).unwrap();
             assert!(crate::config::RESERVED_PATHS.contains(&first), "{path}");
         }

@@ -188,7 +188,9 @@ impl<'a> Daemon<'a> {
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
-        let process = Process::new(&settings.procfs).with_web_config(security.reload_status());
+        let process = Process::new(&settings.procfs)
+            .with_web_config(security.reload_status())
+            .with_external_url(settings.external_url.as_deref());
         let server = Server::new(security, Limits::default(), request_class);
         let history = settings.history.as_ref().map(|history| history.file.clone());
         let mut addresses = Vec::new();

@@ -38,6 +38,8 @@ pub struct Settings {
     pub confine: bool,
     /// The path of the metrics: `/metrics`.
     pub telemetry_path: String,
+    /// The URL under which users reach the exporter, without a slash at the end.
+    pub external_url: Option<String>,
     /// The web config file: TLS, logins, headers.
     pub web_config: Option<PathBuf>,
     /// Where sysfs is mounted.
@@ -178,6 +180,7 @@ impl Settings {
             systemd_socket: web.systemd_socket.unwrap_or(false),
             confine: process.confine.unwrap_or(true),
             telemetry_path: web.telemetry_path.unwrap_or_else(|| "/metrics".into()),
+            external_url: web.external_url.map(|url| url.trim_end_matches('/').to_owned()),
             web_config: web.config_file,
             sysfs,
             procfs: path.procfs.unwrap_or_else(|| "/proc".into()),

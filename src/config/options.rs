@@ -74,6 +74,12 @@ section! {
         /// reserved.
         #[arg(long = "web.telemetry-path", value_name = "PATH", hide_short_help = true)]
         telemetry_path: String,
+        /// URL under which users reach the exporter, such as https://ib.example
+        ///
+        /// Alerts link to it. Without it, they link to the address that Prometheus scrapes. Only scheme, host
+        /// and port: http or https, no path.
+        #[arg(long = "web.external-url", value_name = "URL", hide_short_help = true)]
+        external_url: String,
         /// File with TLS, logins and HTTP headers
         ///
         /// YAML in the format of the Prometheus exporter toolkit. The exporter reloads the file when it

@@ -4,6 +4,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::http::Uri;
+use axum::http::uri::Authority;
 use fabric_history::settings::HistorySettings;
 use ib_health::HealthSettings;
 use ib_health::bit_errors::{LimitRow, LimitTable, Limits};
@@ -20,13 +22,18 @@ use super::options::{
 };
 
 /// The first segments of the paths of probes, API and pages, which the metrics cannot have.
-pub const RESERVED_PATHS: [&str; 10] =
-    ["-", "api", "events", "host", "link", "links", "node", "port", "search", "topology"];
+pub const RESERVED_PATHS: [&str; 11] = [
+    "-", "api", "events", "host", "link", "links", "node", "port", "runbooks", "search", "topology",
+];
 
 impl WebOptions {
     pub(super) fn validate(&self) -> Vec<InvalidSetting> {
-        let problem = self.telemetry_path.as_deref().and_then(path_problem);
-        problem.map(|problem| invalid("telemetry-path", problem)).into_iter().collect()
+        let path = self.telemetry_path.as_deref().and_then(path_problem);
+        let url = self.external_url.as_deref().and_then(url_problem);
+        [("telemetry-path", path), ("external-url", url)]
+            .into_iter()
+            .filter_map(|(key, problem)| Some(invalid(key, problem?)))
+            .collect()
     }
 }
 
@@ -45,6 +52,23 @@ fn path_problem(path: &str) -> Option<String> {
     let first = path.split('/').nth(1).unwrap_or_default();
     RESERVED_PATHS.contains(&first).then(|| {
         format!("{path:?} is reserved: the exporter serves its own pages below /{first}; choose another path")
+    })
+}
+
+/// Why a text cannot be the URL of the exporter. A path would not work: links between pages begin with `/`.
+fn url_problem(url: &str) -> Option<String> {
+    let is_origin = |uri: Uri| {
+        let host = uri.authority().map(Authority::as_str);
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && host.is_some_and(|host| !host.contains('@') && !host.starts_with(':'))
+            && uri.path_and_query().is_none_or(|path| path.as_str() == "/")
+    };
+    let valid = !url.contains('#') && url.parse().is_ok_and(is_origin);
+    (!valid).then(|| {
+        format!(
+            "{url:?} is not a URL such as https://ib.example or http://ib.example:10315: http or \
+             https, and a host without user and path"
+        )
     })
 }
 

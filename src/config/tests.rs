@@ -24,10 +24,23 @@ fn empty_file_gives_defaults() {
     let settings = merged(&[], "# nothing\n").unwrap();
     assert_eq!(settings.listen, [["[::]:10315".parse().unwrap()]]);
     assert_eq!(settings.telemetry_path, "/metrics");
+    assert_eq!(settings.external_url, None);
     let [fabric] = &settings.fabrics[..] else { panic!("one fabric") };
     assert_eq!((fabric.name.as_str(), fabric.interval), ("default", Duration::from_secs(15)));
     assert_eq!(fabric.pace, SendConfig::default());
     assert!(fabric.capture.is_none());
+}
+
+#[test]
+fn external_url_has_no_slash_at_the_end() {
+    for (given, url) in [
+        ("https://ib.example/", "https://ib.example"),
+        ("http://ib.example:10315", "http://ib.example:10315"),
+        ("HTTP://[2001:db8::1]:80", "HTTP://[2001:db8::1]:80"),
+    ] {
+        let flag = format!("--web.external-url={given}");
+        assert_eq!(merged(&[&flag], "{}").unwrap().external_url.as_deref(), Some(url));
+    }
 }
 
 #[test]
@@ -103,6 +116,15 @@ fn each_mistake_is_one_line_with_its_place() {
         (&["--web.telemetry-path=/:m"], "", "is not a path"),
         (&["--web.telemetry-path=/{m}"], "", "is not a path"),
         (&["--web.telemetry-path=/a b"], "", "is not a path"),
+        (&["--web.telemetry-path=/runbooks"], "", "is reserved"),
+        (&["--web.external-url=ib.example"], "", "not a URL such as https://ib.example"),
+        (&["--web.external-url=ftp://ib.example"], "", "not a URL"),
+        (&["--web.external-url=https://"], "", "not a URL"),
+        (&["--web.external-url=https://ib.example/fabric"], "", "not a URL"),
+        (&["--web.external-url=https://ib.example/?a=b"], "", "not a URL"),
+        (&["--web.external-url=https://ib.example/#a"], "", "not a URL"),
+        (&["--web.external-url=https://user@ib.example"], "", "not a URL"),
+        (&["--web.external-url=https://ib example"], "", "not a URL"),
         (
             &[],
             "fabric: {capture: c}\nfabrics: [{name: a, hca: x}, {name: b, hca: y}]",
@@ -147,6 +169,10 @@ fn invalid_value_in_file_has_line_and_key() {
         (
             "web:\n  telemetry-path: metrics",
             "line 2, column 19: web.telemetry-path: \"metrics\" is not a path",
+        ),
+        (
+            "web:\n  external-url: ib.example",
+            "line 2, column 17: web.external-url: \"ib.example\" is not a URL",
         ),
         (
             "web:\n  telemetry-path: /api",

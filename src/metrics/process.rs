@@ -13,12 +13,19 @@ pub struct Process {
     booted: Arc<OnceLock<u64>>,
     /// How the web config file was read last, if there is one.
     pub(super) web_config: Option<Arc<ReloadStatus>>,
+    /// The URL under which users reach the exporter; empty if it is not set.
+    pub(super) external_url: Arc<str>,
 }
 
 impl Process {
     /// Reads from where procfs is mounted.
     pub fn new(procfs: &Path) -> Self {
-        Process { procfs: procfs.to_owned(), booted: Arc::default(), web_config: None }
+        Process {
+            procfs: procfs.to_owned(),
+            booted: Arc::default(),
+            web_config: None,
+            external_url: "".into(),
+        }
     }
 
     /// When the host was booted, in seconds since 1970, as `stat` has it below where procfs is mounted.
@@ -36,6 +43,12 @@ impl Process {
     #[must_use]
     pub fn with_web_config(self, web_config: Option<Arc<ReloadStatus>>) -> Self {
         Process { web_config, ..self }
+    }
+
+    /// The same with the URL under which users reach the exporter.
+    #[must_use]
+    pub fn with_external_url(self, url: Option<&str>) -> Self {
+        Process { external_url: url.unwrap_or_default().into(), ..self }
     }
 }
 

@@ -22,6 +22,7 @@ struct SelfState {
     render: Duration,
     process: Option<Numbers>,
     web_config: Option<Arc<ReloadStatus>>,
+    external_url: Arc<str>,
 }
 
 /// Writes a histogram; the counts of buckets are of each, and in the text of all up to it.
@@ -203,6 +204,9 @@ families! {
     "fabric_exporter_web_config_last_reload_success_timestamp_seconds" Gauge []
         "Unix time of the latest successful load of the web config file."
         => |state, out| state.web_config(|it| out.sample(&[], it.succeeded_at()));
+    "fabric_exporter_web_info" Gauge ["external_url"]
+        "Always 1. The label external_url is that of --web.external-url, empty if it is not set; recording rules derive the links in alerts from it."
+        => |state, out| out.sample(&[("external_url", &state.external_url)], 1u64);
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
         "Unix time of the latest successful read of a site file: maintenance file at each sweep; node_name_map and m_key at each discovery. If it is stale, the previous contents stay in use."
         => |state, out| state.each(|it| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
@@ -279,6 +283,7 @@ pub fn render(board: &SharedState, render: Duration, process: &Process) -> Vec<P
         render,
         process: Numbers::read(process),
         web_config: process.web_config.clone(),
+        external_url: process.external_url.clone(),
     };
     let mut parts = Parts::<Vec<u8>>::default();
     for (family, write) in FAMILIES {

@@ -10,6 +10,7 @@ mod link;
 mod lists;
 mod node;
 mod overview;
+mod runbooks;
 mod topology;
 
 use std::sync::{Arc, OnceLock};
@@ -40,6 +41,8 @@ pub(crate) fn router() -> Router<WebApp> {
         .route(address::PORT, get(node::port))
         .route(address::TOPOLOGY, get(topology::get))
         .route(address::EVENTS, get(events::get))
+        .route(address::RUNBOOKS, get(runbooks::index))
+        .route(address::RUNBOOK, get(runbooks::get))
         .route(address::STYLE, get(style))
 }
 
@@ -132,7 +135,9 @@ impl<'a> Page<'a> {
                         h1 { (self.title) }
                         (self.main)
                     }
-                    footer { p { "fabric-exporter " (env!("CARGO_PKG_VERSION")) } }
+                    footer { p {
+                        "fabric-exporter " (env!("CARGO_PKG_VERSION")) " · " a href=(address::RUNBOOKS) { "Runbooks" }
+                    } }
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::judges::{program, settings, verdict, yaml};
+use crate::judges::{program, settings, verdict, with_severities, yaml};
 use test_rig::rules;
 
 const FOLDER: &str = "deploy/ansible";
@@ -131,6 +131,37 @@ fn exporter_accepts_the_role_output() {
     assert_eq!(flags_with_users.lines().last(), Some(both));
     let web: Value = serde_saphyr::from_str(&web).unwrap();
     assert_eq!(web, users["fabric_exporter_web_config"]);
+}
+
+#[test]
+fn severities_are_renamed_and_capped() {
+    let file = rules::path("alerts/cables.rules.yml");
+    let names = json!({"critical": "warning", "warning": "ticket", "info": "note"});
+    let [usual, renamed, capped, both] = filled(&[
+        ("alerts.rules.yml.j2", json!({"item": file})),
+        ("alerts.rules.yml.j2", json!({"item": file, "fabric_exporter_alerts_severities": names})),
+        (
+            "alerts.rules.yml.j2",
+            json!({"item": file, "fabric_exporter_alerts_max_severity": "warning"}),
+        ),
+        (
+            "alerts.rules.yml.j2",
+            json!({
+                "item": file,
+                "fabric_exporter_alerts_max_severity": "info",
+                "fabric_exporter_alerts_severities": names,
+            }),
+        ),
+    ]);
+    for (made, names) in [
+        (usual, ["critical", "warning", "info"]),
+        (renamed, ["warning", "ticket", "note"]),
+        (capped, ["warning", "warning", "info"]),
+        (both, ["note", "note", "note"]),
+    ] {
+        let made: Value = serde_saphyr::from_str(&made).unwrap();
+        assert_eq!(made, with_severities(&file, names), "{names:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::judges::{list, none, settings, text, yaml};
+use crate::judges::{list, none, settings, text, with_severities, yaml};
 use crate::objects::{self, CHART, Job, NAMESPACE, kind, kind_and_name, name};
 use test_rig::rules;
 
@@ -45,6 +45,9 @@ fn invalid_values_are_rejected() {
         (json!({"fabricDefaults": {"files": {"config.yml": "x"}}}), "config.yml"),
         (json!({"image": {"digest": "latest"}}), "/image/digest"),
         (json!({"prometheusRule": {"compat": ["nobody"]}}), "/prometheusRule/compat"),
+        (json!({"prometheusRule": {"maxSeverity": "page"}}), "/prometheusRule/maxSeverity"),
+        (json!({"prometheusRule": {"severities": {"info": "{{ x }}"}}}), "/severities/info"),
+        (json!({"prometheusRule": {"severities": {"page": "x"}}}), "page"),
         (json!({"serviceMonitor": {"interval": "15 seconds"}}), "/serviceMonitor/interval"),
         (json!({"webConfig": {"users": {}}}), "users"),
     ];
@@ -152,6 +155,37 @@ fn rules_and_dashboards_match_the_repository() {
         }
     }
     assert!(rules_left.is_empty() && boards_left.is_empty());
+}
+
+#[test]
+fn severities_are_renamed_and_capped() {
+    let names = json!({"critical": "warning", "warning": "ticket", "info": "note"});
+    let cases = [
+        (json!({"severities": names}), ["warning", "ticket", "note"]),
+        (json!({"maxSeverity": "warning"}), ["warning", "warning", "info"]),
+        (json!({"maxSeverity": "warning", "severities": names}), ["ticket", "ticket", "note"]),
+        (json!({"maxSeverity": "info", "severities": names}), ["note", "note", "note"]),
+    ];
+    let jobs = cases.each_ref().map(|(values, _)| {
+        let mut values = values.clone();
+        values["enabled"] = json!(true);
+        Job::new(json!({"prometheusRule": values}))
+    });
+    for (made, (values, names)) in objects::render(&jobs).iter().zip(&cases) {
+        let objects = made.objects();
+        let made: Vec<&Value> = (objects.iter().filter(|it| kind(it) == "PrometheusRule"))
+            .map(|it| &it["spec"])
+            .collect();
+        let files = rules::files("alerts", ".rules.yml");
+        assert_eq!(made.len(), files.len());
+        for file in files {
+            assert!(
+                made.contains(&&with_severities(&file, *names)),
+                "{values}: {}",
+                file.display()
+            );
+        }
+    }
 }
 
 /// Rules join the metrics of hosts and of the sweep by the label `fabric`.

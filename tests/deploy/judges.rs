@@ -72,6 +72,23 @@ pub fn settings(config: &str) -> Settings {
     Settings::load(Options::default(), Some(&file)).unwrap_or_else(|e| panic!("{e}\n{config}"))
 }
 
+/// A rule file with other names for the severities critical, warning and info.
+pub fn with_severities(file: &Path, [critical, warning, info]: [&str; 3]) -> Value {
+    let level = regex_lite::Regex::new(r"\b(critical|warning|info)\b").unwrap();
+    let renamed = |found: &regex_lite::Captures<'_>| match &found[1] {
+        "critical" => critical.to_owned(),
+        "warning" => warning.to_owned(),
+        _ => info.to_owned(),
+    };
+    let text: String = (rules::text(file).lines())
+        .map(|line| match line.trim_start().starts_with("severity:") {
+            true => format!("{}\n", level.replace_all(line, renamed)),
+            false => format!("{line}\n"),
+        })
+        .collect();
+    serde_saphyr::from_str(&text).unwrap()
+}
+
 /// A folder in which Prometheus finds the files that a configuration in deploy/ expects next to it.
 pub fn beside(configs: &[(&str, PathBuf)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();

@@ -7,4 +7,5 @@ mod detail_pages;
 mod docs;
 mod openapi;
 mod pages;
+mod runbooks;
 mod web_config;

@@ -69,7 +69,7 @@ pub fn metrics(expression: &str) -> Result<BTreeSet<String>, String> {
     Ok(selectors(expression)?.into_iter().map(|it| it.metric).collect())
 }
 
-/// The queries in a template: all have the form `{{ range printf "…%q…" … | query }}`.
+/// The queries in a template: `{{ range printf "…%q…" … | query }}`, the same with `with`, or `{{ with query "…" }}`.
 pub fn queries(template: &str) -> Result<Vec<String>, String> {
     let actions = template.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
     actions
@@ -77,7 +77,11 @@ pub fn queries(template: &str) -> Result<Vec<String>, String> {
         .map(|action| {
             let format = action
                 .trim()
-                .strip_prefix("range printf \"")
+                .split_once(' ')
+                .filter(|(keyword, _)| ["range", "with"].contains(keyword))
+                .and_then(|(_, rest)| {
+                    rest.strip_prefix("printf \"").or_else(|| rest.strip_prefix("query \""))
+                })
                 .and_then(|rest| rest.split('"').next())
                 .ok_or_else(|| format!("no printf of a query in {action:?}"))?;
             Ok(format.replace("%q", "\"x\""))

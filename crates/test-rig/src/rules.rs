@@ -59,6 +59,13 @@ impl AlertRule {
         format!("{}{view} in {}", self.name, self.file)
     }
 
+    /// The severities that it can have, the most severe first: a template names two.
+    pub fn severities(&self) -> Vec<&'static str> {
+        let label = self.rule.labels.get("severity").map_or("", String::as_str);
+        let words: Vec<&str> = label.split(|it: char| !it.is_ascii_alphanumeric()).collect();
+        ["critical", "warning", "info"].into_iter().filter(|it| words.contains(it)).collect()
+    }
+
     /// An annotation; empty if it has none.
     pub fn annotation(&self, name: &str) -> &str {
         self.rule.annotations.get(name).map_or("", |text| text.trim())

@@ -14,13 +14,18 @@ use regex_lite::Regex;
 use rig::promtool::fed;
 use rig::{Alertmanager, promql, rules};
 
-const RUNBOOKS: &str =
-    "https://github.com/fabric-exporter/fabric-exporter/blob/main/alerts/runbooks/";
-/// The sections of each runbook, in this order.
-const PARTS: [&str; 4] =
-    ["**What it means**", "**How to confirm**", "**What to do**", "**What it is not**"];
-/// Metrics of other programs.
-const FOREIGN: [&str; 1] = ["up"];
+/// The parts of each runbook, in this order.
+const PARTS: [&str; 5] =
+    ["**Meaning**", "**Impact**", "**Check first**", "**Repair**", "**Resolves**"];
+/// The URL in the annotation `runbook_url`: that of an exporter.
+const ANY_EXPORTER: &str =
+    r#"{{ with query "fabric_exporter:web_info:url" }}{{ . | first | label "url" }}{{ end }}"#;
+/// The URL in the annotation `dashboard_url`: that of an exporter that sweeps the fabric.
+const OF_FABRIC: &str = r#"{{ with printf "fabric:fabric_exporter_web_info:url{fabric=%q}" $labels.fabric | query }}{{ . | first | label "url" }}{{ end }}"#;
+/// The same for a host: that of its own exporter.
+const OF_HOST: &str = r#"{{ with printf "instance:fabric_exporter_web_info:url{instance=%q}" $labels.instance | query }}{{ . | first | label "url" }}{{ end }}"#;
+/// Metrics of Prometheus itself.
+const FOREIGN: [&str; 2] = ["up", "ALERTS"];
 /// Runs a program on files, and panics with its output if it fails.
 fn accepts(program: &str, verb: &[&str], files: &[PathBuf]) -> String {
     let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
@@ -72,9 +77,8 @@ fn alerts_are_defined_once_for_each_view() {
 fn alerts_have_severity_and_texts() {
     let mut problems = Vec::new();
     for alert in rules::alerts() {
-        let severity = alert.rule.labels.get("severity").map(String::as_str);
-        if !matches!(severity, Some("page" | "ticket")) {
-            problems.push(format!("severity {severity:?}: {}", alert.shown()));
+        if alert.severities().is_empty() {
+            problems.push(format!("no severity: {}", alert.shown()));
         }
         for name in ["summary", "description"] {
             if alert.annotation(name).is_empty() {
@@ -90,27 +94,17 @@ fn alerts_have_runbooks() {
     let mut problems = Vec::new();
     let alerts = rules::alerts();
     for alert in &alerts {
-        let Some((page, anchor)) = alert
-            .annotation("runbook_url")
-            .strip_prefix(RUNBOOKS)
-            .and_then(|rest| rest.split_once('#'))
-        else {
-            problems.push(format!("no runbook_url below {RUNBOOKS}: {}", alert.shown()));
-            continue;
-        };
-        if anchor != alert.name.to_lowercase() {
-            problems.push(format!("its runbook is another's, {anchor}: {}", alert.shown()));
+        let path = fabric_exporter::api::address::runbook(&alert.name);
+        if alert.annotation("runbook_url") != format!("{ANY_EXPORTER}{path}") {
+            problems.push(format!("runbook_url is not that of {path}: {}", alert.shown()));
         }
-        let page = rules::path(&format!("alerts/runbooks/{page}"));
-        let text = std::fs::read_to_string(&page).unwrap_or_default();
-        let Some((_, section)) = text.split_once(&format!("\n## {}\n", alert.name)) else {
-            problems.push(format!("no section in {}: {}", page.display(), alert.shown()));
+        let Some((_, section)) = table::runbook(&alert.name) else {
+            problems.push(format!("no runbook: {}", alert.shown()));
             continue;
         };
-        let section = section.split("\n## ").next().unwrap();
         let places: Vec<Option<usize>> = PARTS.iter().map(|part| section.find(part)).collect();
         if places.contains(&None) || !places.is_sorted() {
-            problems.push(format!("a runbook has four parts, {PARTS:?}: {}", alert.shown()));
+            problems.push(format!("a runbook has five parts, {PARTS:?}: {}", alert.shown()));
         }
     }
     for page in rules::files("alerts/runbooks", ".md") {
@@ -123,35 +117,33 @@ fn alerts_have_runbooks() {
     none(&problems);
 }
 
-/// For a swept fabric, each alert about a link, a node or a congestion has the address of its page in the
-/// exporter.
+/// For a swept fabric, each alert about a link, a node or a congestion has the URL of its page in the exporter; each
+/// alert about a device of a host has that of the host.
 #[test]
 fn fabric_alerts_have_page_addresses() {
     use fabric_exporter::api::address;
     let (link, guid) = ("0x0002c903000000a1:7-0x0002c903000000b2:1", "0x0002c903000000a1");
     let alerts = rules::alerts();
-    for (file, least, page) in [
-        ("cables.rules.yml", 5, address::link("a", link)),
-        ("nodes.rules.yml", 2, address::node("a", guid)),
-        (
-            "congestion.rules.yml",
-            1,
-            address::with(
-                &address::PORT.replace("{guid}", guid).replace("{port}", "7"),
-                &[("fabric", "a")],
-            ),
-        ),
+    let port = address::PORT.replace("{guid}", guid).replace("{port}", "7");
+    let bad_links = address::with(address::LINKS, &[("fabric", "a"), ("verdict", "bad")]);
+    for (file, least, url, page) in [
+        ("cables.rules.yml", 7, OF_FABRIC, address::link("a", link)),
+        ("nodes.rules.yml", 2, OF_FABRIC, address::node("a", guid)),
+        ("congestion.rules.yml", 1, OF_FABRIC, address::with(&port, &[("fabric", "a")])),
+        ("hosts.rules.yml", 7, OF_HOST, address::device("mlx5_0")),
     ] {
-        let of_file: Vec<_> = alerts.iter().filter(|alert| alert.file.ends_with(file)).collect();
+        let of_file: Vec<_> = alerts.iter().filter(|alert| alert.file == file).collect();
         assert!(of_file.len() >= least, "{file}: {}", of_file.len());
         for alert in of_file {
             let written = alert
-                .annotation("page")
+                .annotation("dashboard_url")
                 .replace("{{ $labels.link }}", link)
                 .replace("{{ $labels.guid }}", guid)
                 .replace("{{ $labels.port }}", "7")
+                .replace("{{ $labels.device }}", "mlx5_0")
                 .replace("{{ urlquery $labels.fabric }}", "a");
-            assert_eq!(written, page, "{file}");
+            let page = if alert.name == "InfinibandManyLinksBad" { &bad_links } else { &page };
+            assert_eq!(written, format!("{url}{page}"), "{}", alert.shown());
         }
     }
 }
@@ -190,14 +182,21 @@ fn alertmanager_routes_to_the_right_receiver() {
     accepts("amtool", &["check-config"], std::slice::from_ref(&config));
     let flag = format!("--config.file={}", config.display());
     for alert in rules::alerts() {
-        let severity = format!("severity={}", alert.rule.labels["severity"]);
-        let name = format!("alertname={}", alert.name);
-        let view = format!("view={}", alert.view.as_deref().unwrap_or_default());
-        let args = ["config", "routes", "test", &flag, &severity, &name, &view, "fabric=default"];
-        let (code, said) = fed("amtool", &args, "");
-        let receiver = said.lines().find(|line| !line.starts_with("Warning")).unwrap_or("");
-        let wanted = if severity == "severity=page" { "pages" } else { "tickets" };
-        assert_eq!((code, receiver), (Some(0), wanted), "{}: {said}", alert.shown());
+        for severity in alert.severities() {
+            let wanted = match severity {
+                "critical" => "pages",
+                "warning" => "tickets",
+                other => other,
+            };
+            let severity = format!("severity={severity}");
+            let name = format!("alertname={}", alert.name);
+            let view = format!("view={}", alert.view.as_deref().unwrap_or_default());
+            let args =
+                ["config", "routes", "test", &flag, &severity, &name, &view, "fabric=default"];
+            let (code, said) = fed("amtool", &args, "");
+            let receiver = said.lines().find(|line| !line.starts_with("Warning")).unwrap_or("");
+            assert_eq!((code, receiver), (Some(0), wanted), "{}: {said}", alert.shown());
+        }
     }
 }
 
@@ -223,7 +222,8 @@ fn alertmanager_config_uses_existing_alert_names() {
     assert!(found > 5, "{found}");
 }
 
-/// Alerts with `keep_firing_for` overlap with the next alert on the same link.
+/// Alerts with `keep_firing_for` overlap with the next alert on the same link; and many bad links between switches
+/// are one page.
 #[test]
 fn one_cable_sends_one_page() {
     let config = rules::text(&rules::path("alerts/alertmanager.yml"));
@@ -247,17 +247,26 @@ fn one_cable_sends_one_page() {
     for name in pages {
         let name = format!("alertname={name}");
         for labels in [&swept[..], &by_host] {
-            amtool(&[&["alert", "add", &name, "severity=page"], labels].concat());
+            amtool(&[&["alert", "add", &name, "severity=warning"], labels].concat());
         }
     }
-    let watch = ["alert", "add", "alertname=InfinibandCableDegraded", "severity=ticket"];
-    amtool(&[&watch, &swept[..]].concat());
-    let alone = ["alert", "add", "alertname=InfinibandLinkWidthReduced", "severity=page"];
-    amtool(&[&alone, &other[..]].concat());
+    let degraded = ["alert", "add", "alertname=InfinibandCableDegraded", "severity=warning"];
+    amtool(&[&degraded, &swept[..]].concat());
+    let single = ["alert", "add", "alertname=InfinibandLinkWidthReduced", "severity=warning"];
+    amtool(&[&single, &other[..]].concat());
+    for labels in [
+        &["alertname=InfinibandManyLinksBad", "guid=0"][..],
+        &["alertname=InfinibandLinkFlapping", "guid=1", "peer_node_type=switch"],
+        &["alertname=InfinibandLinkDown", "guid=2", "peer_node_type=ca"],
+    ] {
+        amtool(&[&["alert", "add", "fabric=many", "node_type=switch"], labels].concat());
+    }
     // For each link the first in the list is active, and for the other link the only one.
     let wanted = BTreeSet::from([
         r#"alertname="InfinibandCableBad" device="mlx5_0" fabric="hosts""#,
         r#"alertname="InfinibandCableBad" fabric="swept""#,
+        r#"alertname="InfinibandLinkDown" fabric="many""#,
+        r#"alertname="InfinibandManyLinksBad" fabric="many""#,
         r#"alertname="InfinibandLinkWidthReduced" fabric="swept""#,
     ]);
     let deadline = Instant::now() + Duration::from_secs(30);

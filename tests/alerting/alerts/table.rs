@@ -2,11 +2,21 @@
 
 use std::fmt::Write as _;
 
-use test_rig::rules::{AlertRule, path, text};
+use test_rig::rules::{AlertRule, file_name, files, path, text};
 
 const PAGE: &str = "docs/verdicts-and-alerts.md";
 const BEGIN: &str = "<!-- made by tests/alerting/alerts: begin -->\n";
 const END: &str = "<!-- made by tests/alerting/alerts: end -->\n";
+
+/// The file with the runbook of an alert, below alerts/, and its section.
+pub fn runbook(alert: &str) -> Option<(String, String)> {
+    let heading = format!("\n## {alert}\n");
+    files("alerts/runbooks", ".md").into_iter().find_map(|file| {
+        let text = text(&file);
+        let section = text.split_once(&heading)?.1.split("\n## ").next()?;
+        Some((format!("runbooks/{}", file_name(&file)), section.to_owned()))
+    })
+}
 
 /// A summary without its templates: `{{ $labels.node }}` becomes *node*, and of text that depends on a label
 /// the first variant is used.
@@ -35,22 +45,29 @@ fn in_words(template: &str) -> String {
 
 fn made(alerts: &[AlertRule]) -> String {
     let mut table = "| alert | severity | when | for |\n|---|---|---|---|\n".to_owned();
-    // Paging alerts come first.
-    let mut alerts: Vec<&AlertRule> = alerts.iter().collect();
-    alerts.sort_by_key(|alert| {
-        let rank = |alert: &AlertRule| alert.rule.labels["severity"] != "page";
-        (rank(alert), alert.annotation("runbook_url"), alert.view.is_some())
+    // The most severe alerts come first.
+    let mut alerts: Vec<(&AlertRule, String)> =
+        alerts.iter().map(|alert| (alert, runbook(&alert.name).unwrap().0)).collect();
+    alerts.sort_by_key(|(alert, file)| {
+        let rank = ["critical", "warning", "info"];
+        let rank = rank.iter().position(|it| alert.severities()[0] == *it);
+        (rank, file.clone(), alert.name.clone(), alert.view.is_some())
     });
-    for alert in alerts {
+    for (alert, file) in alerts {
         let view = if alert.view.is_some() { " (hosts alone)" } else { "" };
-        let severity = &alert.rule.labels["severity"];
+        // A template: critical between two switches.
+        let severity = match alert.severities()[..] {
+            ["critical", "warning"] => "critical between switches, else warning",
+            [one] => one,
+            _ => panic!("{}", alert.shown()),
+        };
         let when = in_words(alert.annotation("summary"));
         let wait = alert.rule.wait.as_deref().unwrap_or("");
-        let runbook = alert.annotation("runbook_url").split_once("/alerts/").unwrap().1;
         let name = &alert.name;
+        let anchor = name.to_lowercase();
         let _ = writeln!(
             table,
-            "| [`{name}`](../alerts/{runbook}){view} | {severity} | {when} | {wait} |"
+            "| [`{name}`](../alerts/{file}#{anchor}){view} | {severity} | {when} | {wait} |"
         );
     }
     table

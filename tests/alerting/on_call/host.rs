@@ -29,10 +29,12 @@ pub struct Host {
 
 impl Host {
     /// Boots the guest and starts the faults: on InfiniBand (port 1 receives errors, 2 has one lane, 3 loses
-    /// its link, 4 waits for a subnet manager; another port flaps, and a device is removed) and on RoCE.
+    /// its link, 4 waits for a subnet manager; another port flaps, four more lose their links, and a device is removed)
+    /// and on RoCE.
     pub fn start() -> Self {
         let infiniband = Guest::get().testhca("ocib", 4, false);
         let flapping = Guest::get().testhca("ocflap", 1, false);
+        let lost = Guest::get().testhca("oclost", 4, false);
         let roce = Guest::get().testhca("oceth", 1, true);
         let leaving = Guest::get().testhca(LEAVING, 1, false);
         infiniband.set(2, "width", 1);
@@ -42,13 +44,13 @@ impl Host {
         let exporter = GuestExporter::start(&[
             "--no-collector.fabric",
             "--host.interval=1s",
-            "--host.device-include=oc(ib|eth|flap|gone)",
+            "--host.device-include=oc(ib|eth|flap|lost|gone)",
             &name,
         ]);
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let driver = std::thread::spawn(move || {
-            drive([&infiniband, &flapping, &roce], leaving, &told);
+            drive([&infiniband, &flapping, &lost, &roce], leaving, &told);
         });
         Self { exporter, stop, driver: Some(driver) }
     }
@@ -126,7 +128,7 @@ const ETHERNET: [(&str, u64); 26] = [
     ("rx_prio3_bytes", 4_000_000_000),
 ];
 
-fn drive([infiniband, flapping, roce]: [&TestHca; 3], leaving: TestHca, stop: &AtomicBool) {
+fn drive([infiniband, flapping, lost, roce]: [&TestHca; 4], leaving: TestHca, stop: &AtomicBool) {
     let mut leaving = Some(leaving);
     let told = |kind: &str, steps: &[(&str, u64)], round: u64| -> Vec<String> {
         steps.iter().map(|(name, step)| format!("{kind} {name} {}", round * step)).collect()
@@ -139,6 +141,9 @@ fn drive([infiniband, flapping, roce]: [&TestHca; 3], leaving: TestHca, stop: &A
         roce.set_all(1, &[told("hw", &HW, round), told("ethtool", &ETHERNET, round)].concat());
         if round == 5 {
             lose(infiniband, 3);
+            for port in 1..=4 {
+                lose(lost, port);
+            }
             // As if its driver were unloaded.
             drop(leaving.take());
         }

@@ -202,9 +202,9 @@ fn from_the_fault_to_the_page() {
 
 fn assert_stage(stage: &Stage) {
     let received = stage.webhook.received();
-    print("\nWhat was told, and how long after the trouble began, by the fabric's clock:");
+    print("\nNotifications, and their time since the faults began, by the clock of the fabric:");
     for it in &stage.watched {
-        for path in ["page", "ticket"] {
+        for path in ["page", "ticket", "info"] {
             for status in ["firing", "resolved"] {
                 for (at, alert) in alerts_at(&received, it, path, status) {
                     let summary = &alert.annotations["summary"];
@@ -225,12 +225,13 @@ fn assert_stage(stage: &Stage) {
 /// Which faults page and which do not.
 fn assert_pages(stage: &Stage, received: &[Received]) {
     let pages = |name: &str, status: &str| alerts_at(received, stage.fabric(name), "page", status);
-    let tickets = |name: &str| -> BTreeSet<String> {
-        let tickets = alerts_at(received, stage.fabric(name), "ticket", "firing");
+    let names = |name: &str, path: &str| -> BTreeSet<String> {
+        let alerts = alerts_at(received, stage.fabric(name), path, "firing");
         // All of them have no standby subnet manager.
-        let names = tickets.iter().map(|(_, alert)| alert.label("alertname").to_owned());
+        let names = alerts.iter().map(|(_, alert)| alert.label("alertname").to_owned());
         names.filter(|name| name != "InfinibandNoStandbySubnetManager").collect()
     };
+    let tickets = |name: &str| names(name, "ticket");
 
     let bad = pages("bad-cable", "firing");
     assert_eq!(bad.len(), 1, "one page for one cable: {bad:?}");
@@ -239,23 +240,26 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
     let summary = &alert.annotations["summary"];
     assert!(summary.contains("leaf-0-1 port 5") && summary.contains("spine-0 port 3"), "{summary}");
     assert!((0.0..=180.0).contains(after), "paged {after} s after the cable went bad");
-    let mended = pages("bad-cable", "resolved");
-    assert!(mended.len() == 1 && mended[0].0 > 300.0, "{mended:?}");
+    let url = format!("http://{}", stage.fabric("bad-cable").exporter.address());
+    let annotation = |name: &str| alert.annotations[name].as_str();
+    let dashboard = fabric_exporter::api::address::link("bad-cable", alert.label("link"));
+    let urls = [annotation("dashboard_url"), annotation("runbook_url")];
+    assert_eq!(urls[0], format!("{url}{dashboard}").replace("%2D", "-"));
+    assert!(urls[1].ends_with("/runbooks/InfinibandCableBad"), "{urls:?}");
+    let repaired = pages("bad-cable", "resolved");
+    assert!(repaired.len() == 1 && repaired[0].0 > 300.0, "{repaired:?}");
     assert_eq!(tickets("bad-cable"), BTreeSet::new());
 
     assert!(pages("congestion", "firing").is_empty(), "congestion is no fault of a cable");
-    assert!(
-        tickets("congestion").contains("InfinibandCongestionRoot"),
-        "{:?}",
-        tickets("congestion")
-    );
+    let hints = names("congestion", "info");
+    assert!(hints.contains("InfinibandCongestionRoot"), "{hints:?}");
     assert!(
         !tickets("congestion").iter().any(|name| name.contains("Cable") || name.contains("Link"))
     );
 
     let dead = pages("dead-switch", "firing");
-    assert_eq!(dead.len(), 1, "one page for a switch and all that hangs on it: {dead:?}");
-    assert_eq!(dead[0].1.annotations["summary"], "Switch gone: leaf-0-2");
+    assert_eq!(dead.len(), 1, "one page for a switch and its hosts: {dead:?}");
+    assert_eq!(dead[0].1.annotations["summary"], "Switch down: leaf-0-2");
     assert_eq!(pages("dead-switch", "resolved").len(), 1);
     assert_eq!(tickets("dead-switch"), BTreeSet::new());
 
@@ -296,7 +300,7 @@ fn assert_queries(stage: &Stage) {
     let question = Question { prometheus: &stage.prometheus, time, scenes: &scenes };
     let mut queries: Vec<Query> = panels::of_rules((stage.pace, stage.began));
     queries.extend(panels::of_dashboards(&question, (stage.pace, stage.began)));
-    print("\nWhat each rule and each panel has something to say of:");
+    print("\nThe fabrics for which each rule and each panel returns series:");
     let mut silent = Vec::new();
     for query in &queries {
         match question.scenes_of(query) {
@@ -311,7 +315,7 @@ fn assert_queries(stage: &Stage) {
     }
     assert!(
         silent.is_empty(),
-        "{} of {} queries say nothing:\n{}",
+        "{} of {} queries return nothing:\n{}",
         silent.len(),
         queries.len(),
         silent.join("\n")

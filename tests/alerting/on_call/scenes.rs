@@ -54,7 +54,7 @@ pub const SCENES: [Scene; 13] = [
         story: "timeline: [{reboot: {at: 2m, node: host-13, down: 4m}}]",
         flags: &[],
     },
-    // All events of a link without errors, and all of them are recorded.
+    // All events of links, more than five of which are bad; all of them are recorded.
     Scene {
         name: "links",
         devices: HDR,
@@ -64,6 +64,9 @@ pub const SCENES: [Scene; 13] = [
                 - degrade: {at: 2m, link: 'leaf-0-2[5]', speed: EDR}\n\
                 - unplug: {at: 2m, link: 'leaf-0-3[2]'}\n\
                 - unplug: {at: 2m, link: 'leaf-0-3[6]'}\n\
+                - unplug: {at: 2m, link: 'leaf-0-0[5]'}\n\
+                - unplug: {at: 2m, link: 'leaf-0-0[6]'}\n\
+                - unplug: {at: 2m, link: 'leaf-0-0[7]'}\n\
                 - bad-cable: {at: 2m, into: 'leaf-0-2[7]', ratio: 8e-14}\n\
                 - bad-cable: {at: 2m, into: 'leaf-0-3[7]', ratio: 2e-9}\n\
                 - new-master: {at: 2m, host: host-5}\n\

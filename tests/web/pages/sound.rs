@@ -65,6 +65,8 @@ fn one_of_each(exporter: &Exporter) -> BTreeMap<String, String> {
         "/search?q=host-1",
         "/search",
         "/search?q=nobody",
+        "/runbooks",
+        "/runbooks/InfinibandLinkWidthReduced",
     ] {
         pages.insert(path.to_owned(), path.to_owned());
     }
@@ -78,7 +80,7 @@ fn one_of_each(exporter: &Exporter) -> BTreeMap<String, String> {
     let leaf = exporter.get("/api/v1/search?q=leaf-0-1", &[]);
     let leaf: Value = serde_json::from_str(leaf.text()).unwrap();
     pages.insert("a switch".into(), leaf["hits"][0]["page"].as_str().unwrap().to_owned());
-    assert_eq!(pages.len(), 11, "{pages:?}");
+    assert_eq!(pages.len(), 13, "{pages:?}");
     pages
 }
 

@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 39 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Object names have up to 24 letters more: Kubernetes allows at most 63. */}}
+{{/* Names of objects are this and up to 24 more characters: Kubernetes accepts 63. */}}
 {{- define "fabric-exporter.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 39 | trimSuffix "-" -}}
@@ -51,15 +51,15 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{/*
-What runs, as a list, so that each kind of object is written once for all of them. Of each: `name`,
-`kind`, `settings` (the section of the values), `config` (the exporter's configuration) and `args`.
+The workloads as a list, so that each template has a kind of object only once. Each has `name`, `kind`, `settings` (its
+section of the values), `config` (the exporter's configuration) and `args`.
 */}}
 {{- define "fabric-exporter.components" -}}
 {{- $root := . -}}
 {{- $all := list -}}
 {{- if .Values.hosts.enabled -}}
 {{- $own := dict "collector" (dict "fabric" false "host" true) "path" (dict "sysfs" "/host/sys") "web" (dict "listen-address" (list (printf ":%d" (int .Values.hosts.port)))) -}}
-{{- /* The label `fabric` joins the metrics of hosts with those of the sweep. */ -}}
+{{- /* Rules join the ports of hosts to the sweep by the label `fabric`. */ -}}
 {{- $names := list -}}
 {{- range .Values.fabrics -}}
 {{- $names = append $names (default .name .fabric) -}}

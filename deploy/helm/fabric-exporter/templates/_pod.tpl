@@ -1,4 +1,4 @@
-{{/* A pod: `root`, and `it`, one of the components. */}}
+{{/* A pod of one component (`it`); `root` is the context of the chart. */}}
 {{- define "fabric-exporter.pod" -}}
 {{- $root := .root -}}
 {{- $it := .it -}}
@@ -11,7 +11,7 @@
 {{- $history := and $settings.history $settings.history.enabled -}}
 metadata:
   labels:
-    {{- /* Nothing that changes with every chart version: it would restart the pods. */}}
+    {{- /* No label that changes with the version of the chart: pods would restart. */}}
     {{- include "fabric-exporter.selector" $root | nindent 4 }}
     app.kubernetes.io/component: {{ $it.name }}
     {{- with $settings.fabric }}
@@ -23,7 +23,7 @@ metadata:
   {{- if or $it.config $root.Values.podAnnotations }}
   annotations:
     {{- with $it.config }}
-    # The exporter reads its configuration at start: a change restarts the pod.
+    # The exporter reads its configuration at its start: a changed one restarts the pod.
     checksum/config: {{ toYaml . | sha256sum }}
     {{- end }}
     {{- with $root.Values.podAnnotations }}
@@ -50,7 +50,7 @@ spec:
     runAsUser: {{ $user }}
     runAsGroup: {{ $user }}
     {{- if or $history $webSecret $tlsSecret }}
-    # Without it, only root can write to the volume.
+    # Otherwise only root can write to the volume.
     fsGroup: {{ $user }}
     fsGroupChangePolicy: OnRootMismatch
     {{- end }}
@@ -78,7 +78,7 @@ spec:
           containerPort: {{ int $settings.port }}
           protocol: TCP
       {{- if $webSecret }}
-      # With TLS or a login the kubelet cannot send HTTP probes.
+      # With TLS and logins the kubelet can only test whether the port is open.
       livenessProbe:
         tcpSocket: {port: http}
         periodSeconds: 30
@@ -89,15 +89,15 @@ spec:
         httpGet: {path: /-/healthy, port: http}
         periodSeconds: 30
         timeoutSeconds: 5
-      # Ready after the first sweep. An exporter that cannot sweep must be scraped nevertheless: see the Service.
+      # Ready after the first sweep. Prometheus also scrapes pods that are not ready: see the Service.
       readinessProbe:
         httpGet: {path: /-/ready, port: http}
         timeoutSeconds: 5
       {{- end }}
       securityContext:
         {{- if $privileged }}
-        # Without a device plugin there is no other access to the device. As non-root the process still has
-        # no effective capabilities.
+        # Without a device plugin there is no other access to a device. A user other than root still has no effective
+        # capabilities.
         privileged: true
         {{- else }}
         allowPrivilegeEscalation: false
@@ -138,7 +138,7 @@ spec:
     - name: config
       configMap:
         name: {{ include "fabric-exporter.fullname" $root }}-{{ $it.name }}
-    # The sysfs of the pod is that of its network namespace, without the interfaces of the node.
+    # The sysfs of the pod's own network namespace lacks the interfaces of the node.
     - name: sys
       hostPath: {path: /sys, type: Directory}
     {{- end }}
@@ -155,13 +155,13 @@ spec:
     - name: web
       secret:
         secretName: {{ $webSecret }}
-        defaultMode: 288 # 0440, which not all YAML parsers read as octal
+        defaultMode: 288 # 0440; not all YAML parsers read that as octal
     {{- end }}
     {{- if $tlsSecret }}
     - name: tls
       secret:
         secretName: {{ $tlsSecret }}
-        defaultMode: 288 # 0440, which not all YAML parsers read as octal
+        defaultMode: 288 # 0440; not all YAML parsers read that as octal
     {{- end }}
   {{- end }}
   {{- with $settings.nodeSelector }}
@@ -172,7 +172,7 @@ spec:
   affinity:
     {{- toYaml $settings.affinity | nindent 4 }}
   {{- else if $settings.fabric }}
-  # Exporters of the same fabric run on different nodes.
+  # Two exporters of one fabric must not run on the same node.
   affinity:
     podAntiAffinity:
       preferredDuringSchedulingIgnoredDuringExecution:
