@@ -214,7 +214,10 @@ fn pages_agree_on_errors_discards_and_congestion() {
     assert_contains(&page(&exporter, &format!("/link/{id}"), 200), &ends);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
     let switch = wiring.fabrics[0].switches.iter().find(|switch| switch.guid == leaf).unwrap();
-    assert_eq!((switch.host_congestion.roots, switch.worst_verdict.as_deref() == Some("bad")), (1, false));
+    assert_eq!(
+        (switch.host_congestion.roots, switch.worst_verdict.as_deref() == Some("bad")),
+        (1, false)
+    );
     assert_contains(
         &page(&exporter, "/topology", 200),
         &["Congestion: 1 root", "path class=\"congested\""],

@@ -50,11 +50,7 @@ const INTRODUCTION: &str = "\
 
 Recording rules that give the metrics of another exporter their names and labels, computed from ours, so that
 its dashboards and alerts keep working while you migrate. [Compare and migrate](../../docs/compare-and-migrate.md)
-<<<<<<< HEAD
-describes the steps. For new dashboards use [our own names](../../docs/metrics.md), which need no second series.
-=======
 describes the migration. For new dashboards use [our own names](../../docs/metrics.md), which need no second series.
->>>>>>> w-alerts
 
 `make docs` generates this page and the rule files from `tests/alerting/compat/table.rs`.
 
@@ -89,11 +85,7 @@ const HOW: &str = "\
 - In a fabric that was swept within the last hour only the sweep counts, because a total that switches between
   sweep and host could decrease. Without a sweep the rules have the InfiniBand ports of hosts, and no switches. The names
   of node_exporter always come from the host of the port.
-<<<<<<< HEAD
-- Names, neighbors and speeds may be stale for five minutes after a change.
-=======
 - Names, neighbors and speeds may be five minutes old after a change.
->>>>>>> w-alerts
 - Counters that the other exporter reads only with an extra flag are read every 2 minutes from devices that
   support them, and with `--fabric.details` in each sweep from all devices. Without these counters the rules
   record nothing and cost nothing.

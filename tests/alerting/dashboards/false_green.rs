@@ -39,12 +39,7 @@ const OF_THE_CABLE: [(&str, &str, &str); 3] = [
     ("switch", "Cables not ok", "1 red"),
 ];
 /// The same for panels that need rules.
-<<<<<<< HEAD
-const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] =
-    [("overview", "Firing alerts (page)", "1 red")];
-=======
 const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] = [("overview", "Critical alerts", "1 red")];
->>>>>>> w-alerts
 
 /// What a switch that is down with its four hosts shows, though one of two exporters has never seen it.
 const OF_THE_SWITCH: [(&str, &str, &str); 4] = [

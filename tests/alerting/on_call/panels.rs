@@ -35,7 +35,8 @@ impl Query {
         let faster = hurried(text, pace, began);
         let faster = faster.trim();
         let about = |metric: &str| text.contains(metric);
-        if about("fabric_exporter_host_read_timestamp") && !about("fabric_exporter_sweep_timestamp") {
+        if about("fabric_exporter_host_read_timestamp") && !about("fabric_exporter_sweep_timestamp")
+        {
             faster.replace(hurried("time()", pace, began).trim(), "time()")
         } else {
             faster.to_owned()

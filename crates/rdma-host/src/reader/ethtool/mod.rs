@@ -79,7 +79,10 @@ impl EthernetReader {
             self.strings_crc = crc;
         }
         if self.values.len() != self.ids.len() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the number of strings does not match"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the number of strings does not match",
+            ));
         }
         Ok(known_values(&self.ids, &self.values))
     }
