@@ -72,10 +72,10 @@ families! {
         "Reads of this host's devices."
         => |state, out| state.host(|it| out.sample(&[], it.reads));
     "fabric_exporter_host_events_dropped" Counter ["consumer"]
-        "Device events dropped because a queue was full, by consumer: host (the host collector was reading devices) or judge (no sweep took them)."
+        "Device events dropped because a queue was full, by consumer: host (the host collector was reading devices) or evaluator (no sweep took them)."
         => |state, out| state.host(|it| {
             out.sample(&[("consumer", "host")], it.dropped.by_host);
-            out.sample(&[("consumer", "judge")], it.dropped.by_fabrics);
+            out.sample(&[("consumer", "evaluator")], it.dropped.by_fabrics);
         });
     "fabric_exporter_sweep_duration_seconds" Gauge ["fabric"]
         "Duration of the latest sweep, from its first request to its last response."
@@ -126,7 +126,7 @@ families! {
         "1 if the local port lacks the P_Key of --fabric.pkey, or if switches respond to performance management but 9 of 10 channel adapters (at least 3) do not: wrong partition or limited member."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.partition_suspected));
     "fabric_exporter_fabric_changes" Counter ["fabric", "kind"]
-        "Changes between successive discoveries, by kind: node_came, node_went, link_came, link_went, link_moved, lid_changed."
+        "Changes between successive discoveries, by kind: node_added, node_removed, link_added, link_removed, link_moved, lid_changed."
         => |state, out| state.each(|it| for (kind, count) in change::CHANGE_KINDS.iter().zip(it.stats.changes) {
             out.sample(&[("fabric", &it.fabric), ("kind", kind)], count);
         });

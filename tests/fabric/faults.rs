@@ -79,7 +79,7 @@ fn switch_cable_is_pulled_and_plugged(ground: &mut impl Ground) {
         assert!(downed.is_some(), "its counters stay");
     }
     assert_eq!(told_peer(&metrics), ends[1].0, "the former peer is still reported");
-    assert_eq!(changes(&metrics, "link_went"), Some(1.0));
+    assert_eq!(changes(&metrics, "link_removed"), Some(1.0));
 
     ground.relink("leaf-0-0", 5);
     ground.wait_for("the link to come back", |metrics| {
@@ -87,9 +87,9 @@ fn switch_cable_is_pulled_and_plugged(ground: &mut impl Ground) {
     });
     // The discovery that finds it may wait for the one before.
     ground.wait_for("the link to be discovered", |metrics| {
-        changes(metrics, "link_came") == Some(1.0)
+        changes(metrics, "link_added") == Some(1.0)
     });
-    assert_eq!(changes(&ground.two_sweeps_later(), "link_came"), Some(1.0));
+    assert_eq!(changes(&ground.two_sweeps_later(), "link_added"), Some(1.0));
 }
 
 fn host_is_unplugged_and_returns(ground: &mut impl Ground) {

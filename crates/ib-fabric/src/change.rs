@@ -55,7 +55,7 @@ pub enum FabricChange {
 
 /// Kinds of changes: label values of `fabric_exporter_fabric_changes_total`.
 pub const CHANGE_KINDS: [&str; 6] =
-    ["node_came", "node_went", "link_came", "link_went", "link_moved", "lid_changed"];
+    ["node_added", "node_removed", "link_added", "link_removed", "link_moved", "lid_changed"];
 
 impl FabricChange {
     /// Index in [`CHANGE_KINDS`].
@@ -180,8 +180,8 @@ mod tests {
             &[(end(1, 1), end(11, 1)), (end(1, 2), end(12, 1))],
             Some((&less, Moment(0))),
         );
-        assert_eq!(kinds(&whole, &less), ["node_went", "link_went"]);
-        assert_eq!(kinds(&less, &again), ["node_came", "link_came"]);
+        assert_eq!(kinds(&whole, &less), ["node_removed", "link_removed"]);
+        assert_eq!(kinds(&less, &again), ["node_added", "link_added"]);
         assert!(kinds(&whole, &again).is_empty());
     }
 
