@@ -267,7 +267,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             tls("client_auth_type: RequireAnyClientCert\n  client_allowed_sans: []"),
-            "line 5: tls_server_config.client_allowed_sans: with none",
+            "line 5: tls_server_config.client_allowed_sans: an empty list",
         ),
         (
             tls("min_version: TLS111"),
