@@ -78,7 +78,7 @@ fn port_without_a_link_is_refused() {
     refused_alone(
         &["serve", &sysfs],
         NO_DEVICE,
-        &["mlx5_0 port 1", "no link", "plug in its cable"],
+        &["mlx5_0 port 1", "no link", "connect its cable"],
     );
 }
 
@@ -293,7 +293,7 @@ fn errors_on_a_present_fabric() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = format!("--web.listen-address={}", taken.local_addr().unwrap());
     for (flag, code, says) in [
-        (names.as_str(), USAGE, &["names", "line 2", "have no end"][..]),
+        (names.as_str(), USAGE, &["names", "line 2", "closing quote"][..]),
         ("--fabric.node-name-map=/nowhere", USAGE, &["/nowhere", "No such file"]),
         ("--fabric.capture=/nowhere/c.pcap", USAGE, &["/nowhere/c.pcap", "No such file"]),
         ("--fabric.hca=mlx5_0", NO_DEVICE, &["\"mlx5_0\"", "ibsim0"]),

@@ -228,13 +228,13 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         (pair("/dev/zero", "server.key"), "it is a device"),
         (
             pair("empty.pem", "server.key"),
-            "line 2: tls_server_config.cert_file: empty.pem: there is no certificate",
+            "line 2: tls_server_config.cert_file: empty.pem: contains no PEM certificate",
         ),
         (
             pair("junk.pem", "server.key"),
             "line 2: tls_server_config.cert_file: junk.pem: is not a certificate",
         ),
-        (pair("server.key", "server.key"), "there is no certificate"),
+        (pair("server.key", "server.key"), "contains no PEM certificate"),
         (
             pair("server.pem", "server.pem"),
             "line 3: tls_server_config.key_file: server.pem: contains no unencrypted PEM private key",
@@ -259,7 +259,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             tls("client_auth_type: VerifyClientCertIfGiven\n  client_ca_file: empty.pem"),
-            "line 5: tls_server_config.client_ca_file: empty.pem: there is no certificate",
+            "line 5: tls_server_config.client_ca_file: empty.pem: contains no PEM certificate",
         ),
         (
             tls("client_allowed_sans: [a]"),
@@ -267,7 +267,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             tls("client_auth_type: RequireAnyClientCert\n  client_allowed_sans: []"),
-            "line 5: tls_server_config.client_allowed_sans: with none",
+            "line 5: tls_server_config.client_allowed_sans: an empty list",
         ),
         (
             tls("min_version: TLS111"),
