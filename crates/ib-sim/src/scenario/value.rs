@@ -63,7 +63,7 @@ values! {
 
 fn time(text: &str) -> Result<Duration, String> {
     if text.chars().count() > 60 {
-        return Err(format!("{} is not a duration such as 15s or 5m", quoted(text)));
+        return Err(format!("{} is not a length of time such as 15s or 5m", quoted(text)));
     }
     let time = Duration::from(text.parse::<HumanDuration>()?);
     if time > LONGEST { Err(format!("{} is more than ten years", quoted(text))) } else { Ok(time) }
@@ -267,11 +267,11 @@ mod tests {
             (fraction("-1%").err(), "not a share"),
             (fraction("nan").err(), "not a share"),
             (fraction("%").err(), "not a share"),
-            (time("-1s").err(), "not a duration"),
+            (time("-1s").err(), "not a length of time"),
             (time("11years").err(), "more than ten years"),
-            (time("999999999999999999999y").err(), "not a duration"),
-            (time(&"1s ".repeat(999)).err(), "not a duration"),
-            (time("5").err(), "not a duration"),
+            (time("999999999999999999999y").err(), "not a length of time"),
+            (time(&"1s ".repeat(999)).err(), "not a length of time"),
+            (time("5").err(), "not a length of time"),
             (ratio("0").err(), "between 0 and 1"),
             (ratio("1").err(), "between 0 and 1"),
             (ratio("inf").err(), "between 0 and 1"),
