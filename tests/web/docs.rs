@@ -165,10 +165,9 @@ fn man_pages_and_completions_are_made_from_the_flags() {
     std::fs::create_dir(&man).unwrap();
     std::fs::create_dir(&completions).unwrap();
     let mut command = fabric_exporter::cli::Cli::command();
-    clap_mangen::generate_to(command.clone(), &man).unwrap();
+    clap_mangen::generate_to(with_all_help(command.clone()), &man).unwrap();
     for (name, text) in files(&man) {
-        let text = text.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
-        std::fs::write(man.join(name), text.replace(".SH EXTRA\n", ".SH NOTES\n")).unwrap();
+        std::fs::write(man.join(name), with_examples_section(&text)).unwrap();
     }
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         clap_complete::generate_to(shell, &mut command, "fabric-exporter", &completions).unwrap();
@@ -187,6 +186,24 @@ fn man_pages_and_completions_are_made_from_the_flags() {
         }
         assert!(files(&made) == files(&kept), "deploy/{folder} is out of date: make docs");
     }
+}
+
+/// A command that shows all options also in its short help. Otherwise the man page of one that `-h` does not
+/// show has no text, unless it has more than one paragraph.
+fn with_all_help(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(with_all_help)
+}
+
+/// A man page whose section of examples has its name, and lines as they are written.
+fn with_examples_section(page: &str) -> String {
+    let Some((before, examples)) = page.split_once(".SH EXTRA\nExamples:\n") else {
+        return page.replace(".SH EXTRA\n", ".SH NOTES\n");
+    };
+    let examples = match examples.split_once("\n\n") {
+        Some((lines, after)) => format!("{lines}\n.fi\n\n{after}"),
+        None => format!("{examples}.fi\n"),
+    };
+    format!("{before}.SH EXAMPLES\n.nf\n{examples}")
 }
 
 /// The files of a folder, by name.
