@@ -72,7 +72,7 @@ families! {
         "Reads of this host's devices."
         => |state, out| state.host(|it| out.sample(&[], it.reads));
     "fabric_exporter_host_events_dropped" Counter ["consumer"]
-        "Device events dropped because a queue was full, by consumer: host (the host collector was reading devices) or evaluator (no sweep took them)."
+        "Device events dropped because a queue was full, by consumer: host (the host collector was reading devices) or evaluator (no sweep processed them in time)."
         => |state, out| state.host(|it| {
             out.sample(&[("consumer", "host")], it.dropped.by_host);
             out.sample(&[("consumer", "evaluator")], it.dropped.by_fabrics);
@@ -190,7 +190,7 @@ families! {
             out.sample(&[("kind", trouble.label())], it.errors_by(trouble));
         });
     "fabric_exporter_history_set_aside_files" Gauge []
-        "Damaged history files that were renamed and are still in the history's directory. At three, recording stops until one is removed."
+        "Corrupt history files that were renamed and are still in the history's directory. With three of them, recording stops at the next corruption until one is moved to another directory."
         => |state, out| state.recording(|it| if let Some(count) = it.set_aside() { out.sample(&[], count) });
     "fabric_exporter_history_missed_sweeps" Counter []
         "Sweeps missing from the history because an earlier write was slow or failed. Their counts are in the next recorded sweep."
@@ -208,7 +208,7 @@ families! {
         "Always 1. The label external_url is that of --web.external-url, empty if it is not set; recording rules derive the links in alerts from it."
         => |state, out| out.sample(&[("external_url", &state.external_url)], 1u64);
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
-        "Unix time of the latest successful read of a site file: maintenance file at each sweep; node_name_map and m_key at each discovery. If it is stale, the previous contents stay in use."
+        "Unix time of the latest successful read of a site file: maintenance file at each sweep; node_name_map and m_key at each discovery. If a read fails, the previous content stays in use."
         => |state, out| state.each(|it| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
             if let Some(read) = read {
                 out.sample(&[("fabric", &it.fabric), ("file", kind.label())], read);
