@@ -207,11 +207,11 @@ impl LimitOption {
         let mut found = Vec::new();
         if Speed::from_label(&self.speed).is_none() {
             let known = Speed::ALL.map(Speed::label).join(", ");
-            found.push(invalid(key("speed"), format!("{:?} is none of: {known}", self.speed)));
+            found.push(invalid(key("speed"), format!("{:?} is not one of: {known}", self.speed)));
         }
         if let Some(label) = self.fec.as_deref().filter(|label| fec_of(label).is_none()) {
             let known = Fec::ALL.map(Fec::label).join(", ");
-            found.push(invalid(key("fec"), format!("{label:?} is none of: {known}")));
+            found.push(invalid(key("fec"), format!("{label:?} is not one of: {known}")));
         }
         for (name, ratio) in [("symbol", Some(self.symbol)), ("pre-fec", self.pre_fec)] {
             if let Some(ratio) = ratio.filter(|ratio| !RATIOS.contains(ratio)) {

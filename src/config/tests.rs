@@ -198,7 +198,7 @@ fn invalid_value_in_file_has_line_and_key() {
         ),
         (
             "health:\n  limits:\n  - {speed: NDX, symbol: 1e-13}",
-            "line 3, column 13: health.limits[0].speed: \"NDX\" is none of: ",
+            "line 3, column 13: health.limits[0].speed: \"NDX\" is not one of: ",
         ),
         (
             "health: {limits: [{speed: NDR, symbol: 1}]}",
@@ -222,7 +222,7 @@ fn invalid_value_in_file_has_line_and_key() {
         ),
         (
             "log: {level: trace}",
-            "line 1, column 14: log.level: \"trace\" is none of: error, warn, info, debug",
+            "line 1, column 14: log.level: \"trace\" is not one of: error, warn, info, debug",
         ),
         (
             "fabric: {port: 300}",

@@ -52,7 +52,7 @@ fn library_has_every_entry() {
 /// The known keys or values at a place, from the error for an unknown one.
 fn known(text: &str) -> Vec<String> {
     let error = Scenario::parse("x", text).map(|_| ()).expect_err(text).to_string();
-    let known = error.split_once("known: ").or_else(|| error.split_once("is none of: "));
+    let known = error.split_once("known: ").or_else(|| error.split_once("is not one of: "));
     let known = known.unwrap_or_else(|| panic!("{text}: {error}")).1;
     known.split(", ").map(String::from).collect()
 }

@@ -81,7 +81,7 @@ fn host_port_events_are_recorded() {
     for path in ["/", "/links", "/topology", "/search?q=leaf"] {
         let page = exporter.get(path, &[]);
         assert_eq!(page.status, 200, "{path}");
-        assert!(page.text().contains("No fabric is swept here"), "{path}: {}", page.text());
+        assert!(page.text().contains("sweeps no fabric"), "{path}: {}", page.text());
     }
     assert!(exporter.stop().success());
     wait_told(&file, &["exporter_stop", "host"]);

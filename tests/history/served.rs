@@ -156,7 +156,7 @@ fn events_are_served_by_page() {
             assert!(events.len() <= size, "{} of {size} at most", events.len());
             told.extend(events.iter().map(|event| event["text"].as_str().unwrap().to_owned()));
             let Some(next) = page["next"].as_str() else { break };
-            assert_eq!(events.len(), size, "what is not the last page is full");
+            assert_eq!(events.len(), size, "all pages but the last are full");
             after = format!("&after={next}");
         }
         let texts: Vec<&String> = all.iter().map(|event| &event.text).collect();
@@ -165,7 +165,7 @@ fn events_are_served_by_page() {
     for (rest, says) in [
         ("&limit=10001", "limit: \"10001\": must be a number from 1 to 10000"),
         ("&limit=0", "limit: \"0\": must be a number from 1 to 10000"),
-        ("&after=yesterday", "after: \"yesterday\": must be the \"next\" of the page before"),
+        ("&after=yesterday", "after: \"yesterday\": must be the value of \"next\" of the previous page"),
     ] {
         let answer = served.get(&address(&path, window, rest));
         assert_eq!((answer.status, answer.text().trim_end()), (400, says));
@@ -190,7 +190,7 @@ fn series_have_a_limit_of_readings() {
     assert!(steps > 5, "{steps}");
     assert_eq!(series(steps).unwrap().iter().map(|it| it.steps.len()).sum::<usize>(), steps);
     let error = series(steps - 1).unwrap_err().to_string();
-    assert!(error.contains("ask for fewer ports or a shorter time"), "{error}");
+    assert!(error.contains("request fewer ports or a shorter period"), "{error}");
 }
 
 /// Makes a question about events one that never ends.

@@ -36,10 +36,10 @@ enum Way {
     /// One file, which it opens and closes again and again.
     Again,
     /// File after file, each new.
-    Anew,
+    Fresh,
 }
 
-const WAYS: [Way; 3] = [Way::On, Way::Again, Way::Anew];
+const WAYS: [Way; 3] = [Way::On, Way::Again, Way::Fresh];
 
 fn file(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("history-{number}.db"))
@@ -70,7 +70,7 @@ fn recorder_process() {
             );
         }
         steady_recorder.recorder.finish(SystemTime::now());
-        number += u64::from(way == Way::Anew);
+        number += u64::from(way == Way::Fresh);
     }
 }
 
@@ -160,15 +160,15 @@ fn lane(seed: u64) -> (u64, [u64; 3], u64) {
     for _ in 0..TIMES {
         let way = WAYS[chance.below(3) as usize];
         ways[way as usize] += 1;
-        if way == Way::Anew {
-            let anew = tempfile::tempdir_in(folder.path()).unwrap();
-            let said = shot(anew.path(), way, &mut chance);
-            let last = survives(&steady, &file(anew.path(), said.file), 0, &said);
+        if way == Way::Fresh {
+            let fresh = tempfile::tempdir_in(folder.path()).unwrap();
+            let said = shot(fresh.path(), way, &mut chance);
+            let last = survives(&steady, &file(fresh.path(), said.file), 0, &said);
             torn_off += u64::from(said.about > said.done && last == said.done);
             if let Some(before) = said.file.checked_sub(1) {
-                assert_eq!(check(&steady, &file(anew.path(), before), 0, &[]), 3);
+                assert_eq!(check(&steady, &file(fresh.path(), before), 0, &[]), 3);
             }
-            whole(anew.path());
+            whole(fresh.path());
         } else {
             let said = shot(folder.path(), way, &mut chance);
             let file = file(folder.path(), 0);

@@ -221,13 +221,13 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
                 } } } }
             } }
         }
-        @for port in ports { @if let Some(mended) = &port.pre_fec_ber {
+        @for port in ports { @if let Some(pre_fec) = &port.pre_fec_ber {
             p .quiet {
-                "Pre-FEC bit error ratio received by " (port.name.label()) ": " (format!("{:.1e}", mended.ratio))
-                ", limit " (format!("{:.0e}", mended.limit)) "."
-                @if mended.stale {
+                "Pre-FEC bit error ratio received by " (port.name.label()) ": " (format!("{:.1e}", pre_fec.ratio))
+                ", limit " (format!("{:.0e}", pre_fec.limit)) "."
+                @if pre_fec.stale {
                     " The counter is saturated: this is the last known ratio"
-                    @if let Some(at) = &mended.measured_at { ", measured " (components::timestamp_and_age(clock, at, swept_at)) }
+                    @if let Some(at) = &pre_fec.measured_at { ", measured " (components::timestamp_and_age(clock, at, swept_at)) }
                     "."
                 }
             }

@@ -51,10 +51,10 @@ fn all_mistakes_are_reported_with_line_column_and_key() {
     for says in [
         "line 2, column 14: tls_server_config.cert_file: cannot read nowhere.pem: No such file",
         "line 3, column 13: tls_server_config.key_file: must be a single value, not a list",
-        "line 4, column 16: tls_server_config.min_version: \"TLS99\" is none of: TLS12, TLS13",
-        "line 5, column 21: tls_server_config.client_auth_type: \"x\" is none of: NoClientCert, ",
+        "line 4, column 16: tls_server_config.min_version: \"TLS99\" is not one of: TLS12, TLS13",
+        "line 5, column 21: tls_server_config.client_auth_type: \"x\" is not one of: NoClientCert, ",
         "line 7, column 10: http_server_config.http2: \"perhaps\" is neither true nor false",
-        "line 8, column 30: http_server_config.headers.X-Frame-Options: \"foo\" is none of: deny, sameorigin",
+        "line 8, column 30: http_server_config.headers.X-Frame-Options: \"foo\" is not one of: deny, sameorigin",
         "line 8, column 43: http_server_config.headers.Server: header cannot be set; allowed: ",
         "line 9, column 23: basic_auth_users.a: is not a bcrypt hash",
         "line 9, column 29: basic_auth_users.c: is not a bcrypt hash",
@@ -246,7 +246,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         (tls("key: x"), "line 3: tls_server_config.key_file: tls_server_config.key is set, too"),
         (
             tls("client_auth_type: x"),
-            "line 4: tls_server_config.client_auth_type: \"x\" is none of: NoClientCert, ",
+            "line 4: tls_server_config.client_auth_type: \"x\" is not one of: NoClientCert, ",
         ),
         (
             tls("client_ca_file: ca.pem"),
@@ -271,7 +271,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             tls("min_version: TLS111"),
-            "line 4: tls_server_config.min_version: \"TLS111\" is none of: TLS12, TLS13",
+            "line 4: tls_server_config.min_version: \"TLS111\" is not one of: TLS12, TLS13",
         ),
         (
             tls("max_version: TLS11"),
@@ -283,11 +283,11 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             tls("cipher_suites:\n  - TLS_AES_128_GCM_SHA256\n  - TLS_INVENTED"),
-            "line 6: tls_server_config.cipher_suites: \"TLS_INVENTED\" is none of: ",
+            "line 6: tls_server_config.cipher_suites: \"TLS_INVENTED\" is not one of: ",
         ),
         (
             tls("curve_preferences: [CurveP257]"),
-            "line 4: tls_server_config.curve_preferences: \"CurveP257\" is none of: ",
+            "line 4: tls_server_config.curve_preferences: \"CurveP257\" is not one of: ",
         ),
         (
             "http_server_config:\n  headers:\n    Content-Type: foo".into(),
@@ -295,7 +295,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             "http_server_config:\n  headers:\n    X-Frame-Options: foo".into(),
-            "line 3: http_server_config.headers.X-Frame-Options: \"foo\" is none of: deny, sameorigin",
+            "line 3: http_server_config.headers.X-Frame-Options: \"foo\" is not one of: deny, sameorigin",
         ),
         (
             "http_server_config:\n  headers:\n    X-Content-Type-Options: sniff".into(),

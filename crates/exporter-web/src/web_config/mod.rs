@@ -151,7 +151,7 @@ fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, 
         return Ok(None);
     }
     if !allowed.is_empty() && !allowed.contains(&value) {
-        return Err(format!("{value:?} is none of: {}", allowed.join(", ")));
+        return Err(format!("{value:?} is not one of: {}", allowed.join(", ")));
     }
     let parsed = (HeaderName::try_from(name), HeaderValue::try_from(value));
     let (Ok(name), Ok(value)) = parsed else {

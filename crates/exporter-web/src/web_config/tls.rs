@@ -210,7 +210,7 @@ fn ignore_names(key: &str, names: Option<Vec<Spanned<String>>>, known: &str, fou
     let names = names.unwrap_or_default();
     let is_known = |name: &&Spanned<String>| known.split(' ').any(|known| known == name.value);
     if let Some(wrong) = names.iter().find(|name| !is_known(name)) {
-        let problem = format!("{:?} is none of: {}", wrong.value, known.replace(' ', ", "));
+        let problem = format!("{:?} is not one of: {}", wrong.value, known.replace(' ', ", "));
         found.mistakes.push(at(wrong, &key, problem));
     } else if let Some(first) = names.first() {
         let problem = "is ignored: all supported ones are strong, and the client may choose";
@@ -288,7 +288,7 @@ fn client_auth(
     };
     let Some((_, auth)) = ClientAuth::ALL.iter().find(|(known, _)| *known == name) else {
         let known = ClientAuth::ALL.map(|(known, _)| known).join(", ");
-        return Err(at(written, KEY, format!("{name:?} is none of: {known}")));
+        return Err(at(written, KEY, format!("{name:?} is not one of: {known}")));
     };
     match ca {
         Some(ca) if *auth == ClientAuth::NoClientCert => {
@@ -319,7 +319,7 @@ fn versions(
     let mut index = |written: &Text, key: &str, default: usize| {
         let Some(written) = written else { return Some(default) };
         found.keep(KNOWN.iter().position(|known| *known == written.value).ok_or_else(|| {
-            let problem = format!("{:?} is none of: TLS12, TLS13", written.value);
+            let problem = format!("{:?} is not one of: TLS12, TLS13", written.value);
             at(written, &format!("tls_server_config.{key}"), problem)
         }))
     };

@@ -216,7 +216,7 @@ impl Error for ReadError {
 
     fn unknown_variant(given: &str, known: &'static [&'static str]) -> Self {
         let near = suggestion(given, known.iter().copied());
-        ReadError::new(format!("{} is none of: {}{near}", quoted(given), known.join(", ")))
+        ReadError::new(format!("{} is not one of: {}{near}", quoted(given), known.join(", ")))
     }
 
     fn unknown_field(given: &str, known: &'static [&'static str]) -> Self {

@@ -99,7 +99,7 @@ fn each_mistake_has_one_diagnostic_with_position() {
         ("count: [1]", "line 1, column 8: count: must be a single value, not a list"),
         ("ratio: much", "line 1, column 8: ratio: \"much\" is not a number"),
         ("is-on: maybe", "line 1, column 8: is-on: \"maybe\" is neither true nor false"),
-        ("kind: on", "line 1, column 7: kind: \"on\" is none of: one, other"),
+        ("kind: on", "line 1, column 7: kind: \"on\" is not one of: one, other"),
         ("name: {a: b}", "line 1, column 7: name: must be a single value, not a mapping"),
         (
             "list: x",

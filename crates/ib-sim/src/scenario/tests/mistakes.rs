@@ -26,7 +26,7 @@ fn mistakes_are_one_line_with_their_place() {
         ("about: x\nsaet: host-1".into(), "line 2: saet: unknown key (did you mean \"seat\"?)"),
         ("seed: -1".into(), "line 1: seed: \"-1\" is not a whole number that is not negative"),
         ("timeline: {flap: {}}".into(), "line 1: "),
-        (one("flip: {at: 1s}"), "line 3: timeline[0].flip: \"flip\" is none of: bad-cable, flap, "),
+        (one("flip: {at: 1s}"), "line 3: timeline[0].flip: \"flip\" is not one of: bad-cable, flap, "),
         (one("flip: {at: 1s}"), "(did you mean \"flap\"?)"),
         (
             one("bad-cable: {at: 1s,\n     intoo: x}"),
@@ -61,7 +61,7 @@ fn mistakes_are_one_line_with_their_place() {
         ("way:\n  jitter: 5m".into(), "line 2: way: jitter: must be at most 1m"),
         (
             "traffic: {pattern: sideways}".into(),
-            "line 1: traffic.pattern: \"sideways\" is none of: none, neighbours",
+            "line 1: traffic.pattern: \"sideways\" is not one of: none, neighbours",
         ),
         ("traffic: {packet: 9GB}".into(), "line 1: traffic.packet: \"9GB\" is not a size"),
         ("traffic: {to: host-1}".into(), "line 1: traffic: to: valid only with pattern all-to-one"),
@@ -193,7 +193,7 @@ fn mistakes_are_one_line_with_their_place() {
         ),
         (
             "fabric: {fattree: {}}".into(),
-            "line 1: fabric.fattree: \"fattree\" is none of: fat-tree, back-to-back, dragonfly-plus, file (did you mean",
+            "line 1: fabric.fattree: \"fattree\" is not one of: fat-tree, back-to-back, dragonfly-plus, file (did you mean",
         ),
         (
             "fabric:\n  fat-tree: {}\n  back-to-back: {}".into(),
