@@ -223,7 +223,7 @@ fn documented_demos_run() {
         .map(|flags| flags.split('#').next().unwrap_or_default())
         .collect();
     assert!(lines.len() >= 3, "{lines:?}");
-    let example = makefile.split_once("such as DEMO=\"").unwrap().1.split('"').next().unwrap();
+    let example = makefile.split_once("for example DEMO=\"").unwrap().1.split('"').next().unwrap();
     lines.push(example);
     let (_picture, picture) =
         file("Switch 8 \"s\"\n[1] \"a\"[1]\n[2] \"b\"[1]\n\nHca 1 \"a\"\n\nHca 1 \"b\"\n");

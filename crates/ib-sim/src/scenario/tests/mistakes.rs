@@ -35,7 +35,7 @@ fn mistakes_are_one_line_with_their_place() {
         (one("bad-cable: {ratio: 1e-9}"), "line 3: bad-cable: the key \"into\" is missing"),
         (
             one("flap: {link: x, down: 1s}\n    clear: {}"),
-            "line 4: clear: one key too many: here stands one thing",
+            "line 4: clear: too many keys: only one name is allowed here",
         ),
         // Values.
         (
@@ -197,7 +197,7 @@ fn mistakes_are_one_line_with_their_place() {
         ),
         (
             "fabric:\n  fat-tree: {}\n  back-to-back: {}".into(),
-            "line 3: fabric.back-to-back: one key too many",
+            "line 3: fabric.back-to-back: too many keys",
         ),
         (
             "fabric:\n  fat-tree:\n    hca: connectx-77".into(),
