@@ -194,7 +194,7 @@ families! {
             samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
         };
     "infiniband_link_repair" Gauge ["fabric", "link", "repair"]
-        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_host or none. Absent without a repair."
+        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_host, or none (only congestion: the cable is not at fault). Absent if there is nothing to suggest."
         => |link, samples| {
             if let Some(repair) = link.assessment.repair {
                 samples.label("repair", repair.label()).value(1);
@@ -235,7 +235,7 @@ families! {
             }
         };
     "infiniband_link_outage_seconds" Histogram LINK_LABELS
-        "Lengths of flaps, for links that a sweep saw down: the middle between lower and upper bound. Flaps between two sweeps, which only LinkDownedCounter shows, are not included."
+        "Durations of the link's flaps, each as the midpoint between its lower and upper bound. Flaps that no sweep saw, and that only LinkDownedCounter shows, are not included."
         => |link, samples| {
             let outages = &link.assessment.outages;
             let all: u64 = outages.lengths.iter().copied().map(u64::from).sum();
@@ -354,7 +354,7 @@ families! {
             }
         };
     "infiniband_port_congestion" Gauge ["fabric", "guid", "port", "role", "root_guid", "root_port"]
-        "Role of a port in a congestion, always 1: root (its receiver is slow) or victim (it waits because of that root)."
+        "Role of a port in congestion, always 1: root (the congestion starts here: slow receiver or fully utilized link) or victim (it waits because of that root)."
         => |port, samples| {
             let (role, root) = match port.assessment.role {
                 Some(Role::Root) => ("root", port.port),

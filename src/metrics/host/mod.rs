@@ -140,7 +140,7 @@ fn cm_family(group: &Group) -> Family {
 const DEVICE_UP: Family = Family::gauge(
     "infiniband_device_up",
     DEVICE_LABELS,
-    "1 if the device and its ports could be read, 0 while it hangs, and for --fabric.forget-after after it disappeared.",
+    "1 if the device and its ports could be read. 0 while it hangs, and after it disappeared, for the time of --fabric.forget-after.",
 );
 const HEARD: Family = Family::gauge(
     "fabric_exporter_device_events_subscribed",
