@@ -150,7 +150,7 @@ families! {
         "Ports with at least one failed request in the latest sweep."
         => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.failed_ports));
     "fabric_exporter_mads" Counter ["fabric", "class", "outcome"]
-        "MADs sent, including retries, by class and outcome; also MADs received that are malformed or stray (no response to an open request)."
+        "MADs sent, including retries, by class and outcome. The outcomes malformed and stray count received MADs (stray: matches no outstanding request)."
         => |state, out| state.each(|it| for class in Class::ALL {
             for outcome in MadOutcome::ALL {
                 let labels = [("fabric", it.fabric.as_str()), ("class", class.label()), ("outcome", outcome.label())];

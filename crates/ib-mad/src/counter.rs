@@ -256,13 +256,13 @@ counters! {
         "Multicast packets received.";
     SymbolErrors "SymbolErrorCounter" "symbol_errors" Error x 1
         [extended(72, Errors64), classic(4, 16)] ["symbol_error"]
-        "Symbol errors: minor link errors on one or more lanes; with FEC, symbols that FEC could not correct.";
+        "Minor link errors on one or more lanes; with FEC, symbols that FEC could not correct.";
     LinkErrorRecoveries "LinkErrorRecoveryCounter" "link_error_recoveries" Link x 1
         [extended(80, Errors64), classic(6, 8)] ["link_error_recovery"]
         "Times that the link retrained successfully without going down.";
     LinkDowned "LinkDownedCounter" "link_downed" Link x 1
         [extended(88, Errors64), classic(7, 8)] ["link_downed"]
-        "Times that the link failed to recover and went down.";
+        "Times that the link failed to recover and went down, also because the other end restarted or disabled its port.";
     RcvErrors "PortRcvErrors" "receive_errors" Error x 1
         [extended(96, Errors64), classic(8, 16)] ["port_rcv_errors"]
         "Packets received with an error.";

@@ -14,7 +14,7 @@ labeled_enum! {
         TimedOut, "timed_out", "No response in time.";
         Unsent, "unsent", "Not sent: refused by the driver or the device.";
         Malformed, "malformed", "Received, but not a complete MAD.";
-        Stray, "stray", "Received, but no response to an open request.";
+        Stray, "stray", "Received, but matches no outstanding request.";
     }
 }
 

@@ -202,10 +202,10 @@ families! {
         };
     LINK_UP => |link, samples| samples.value_if_known(link.assessment.up.map(u64::from));
     "infiniband_link_flaps" Counter LINK_LABELS
-        "Unexpected losses of the link (flaps). Reboots and maintenance are not counted; a loss that both ends count is counted once."
+        "Flaps: unexpected link downs. Reboots and maintenance are not counted; a link down that both ends count is counted once."
         => |link, samples| samples.value(link.assessment.outages.flaps.into());
     "infiniband_link_expected_outages" Counter ["fabric", "link", "cause"]
-        "Expected losses of the link, by cause: reboot (a node at one end restarted) or maintenance (the link is in the maintenance file)."
+        "Expected link downs, by cause: reboot (a node at one end restarted) or maintenance (the link is in the maintenance file)."
         => |link, samples| {
             for cause in ExpectedCause::ALL {
                 samples.label("cause", cause.label());
@@ -346,7 +346,7 @@ families! {
 families! {
     pub(super) PORTS: JudgedPort<'_>;
     "infiniband_port_transmit_wait_ratio" Gauge ["fabric", "guid", "port", "tick"]
-        "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send and no credit. Label tick: tick length reported by the device, or assumed."
+        "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send and no credit. Label tick: origin of the tick length, device (reported) or assumed."
         => |port, samples| {
             if let Some(wait) = port.assessment.wait {
                 samples.label("tick", if wait.tick_told { "device" } else { "assumed" });

@@ -28,7 +28,7 @@ const STATES: [&str; 2] = ["up", "down"];
 families! {
     SUMMARIES: &Summary;
     "infiniband_fabric_links" Gauge ["fabric", "verdict"]
-        "Links by verdict: ok, unknown, watch (degraded), bad. 0 means evaluated, none found. Absent before the first evaluation, after a sweep without results, and when the latest sweep is older than 4 intervals plus 60 s."
+        "Links by verdict: ok, unknown, watch (degraded), bad. 0 means that no link has this verdict. Absent before the first evaluation, after a sweep without results, and when the latest sweep is older than 4 intervals plus 60 s."
         => |summary, samples| {
             for (verdict, count) in Verdict::ALL.iter().zip(summary.links) {
                 samples.label("verdict", verdict.label());

@@ -145,12 +145,12 @@ const DEVICE_UP: Family = Family::gauge(
 const HEARD: Family = Family::gauge(
     "fabric_exporter_device_events_subscribed",
     DEVICE_LABELS,
-    "1 if the exporter receives the asynchronous events of the device. Without them, link losses between two reads are missed.",
+    "1 if the exporter receives the asynchronous events of the device. Without them, link downs between two reads are missed.",
 );
 const LINK_LOSSES: Family = Family::counter(
     "infiniband_port_link_losses",
     PORT_LABELS,
-    "Times that the port left PortState Active, by event or by read, including driver unloads. Losses shorter than the read interval count too.",
+    "Times that the port left PortState Active, by event or by read, including driver unloads. Link downs shorter than the read interval count, too.",
 );
 families! {
     EVENTS: PortEvents<'_>;
