@@ -37,9 +37,9 @@ pub struct ExportArgs {
     /// Its id, or NODE[PORT]; may be repeated.
     #[arg(long, value_name = "LINK")]
     link: Vec<String>,
-    /// One sample per this time [default: each sweep]
+    /// Interval of samples [default: one per sweep]
     ///
-    /// Only for openmetrics, such as 5m.
+    /// Such as 5m. Only for --format openmetrics.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     step: Option<Duration>,
     /// Output file [default: standard output]

@@ -81,7 +81,7 @@ pub struct LinkArgs {
 /// The options of both.
 #[derive(Args, Debug)]
 struct TimelineOptions {
-    /// List each reading with errors, too
+    /// Also list each reading that has errors
     #[arg(long)]
     readings: bool,
     /// Write JSON
@@ -116,7 +116,7 @@ pub struct ReportArgs {
     format: ReportFormat,
     /// Output file [default: standard output]
     ///
-    /// Its extension (.html, .md, .json) selects the format.
+    /// Its extension selects the format: .html, .md (or .txt) or .json.
     #[arg(long, short, value_name = "FILE", conflicts_with = "format")]
     output: Option<PathBuf>,
     #[command(flatten)]
