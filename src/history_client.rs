@@ -127,7 +127,7 @@ impl HistoryClient {
                 "response larger than {} MiB: use a shorter period",
                 MAX_RESPONSE >> 20
             )),
-            error => self.problem(format!("request failed: {}", one_line(&error.to_string()))),
+            error => self.problem(format!("request failed: {}", one_line(&Remote::reason(&error)))),
         })
     }
 

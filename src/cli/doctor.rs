@@ -156,5 +156,5 @@ fn summary(report: &Report) -> String {
     let warnings = label::plural(count(Level::Warn), "warning");
     let item = format!("{}, {}", first.subject.label(), first.what);
     let fix = first.fix.as_deref().unwrap_or(&first.found);
-    format!("{errors}, {warnings}; fix first: {item}: {fix}")
+    format!("{errors} (!!), {warnings} (!); fix first: {item}: {fix}")
 }

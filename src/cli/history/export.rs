@@ -102,7 +102,7 @@ impl ExportArgs {
         let to = self.output.as_deref().unwrap_or(Path::new("standard output")).display();
         let summary = match written {
             Ok(what) => format!(
-                "{to}: {what} from {} to {}, in {:.1} s; time zone: UTC",
+                "{to}: {what} from {} to {} (UTC), written in {:.1} s",
                 utc(window.from),
                 utc(window.to.min(clock.time())),
                 began.elapsed().as_secs_f64(),
@@ -188,7 +188,7 @@ impl ExportArgs {
             Some(What::Events) => {
                 format!("{} events", export::events(reader, filter, format, out)?)
             }
-            _ => format!("{} readings", export::counters(reader, filter, format, out)?),
+            _ => format!("{} rows", export::counters(reader, filter, format, out)?),
         })
     }
 }

@@ -114,10 +114,11 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
 fn remote(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
     let remote = Remote::new(url, access, TIMEOUT, TIMEOUT)
         .map_err(|problem| Fatal::usage(format!("--url: {problem}")))?;
-    let url = format!("{}{LINKS}", remote.name());
     let (status, body) = get(&remote, filter).map_err(|error| {
-        Fatal::failed(format!("{url}: request failed: {error}; is an exporter running there?"))
+        let (name, reason) = (remote.name(), Remote::reason(&error));
+        Fatal::failed(format!("{name}: request failed: {reason}; is an exporter running there?"))
     })?;
+    let url = format!("{}{LINKS}", remote.name());
     let failed = |problem: String| Err(Fatal::failed(problem));
     let advice = "--url must be the address of an exporter, such as http://127.0.0.1:10315";
     match status {
@@ -302,8 +303,17 @@ fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
         let counts = all
             .worst_first()
             .map(|(verdict, count)| format!("{} {}", grouped(count as u64), verdict.label()));
-        let none = if filter.suspect && shown == 0 { "no suspect links: " } else { "" };
-        parts.push(format!("{none}{}", counts.join(", ")));
+        // The counts are of all links.
+        let listed = match (filter.suspect, shown) {
+            (false, _) => String::new(),
+            (true, 0) => "no suspect links: ".into(),
+            (true, _) => format!(
+                "{} of {} links suspect; verdicts of all: ",
+                grouped(shown as u64),
+                grouped(count as u64)
+            ),
+        };
+        parts.push(format!("{listed}{}", counts.join(", ")));
         if is_single_sweep {
             parts.push("for bit error ratios use --for 1m, or --url of a running exporter".into());
         }
