@@ -24,7 +24,13 @@ RDMA adapter; otherwise 5 works with warnings, 6 does not work.";
 
 /// The arguments of `doctor`: those of `serve`, which it checks, and more.
 #[derive(Args, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(
+    after_long_help = EXAMPLES,
+    // A single check does not depend on them.
+    mut_arg("interval", |arg| arg.hide_short_help(true)),
+    mut_arg("host_interval", |arg| arg.hide_short_help(true)),
+    mut_arg("level", |arg| arg.hide_short_help(true)),
+)]
 pub struct DoctorArgs {
     /// Write JSON
     #[arg(long)]

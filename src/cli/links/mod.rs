@@ -46,7 +46,8 @@ Examples:
   fabric-exporter links --for 1m
   fabric-exporter links --fabric.hca=mlx5_1 --json
 
-The table is on standard output, worst links first; a summary is on standard error. A + after a
+The table is on standard output, worst links first; a summary is on standard error. REASON is the
+worst reason; (+2) means two more. COUNTS has the error counters of the ends A and B; a + after a
 value means that the counter is saturated. The exit code does not depend on the verdicts.";
 
 /// The arguments of `links`.
