@@ -74,8 +74,10 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
             }
             Err(error) => {
                 report_errors(error.lines());
-                let skipped = "skipped the files that this file names: fix its errors first";
-                line("warning", format_args!("config file {shown}: {skipped}"));
+                if path.exists() {
+                    let skipped = "skipped the files that this file names: fix its errors first";
+                    line("warning", format_args!("config file {shown}: {skipped}"));
+                }
                 check_web()
             }
         }

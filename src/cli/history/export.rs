@@ -15,6 +15,7 @@ use fabric_history::file::dump::{Existing, temporary_beside};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
+use site_config::units::HumanDuration;
 
 use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports};
 
@@ -40,8 +41,8 @@ pub struct ExportArgs {
     /// Interval of samples [default: one per sweep]
     ///
     /// Such as 5m. Only for --format openmetrics.
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
-    step: Option<Duration>,
+    #[arg(long, value_name = "DURATION")]
+    step: Option<HumanDuration>,
     /// Output file [default: standard output]
     ///
     /// Its extension (.csv, .jsonl, .parquet, .om) selects the format.
@@ -147,7 +148,8 @@ impl ExportArgs {
     }
 
     fn filter(&self, window: Window, reader: &Reader) -> Result<ExportFilter, Fatal> {
-        let mut filter = ExportFilter { step: self.step, ..ExportFilter::all(window) };
+        let step = self.step.map(Duration::from);
+        let mut filter = ExportFilter { step, ..ExportFilter::all(window) };
         for node in &self.node {
             let guids = ports(reader, "--node", node)?.into_iter().map(|port| port.guid);
             filter.nodes.get_or_insert_with(HashSet::new).extend(guids);
