@@ -127,7 +127,16 @@ impl HistoryClient {
                 "response larger than {} MiB: use a shorter period",
                 MAX_RESPONSE >> 20
             )),
-            error => self.problem(format!("request failed: {}", one_line(&error.to_string()))),
+            error => {
+                let hint = match &error {
+                    ureq::Error::Io(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
+                        "; is an exporter running there?"
+                    }
+                    _ => "",
+                };
+                let reason = one_line(&Remote::reason(&error));
+                self.problem(format!("request failed: {reason}{hint}"))
+            }
         })
     }
 

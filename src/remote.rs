@@ -77,6 +77,14 @@ impl Remote {
         Ok(Remote { base, login, agent: config.build().into() })
     }
 
+    /// Why a request failed, without the kind of error that ureq puts before an I/O error.
+    pub fn reason(error: &ureq::Error) -> String {
+        match error {
+            ureq::Error::Io(error) => error.to_string(),
+            error => error.to_string(),
+        }
+    }
+
     /// Its address, without the password.
     pub fn name(&self) -> &str {
         &self.base

@@ -35,7 +35,7 @@ pub struct CheckArgs {
     /// The files that it names are checked, too.
     #[arg(long = "config.file", value_name = "FILE")]
     config_file: Option<PathBuf>,
-    /// File with TLS, logins and HTTP headers
+    /// Web config file: TLS, users, headers
     ///
     /// Instead of the one that the config file names.
     #[arg(long = "web.config.file", value_name = "FILE")]
@@ -74,8 +74,10 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
             }
             Err(error) => {
                 report_errors(error.lines());
-                let skipped = "skipped the files that this file names: fix its errors first";
-                line("warning", format_args!("config file {shown}: {skipped}"));
+                if path.exists() {
+                    let skipped = "skipped the files that this file names: fix its errors first";
+                    line("warning", format_args!("config file {shown}: {skipped}"));
+                }
                 check_web()
             }
         }

@@ -50,7 +50,7 @@ Then run \"fabric-exporter links --url http://127.0.0.1:10315\". Ctrl-C stops th
 pub struct DemoArgs {
     /// YAML file with a fabric and a timeline of faults
     ///
-    /// By default a bad cable, a flapping link, a congested host, a reboot and cleared counters; with the
+    /// By default a bad cable, a flapping link, a slow receiver, a reboot and cleared counters; with the
     /// option --topology, traffic without faults.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
@@ -226,7 +226,7 @@ fn beginning(scenario: &ResolvedScenario, about: &str) -> String {
     let adapters = scenario.net.nodes.len() - switches;
     let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
     format!(
-        "\n{about}Simulated fabric with {adapters} channel adapters and {switches} switches. Open:\n"
+        "\n{about}Simulated fabric: {switches} switches, {adapters} HCAs. Open in a browser:\n"
     )
 }
 

@@ -19,12 +19,18 @@ Examples:
   sudo -u fabric-exporter fabric-exporter doctor --config.file=/etc/fabric-exporter/config.yml
   fabric-exporter doctor --offline --json
 
-Run it as the user of the exporter. Exit codes: 0 no problems, 3 no RDMA device, 5 works with
-warnings, 6 does not work.";
+Run it as the user of the exporter. Exit codes: 0 no problems, 3 this host has no RDMA device and no
+RDMA adapter; otherwise 5 works with warnings, 6 does not work.";
 
 /// The arguments of `doctor`: those of `serve`, which it checks, and more.
 #[derive(Args, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(
+    after_long_help = EXAMPLES,
+    // A single check does not depend on them.
+    mut_arg("interval", |arg| arg.hide_short_help(true)),
+    mut_arg("host_interval", |arg| arg.hide_short_help(true)),
+    mut_arg("level", |arg| arg.hide_short_help(true)),
+)]
 pub struct DoctorArgs {
     /// Write JSON
     #[arg(long)]
@@ -156,5 +162,5 @@ fn summary(report: &Report) -> String {
     let warnings = label::plural(count(Level::Warn), "warning");
     let item = format!("{}, {}", first.subject.label(), first.what);
     let fix = first.fix.as_deref().unwrap_or(&first.found);
-    format!("{errors}, {warnings}; fix first: {item}: {fix}")
+    format!("{errors} (!!), {warnings} (!); fix first: {item}: {fix}")
 }

@@ -31,7 +31,9 @@ pub struct ServeArgs {
     /// YAML file with settings
     ///
     /// Each option is a key of this file: --fabric.interval is the key "interval" in the section
-    /// "fabric". Options override the file. Check it with "fabric-exporter check".
+    /// "fabric". Exceptions: --web.config.file is the key "config-file" in the section "web", and
+    /// --no-collector.host is "host: false" in the section "collector". Options override the file.
+    /// Check it with "fabric-exporter check".
     #[arg(long = "config.file", value_name = "FILE")]
     config_file: Option<PathBuf>,
     #[command(flatten)]

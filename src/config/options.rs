@@ -80,7 +80,7 @@ section! {
         /// and port: http or https, no path.
         #[arg(long = "web.external-url", value_name = "URL", hide_short_help = true)]
         external_url: String,
-        /// File with TLS, logins and HTTP headers
+        /// Web config file: TLS, users, headers
         ///
         /// YAML in the format of the Prometheus exporter toolkit. The exporter reloads the file when it
         /// changes, and on SIGHUP. Without it, the exporter serves plain HTTP and requires no login.
@@ -144,7 +144,7 @@ section! {
     /// Which collectors run.
     #[command(next_help_heading = "Collectors")]
     CollectorOptions {
-        /// Sweep the fabric (the default)
+        /// Sweep the fabric (on by default)
         #[arg(long = "collector.fabric", num_args = 0, default_missing_value = "true",
               overrides_with = "no_fabric", hide_short_help = true)]
         fabric: bool,
@@ -155,7 +155,7 @@ section! {
               overrides_with = "fabric")]
         #[serde(skip)]
         no_fabric: bool,
-        /// Read this host's RDMA devices (the default)
+        /// Read this host's RDMA devices (on by default)
         #[arg(long = "collector.host", num_args = 0, default_missing_value = "true",
               overrides_with = "no_host", hide_short_help = true)]
         host: bool,
@@ -186,7 +186,7 @@ section! {
         /// Interval of host reads [default: 15s]
         ///
         /// At least 1s. Device events trigger further reads.
-        #[arg(id = "host_interval", long = "host.interval", value_name = "TIME")]
+        #[arg(id = "host_interval", long = "host.interval", value_name = "DURATION")]
         interval: HumanDuration,
         /// Read only matching devices
         ///
@@ -198,11 +198,11 @@ section! {
         /// The regular expression must match the whole device name.
         #[arg(long = "host.device-exclude", value_name = "REGEX")]
         device_exclude: String,
-        /// Retry interval of unreadable files [default: 5m]
+        /// Retry interval for unreadable files [default: 5m]
         ///
         /// Some device files return an error or no value, for example on a restricted function. The
         /// exporter skips them for this time, because such reads can flood the kernel log.
-        #[arg(long = "host.error-backoff", value_name = "TIME", hide_short_help = true)]
+        #[arg(long = "host.error-backoff", value_name = "DURATION", hide_short_help = true)]
         error_backoff: HumanDuration,
         /// Receive device and kernel events [default: true]
         ///
@@ -276,12 +276,12 @@ section! {
         /// Retention of traffic per sweep [default: 24h]
         ///
         /// Also of PortXmitWait and FEC corrections. Traffic per hour is kept longer.
-        #[arg(long = "history.traffic-retention", value_name = "TIME", hide_short_help = true)]
+        #[arg(long = "history.traffic-retention", value_name = "DURATION", hide_short_help = true)]
         traffic_retention: HumanDuration,
         /// Retention of everything else [default: 30d]
         ///
         /// Events, errors per sweep, traffic per hour, and fabric states.
-        #[arg(long = "history.retention", value_name = "TIME", hide_short_help = true)]
+        #[arg(long = "history.retention", value_name = "DURATION", hide_short_help = true)]
         retention: HumanDuration,
     }
 }
@@ -304,17 +304,17 @@ section! {
         /// Sweep interval [default: 15s]
         ///
         /// Time from the start of one sweep to the start of the next, at least 1s.
-        #[arg(long = "fabric.interval", value_name = "TIME")]
+        #[arg(long = "fabric.interval", value_name = "DURATION")]
         interval: HumanDuration,
         /// Discovery interval [default: 5m]
         ///
         /// While nothing changes. After a change the exporter starts a discovery at once.
-        #[arg(long = "fabric.discovery-interval", value_name = "TIME", hide_short_help = true)]
+        #[arg(long = "fabric.discovery-interval", value_name = "DURATION", hide_short_help = true)]
         discovery_interval: HumanDuration,
-        /// How long to report missing nodes [default: 7days]
+        /// How long missing nodes are reported as down [default: 7d]
         ///
-        /// A node, or a device of this host, that disappeared is reported as down for this time.
-        #[arg(long = "fabric.forget-after", value_name = "TIME", hide_short_help = true)]
+        /// A node, or a device of this host, that is missing for longer is no longer reported.
+        #[arg(long = "fabric.forget-after", value_name = "DURATION", hide_short_help = true)]
         forget_after: HumanDuration,
         /// File with names for nodes
         ///
@@ -324,28 +324,29 @@ section! {
         /// File with the M_Key of the fabric
         ///
         /// One M_Key for all ports, or OpenSM's guid2mkey. Required if the subnet manager protects ports at
-        /// M_Key protection level 2 or 3. The exporter reloads it at each discovery. Without it, subnet
-        /// management MADs have no M_Key.
+        /// M_Key protection level 2 or 3. The exporter reloads it at each discovery. Without it, SMPs
+        /// carry M_Key 0.
         #[arg(long = "fabric.m-key-file", value_name = "FILE")]
         m_key_file: PathBuf,
         /// P_Key for performance management
         ///
-        /// The partition in which counters are read, such as 0x8001. This port must be a member. By default
-        /// it is the first P_Key in the table of the port.
+        /// The partition in which counters are read, such as 0x8001. The local port must be a full
+        /// member of it: limited members do not respond to a limited member. By default it is the first P_Key in
+        /// the table of the port.
         #[arg(long = "fabric.pkey", value_name = "P_KEY")]
         pkey: PKey,
-        /// Read causes of errors in each sweep [default: false]
+        /// Read error details in each sweep [default: false]
         ///
         /// PortRcvErrorDetails and PortXmitDiscardDetails of all devices that have them: two more MADs per
         /// port.
         #[arg(long = "fabric.details", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
         details: bool,
-        /// Interval of causes of errors [default: 2m]
+        /// Interval of reading error details [default: 2m]
         ///
         /// How often to read PortRcvErrorDetails and PortXmitDiscardDetails from devices that announce them in
-        /// PortSamplesControl; 0 means never. The option --fabric.details overrides it.
-        #[arg(long = "fabric.details-interval", value_name = "TIME", hide_short_help = true)]
+        /// PortSamplesControl; 0 means never. Ignored with --fabric.details.
+        #[arg(long = "fabric.details-interval", value_name = "DURATION", hide_short_help = true)]
         details_interval: HumanDuration,
         /// Read FEC counters [default: true]
         ///
@@ -377,7 +378,7 @@ section! {
         #[arg(long = "fabric.gmp-lid-window", value_name = "N", hide_short_help = true)]
         gmp_lid_window: u16,
         /// Response timeout of a MAD [default: 500ms]
-        #[arg(long = "fabric.timeout", value_name = "TIME", hide_short_help = true)]
+        #[arg(long = "fabric.timeout", value_name = "DURATION", hide_short_help = true)]
         timeout: HumanDuration,
         /// Retries after a timeout [default: 2]
         #[arg(long = "fabric.retries", value_name = "N", hide_short_help = true)]

@@ -86,18 +86,26 @@ pub(super) fn listen(
     for (index, text) in by_flag.or(in_file).unwrap_or(default).iter().enumerate() {
         let found = resolve(text);
         if found.is_empty() {
-            diagnostics.add(
-                flag,
-                &[&format!("web.listen-address[{index}]")],
-                format!(
-                    "{text:?} is not an address with a port, such as :10315 or 127.0.0.1:10315, or \
-                     its host name cannot be resolved"
-                ),
-            );
+            let key = format!("web.listen-address[{index}]");
+            diagnostics.add(flag, &[&key], unusable(text));
         }
         addresses.push(found);
     }
     addresses
+}
+
+/// Why an address has no usable form.
+fn unusable(text: &str) -> String {
+    match text.rsplit_once(':') {
+        None => format!("{text:?} has no port: write {text}:10315"),
+        Some((_, port)) if port.parse::<u16>().is_err() => {
+            format!("{text:?}: the port must be a number between 1 and 65535")
+        }
+        Some(_) => format!(
+            "{text:?} is not an address such as :10315, 127.0.0.1:10315 or [::1]:10315, or its host \
+             name cannot be resolved"
+        ),
+    }
 }
 
 /// `HOST:PORT`, or `:PORT` for all addresses. A host can have several: `localhost` is `::1`, too.
@@ -238,8 +246,13 @@ impl HistoryOptions {
     pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let minute = Duration::from_secs(60);
         let too_small = |ByteSize(size): ByteSize| {
+            let shown = if size.is_multiple_of(1 << 20) {
+                format!("{}MiB", size >> 20)
+            } else {
+                format!("{size} bytes")
+            };
             (size < MIN_SIZE)
-                .then(|| invalid("size", format!("{size} bytes is less than the minimum of 16MiB")))
+                .then(|| invalid("size", format!("{shown} is less than the minimum of 16MiB")))
         };
         let found = [
             self.size.and_then(too_small),

@@ -245,9 +245,10 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     if !functions.iter().any(Function::must_do_rdma) && host.devices.is_empty() {
         let mut findings: Vec<Finding> = functions.iter().map(Function::finding).collect();
         findings.push(
-            bad(Pci, "adapters", "no InfiniBand or RoCE adapter")
-                .expected("an HCA")
-                .fix("lspci -nn   # lists all PCI devices; if the HCA is missing, reseat it"),
+            bad(Pci, "adapters", "no InfiniBand or RoCE adapter").expected("an HCA").fix(
+                "lspci -nn   # if it does not list the HCA: reseat it; in a virtual machine, pass \
+                 the HCA or a virtual function through",
+            ),
         );
         return findings;
     }

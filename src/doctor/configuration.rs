@@ -216,7 +216,7 @@ fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Fin
     let firewall = if address.ip().is_loopback() {
         "; loopback, reachable only from this host"
     } else {
-        "; check that firewalls let Prometheus connect"
+        "; firewalls not checked"
     };
     let Err(error) = try_bind(address) else {
         return ok(Subject::Listener, what, format!("free{firewall}"));

@@ -37,7 +37,11 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
         .filter_map(|(device, port)| check_port(host, device, port))
         .collect();
     if findings.is_empty() && host.infiniband_ports().next().is_none() {
-        findings.push(ok(SubnetManager, "ports", "not needed: this host has no InfiniBand port"));
+        findings.push(if host.devices.is_empty() {
+            note(SubnetManager, "ports", "not checked: no RDMA device")
+        } else {
+            ok(SubnetManager, "ports", "not needed: this host has no InfiniBand port")
+        });
     }
     findings
 }
@@ -105,6 +109,18 @@ pub fn query(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
             fabrics.iter().map(|fabric| scope.spawn(move || query_fabric(host, fabric))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     })
+}
+
+/// The findings of `--offline`.
+pub fn not_queried(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
+    let found = if host.devices.is_empty() {
+        "not checked: no RDMA device"
+    } else {
+        "not checked: --offline sends no MADs"
+    };
+    let finding =
+        |fabric: &FabricSettings| note(SubnetManager, format!("fabric {:?}", fabric.name), found);
+    fabrics.iter().map(finding).collect()
 }
 
 fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {

@@ -83,11 +83,11 @@ const CHECKS: [(Subject, Check); 11] = [
     (Subject::Ports, |context| ports::check(&context.host)),
     (Subject::SubnetManager, |context| manager::check(&context.host)),
     (Subject::SubnetManager, |context| {
-        if context.options.offline && !context.settings().fabrics.is_empty() {
-            let found = "not checked: --offline sends no MADs";
-            return vec![note(Subject::SubnetManager, "fabric", found)];
+        let fabrics = &context.settings().fabrics;
+        if context.options.offline {
+            return manager::not_queried(&context.host, fabrics);
         }
-        manager::query(&context.host, &context.settings().fabrics)
+        manager::query(&context.host, fabrics)
     }),
     (Subject::Permissions, |context| permissions::check(&context.host)),
     (Subject::Partitions, |context| {

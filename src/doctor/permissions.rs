@@ -194,7 +194,11 @@ pub fn check_partitions(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<F
     });
     let findings: Vec<Finding> = ports.collect();
     if findings.is_empty() {
-        return vec![ok(Partitions, "ports", "not needed: this host has no InfiniBand port")];
+        return vec![if host.devices.is_empty() {
+            note(Partitions, "ports", "not checked: no RDMA device")
+        } else {
+            ok(Partitions, "ports", "not needed: this host has no InfiniBand port")
+        }];
     }
     findings
 }

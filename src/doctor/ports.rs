@@ -21,8 +21,8 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     if host.devices.is_empty() {
         let place = host.sysfs.join("class/infiniband");
         let found = format!("no RDMA device in {}", place.display());
-        let fix =
-            "fix the findings above; in a container: -v /sys:/host/sys:ro, --path.sysfs=/host/sys";
+        let fix = "resolve the errors above; in a container, mount the host's sysfs (-v \
+                   /sys:/host/sys:ro) and set --path.sysfs=/host/sys";
         return vec![bad(Ports, "devices", found).expected("at least one device").fix(fix)];
     }
     let any_up = host.ports().any(|(_, port)| is_up(port));
@@ -209,7 +209,12 @@ pub fn check_firmware(host: &CheckedHost) -> Vec<Finding> {
         versions.entry(&info.firmware).or_default().push(&device.name);
     }
     if kinds.is_empty() {
-        return vec![ok(Firmware, "devices", "no device reports a firmware version")];
+        let found = if host.devices.is_empty() {
+            "not checked: no RDMA device"
+        } else {
+            "not checked: no device reports a firmware version"
+        };
+        return vec![note(Firmware, "devices", found)];
     }
     kinds.iter().map(|((kind, board), versions)| check_versions(kind, board, versions)).collect()
 }

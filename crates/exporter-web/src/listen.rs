@@ -9,15 +9,19 @@ use listenfd::ListenFd;
 
 /// Why an address cannot be bound, and what to do about it.
 fn problem(address: SocketAddr, error: &Error) -> String {
-    format!("cannot listen on {address}: {error}: {}", suggestion(address, error))
+    let suggestion = suggestion(address, error);
+    if error.kind() == ErrorKind::AddrInUse {
+        return format!("cannot listen on {address}: {suggestion}");
+    }
+    format!("cannot listen on {address}: {error}: {suggestion}")
 }
 
 fn suggestion(address: SocketAddr, error: &Error) -> String {
     let port = address.port();
     match error.kind() {
         ErrorKind::AddrInUse => format!(
-            "the port is in use (`ss -ltnp 'sport = :{port}'` shows by what): stop that program or choose \
-             another port with --web.listen-address"
+            "the port is in use (`ss -ltnp 'sport = :{port}'` shows the program): stop that program or \
+             choose another port with --web.listen-address"
         ),
         ErrorKind::PermissionDenied if port < 1024 => {
             "a port below 1024 needs CAP_NET_BIND_SERVICE: choose a higher port with \

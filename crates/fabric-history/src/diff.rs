@@ -69,7 +69,10 @@ impl LinkDiff {
             }
             _ => {}
         }
-        changes.extend(self.events.iter().map(|(kind, count)| format!("{count} x {kind}")));
+        if !self.events.is_empty() {
+            let counts = self.events.iter().map(|(kind, count)| format!("{count} {kind}"));
+            changes.push(format!("events: {}", counts.collect::<Vec<_>>().join(", ")));
+        }
         changes
     }
 

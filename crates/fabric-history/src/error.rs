@@ -101,7 +101,7 @@ impl OutOfIds {
 impl HistoryError {
     /// The file is not a history.
     pub(crate) fn foreign(path: &Path) -> Self {
-        let what = "is not a history file of fabric-exporter; the file is left unchanged";
+        let what = "is not a history file of fabric-exporter: use another file";
         HistoryError::Unusable(path.into(), what.into())
     }
 

@@ -20,9 +20,13 @@ impl FromStr for HumanDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        humantime::parse_duration(text)
-            .map(HumanDuration)
-            .map_err(|error| format!("{text:?} is not a duration such as 15s or 5m ({error})"))
+        humantime::parse_duration(text).map(HumanDuration).map_err(|_| {
+            if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+                format!("{text:?} has no unit: write {text}s or {text}m")
+            } else {
+                format!("{text:?} is not a duration such as 15s or 5m")
+            }
+        })
     }
 }
 

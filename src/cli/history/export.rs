@@ -15,6 +15,7 @@ use fabric_history::file::dump::{Existing, temporary_beside};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
+use site_config::units::HumanDuration;
 
 use super::{Fatal, Origin, OriginArgs, Output, WindowArgs, ports};
 
@@ -37,11 +38,11 @@ pub struct ExportArgs {
     /// Its id, or NODE[PORT]; may be repeated.
     #[arg(long, value_name = "LINK")]
     link: Vec<String>,
-    /// One sample per this time [default: each sweep]
+    /// Interval of samples [default: one per sweep]
     ///
-    /// Only for openmetrics, such as 5m.
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
-    step: Option<Duration>,
+    /// Such as 5m. Only for --format openmetrics.
+    #[arg(long, value_name = "DURATION")]
+    step: Option<HumanDuration>,
     /// Output file [default: standard output]
     ///
     /// Its extension (.csv, .jsonl, .parquet, .om) selects the format.
@@ -102,7 +103,7 @@ impl ExportArgs {
         let to = self.output.as_deref().unwrap_or(Path::new("standard output")).display();
         let summary = match written {
             Ok(what) => format!(
-                "{to}: {what} from {} to {}, in {:.1} s; time zone: UTC",
+                "{to}: {what} from {} to {} (UTC), written in {:.1} s",
                 utc(window.from),
                 utc(window.to.min(clock.time())),
                 began.elapsed().as_secs_f64(),
@@ -147,7 +148,8 @@ impl ExportArgs {
     }
 
     fn filter(&self, window: Window, reader: &Reader) -> Result<ExportFilter, Fatal> {
-        let mut filter = ExportFilter { step: self.step, ..ExportFilter::all(window) };
+        let step = self.step.map(Duration::from);
+        let mut filter = ExportFilter { step, ..ExportFilter::all(window) };
         for node in &self.node {
             let guids = ports(reader, "--node", node)?.into_iter().map(|port| port.guid);
             filter.nodes.get_or_insert_with(HashSet::new).extend(guids);
@@ -188,7 +190,7 @@ impl ExportArgs {
             Some(What::Events) => {
                 format!("{} events", export::events(reader, filter, format, out)?)
             }
-            _ => format!("{} readings", export::counters(reader, filter, format, out)?),
+            _ => format!("{} rows", export::counters(reader, filter, format, out)?),
         })
     }
 }

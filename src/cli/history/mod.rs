@@ -34,7 +34,7 @@ const EXAMPLES: &str = "\
 Examples:
   fabric-exporter history events --since 2h --url http://127.0.0.1:10315
   fabric-exporter history link 'leaf-0-1[9]' --at 03:12 --file /var/lib/fabric-exporter/history.db
-  fabric-exporter history report --since \"2026-11-21 03:00\" -o incident.html --url http://127.0.0.1:10315
+  fabric-exporter history report --since 3h -o incident.html --url http://127.0.0.1:10315
   fabric-exporter history export --format parquet -o counters.parquet --file history.db
 
 Either --file or --url is required. Times are in the local time zone.";
@@ -61,7 +61,7 @@ enum HistoryCommand {
     Diff(show::DiffArgs),
     /// Write an incident report: events, suspect links with evidence and plots, missing data
     Report(show::ReportArgs),
-    /// Export counters, events or totals for other programs
+    /// Export counters or events (CSV, JSON lines, Parquet), or totals (OpenMetrics)
     Export(export::ExportArgs),
     /// Copy a period to a history file of its own
     Dump(export::DumpArgs),
@@ -94,7 +94,7 @@ pub struct OriginArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Period")]
 pub struct WindowArgs {
-    /// Start of the period [default: a day before its end]
+    /// Start of the period [default: 24h before --until]
     ///
     /// 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339 as in 2026-11-21T03:12:00Z.
     #[arg(long, value_name = "TIME", conflicts_with = "at")]
@@ -104,7 +104,7 @@ pub struct WindowArgs {
     /// In the formats of --since.
     #[arg(long, value_name = "TIME", conflicts_with = "at")]
     until: Option<String>,
-    /// Ten minutes before and after this time
+    /// Period from 10 minutes before to 10 minutes after this time
     ///
     /// Instead of --since and --until, in the same formats.
     #[arg(long, value_name = "TIME")]

@@ -81,7 +81,7 @@ pub struct LinkArgs {
 /// The options of both.
 #[derive(Args, Debug)]
 struct TimelineOptions {
-    /// List each reading with errors, too
+    /// Also list each reading that has errors
     #[arg(long)]
     readings: bool,
     /// Write JSON
@@ -116,7 +116,7 @@ pub struct ReportArgs {
     format: ReportFormat,
     /// Output file [default: standard output]
     ///
-    /// Its extension (.html, .md, .json) selects the format.
+    /// Its extension selects the format: .html, .md (or .txt) or .json.
     #[arg(long, short, value_name = "FILE", conflicts_with = "format")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -171,9 +171,9 @@ impl EventsArgs {
         }
         let events = source.events(&wanted)?;
         let summary = format!(
-            "{} since {}; time zone: {}",
+            "{} {}; time zone: {}",
             plural(events.len(), "event"),
-            clock.format(window.from),
+            range(clock, until_known(source, window, clock.time())?),
             clock.zone()
         );
         let text = if self.json { as_json(&events)? } else { event_table(&events, clock) };
@@ -295,13 +295,17 @@ impl DiffArgs {
         let window = until_known(source, Window { from, to }, clock.time())?;
         let all = diff_links(source, window)?;
         let diffs = &all[..all.len().min(self.limit)];
-        let shown = if diffs.len() < all.len() {
-            format!(", the worst {} are listed", diffs.len())
-        } else {
-            String::new()
+        let shown = match diffs.len() {
+            count if count == all.len() => String::new(),
+            1 => ", only the worst is listed".into(),
+            count => format!(", only the worst {count} are listed"),
         };
+        // Before it, the state of the links is not known.
+        let first = source.span()?.first.filter(|first| *first > window.from);
+        let start = first
+            .map_or(String::new(), |first| format!("; the history starts {}", clock.format(first)));
         let summary = format!(
-            "{} with changes or errors {}{shown}; time zone: {}",
+            "{} with changes, errors, or the verdict bad or watch, {}{shown}{start}; time zone: {}",
             plural(all.len(), "link"),
             range(clock, window),
             clock.zone()
@@ -333,7 +337,7 @@ fn list_increases(sums: &[Sum]) -> String {
     let mut increases: Vec<String> =
         largest.map(|(counter, by)| format!("{} +{by}", counter.row().metric)).collect();
     if sums.len() > MAX_COUNTERS {
-        increases.push(format!("{} more", plural(sums.len() - MAX_COUNTERS, "counter")));
+        increases.push(plural(sums.len() - MAX_COUNTERS, "more counter"));
     }
     increases.join(", ")
 }
@@ -366,7 +370,7 @@ impl ReportArgs {
         };
         let summary = format!(
             "{}, {} {}; time zone: {}",
-            plural(report.suspects.len() + report.more_suspects, "suspect"),
+            plural(report.suspects.len() + report.more_suspects, "suspect link"),
             plural(report.events.len() + report.more_events, "event"),
             range(clock, report.window),
             clock.zone()

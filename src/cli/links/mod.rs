@@ -46,8 +46,9 @@ Examples:
   fabric-exporter links --for 1m
   fabric-exporter links --fabric.hca=mlx5_1 --json
 
-The table is on standard output, worst links first; a summary is on standard error. A counter with +
-is saturated. The exit code does not depend on the verdicts.";
+The table is on standard output, worst links first; a summary is on standard error. REASON is the
+worst reason; (+2) means two more. COUNTS has the error counters of the ends A and B; a + after a
+value means that the counter is saturated. The exit code does not depend on the verdicts.";
 
 /// The arguments of `links`.
 #[derive(Args, Debug)]
@@ -66,8 +67,9 @@ pub struct LinksArgs {
     json: bool,
     /// Keep sweeping for this time [default: one sweep]
     ///
-    /// Bit error ratios need several sweeps: a single sweep gives only counts and states.
-    #[arg(long = "for", value_name = "TIME")]
+    /// Bit error ratios need several sweeps: a single sweep gives only counts and states. A
+    /// verdict of ok takes about 4 minutes at EDR and 10 minutes at NDR.
+    #[arg(long = "for", value_name = "DURATION")]
     watch_for: Option<HumanDuration>,
     /// Config file of serve
     ///
@@ -113,10 +115,11 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
 fn remote(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
     let remote = Remote::new(url, access, TIMEOUT, TIMEOUT)
         .map_err(|problem| Fatal::usage(format!("--url: {problem}")))?;
-    let url = format!("{}{LINKS}", remote.name());
     let (status, body) = get(&remote, filter).map_err(|error| {
-        Fatal::failed(format!("{url}: request failed: {error}; is an exporter running there?"))
+        let (name, reason) = (remote.name(), Remote::reason(&error));
+        Fatal::failed(format!("{name}: request failed: {reason}; is an exporter running there?"))
     })?;
+    let url = format!("{}{LINKS}", remote.name());
     let failed = |problem: String| Err(Fatal::failed(problem));
     let advice = "--url must be the address of an exporter, such as http://127.0.0.1:10315";
     match status {
@@ -301,8 +304,17 @@ fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
         let counts = all
             .worst_first()
             .map(|(verdict, count)| format!("{} {}", grouped(count as u64), verdict.label()));
-        let none = if filter.suspect && shown == 0 { "no suspect links: " } else { "" };
-        parts.push(format!("{none}{}", counts.join(", ")));
+        // The counts are of all links.
+        let listed = match (filter.suspect, shown) {
+            (false, _) => String::new(),
+            (true, 0) => "no suspect links: ".into(),
+            (true, _) => format!(
+                "{} of {} links suspect; verdicts of all: ",
+                grouped(shown as u64),
+                grouped(count as u64)
+            ),
+        };
+        parts.push(format!("{listed}{}", counts.join(", ")));
         if is_single_sweep {
             parts.push("for bit error ratios use --for 1m, or --url of a running exporter".into());
         }

@@ -116,12 +116,13 @@ fn row(link: &Link, several_fabrics: bool) -> Vec<String> {
     row
 }
 
-/// The evidence of the most severe reason.
+/// The evidence of the most severe reason, and the number of the others.
 fn reason(link: &Link) -> String {
-    match (link.reasons.first(), link.verdict()) {
-        (Some(worst), _) => worst.evidence.clone(),
-        (None, Verdict::Bad | Verdict::Watch) => "recovering: the cause has ended".into(),
-        (None, _) => String::new(),
+    match (&*link.reasons, link.verdict()) {
+        ([worst], _) => worst.evidence.clone(),
+        ([worst, more @ ..], _) => format!("{} (+{})", worst.evidence, more.len()),
+        ([], Verdict::Bad | Verdict::Watch) => "recovering: the cause has ended".into(),
+        ([], _) => String::new(),
     }
 }
 

@@ -254,9 +254,16 @@ impl Sources {
 
     /// Reads a file. Its stamp is taken before, so that a change during the read is detected later.
     pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>, String> {
+        let is_main = self.seen.is_empty();
         self.seen.push((path.to_owned(), stamp(path)));
-        file::read(path, MAX_BYTES)
-            .map_err(|error| format!("cannot read {}: {error}", path.display()))
+        file::read(path, MAX_BYTES).map_err(|error| {
+            if is_main {
+                // The message begins with its path.
+                format!("cannot read the file: {error}")
+            } else {
+                format!("cannot read {}: {error}", path.display())
+            }
+        })
     }
 
     /// Their paths.

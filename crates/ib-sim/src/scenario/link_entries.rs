@@ -22,7 +22,7 @@ pub(super) fn bad_cable(entry: &BadCable, context: &mut Context) -> Result<Strin
     let corrupt = |ratio| Action::CorruptBits { port, ratio };
     context.add_effect(Target::Bits(port), lasts, corrupt(ratio), corrupt(0.0))?;
     let (from, into) = (context.label(from), context.label(port));
-    Ok(format!("the cable from {from} to {into} corrupts bits with ratio {ratio:e}{lasting}"))
+    Ok(format!("the cable from {from} to {into} has a BER of {ratio:e} after FEC{lasting}"))
 }
 
 /// The loss of a link's signal and its return. A link has the name of its lower port.

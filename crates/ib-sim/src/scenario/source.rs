@@ -148,11 +148,11 @@ impl Overrides {
         if !SPEEDUPS.contains(&self.speedup) {
             let (least, most) = (SPEEDUPS.start(), SPEEDUPS.end());
             let problem = format!("{} is not between {least} and {most}", self.speedup);
-            return Err(bad_override("speedup", &problem));
+            return Err(bad_override("--speedup", &problem));
         }
         if self.fabric.is_some() && self.hosts.is_some() {
             let problem = "cannot be combined with a topology file, which sets the number of hosts";
-            return Err(bad_override("hosts", problem));
+            return Err(bad_override("--hosts", problem));
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Scenario {
             (Some(hosts), FabricSource::FatTree(tree)) => {
                 Ok(FabricSource::FatTree(tree.with_hosts(hosts)))
             }
-            _ => Err(bad_override("hosts", "valid only for fat trees")),
+            _ => Err(bad_override("--hosts", "valid only for fat trees")),
         }
     }
 
@@ -222,7 +222,7 @@ impl Scenario {
             // What depends on the number of hosts is about the override.
             let about_hosts = error.about_hosts.as_ref().filter(|_| overrides.hosts.is_some());
             match about_hosts {
-                Some(problem) => bad_override("hosts", problem),
+                Some(problem) => bad_override("--hosts", problem),
                 None => source.problem(&self.lines, &error).in_file(&self.name),
             }
         })

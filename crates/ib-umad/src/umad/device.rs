@@ -29,8 +29,8 @@ pub struct UmadPort {
 #[expect(missing_docs, reason = "the messages describe the variants and their fields")]
 pub enum DeviceError {
     #[error(
-        "no RDMA device on this host ({directory} has none): load the driver of the HCA and \
-         ib_umad (modprobe ib_umad), or run this on a host that has one"
+        "no RDMA device on this host ({directory} lists none): load the driver of the HCA and \
+         ib_umad (modprobe ib_umad); `fabric-exporter doctor` shows what is missing"
     )]
     NoDevice { directory: String },
     #[error("no HCA {requested:?} on this host: --fabric.hca may be {known}")]

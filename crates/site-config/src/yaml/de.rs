@@ -56,7 +56,10 @@ impl<'d> ValueDeserializer<'d> {
 
     fn integer<T: TryFrom<i128>>(&self, least: i128, most: i128) -> Result<T, ReadError> {
         let text = self.scalar()?;
-        parse_integer(text).and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+        // Without a range: a setting may have a smaller one than its type.
+        let number = parse_integer(text)
+            .ok_or_else(|| ReadError::new(format!("{} is not a whole number", quoted(text))))?;
+        T::try_from(number).map_err(|_| {
             let range = match (least, most > u32::MAX.into()) {
                 (0, true) => "that is not negative".to_owned(),
                 _ => format!("between {least} and {most}"),

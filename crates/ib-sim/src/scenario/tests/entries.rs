@@ -10,12 +10,12 @@ fn entries_become_actions_and_sentences() {
         (
             "bad-cable: {at: 30s, into: 'spine-0[2]', ratio: 1e-9, for: 10m}",
             &["30000 corrupt spine-0[2] 1e-9", "630000 corrupt spine-0[2] 0e0"],
-            "the cable from leaf-0-0[6] to spine-0[2] corrupts bits with ratio 1e-9 for 10m",
+            "the cable from leaf-0-0[6] to spine-0[2] has a BER of 1e-9 after FEC for 10m",
         ),
         (
             "bad-cable: {into: host-3, ratio: 1e-12}",
             &["0 corrupt host-3[1] 1e-12"],
-            "the cable from leaf-0-0[4] to host-3[1] corrupts bits with ratio 1e-12",
+            "the cable from leaf-0-0[4] to host-3[1] has a BER of 1e-12 after FEC",
         ),
         (
             "flap: {at: 1m, link: 'leaf-0-0[3]', down: 2s, every: 20s, times: 2}",

@@ -26,7 +26,10 @@ fn mistakes_are_one_line_with_their_place() {
         ("about: x\nsaet: host-1".into(), "line 2: saet: unknown key (did you mean \"seat\"?)"),
         ("seed: -1".into(), "line 1: seed: \"-1\" is not a whole number that is not negative"),
         ("timeline: {flap: {}}".into(), "line 1: "),
-        (one("flip: {at: 1s}"), "line 3: timeline[0].flip: \"flip\" is not one of: bad-cable, flap, "),
+        (
+            one("flip: {at: 1s}"),
+            "line 3: timeline[0].flip: \"flip\" is not one of: bad-cable, flap, ",
+        ),
         (one("flip: {at: 1s}"), "(did you mean \"flap\"?)"),
         (
             one("bad-cable: {at: 1s,\n     intoo: x}"),
@@ -341,19 +344,23 @@ fn overrides_are_checked() {
     let file = || Some("a.topo".into());
     let usual = Overrides::default;
     for (text, overrides, says) in [
-        ("", Overrides { speedup: 0.0, ..usual() }, "speedup: 0 is not between 0.1 and 10000"),
-        ("", Overrides { speedup: f64::NAN, ..usual() }, "speedup: NaN is not"),
-        ("", Overrides { hosts: Some(0), ..usual() }, "hosts: 0 is not between 1 and 49151"),
-        ("", Overrides { hosts: Some(9000), ..usual() }, "hosts: 9000 hosts are too many: with 8"),
+        ("", Overrides { speedup: 0.0, ..usual() }, "--speedup: 0 is not between 0.1 and 10000"),
+        ("", Overrides { speedup: f64::NAN, ..usual() }, "--speedup: NaN is not"),
+        ("", Overrides { hosts: Some(0), ..usual() }, "--hosts: 0 is not between 1 and 49151"),
+        (
+            "",
+            Overrides { hosts: Some(9000), ..usual() },
+            "--hosts: 9000 hosts are too many: with 8",
+        ),
         (
             "fabric: {back-to-back: {}}",
             Overrides { hosts: Some(3), ..usual() },
-            "hosts: valid only for fat trees",
+            "--hosts: valid only for fat trees",
         ),
         (
             "",
             Overrides { hosts: Some(3), fabric: file(), ..usual() },
-            "hosts: cannot be combined with a topology file, which sets the number of hosts",
+            "--hosts: cannot be combined with a topology file, which sets the number of hosts",
         ),
     ] {
         let scenario = Scenario::parse("x.yml", text).unwrap();
