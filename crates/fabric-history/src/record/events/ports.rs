@@ -282,7 +282,7 @@ impl EventDetector {
             let (ports, level) =
                 (label::plural(region.ports as usize, "port"), region.level.label());
             let text = format!(
-                "congestion root: {ports} waiting, up to {share:.0} % of the time ({level})"
+                "congestion root: {ports} waiting, up to {share:.0}% of the time ({level})"
             );
             sweep.push(EventKind::CongestionStart, end.into(), place.clone(), text, at);
             self.congestions.insert(end, OpenCongestion { place, last_seen: at });

@@ -148,8 +148,8 @@ fn settled_losses_are_events() {
     assert_eq!(
         sim.sweep(),
         [
-            "flap: went down twice, at most 15 s in total; 2 flaps since the exporter started",
-            "flap: went down once for 2 to 9 s; 3 flaps since the exporter started",
+            "flap: went down twice, at most 15s in total; 2 flaps since the exporter started",
+            "flap: went down once for 2s to 9s; 3 flaps since the exporter started",
         ]
     );
     let reboot = Loss {
@@ -162,7 +162,7 @@ fn settled_losses_are_events() {
         flaps: 3,
     };
     sim.link().losses = Some([first, second, reboot].into());
-    assert_eq!(sim.sweep(), ["expected_link_down: went down once for 20 s; cause: reboot"]);
+    assert_eq!(sim.sweep(), ["expected_link_down: went down once for 20s; cause: reboot"]);
     assert_eq!(sim.sweep(), NONE);
 }
 
@@ -274,7 +274,7 @@ fn paused_congestion_is_one_event() {
     let root = PortIndex(1);
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root, ports, roots, share, level, since: Moment(0) };
-    let began = "congestion_start: congestion root: 3 ports waiting, up to 30 % of the time (high)";
+    let began = "congestion_start: congestion root: 3 ports waiting, up to 30% of the time (high)";
     sim.observation.assessment.regions = vec![region.clone()];
     assert_eq!(sim.sweep(), [began]);
     for pause in [1, 10, 20] {
