@@ -203,7 +203,7 @@ impl QueryParams {
         key: &str,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Result<Option<T>, String> {
-        let problem = |value: &str, error: String| format!("{key}: {value:?}: {error}.");
+        let problem = |value: &str, error: String| format!("{key}: {value:?} {error}.");
         self.get(key).map(|value| parse(value).map_err(|error| problem(value, error))).transpose()
     }
 
