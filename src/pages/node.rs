@@ -135,7 +135,7 @@ fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
             @if node.system_guid != node.guid { div { dt { "SystemImageGUID" } dd { code { (node.system_guid) } } } }
             @if node.description != node.node { div { dt { "NodeDescription" } dd { (node.description) } } }
             div { dt { "LID" } dd { @match node.lid { Some(lid) => (lid), None => "none" } } }
-            div { dt { "Vendor ID, device ID" } dd { code { (node.vendor_id) } ", " (node.device_id) } }
+            div { dt { "Vendor ID, device ID" } dd { code { (node.vendor_id) } ", " code { (format!("{:#06x}", node.device_id)) } " (" (node.device_id) ")" } }
             div { dt { "Ports" } dd { (node.port_count) } }
             @if node.node_type == "switch" {
                 div { dt { "PortXmitWait tick" } dd {

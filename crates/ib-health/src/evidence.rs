@@ -74,9 +74,10 @@ pub fn times(count: u32) -> String {
     }
 }
 
-/// A number with a noun: `1 packet`, `2 packets`.
+/// A number with a noun: `1 packet`, `2,000 packets`.
 fn counted(number: u64, noun: &str) -> String {
-    label::plural(usize::try_from(number).unwrap_or(usize::MAX), noun)
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(number))
 }
 
 /// A number in groups of three digits: `4,000`.
@@ -329,7 +330,7 @@ impl<'a> Evidence<'a> {
         let by_limit: Vec<String> = by_limit
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, limit)| format!("{count} by the {limit} limit"))
+            .map(|(count, limit)| format!("{} by the {limit} limit", grouped(count)))
             .collect();
         let packets = counted(all, "packet");
         match (all, by_limit.is_empty()) {

@@ -170,7 +170,7 @@ fn inactive_discards_are_not_congestion_discards() {
     let wait = Some(Wait { share: 0.25, tick_told: true });
     let waits = "leaf port 1 waits 25% of the time: cause unknown";
     for (counts, saturates, discarded) in [
-        (&[(XmitDiscards, 70_000)][..], false, "; discarded 70000 packets"),
+        (&[(XmitDiscards, 70_000)][..], false, "; discarded 70,000 packets"),
         (&[(XmitDiscards, 900), (XmitInactiveDiscards, 900)], false, ""),
         // Read a moment before the rest.
         (&[(XmitDiscards, 900), (XmitInactiveDiscards, 950)], false, ""),
