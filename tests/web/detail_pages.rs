@@ -210,7 +210,7 @@ fn pages_agree_on_errors_discards_and_congestion() {
 
     let rows = ["Link errors</abbr>", "Discards</th>", "root: slow receiver"];
     assert_contains(&page(&exporter, &format!("/node/{leaf}"), 200), &rows);
-    let ends = ["Link errors", "Discards", "transmit discards", "root: slow receiver"];
+    let ends = ["Link error counters, sum", "Discards", "transmit discards", "root: slow receiver"];
     assert_contains(&page(&exporter, &format!("/link/{id}"), 200), &ends);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
     let switch = wiring.fabrics[0].switches.iter().find(|switch| switch.guid == leaf).unwrap();
