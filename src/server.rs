@@ -87,7 +87,8 @@ async fn not_found(uri: Uri) -> Response {
         let problem = format!("not found: {path}; see {} for the API", api::OPENAPI);
         return error_response(StatusCode::NOT_FOUND, &problem);
     }
-    Problem::not_found("Page not found", format!("Not found: {path}")).into_response()
+    let text = format!("No page at {path}. API: {}", api::OPENAPI);
+    Problem::not_found("Page not found", text).into_response()
 }
 
 /// axum adds the header Allow.

@@ -154,15 +154,15 @@ async fn respond(
 }
 
 fn link(board: &SharedState, filter: &Filter, id: &str) -> Built {
-    let parsed = id.parse().map_err(|error| not_found(format!("{id:?}: {error}")))?;
+    let parsed = id.parse().map_err(|error| not_found(format!("{id:?} is {error}")))?;
     let link = ports::link_by_id(&board.fabrics, filter.fabric.as_deref(), parsed);
-    json(&link.ok_or_else(|| not_found(format!("no link has the id {parsed}")))?)
+    json(&link.ok_or_else(|| not_found(format!("no link has the ID {parsed}")))?)
 }
 
 fn node(board: &SharedState, filter: &Filter, id: &str) -> Built {
     let guid = id.parse();
     let guid =
-        guid.map_err(|_| not_found(format!("{id:?}: not a GUID such as 0x00aa000000000001")))?;
+        guid.map_err(|_| not_found(format!("{id:?} is not a GUID such as 0x00aa000000000001")))?;
     let node = ports::node_by_guid(&board.fabrics, filter.fabric.as_deref(), guid);
     json(&node.ok_or_else(|| not_found(format!("no node has the GUID {guid}")))?)
 }

@@ -19,9 +19,27 @@ pub fn verdict(label: &str) -> Markup {
     html! { span class={ "verdict " (label) } { (label) } }
 }
 
-/// A label of a vocabulary as text: `bit_errors` as `bit errors`.
+/// A label of a vocabulary as text: `bit_errors` as `bit errors`, `pre_fec` as `pre-FEC`.
 pub fn label_text(label: &str) -> String {
-    label.replace('_', " ")
+    match label {
+        "pre_fec" => return "pre-FEC".into(),
+        "master_changed" => return "master SM changed".into(),
+        "reads_failed" => return "counter reads failed".into(),
+        "reads_recovered" => return "counter reads recovered".into(),
+        "clock_jump" => return "clock jumped".into(),
+        _ => {}
+    }
+    let words = label.split('_').map(|word| match word {
+        "dlid" => "DLID",
+        "fec" => "FEC",
+        "hoq" => "HOQ",
+        "mtu" => "MTU",
+        "qp1" => "QP1",
+        "vl" => "VL",
+        "vl15" => "VL15",
+        word => word,
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A message of the API as a sentence.
@@ -56,10 +74,10 @@ pub fn bit_rate(bytes: u64) -> String {
 
 pub fn percent(share: f32) -> String {
     match share * 100.0 {
-        0.0 => "0 %".into(),
-        percent if percent < 0.1 => "< 0.1 %".into(),
-        percent if percent < 10.0 => format!("{percent:.1} %"),
-        percent => format!("{percent:.0} %"),
+        0.0 => "0%".into(),
+        percent if percent < 0.1 => "< 0.1%".into(),
+        percent if percent < 10.0 => format!("{percent:.1}%"),
+        percent => format!("{percent:.0}%"),
     }
 }
 
@@ -67,7 +85,7 @@ pub fn percent(share: f32) -> String {
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds == 0 && !time.is_zero() {
-        return format!("{} ms", time.as_millis());
+        return format!("{}ms", time.as_millis());
     }
     let coarse = match seconds {
         0..3_600 => seconds,
@@ -173,7 +191,7 @@ pub fn peer_congestion(port: &Port) -> Option<&'static str> {
 
 /// The heading of a column of link errors; its title lists the counters of the sum.
 pub fn link_errors_heading() -> Markup {
-    html! { abbr title="Symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs" { "Link errors" } }
+    html! { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
 }
 
 /// A sum of counters of a port; a lower bound if one of them was saturated.
@@ -280,17 +298,30 @@ mod tests {
         {
             assert_eq!(bit_rate(bytes), text);
         }
-        for (part, text) in [(0.0, "0 %"), (0.0001, "< 0.1 %"), (0.0512, "5.1 %"), (0.9, "90 %")] {
+        for (part, text) in [(0.0, "0%"), (0.0001, "< 0.1%"), (0.0512, "5.1%"), (0.9, "90%")] {
             assert_eq!(percent(part), text);
         }
         for (millis, text) in [
             (0, "0s"),
-            (120, "120 ms"),
+            (120, "120ms"),
             (61_000, "1m 1s"),
             (3_700_000, "1h 1m"),
             (90_061_000, "1day 1h"),
         ] {
             assert_eq!(duration(Duration::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn labels_keep_their_acronyms() {
+        for (label, text) in [
+            ("bit_errors", "bit errors"),
+            ("pre_fec", "pre-FEC"),
+            ("fec_corrected_blocks", "FEC corrected blocks"),
+            ("vl15_dropped", "VL15 dropped"),
+            ("master_changed", "master SM changed"),
+        ] {
+            assert_eq!(label_text(label), text);
         }
     }
 

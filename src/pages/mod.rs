@@ -126,8 +126,8 @@ impl<'a> Page<'a> {
                             } }
                         } }
                         form action=(address::SEARCH) role="search" {
-                            label .unseen for="q" { "Search by name, GUID or LID" }
-                            input #q type="search" name="q" value=(self.search_text) placeholder="Name, GUID or LID" autocomplete="off" spellcheck="false";
+                            label .unseen for="q" { "Search by name, GUID, LID or node[port]" }
+                            input #q type="search" name="q" value=(self.search_text) placeholder="Name, GUID, LID, node[port]" autocomplete="off" spellcheck="false";
                             button { "Search" }
                         }
                     }
@@ -203,7 +203,7 @@ impl QueryParams {
         key: &str,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Result<Option<T>, String> {
-        let problem = |value: &str, error: String| format!("{key}: {value:?}: {error}.");
+        let problem = |value: &str, error: String| format!("{key}: {value:?} {error}.");
         self.get(key).map(|value| parse(value).map_err(|error| problem(value, error))).transpose()
     }
 

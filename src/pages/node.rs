@@ -94,7 +94,8 @@ fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetai
     check_fabric(fabrics, query.fabric())?;
     let detail = node_by_guid(fabrics, query.fabric(), parsed).ok_or_else(|| {
         let why = not_swept(fabrics, query.fabric()).unwrap_or(
-            "Missing nodes are shown for --fabric.forget-after; their events stay in the history.",
+            "A node that left the fabric is shown for the time of --fabric.forget-after; its events \
+             stay in the history.",
         );
         not_found(format!("No node has the GUID {parsed}. {why}"))
     })?;
@@ -134,7 +135,7 @@ fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
             @if node.system_guid != node.guid { div { dt { "SystemImageGUID" } dd { code { (node.system_guid) } } } }
             @if node.description != node.node { div { dt { "NodeDescription" } dd { (node.description) } } }
             div { dt { "LID" } dd { @match node.lid { Some(lid) => (lid), None => "none" } } }
-            div { dt { "Vendor ID, device ID" } dd { code { (node.vendor_id) } ", " (node.device_id) } }
+            div { dt { "Vendor ID, device ID" } dd { code { (node.vendor_id) } ", " code { (format!("{:#06x}", node.device_id)) } " (" (node.device_id) ")" } }
             div { dt { "Ports" } dd { (node.port_count) } }
             @if node.node_type == "switch" {
                 div { dt { "PortXmitWait tick" } dd {
@@ -185,7 +186,7 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
             td .n { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
             td {
                 @if let Some(part) = &port.congestion { (components::congestion(part, &detail.fabric)) }
-                @else if let Some(role) = components::peer_congestion(port) { span .quiet { "neighbor: " (role) } }
+                @else if let Some(role) = components::peer_congestion(port) { span .quiet { (role) " at the other end" } }
             }
             td .n { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
         }
@@ -212,7 +213,7 @@ pub(super) async fn host(State(app): State<WebApp>) -> Response {
 }
 
 fn not_watched() -> Markup {
-    html! { p { "This host’s devices are not read: the exporter runs with " code { "--no-collector.host" } ", or as a demo." } }
+    html! { p { "The host collector is off (" code { "--no-collector.host" } "), or this is a demo: the devices of this host are not read." } }
 }
 
 fn host_page(host: &Host) -> Markup {

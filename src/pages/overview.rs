@@ -225,7 +225,7 @@ fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &LocalClock) -> Markup {
         @if !sweep.failing.is_empty() { p { strong { "Failed: " (sweep.failing.join(", ")) } } }
         dl {
             div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
-            div { dt { "Ports partly read" } dd { (bad(sweep.ports_failed)) } }
+            div { dt { "Ports with failed requests" } dd { (bad(sweep.ports_failed)) } }
             div { dt { "Unresponsive nodes" } dd { (bad(sweep.nodes_unresponsive)) } }
             div { dt { "MADs timed out" } dd { (components::percent(lost as f32)) } }
         }
@@ -235,9 +235,9 @@ fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &LocalClock) -> Markup {
 /// A duration that may be short.
 fn seconds(seconds: f64) -> String {
     match seconds {
-        seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
-        seconds if seconds < 10.0 => format!("{seconds:.1} s"),
-        seconds => format!("{seconds:.0} s"),
+        seconds if seconds < 1.0 => format!("{:.0}ms", seconds * 1e3),
+        seconds if seconds < 10.0 && seconds.fract() >= 0.05 => format!("{seconds:.1}s"),
+        seconds => format!("{seconds:.0}s"),
     }
 }
 
@@ -276,7 +276,7 @@ fn congestion(it: &Fabric, clock: &LocalClock) -> Markup {
     }
 }
 
-/// The port that is waited for; it leads to its link, whose page has the evidence.
+/// The root of a congestion; it leads to its link, whose page has the evidence.
 fn root_port(fabric: &str, region: &Region) -> Markup {
     match &region.link {
         Some(link) => {
@@ -288,15 +288,16 @@ fn root_port(fabric: &str, region: &Region) -> Markup {
 
 fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
     let cause = match &*region.cause {
-        "slow_receiver" => "whose receiver is slow",
-        "full_link" => "whose link is fully utilized",
+        "slow_receiver" => "slow receiver",
+        "full_link" => "link fully utilized",
         _ => "cause unknown",
     };
     html! {
         span class={ "level " (region.level) } { (region.level) } " "
-        (counted(region.ports as usize, "port waits", "ports wait")) " for " (root_port(fabric, region)) ", " (cause)
-        @if region.roots > 1 { " (and for " (counted(region.roots as usize - 1, "other", "others")) ")" }
-        @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0} %", ratio * 100.0)) " of the time" }
+        "congestion root " (root_port(fabric, region)) " (" (cause) ")"
+        @if region.roots > 1 { " and " (counted(region.roots as usize - 1, "other", "others")) }
+        ": " (counted(region.ports as usize, "port waits", "ports wait")) " in its region"
+        @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0}%", ratio * 100.0)) " of the time" }
         @if let Some(at) = &region.since { span .quiet { ", " (components::lasting(clock, at)) } }
     }
 }

@@ -116,7 +116,7 @@ fn port_diff_and_report_are_printed() {
         first.starts_with("leaf-0-1 port 9 – spine-0 port 5: verdict unknown -> bad"),
         "{diff}"
     );
-    assert!(diff.contains("1 expected_link_down"), "{diff}");
+    assert!(diff.contains("1 expected_link_down event"), "{diff}");
     let diff: Value = serde_json::from_str(&told(&file, &["diff", t1, t2, "--json"])).unwrap();
     assert_eq!(diff[0]["cable"][1]["verdict"], "bad", "{diff}");
     assert!(diff[0]["errors"][0][0]["by"].as_u64().unwrap() > 0, "{diff}");
@@ -134,7 +134,7 @@ fn port_diff_and_report_are_printed() {
         assert!(!page.contains(outside), "{outside} in a page that must be self-contained");
     }
     let text = told(&file, &["report", since]);
-    assert!(text.contains("**1 suspect cable, "), "{text}");
+    assert!(text.contains("**1 suspect link, "), "{text}");
     assert!(text.contains("### leaf-0-1 port 9 – spine-0 port 5: bad"), "{text}");
     let json: Value =
         serde_json::from_str(&told(&file, &["report", since, "--format=json"])).unwrap();

@@ -163,9 +163,12 @@ fn events_are_served_by_page() {
         assert!(told.iter().eq(texts), "{} of {MANY} with {rest:?}", told.len());
     }
     for (rest, says) in [
-        ("&limit=10001", "limit: \"10001\": must be a number from 1 to 10000"),
-        ("&limit=0", "limit: \"0\": must be a number from 1 to 10000"),
-        ("&after=yesterday", "after: \"yesterday\": must be the value of \"next\" of the previous page"),
+        ("&limit=10001", "limit: \"10001\" must be a number from 1 to 10000"),
+        ("&limit=0", "limit: \"0\" must be a number from 1 to 10000"),
+        (
+            "&after=yesterday",
+            "after: \"yesterday\" must be the value of \"next\" of the previous page",
+        ),
     ] {
         let answer = served.get(&address(&path, window, rest));
         assert_eq!((answer.status, answer.text().trim_end()), (400, says));

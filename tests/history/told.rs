@@ -55,14 +55,14 @@ const FAULTS: &[Fault] = &[
         entry: "degrade: {at: 50m, link: \"leaf-0-0[10]\", width: 1x}",
         tells: &[
             ("rate_changed", "from 4x NDR to 1x NDR", minutes(50), SOON),
-            ("verdict_changed", "width", minutes(50), Duration::from_secs(60)),
+            ("verdict_changed", "runs at 1x NDR", minutes(50), Duration::from_secs(60)),
         ],
         places: &["leaf-0-0 port 10"],
         from: minutes(50),
     },
     Fault {
         entry: "bad-cable: {at: 60m, into: \"leaf-0-1[9]\", ratio: 1e-9}",
-        tells: &[("verdict_changed", "bit_errors", minutes(60), Duration::from_secs(300))],
+        tells: &[("verdict_changed", "symbol BER", minutes(60), Duration::from_secs(300))],
         places: &["leaf-0-1 port 9"],
         from: minutes(60),
     },

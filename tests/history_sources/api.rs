@@ -114,9 +114,9 @@ fn refusals(exporter: &Exporter) {
     for (ask, status, says) in [
         ("party", 404, "unknown query"),
         ("events?from=noon&to=noon", 400, "must be a time such as"),
-        ("events", 400, "from: is missing"),
+        ("events", 400, "parameter \"from\" is required"),
         ("ports?called=x&called=y", 400, "more than once"),
-        ("moved?form=x", 400, "unknown parameter \"form\": must be one of: from, to"),
+        ("moved?form=x", 400, "unknown parameter \"form\"; known: from, to"),
     ] {
         let answer = exporter.get(&format!("{PATH}/{ask}"), &[]);
         assert_eq!((answer.status, answer.text().lines().count()), (status, 1), "{ask}");

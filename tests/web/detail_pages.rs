@@ -210,7 +210,7 @@ fn pages_agree_on_errors_discards_and_congestion() {
 
     let rows = ["Link errors</abbr>", "Discards</th>", "root: slow receiver"];
     assert_contains(&page(&exporter, &format!("/node/{leaf}"), 200), &rows);
-    let ends = ["Link errors", "Discards", "transmit discards", "root: slow receiver"];
+    let ends = ["Link error counters, sum", "Discards", "transmit discards", "root: slow receiver"];
     assert_contains(&page(&exporter, &format!("/link/{id}"), 200), &ends);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
     let switch = wiring.fabrics[0].switches.iter().find(|switch| switch.guid == leaf).unwrap();
@@ -269,11 +269,11 @@ fn missing_objects_are_explained() {
         assert_contains(&page(&exporter, &path, 404), &[help]);
     }
     for (path, status, help) in [
-        ("/api/v1/links/what".to_owned(), 404, "not a link's id"),
-        (format!("/api/v1/links/{nobody}:1-{guid}:1"), 404, "no link has the id"),
+        ("/api/v1/links/what".to_owned(), 404, "is not a link ID such as"),
+        (format!("/api/v1/links/{nobody}:1-{guid}:1"), 404, "no link has the ID"),
         (format!("/api/v1/links/{link}?fabric=other"), 400, "known: default"),
         (format!("/api/v1/links/{link}?colour=red"), 400, "colour"),
-        ("/api/v1/nodes/host-0".into(), 404, "not a GUID"),
+        ("/api/v1/nodes/host-0".into(), 404, "is not a GUID such as"),
         (format!("/api/v1/nodes/{nobody}"), 404, "no node has the GUID"),
         ("/api/v1/nodes?fabric=other".into(), 400, "known: default"),
         ("/api/v1/nodes?kind=toaster".into(), 400, "must be one of: switch, ca"),

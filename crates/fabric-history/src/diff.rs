@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
+use ib_mad::label;
 
 use super::model::{Cable, ErrorDelta, FabricState, Port, Sum, Window};
 use super::source::{EventFilter, Source, SourceError};
@@ -48,7 +49,7 @@ impl LinkDiff {
                         is.verdict.label()
                     ));
                 } else if is.verdict >= Verdict::Watch {
-                    changes.push(format!("verdict still {}", is.verdict.label()));
+                    changes.push(format!("verdict unchanged: {}", is.verdict.label()));
                 }
                 if let (Some(was), Some(is)) = (&was.rate, &is.rate)
                     && was != is
@@ -64,15 +65,16 @@ impl LinkDiff {
             }
             [Some(_), None] if self.known[1] => changes.push("removed".into()),
             [None, Some(_)] if self.known[0] => changes.push("new".into()),
-            [Some(cable), None] | [None, Some(cable)] if cable.verdict >= Verdict::Watch => {
-                changes.push(format!("verdict {}", cable.verdict.label()));
+            [Some(cable), None] if cable.verdict >= Verdict::Watch => {
+                changes.push(format!("verdict {} (later: not recorded)", cable.verdict.label()));
+            }
+            [None, Some(cable)] if cable.verdict >= Verdict::Watch => {
+                changes.push(format!("verdict {} (before: not recorded)", cable.verdict.label()));
             }
             _ => {}
         }
-        if !self.events.is_empty() {
-            let counts = self.events.iter().map(|(kind, count)| format!("{count} {kind}"));
-            changes.push(format!("events: {}", counts.collect::<Vec<_>>().join(", ")));
-        }
+        let events = self.events.iter();
+        changes.extend(events.map(|(kind, count)| label::plural(*count, &format!("{kind} event"))));
         changes
     }
 

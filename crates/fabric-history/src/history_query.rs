@@ -125,7 +125,7 @@ impl HistoryQuery {
     pub fn read(name: &str, pairs: &[(String, String)]) -> Result<HistoryQuery, InvalidQuery> {
         let Some((_, keys)) = NAMES.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-            let problem = format!("unknown query {name:?}: must be one of: {}", known.join(", "));
+            let problem = format!("unknown query {name:?}; known: {}", known.join(", "));
             return Err(InvalidQuery::Name(problem));
         };
         let query = Query::new(pairs, keys).and_then(|query| query.parse(name));
@@ -204,14 +204,14 @@ impl Query<'_> {
         match self.required("detail")? {
             "errors" => Ok(SeriesDetail::Errors),
             "all" => Ok(SeriesDetail::All),
-            other => Err(format!("detail: {other:?}: must be errors or all")),
+            other => Err(format!("detail: {other:?} must be errors or all")),
         }
     }
 
     fn time(&self, name: &str) -> Result<SystemTime, String> {
         let text = self.required(name)?;
         humantime::parse_rfc3339(text)
-            .map_err(|_| format!("{name}: {text:?}: must be a time such as 2026-11-21T03:12:00Z"))
+            .map_err(|_| format!("{name}: {text:?} must be a time such as 2026-11-21T03:12:00Z"))
     }
 
     fn window(&self) -> Result<Window, String> {
@@ -254,7 +254,7 @@ impl<'a> Query<'a> {
                 Err(format!("unknown parameter {name:?}: this path has no parameters"))
             }
             Some((name, _)) => {
-                Err(format!("unknown parameter {name:?}: must be one of: {}", known.join(", ")))
+                Err(format!("unknown parameter {name:?}; known: {}", known.join(", ")))
             }
         }
     }
@@ -275,7 +275,7 @@ impl<'a> Query<'a> {
 
     /// The value of a parameter that has to be there.
     pub fn required(&self, name: &str) -> Result<&'a str, String> {
-        self.optional(name)?.ok_or_else(|| format!("{name}: is missing"))
+        self.optional(name)?.ok_or_else(|| format!("parameter {name:?} is required"))
     }
 
     /// The value of a parameter that may be left out, read.
@@ -308,7 +308,7 @@ fn read_one<T, E: Display>(
     value: &str,
     read: impl Fn(&str) -> Result<T, E>,
 ) -> Result<T, String> {
-    read(value).map_err(|error| format!("{name}: {value:?}: {error}"))
+    read(value).map_err(|error| format!("{name}: {value:?} {error}"))
 }
 
 #[cfg(test)]
@@ -371,9 +371,9 @@ mod tests {
         let at = "2026-11-21T03:12:00Z";
         let (from, to) = (("from", at.to_owned()), ("to", at.to_owned()));
         for (name, pairs, says) in [
-            ("party", vec![], "unknown query \"party\": must be one of: span, ports, "),
-            ("ports", vec![], "called: is missing"),
-            ("moved", vec![from.clone()], "to: is missing"),
+            ("party", vec![], "unknown query \"party\"; known: span, ports, "),
+            ("ports", vec![], "parameter \"called\" is required"),
+            ("moved", vec![from.clone()], "parameter \"to\" is required"),
             (
                 "moved",
                 vec![from.clone(), from.clone(), to.clone()],
@@ -382,28 +382,28 @@ mod tests {
             (
                 "moved",
                 vec![from.clone(), to.clone(), ("kind", "flap".into())],
-                "unknown parameter \"kind\": must be one of: from, to",
+                "unknown parameter \"kind\"; known: from, to",
             ),
-            ("moved", vec![("from", "noon".into()), to.clone()], "from: \"noon\": must be a time"),
+            ("moved", vec![("from", "noon".into()), to.clone()], "from: \"noon\" must be a time"),
             (
                 "events",
                 vec![from.clone(), to.clone(), ("kind", "party".into())],
-                "kind: \"party\": must be one of: exporter_start, ",
+                "kind: \"party\" must be one of: exporter_start, ",
             ),
             (
                 "events",
                 vec![from.clone(), to.clone(), ("port", "0x1".into())],
-                "port: \"0x1\": must be a port",
+                "port: \"0x1\" must be a port",
             ),
             (
                 "events",
                 vec![from.clone(), to.clone(), ("node", "x".into())],
-                "node: \"x\": must be a GUID",
+                "node: \"x\" must be a GUID",
             ),
             (
                 "events",
                 vec![from.clone(), to.clone(), ("limit", "0".into())],
-                "limit: \"0\": must be a number from 1 to 10000",
+                "limit: \"0\" must be a number from 1 to 10000",
             ),
             (
                 "events",
@@ -413,12 +413,12 @@ mod tests {
             (
                 "events",
                 vec![from.clone(), to.clone(), ("after", "2".into())],
-                "after: \"2\": must be the value of \"next\"",
+                "after: \"2\" must be the value of \"next\"",
             ),
             (
                 "series",
                 vec![from.clone(), to.clone(), ("detail", "most".into())],
-                "detail: \"most\": must be errors or all",
+                "detail: \"most\" must be errors or all",
             ),
             ("cover", vec![from, ("to", "2020-01-01T00:00:00Z".into())], "to: is before from"),
         ] {
@@ -443,11 +443,11 @@ mod query_tests {
         assert_eq!(flag(""), Ok(false));
         assert_eq!(flag("a=true&b=x"), Ok(true));
         for (text, says) in [
-            ("a=maybe", "a: \"maybe\": must be true or false"),
-            ("a=", "a: \"\": must be true or false"),
+            ("a=maybe", "a: \"maybe\" must be true or false"),
+            ("a=", "a: \"\" must be true or false"),
             ("a=true&a=true", "a: is given more than once"),
-            ("c=1", "unknown parameter \"c\": must be one of: a, b"),
-            ("a=x\ny", "a: \"x\\ny\": must be true or false"),
+            ("c=1", "unknown parameter \"c\"; known: a, b"),
+            ("a=x\ny", "a: \"x\\ny\" must be true or false"),
         ] {
             assert_eq!(flag(text), Err(says.into()), "{text}");
         }
@@ -457,6 +457,6 @@ mod query_tests {
             "unknown parameter \"c\": this path has no parameters"
         );
         let none = Query::new(&[], &["a"]).unwrap();
-        assert_eq!(none.required("a"), Err("a: is missing".into()));
+        assert_eq!(none.required("a"), Err("parameter \"a\" is required".into()));
     }
 }

@@ -269,9 +269,9 @@ impl fmt::Display for LinkId {
     }
 }
 
-/// Not a link id.
+/// Not a link ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("not a link's id such as 0x00aa000000000001:5-0x00aa000000000002:1")]
+#[error("not a link ID such as 0x00aa000000000001:5-0x00aa000000000002:1")]
 pub struct InvalidLinkId;
 
 impl FromStr for LinkId {

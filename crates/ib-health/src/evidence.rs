@@ -74,9 +74,10 @@ pub fn times(count: u32) -> String {
     }
 }
 
-/// A number with a noun: `1 packet`, `2 packets`.
+/// A number with a noun: `1 packet`, `2,000 packets`.
 fn counted(number: u64, noun: &str) -> String {
-    label::plural(usize::try_from(number).unwrap_or(usize::MAX), noun)
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(number))
 }
 
 /// A number in groups of three digits: `4,000`.
@@ -92,16 +93,16 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A duration: `0.5 s`, `90 s`, `1h 2m`.
+/// A duration: `0.5s`, `90s`, `1h 2m`.
 fn duration(time: Duration) -> String {
     match time.as_secs() {
-        0 => format!("{:.1} s", time.as_secs_f64()),
-        seconds @ 1..120 => format!("{seconds} s"),
+        0 => format!("{:.1}s", time.as_secs_f64()),
+        seconds @ 1..120 => format!("{seconds}s"),
         seconds => humantime::format_duration(Duration::from_secs(seconds)).to_string(),
     }
 }
 
-/// How often a link went down, and for how long if that is known: `went down 3 times, 44 s in total`.
+/// How often a link went down, and for how long if that is known: `went down 3 times, 44s in total`.
 pub fn link_downs(count: u32, down: Downtime) -> String {
     let text = format!("went down {}", times(count));
     match count {
@@ -111,7 +112,7 @@ pub fn link_downs(count: u32, down: Downtime) -> String {
     }
 }
 
-/// A downtime: `2 to 15 s`, `at most 15 s`.
+/// A downtime: `2s to 15s`, `at most 15s`.
 pub fn downtime(down: Downtime) -> String {
     // To the nearest second, so that a bound reads the same from a metric with three decimals.
     let rounded = |time: Duration| match time.as_secs() {
@@ -124,10 +125,7 @@ pub fn downtime(down: Downtime) -> String {
     match least {
         None => format!("at most {most}"),
         Some(least) if least == most => most,
-        Some(least) => match least.strip_suffix(" s").filter(|_| most.ends_with(" s")) {
-            Some(number) => format!("{number} to {most}"),
-            None => format!("{least} to {most}"),
-        },
+        Some(least) => format!("{least} to {most}"),
     }
 }
 
@@ -227,7 +225,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn corrupt_packets(&self) -> Option<String> {
-        self.each(|port| {
+        let corrupt = self.each(|port| {
             let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
             let reading = self.snapshot.reading(port)?;
             // Errors of other kinds, such as buffer overruns, are not corrupt packets: the total is used only
@@ -238,6 +236,17 @@ impl<'a> Evidence<'a> {
                 .unwrap_or_else(|| self.count(port, Counter::RcvErrors).saturating_sub(marked));
             (own > 0)
                 .then(|| format!("{} received {}", self.name(port), counted(own, "corrupt packet")))
+        });
+        corrupt.or_else(|| self.receive_errors())
+    }
+
+    /// Receive errors of any kind that were not marked bad upstream.
+    fn receive_errors(&self) -> Option<String> {
+        self.each(|port| {
+            let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
+            let own = self.count(port, Counter::RcvErrors).saturating_sub(marked);
+            (own > 0)
+                .then(|| format!("{} counted {}", self.name(port), counted(own, "receive error")))
         })
     }
 
@@ -254,15 +263,13 @@ impl<'a> Evidence<'a> {
             let PreFecBer { ratio, limit, at, stale } = self.port(port)?.bit_errors.pre_fec?;
             let name = self.name(port);
             let when = if stale {
-                format!("{} ago; the counter has been saturated since then", self.ago(at))
+                let ago = self.ago(at);
+                format!(", measured {ago} ago; the counter has been saturated since then")
             } else {
-                "over 2 to 4 min".to_owned()
+                String::new()
             };
-            (ratio > limit).then(|| {
-                format!(
-                    "{name} receives pre-FEC BER {ratio:.1e} (limit {limit:e}), measured {when}"
-                )
-            })
+            (ratio > limit)
+                .then(|| format!("{name} receives pre-FEC BER {ratio:.1e} (limit {limit:e}){when}"))
         })
     }
 
@@ -300,7 +307,7 @@ impl<'a> Evidence<'a> {
                 _ => return None,
             };
             let (name, discards) = (self.name(port), self.discards(port));
-            Some(format!("{name} waits {share:.0} % of the time: {cause}{discards}"))
+            Some(format!("{name} waits {share:.0}% of the time: {cause}{discards}"))
         })
     }
 
@@ -323,7 +330,7 @@ impl<'a> Evidence<'a> {
         let by_limit: Vec<String> = by_limit
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, limit)| format!("{count} by the {limit} limit"))
+            .map(|(count, limit)| format!("{} by the {limit} limit", grouped(count)))
             .collect();
         let packets = counted(all, "packet");
         match (all, by_limit.is_empty()) {
@@ -371,15 +378,18 @@ impl<'a> Evidence<'a> {
 
     /// How long errors were counted so far, and how long it takes until 2.5 are expected at the limit.
     fn insufficient_data(&self) -> Option<String> {
-        let directions = self.ends().filter_map(|port| Some(&self.port(port)?.bit_errors));
-        let unknown = directions.filter(|errors| errors.level == BitErrorLevel::Unknown);
+        let directions = self.ends().filter_map(|port| Some((port, &self.port(port)?.bit_errors)));
+        let unknown = directions.filter(|(_, errors)| errors.level == BitErrorLevel::Unknown);
         let span = |errors: &BitErrors| errors.windows.map(|it| it.span()).into_iter().max();
-        let least = unknown.min_by_key(|errors| span(errors))?;
+        let (port, least) = unknown.min_by_key(|(_, errors)| span(errors))?;
         let observed = span(least).filter(|span| !span.is_zero()).map(duration)?;
         let takes = 2.5 / (least.limit * least.bits_per_second);
+        let observed = format!("{} was observed for {observed}", self.name(port));
         Some(match Duration::try_from_secs_f32(takes) {
-            Ok(takes) => format!("observed for {observed}; a verdict takes {}", duration(takes)),
-            Err(_) => format!("observed for {observed}"),
+            Ok(takes) => {
+                format!("{observed}; proving a BER below the limit takes {}", duration(takes))
+            }
+            Err(_) => observed,
         })
     }
 

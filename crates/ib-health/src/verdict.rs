@@ -50,7 +50,7 @@ table! {
         Width "width" "The link lost lanes: it has fewer than before, than its peers, or, between switches, than both ends enable, or only one of four.";
         Speed "speed" "The link runs at a lower speed than before, or than its peers.";
         Down "down" "The link is down, and the nodes at both ends are present.";
-        ReceiveErrors "receive_errors" "The port receives corrupt packets.";
+        ReceiveErrors "receive_errors" "A port receives corrupt packets.";
         LinkIntegrity "link_integrity" "Local errors exceeded the threshold of the port itself.";
         UpstreamErrors "upstream_errors" "The port receives packets that were corrupted on a link further upstream. This link is not at fault.";
         Congested "congested" "Congestion root: packets wait here because the receiver is slow or the link is fully utilized.";
@@ -69,11 +69,11 @@ table! {
 table! {
     /// What to try first.
     Repair {
-        Reseat "reseat" "Re-seat the cable and clean its ends.";
+        Reseat "reseat" "Reseat the cable and clean its ends.";
         SwapCable "swap_cable" "Swap the cable.";
         SwapTransceiver "swap_transceiver" "Swap the transceiver at the sending end.";
         CheckUpstream "check_upstream" "Check the upstream link that corrupts the packets.";
-        CheckHost "check_host" "Check the node: its logs, firmware and slot.";
+        CheckHost "check_host" "Check the node at the end that did not count the link down: its log, firmware and PCIe slot.";
         None "none" "No repair: this is congestion, not a fault of the cable.";
     }
 }

@@ -372,7 +372,7 @@ families! {
 families! {
     pub(super) REGIONS: RegionItem<'_>;
     "infiniband_congestion_region_ports" Gauge ["fabric", "root_guid", "root_port", "level"]
-        "Ports of a congestion region: neighboring ports that wait together, by the root that waits most. Label level: low (below 15 % of the time), medium (below 25 %), high."
+        "Ports of a congestion region: neighboring ports that wait together, by the root that waits most. Label level: low (below 15% of the time), medium (below 25%), high."
         => |item, samples| {
             samples.label("level", item.region.level.label());
             samples.value(item.region.ports.into());

@@ -45,7 +45,7 @@ const ROWS: [EndsRow; 12] = [
         })
     }),
     ("FEC mode", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
-    ("Link errors", |port, _| {
+    ("Link error counters, sum", |port, _| {
         port.read_at
             .as_ref()
             .map(|_| components::counter_sum(port, &LINK_ERRORS, Some(port.errors)))
@@ -145,13 +145,13 @@ pub(super) fn counters(detail: &LinkDetail, clock: &LocalClock) -> Markup {
         @if read.is_empty() {
             p .quiet { "The counters of both ends have not been read." }
         } @else if nonzero.is_empty() {
-            p { "All counters are 0 at both ends." }
+            p { "All counters that were read are 0." }
         } @else {
             (table(ports, &nonzero))
         }
         @if !zero.is_empty() {
             details {
-                summary { (zero.len()) " counters are 0" }
+                summary { (zero.len()) " counters are 0 or not read" }
                 (table(ports, &zero))
             }
         }
@@ -212,7 +212,7 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
                     @if nth == 0 { th scope="rowgroup" rowspan=(all) { (port.name.label()) } }
                     td { (window.window) }
                     td .n { (components::count(window.errors.into())) }
-                    td .n { (format!("{:.0} s", window.seconds)) }
+                    td .n { (format!("{:.0}s", window.seconds)) }
                     td .n { (ratio(port, window.ratio)) }
                     @if nth == 0 {
                         td .n rowspan=(all) { @if let Some(limit) = port.bit_errors.limit { (format!("{limit:.0e}")) } @else { "none" } }

@@ -90,12 +90,12 @@ fn legend(is_congested: bool) -> Markup {
                     " " (means)
                 }
             }
-            li { "A line shows all links between two boxes. Signs below a box are links to its hosts: "
+            li { "A line shows all links between two boxes. Symbols below a box: links to its hosts, "
                 span .sign.bad { "✕" } " bad, " span .sign.watch { "!" } " degraded." }
             @if is_congested {
                 li {
                     svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path .congested d="M1 6L27 6" {} }
-                    " congested. Above a box: ◆ its links with a congestion root, ◇ its links with a victim"
+                    " Congested links. Above a box: the number of its links with ◆ a congestion root, ◇ a victim."
                 }
             }
         }

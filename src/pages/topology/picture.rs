@@ -304,7 +304,7 @@ fn congestion_counts(of: &[Switch], right: f64, y: f64) -> Markup {
     }
 }
 
-/// The congestion of some links as text: `1 root, 3 victims, waits up to 32 % of the time`.
+/// The congestion of some links as text: `1 root, 3 victims, waits up to 32% of the time`.
 pub(super) fn congestion(of: &CongestionCounts) -> String {
     let counts = [(of.roots, "root", "roots"), (of.victims, "victim", "victims")];
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
@@ -438,7 +438,7 @@ mod tests {
         };
         let page = |topology: &Topology| draw(topology).into_string();
         let busy = page(&topology(waiting));
-        let about = "congestion: 1 root, 2 victims, waits up to 32 % of the time";
+        let about = "congestion: 1 root, 2 victims, waits up to 32% of the time";
         assert_eq!(busy.matches(about).count(), 2, "a box and a line: {busy}");
         assert!(busy.contains("◆1◇2") && busy.contains("class=\"congested\""), "{busy}");
         let quiet = page(&topology(CongestionCounts::default()));

@@ -24,7 +24,7 @@ fn bad_cable_is_reached_by_clicks() {
     browser.click(".cables li:first-child a");
     assert!(browser.path().starts_with("/link/0x"), "{}", browser.path());
     let page = browser.text("main");
-    for says in ["symbol BER", "Re-seat the cable", BAD[0], BAD[1]] {
+    for says in ["symbol BER", "Reseat the cable", BAD[0], BAD[1]] {
         assert!(page.contains(says), "{says}: {page}");
     }
     // Its plot is drawn once it is recorded.

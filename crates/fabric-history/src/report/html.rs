@@ -68,7 +68,7 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
 
 fn suspects(report: &Report, clock: &LocalClock) -> Markup {
     html! {
-        h2 { "Suspect cables" }
+        h2 { "Suspect links" }
         @if report.suspects.is_empty() { p { "None." } }
         @for suspect in &report.suspects { (suspect_article(suspect, report, clock)) }
         @if report.more_suspects > 0 { p { (more_suspects(report)) } }
@@ -85,7 +85,7 @@ fn suspect_article(suspect: &Suspect, report: &Report, clock: &LocalClock) -> Ma
             }
             ul {
                 @for line in &suspect.evidence { li { (line) } }
-                @if let Some(repair) = suspect.repair { li { strong { "Repair: " (repair) } } }
+                @if let Some(repair) = suspect.repair { li { strong { "Try first: " } (repair) } }
             }
             @if let Some(plot) = plot::draw(suspect.timeline(), report.window, clock) { (plot) }
         }
@@ -115,9 +115,9 @@ fn events(report: &Report, clock: &LocalClock) -> Markup {
 fn others(report: &Report, clock: &LocalClock) -> Markup {
     html! {
         @if !report.others.is_empty() {
-            h2 { "Errors of other ports" }
+            h2 { "Errors and discards of other ports" }
             div .wide { table {
-                thead { tr { th { "port" } th { "errors" } } }
+                thead { tr { th { "port" } th { "counters" } } }
                 tbody { @for moved in &report.others { tr {
                     td { (moved.port.label()) }
                     td { (list_errors(moved, &|at| clock.format(at))) }

@@ -1,4 +1,4 @@
-//! The report on a window: events in order, suspect cables with evidence, the fabric at both ends of the
+//! The report on a window: events in order, suspect links with evidence, the fabric at both ends of the
 //! window, and what data is missing: readers take what is silently left out for what did not happen.
 //!
 //! [`Report`] is computed from any [`Source`]; [`html`] and [`markdown`] write it.
@@ -97,7 +97,7 @@ impl Report {
     pub fn summary(&self) -> String {
         let suspects = self.suspects.len() + self.more_suspects;
         let events = self.events.len() + self.more_events;
-        format!("{}, {}.", label::plural(suspects, "suspect cable"), label::plural(events, "event"))
+        format!("{}, {}.", label::plural(suspects, "suspect link"), label::plural(events, "event"))
     }
 }
 
@@ -187,14 +187,14 @@ impl FabricSummary {
         let mut rows: Vec<(String, String)> = (self.nodes.iter())
             .map(|(kind, counts)| (format!("nodes: {kind}"), of_all(*counts, "unresponsive")))
             .collect();
-        rows.push(("cables".into(), of_all(self.cables, "not up")));
+        rows.push(("links".into(), of_all(self.cables, "not up")));
         rows.extend(
-            self.rates.iter().map(|(rate, count)| (format!("cables at {rate}"), count.to_string())),
+            self.rates.iter().map(|(rate, count)| (format!("links at {rate}"), count.to_string())),
         );
         let verdicts = self.verdicts.iter();
         rows.extend(
             verdicts
-                .map(|(label, count)| (format!("cables with verdict {label}"), count.to_string())),
+                .map(|(label, count)| (format!("links with verdict {label}"), count.to_string())),
         );
         rows
     }
@@ -234,7 +234,7 @@ pub(super) fn side_by_side(
 }
 
 fn more_suspects(report: &Report) -> String {
-    let more = label::plural(report.more_suspects, "more suspect cable");
+    let more = label::plural(report.more_suspects, "more suspect link");
     format!("Not listed: {more} of lower rank.")
 }
 
@@ -296,7 +296,7 @@ fn limitations(
         (EventKind::SweepFailed, "sweeps of the fabric fail from here on."),
         (
             EventKind::CounterReset,
-            "counters were reset; increases since the previous reading are unknown.",
+            "counters were cleared or reset; errors between the previous sweep and this one are unknown.",
         ),
         (EventKind::CounterSaturated, "a counter is saturated; its true value is higher."),
     ] {

@@ -1,4 +1,4 @@
-//! The suspect cables of a window, with evidence.
+//! The suspect links of a window, with evidence.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime};

@@ -43,7 +43,7 @@ use wait_graph::{WaitGraph, find_roots};
 pub const FLOOR: f32 = 0.05;
 
 /// The share of its bandwidth from which on a port is full. A port is never busy all the time: packets of 2 KiB
-/// leave some 2 % to their headers' credits and the link's own, and sweeps include the beginning and the end
+/// leave some 2% to their headers' credits and the link's own, and sweeps include the beginning and the end
 /// of a transfer. Congestion further downstream takes at most a tenth from it.
 pub const FULL: f32 = 0.9;
 
@@ -97,12 +97,12 @@ fn share(part: f64, all: f64) -> Option<f32> {
 
 ib_mad::labeled_enum! {
     /// The severity of a congestion, by the greatest share of time that one of its ports waits (Jha et al.,
-    /// NSDI 2020: up to 5, 15 and 25 %).
+    /// NSDI 2020: up to 5, 15 and 25%).
     #[derive(PartialOrd, Ord)]
     pub enum Level {
-        Negligible, "negligible", "Up to 5 %: normal in a busy fabric.";
-        Low, "low", "Up to 15 %.";
-        Medium, "medium", "Up to 25 %.";
+        Negligible, "negligible", "Up to 5%: normal in a busy fabric.";
+        Low, "low", "Up to 15%.";
+        Medium, "medium", "Up to 25%.";
         High, "high", "More.";
     }
 }

@@ -45,12 +45,12 @@ fn bit_errors_name_the_receiving_port() {
 #[test]
 fn losses_have_count_and_duration() {
     for (flaps, down, says) in [
-        (3, (44, 44), "went down 3 times, 44 s in total"),
-        (3, (15, 45), "went down 3 times, 15 to 45 s in total"),
-        (5, (0, 75), "went down 5 times, at most 75 s in total"),
+        (3, (44, 44), "went down 3 times, 44s in total"),
+        (3, (15, 45), "went down 3 times, 15s to 45s in total"),
+        (5, (0, 75), "went down 5 times, at most 75s in total"),
         (1, (0, 0), "went down once"),
-        (1, (2, 9), "went down once for 2 to 9 s"),
-        (2, (90, 3_720), "went down twice, 90 s to 1h 2m in total"),
+        (1, (2, 9), "went down once for 2s to 9s"),
+        (2, (90, 3_720), "went down twice, 90s to 1h 2m in total"),
     ] {
         let text = sentence(Reason::Flapping, |_, assessment, _, _| {
             let outages = &mut assessment.links[0].outages;
@@ -104,7 +104,7 @@ fn down_disabled_and_unresponsive_links() {
         assessment.links[0].outages.last_change =
             Some(snapshot.ended.before(Duration::from_secs(30)));
     });
-    assert_eq!(lost, "link down for 30 s: leaf port 1 is Down; host-a port 1 is Down");
+    assert_eq!(lost, "link down for 30s: leaf port 1 is Down; host-a port 1 is Down");
     let off = sentence(Reason::Disabled, |snapshot, _, leaf, _| {
         down(snapshot, leaf, physical::DISABLED);
     });
@@ -126,7 +126,7 @@ fn corrupted_packets_here_and_upstream() {
     // 100 buffer overruns and one corrupt packet.
     for (local, full, says) in [
         (1, false, "leaf port 1 received 1 corrupt packet"),
-        (0, false, "the port receives corrupt packets"),
+        (0, false, "leaf port 1 counted 100 receive errors"),
         (65_535, true, "leaf port 1 received 100 corrupt packets"),
     ] {
         let text = sentence(Reason::ReceiveErrors, |snapshot, assessment, leaf, _| {
@@ -155,22 +155,22 @@ fn congestion_roots_and_victims() {
         (leaf.wait, leaf.role) = (wait, Some(Role::Root));
         leaf.cause = Some(RootCause::SlowReceiver);
     });
-    assert_eq!(root, "leaf port 1 waits 25 % of the time: its receiver is slow");
+    assert_eq!(root, "leaf port 1 waits 25% of the time: its receiver is slow");
     let victim = sentence(Reason::Victim, |snapshot, assessment, _, host| {
         let of = port(snapshot, 1, 2);
         let host = &mut assessment.ports[host.0 as usize];
         (host.wait, host.role) = (wait, Some(Role::Victim { of }));
     });
-    assert_eq!(victim, "host-a port 1 waits 25 % of the time: leaf port 2 is congested");
+    assert_eq!(victim, "host-a port 1 waits 25% of the time: leaf port 2 is congested");
 }
 
 #[test]
 fn inactive_discards_are_not_congestion_discards() {
     use Counter::{XmitDiscards, XmitHoqLimitDiscards, XmitInactiveDiscards};
     let wait = Some(Wait { share: 0.25, tick_told: true });
-    let waits = "leaf port 1 waits 25 % of the time: cause unknown";
+    let waits = "leaf port 1 waits 25% of the time: cause unknown";
     for (counts, saturates, discarded) in [
-        (&[(XmitDiscards, 70_000)][..], false, "; discarded 70000 packets"),
+        (&[(XmitDiscards, 70_000)][..], false, "; discarded 70,000 packets"),
         (&[(XmitDiscards, 900), (XmitInactiveDiscards, 900)], false, ""),
         // Read a moment before the rest.
         (&[(XmitDiscards, 900), (XmitInactiveDiscards, 950)], false, ""),
@@ -243,7 +243,10 @@ fn unknown_reasons_say_why() {
             errors.windows[BerWindow::Long as usize].seconds = seconds;
         }
     });
-    assert_eq!(short, "observed for 75 s; a verdict takes 41m 40s");
+    assert_eq!(
+        short,
+        "leaf port 1 was observed for 75s; proving a BER below the limit takes 41m 40s"
+    );
     let idle = sentence(Reason::InsufficientData, |_, _, _, _| {});
     assert_eq!(idle, "the link was not observed for long enough");
 }

@@ -2,7 +2,6 @@
 //! not read, and congestion.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -116,8 +115,8 @@ impl Sweep<'_> {
         {
             let (label, weight) = (reason.label(), weight.label());
             let evidence = evidence::describe(reason, found, self.assessment, self.snapshot);
-            // Writing to a string cannot fail.
-            let _ = write!(text, "; {label}: {evidence}");
+            text += if reasons.is_empty() { ": " } else { "; " };
+            text += &evidence;
             reasons.push(json!({"reason": label, "verdict": weight, "evidence": evidence}));
         }
         NewEvent {
@@ -228,10 +227,10 @@ impl EventDetector {
                 [] => continue,
                 [port] => {
                     let place = evidence::port_label(sweep.snapshot, port);
-                    (fabric.end(port).into(), place, "counters were reset".into())
+                    (fabric.end(port).into(), place, "counters were cleared or reset".into())
                 }
                 [first, ..] => {
-                    let text = format!("counters of {} ports were reset", ports.len());
+                    let text = format!("counters of {} ports were cleared or reset", ports.len());
                     (About::Node(guid), fabric.node_of(first).name.clone(), text)
                 }
             };
@@ -282,7 +281,7 @@ impl EventDetector {
             let (ports, level) =
                 (label::plural(region.ports as usize, "port"), region.level.label());
             let text = format!(
-                "congestion root: {ports} waiting, up to {share:.0} % of the time ({level})"
+                "congestion root: {ports} waiting, up to {share:.0}% of the time ({level})"
             );
             sweep.push(EventKind::CongestionStart, end.into(), place.clone(), text, at);
             self.congestions.insert(end, OpenCongestion { place, last_seen: at });
