@@ -225,9 +225,7 @@ fn beginning(scenario: &ResolvedScenario, about: &str) -> String {
     let switches = scenario.net.nodes.iter().filter(|node| is_switch(node.kind)).count();
     let adapters = scenario.net.nodes.len() - switches;
     let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
-    format!(
-        "\n{about}Simulated fabric: {switches} switches, {adapters} HCAs. Open in a browser:\n"
-    )
+    format!("\n{about}Simulated fabric: {switches} switches, {adapters} HCAs. Open in a browser:\n")
 }
 
 /// Prints what is monitored, the addresses, and what will happen.

@@ -102,7 +102,7 @@ fn agrees(net: &str) {
 
     // The compared sweep begins after the first perfquery of all ports, and ends before the last.
     let before = counters_by_perfquery(&ibsim, &found);
-    exporter.wait_sweeps(2);
+    exporter.wait_fresh_sweep();
     let metrics = exporter.metrics();
     let after = counters_by_perfquery(&ibsim, &found);
     let mut compared = 0;
@@ -172,7 +172,7 @@ fn agrees_from_a_switch() {
 fn manages_the_same(ibsim: &Ibsim, exporter: &Exporter, found: &Discovery, hosts: &[&str]) {
     let ask = |host: &str| sminfo(&ibsim.tool("sminfo", &[&found.lid(host, 1).to_string()]));
     let before: Vec<_> = hosts.iter().map(|host| ask(host)).collect();
-    exporter.wait_sweeps(2);
+    exporter.wait_fresh_sweep();
     let metrics = exporter.metrics();
     for (host, before) in hosts.iter().zip(before) {
         let after = ask(host);
@@ -211,7 +211,7 @@ fn agrees_on_subnet_managers() {
 
     // One that hangs is no longer reachable, which does not mean that its host is gone.
     first.pause();
-    exporter.wait_sweeps(2);
+    exporter.wait_fresh_sweep();
     let metrics = exporter.metrics();
     let of = |state: &str| metrics.get("infiniband_subnet_managers", &[("state", state)]);
     assert_eq!((of("master"), of("standby")), (Some(0.0), Some(1.0)));
@@ -219,7 +219,7 @@ fn agrees_on_subnet_managers() {
     assert_eq!(metrics.get("infiniband_node_up", &[("guid", &guid)]), Some(1.0));
     assert_eq!(metrics.get("fabric_exporter_ports_failed", &[]), Some(0.0));
     first.resume();
-    exporter.wait_sweeps(2);
+    exporter.wait_fresh_sweep();
     manages_the_same(&ibsim, &exporter, &found, &[master, standby]);
     let changes = || exporter.metrics().get("infiniband_subnet_manager_changes_total", &[]);
     assert_eq!(changes(), Some(0.0));

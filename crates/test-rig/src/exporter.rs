@@ -4,7 +4,7 @@ use crate::paths::program;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
 
@@ -180,6 +180,19 @@ impl Exporter {
         let sweeps = || self.metrics().get_u64("fabric_exporter_sweeps_total", &[]).unwrap_or(0);
         let goal = sweeps() + count;
         wait_until(READY_LIMIT, "the next sweeps", || (sweeps() >= goal).then_some(()));
+    }
+
+    /// Waits until the served sweep began after the call. Counting two more sweeps is not enough on a busy machine:
+    /// what is served may be several sweeps behind, if rendering takes longer than the interval. Only for exporters
+    /// with the clock of this host.
+    pub fn wait_fresh_sweep(&self) {
+        let called = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time after 1970");
+        wait_until(READY_LIMIT, "a sweep that began after the call", || {
+            let metrics = self.metrics();
+            let ended = metrics.get("fabric_exporter_sweep_timestamp_seconds", &[])?;
+            let took = metrics.get("fabric_exporter_sweep_duration_seconds", &[])?;
+            (ended - took > called.as_secs_f64()).then_some(())
+        });
     }
 
     /// Waits until the metrics count this many more reads of the host than at the call, and scrapes. The last of

@@ -188,6 +188,9 @@ impl Ground for OnIbsim {
 
     fn wait_sweeps(&self, count: u64) {
         self.exporter.wait_sweeps(count);
+        if count > 1 {
+            self.exporter.wait_fresh_sweep();
+        }
     }
 
     fn wait_for(&self, what: &str, is: impl Fn(&Metrics) -> bool) {
