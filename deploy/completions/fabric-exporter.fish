@@ -38,13 +38,13 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.port -d 'Port to use [default: first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long to report missing nodes [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.pkey -d 'P_Key for performance management' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details -d 'Read causes of errors in each sweep [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details-interval -d 'Interval of causes of errors [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
@@ -60,7 +60,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.interval -d 'Interval of host reads [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.device-include -d 'Read only matching devices' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.device-exclude -d 'Do not open matching devices' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.error-backoff -d 'Retry interval of unreadable files [default: 5m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.error-backoff -d 'Retry interval for unreadable files [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.events -d 'Receive device and kernel events [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.ethtool -d 'Read Ethernet driver statistics [default: true]' -r -f -a "true\t''
@@ -75,7 +75,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.listen-address -d 'Listen address [default: :10315]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.external-url -d 'URL under which users reach the exporter, such as https://ib.example' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.config.file -d 'File with TLS, logins and HTTP headers' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l web.systemd-socket -d 'Listen on the sockets of systemd [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l log.level -d 'Minimum log level [default: info]' -r -f -a "error\t''
@@ -88,9 +88,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l collector.fabric -d 'Sweep the fabric (the default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l collector.fabric -d 'Sweep the fabric (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l no-collector.fabric -d 'Do not sweep the fabric'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l collector.host -d 'Read this host\'s RDMA devices (the default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l collector.host -d 'Read this host\'s RDMA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l no-collector.host -d 'Do not read this host\'s RDMA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric -d 'List only the links of this fabric' -r
@@ -106,13 +106,13 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.port -d 'Port to use [default: first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long to report missing nodes [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.pkey -d 'P_Key for performance management' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details -d 'Read causes of errors in each sweep [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details-interval -d 'Interval of causes of errors [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
@@ -135,15 +135,14 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.name -d 'Value of the label fabric [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.hca -d 'HCA to use [default: first usable]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.port -d 'Port to use [default: first that is up]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long to report missing nodes [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.pkey -d 'P_Key for performance management' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details -d 'Read causes of errors in each sweep [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details-interval -d 'Interval of causes of errors [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
@@ -156,10 +155,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.retries -d 'Retries after a timeout [default: 2]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.capture -d 'Record all MADs in this file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.capture-limit -d 'Size limit of the capture in MiB [default: 100]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.interval -d 'Interval of host reads [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.device-include -d 'Read only matching devices' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.device-exclude -d 'Do not open matching devices' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.error-backoff -d 'Retry interval of unreadable files [default: 5m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.error-backoff -d 'Retry interval for unreadable files [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.events -d 'Receive device and kernel events [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.ethtool -d 'Read Ethernet driver statistics [default: true]' -r -f -a "true\t''
@@ -174,24 +172,26 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.listen-address -d 'Listen address [default: :10315]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.external-url -d 'URL under which users reach the exporter, such as https://ib.example' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.config.file -d 'File with TLS, logins and HTTP headers' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l web.systemd-socket -d 'Listen on the sockets of systemd [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l log.level -d 'Minimum log level [default: info]' -r -f -a "error\t''
-warn\t''
-info\t''
-debug\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l log.format -d 'Format of log lines [default: logfmt]' -r -f -a "logfmt\t'`key=value` pairs'
 json\t'One JSON object per line'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l process.confine -d 'Sandbox the process after start-up [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.interval -d 'Sweep interval [default: 15s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.interval -d 'Interval of host reads [default: 15s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l log.level -d 'Minimum log level [default: info]' -r -f -a "error\t''
+warn\t''
+info\t''
+debug\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l offline -d 'Send no MADs, not even to the subnet manager'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l collector.fabric -d 'Sweep the fabric (the default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l collector.fabric -d 'Sweep the fabric (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l no-collector.fabric -d 'Do not sweep the fabric'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l collector.host -d 'Read this host\'s RDMA devices (the default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l collector.host -d 'Read this host\'s RDMA devices (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l no-collector.host -d 'Do not read this host\'s RDMA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -l file -d 'History file (--history.file of serve)' -r -F
@@ -206,14 +206,14 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "link" -d 'Show the events of a link and the counters of both ends'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "diff" -d 'List the links that changed or counted errors between two times, worst first'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "report" -d 'Write an incident report: events, suspect links with evidence and plots, missing data'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "export" -d 'Export counters, events or totals for other programs'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "export" -d 'Export counters or events (CSV, JSON lines, Parquet), or totals (OpenMetrics)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "dump" -d 'Copy a period to a history file of its own'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l node -d 'List only events of this node' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l link -d 'List only events of this link' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l kind -d 'List only events of this kind' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l since -d 'Start of the period [default: a day before its end]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l until -d 'End of the period [default: the end of the data]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l at -d 'Ten minutes before and after this time' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l file -d 'History file (--history.file of serve)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l url -l source -d 'Address of an exporter that records' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
@@ -222,28 +222,28 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l source.password-file -d 'File with the password of the user' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l since -d 'Start of the period [default: a day before its end]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l until -d 'End of the period [default: the end of the data]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l at -d 'Ten minutes before and after this time' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l file -d 'History file (--history.file of serve)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l url -l source -d 'Address of an exporter that records' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l source.password-file -d 'File with the password of the user' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l readings -d 'List each reading with errors, too'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l readings -d 'Also list each reading that has errors'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from port" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l since -d 'Start of the period [default: a day before its end]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l until -d 'End of the period [default: the end of the data]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l at -d 'Ten minutes before and after this time' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l file -d 'History file (--history.file of serve)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l url -l source -d 'Address of an exporter that records' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.cert-file -d 'Client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.key-file -d 'Private key of the client certificate (PEM)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l source.password-file -d 'File with the password of the user' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l readings -d 'List each reading with errors, too'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l readings -d 'Also list each reading that has errors'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from link" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from diff" -l limit -d 'Maximum number of links' -r
@@ -259,9 +259,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 markdown\t'For tickets'
 json\t'For programs'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -s o -l output -d 'Output file [default: standard output]' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l since -d 'Start of the period [default: a day before its end]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l until -d 'End of the period [default: the end of the data]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l at -d 'Ten minutes before and after this time' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l file -d 'History file (--history.file of serve)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l url -l source -d 'Address of an exporter that records' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from report" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
@@ -277,11 +277,11 @@ parquet\t'Apache Parquet'
 openmetrics\t'Totals and states with timestamps, as Prometheus would have scraped them'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l node -d 'Export only this node' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l link -d 'Export only this link' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l step -d 'One sample per this time [default: each sweep]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l step -d 'Interval of samples [default: one per sweep]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -s o -l output -d 'Output file [default: standard output]' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l since -d 'Start of the period [default: a day before its end]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l until -d 'End of the period [default: the end of the data]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l at -d 'Ten minutes before and after this time' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l file -d 'History file (--history.file of serve)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l url -l source -d 'Address of an exporter that records' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
@@ -290,9 +290,9 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l source.password-file -d 'File with the password of the user' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -s o -l output -d 'File to create' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l since -d 'Start of the period [default: a day before its end]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l since -d 'Start of the period [default: 24h before --until]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l until -d 'End of the period [default: the end of the data]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l at -d 'Ten minutes before and after this time' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l at -d 'Period from 10 minutes before to 10 minutes after this time' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l file -d 'History file (--history.file of serve)' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l url -l source -d 'Address of an exporter that records' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l source.ca-file -d 'CA certificates for https:// (PEM) [default: those of the system]' -r -F
@@ -302,7 +302,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -l force -d 'Overwrite an existing file'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from dump" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -l config.file -d 'Config file of serve' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -l web.config.file -d 'File with TLS, logins and HTTP headers' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l scenario -d 'YAML file with a fabric and a timeline of faults' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l topology -d 'Use the fabric of an ibnetdiscover or ibsim file' -r -F
@@ -311,13 +311,13 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l clock -d 'Run the simulated clock X times as fast' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.name -d 'Value of the label fabric [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long to report missing nodes [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.pkey -d 'P_Key for performance management' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details -d 'Read causes of errors in each sweep [default: false]' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details-interval -d 'Interval of causes of errors [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
@@ -334,7 +334,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.retention -d 'Retention of everything else [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.telemetry-path -d 'Path of the metrics [default: /metrics]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.external-url -d 'URL under which users reach the exporter, such as https://ib.example' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.config.file -d 'File with TLS, logins and HTTP headers' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.config.file -d 'Web config file: TLS, users, headers' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l web.systemd-socket -d 'Listen on the sockets of systemd [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l log.format -d 'Format of log lines [default: logfmt]' -r -f -a "logfmt\t'`key=value` pairs'

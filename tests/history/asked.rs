@@ -40,7 +40,7 @@ fn events_are_printed_as_table_and_json() {
     for (args, has, has_not) in [
         (&["--kind=node_down", "--kind=node_up"][..], "node_down", "verdict"),
         (&["--node=host-13"], "node_down", "leaf-0-1 port 9"),
-        (&["--link=leaf-0-1[9]"], "bit_errors", "node_down"),
+        (&["--link=leaf-0-1[9]"], "symbol BER", "node_down"),
     ] {
         let told = told(&file, &[&["events", since], args].concat());
         assert!(told.contains(has) && !told.contains(has_not), "{args:?}:\n{told}");

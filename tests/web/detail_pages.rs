@@ -121,7 +121,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
     let path = format!("/link/{bad}?window=1h");
     let heading = "leaf-0-1 port 10 – spine-0 port 4";
     wait_for_page(&exporter, &path, 200, &[heading, "bit errors", "bit error ratio", "Try first"]);
-    let counted = ["SymbolErrorCounter", "minor link errors", "<svg class=\"plot\"", "window=24h"];
+    let counted = ["SymbolErrorCounter", "Minor link errors", "<svg class=\"plot\"", "window=24h"];
     wait_for_page(&exporter, &path, 200, &counted);
 
     let flapping = link_at(&exporter, "leaf-0-2", 3);

@@ -299,7 +299,7 @@ fn each_mistake_is_one_line_with_file_line_and_key() {
         ),
         (
             "http_server_config:\n  headers:\n    X-Content-Type-Options: sniff".into(),
-            "none of: nosniff",
+            "is not one of: nosniff",
         ),
         (
             "http_server_config:\n  headers:\n    X-XSS-Protection: \"a\\nb\"".into(),

@@ -273,7 +273,7 @@ mod tests {
             (time("11years").err(), "more than ten years"),
             (time("999999999999999999999y").err(), "not a duration"),
             (time(&"1s ".repeat(999)).err(), "not a duration"),
-            (time("5").err(), "not a duration"),
+            (time("5").err(), "has no unit: write 5s"),
             (ratio("0").err(), "between 0 and 1"),
             (ratio("1").err(), "between 0 and 1"),
             (ratio("inf").err(), "between 0 and 1"),
