@@ -74,7 +74,7 @@ section! {
         /// reserved.
         #[arg(long = "web.telemetry-path", value_name = "PATH", hide_short_help = true)]
         telemetry_path: String,
-        /// URL under which users reach the exporter, such as https://ib.example
+        /// URL under which users reach the exporter
         ///
         /// Alerts link to it. Without it, they link to the address that Prometheus scrapes. Only scheme, host
         /// and port: http or https, no path.

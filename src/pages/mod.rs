@@ -127,7 +127,7 @@ impl<'a> Page<'a> {
                         } }
                         form action=(address::SEARCH) role="search" {
                             label .unseen for="q" { "Search by name, GUID, LID or node[port]" }
-                            input #q type="search" name="q" value=(self.search_text) placeholder="Name, GUID, LID, node[port]" autocomplete="off" spellcheck="false";
+                            input #q type="search" name="q" value=(self.search_text) placeholder="Name, GUID or LID" autocomplete="off" spellcheck="false";
                             button { "Search" }
                         }
                     }

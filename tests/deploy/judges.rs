@@ -81,9 +81,12 @@ pub fn with_severities(file: &Path, [critical, warning, info]: [&str; 3]) -> Val
         _ => info.to_owned(),
     };
     let text: String = (rules::text(file).lines())
-        .map(|line| match line.trim_start().starts_with("severity:") {
-            true => format!("{}\n", level.replace_all(line, renamed)),
-            false => format!("{line}\n"),
+        .map(|line| {
+            if line.trim_start().starts_with("severity:") {
+                format!("{}\n", level.replace_all(line, renamed))
+            } else {
+                format!("{line}\n")
+            }
         })
         .collect();
     serde_saphyr::from_str(&text).unwrap()

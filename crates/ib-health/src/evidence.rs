@@ -360,8 +360,8 @@ impl<'a> Evidence<'a> {
                 None => String::new(),
             };
             let is = if names.len() > 1 { "are" } else { "is" };
-            let (list, name) = (names.join(", "), self.name(port));
-            (!names.is_empty()).then(|| format!("{list} at {name} {is} saturated{last}"))
+            let (counters, name) = (names.join(", "), self.name(port));
+            (!names.is_empty()).then(|| format!("{counters} at {name} {is} saturated{last}"))
         })
     }
 
