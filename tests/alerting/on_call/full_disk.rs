@@ -8,10 +8,11 @@ pub const FABRIC: &str = "full-disk";
 /// A fabric that needs little CPU time of the guest.
 const SCENARIO: &str = "fabric: {fat-tree: {hosts: 4, radix: 8, down: 4, up: 4}}";
 
-/// An exporter with 64 MB for its history, of which 256 MiB have to stay free.
+/// An exporter that has to leave 256 MiB free on the disk of its history, which has 400 MiB.
 pub fn start(pace: u32) -> GuestExporter {
     Guest::get().must(&format!(
-        "mkdir -p /tmp/full && (mountpoint -q /tmp/full || mount -t tmpfs -o size=64m full /tmp/full)
+        "mkdir -p /tmp/full && (mountpoint -q /tmp/full || mount -t tmpfs full /tmp/full)
+        mount -o remount,size=400m /tmp/full
         rm -f /tmp/full/*; echo '{SCENARIO}' >/tmp/full/scenario.yml"
     ));
     GuestExporter::demo(&[
@@ -21,4 +22,9 @@ pub fn start(pace: u32) -> GuestExporter {
         &format!("--fabric.name={FABRIC}"),
         &format!("--clock={pace}"),
     ])
+}
+
+/// Lets the disk be full: 64 MiB are left.
+pub fn fill() {
+    Guest::get().must("mount -o remount,size=64m /tmp/full");
 }
