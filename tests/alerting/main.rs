@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod alert_delivery;
 mod alerts;
 mod compat;
 mod dashboards;
-mod on_call;
