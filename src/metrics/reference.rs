@@ -1,8 +1,6 @@
 //! `docs/metrics.md` and `docs/metrics-drivers.md`: every family, from the tables that the exposition is
 //! rendered from.
 
-use std::fmt::Write as _;
-
 use exposition::Family;
 use fabric_observation::families::counter_header;
 use ib_mad::counter::{CounterField, TABLE};
@@ -85,8 +83,7 @@ fn hw_counters() -> String {
         |drivers: &str| rows().filter(|it| it.drivers == drivers).count() >= OWN_SECTION;
     let mut text = "metric, files | drivers | meaning\n---|---|---\n".to_owned();
     for it in rows().filter(|it| !has_section(it.drivers)) {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{} | {} | {}", name_and_files(it), it.drivers, it.help);
+        text += &line(&[&name_and_files(it), it.drivers, it.help]);
     }
     let mut own: Vec<&str> = Vec::new();
     for it in rows().filter(|it| has_section(it.drivers)) {
@@ -95,12 +92,17 @@ fn hw_counters() -> String {
         }
     }
     for drivers in own {
-        let _ = write!(text, "\n### {drivers}\n\nmetric, files | meaning\n---|---\n");
+        text += &["\n### ", drivers, "\n\nmetric, files | meaning\n---|---\n"].concat();
         for it in rows().filter(|it| it.drivers == drivers) {
-            let _ = writeln!(text, "{} | {}", name_and_files(it), it.help);
+            text += &line(&[&name_and_files(it), it.help]);
         }
     }
     text
+}
+
+/// A row without outer bars.
+fn line(cells: &[&str]) -> String {
+    cells.join(" | ") + "\n"
 }
 
 /// The metric, and its files unless their name follows from it.
@@ -109,13 +111,13 @@ fn name_and_files(row: &hw_counter::HwRow) -> String {
     if row.files == [row.metric] {
         return code(&[&name]);
     }
-    format!("{} {}", code(&[&name]), code(&row.files))
+    [code(&[&name]), code(&row.files)].join(" ")
 }
 
 fn ethernet() -> String {
     let rows = ethernet::TABLE.iter().map(|it| {
         let name = host::ethernet_header(it).sample_name();
-        format!("{} | {} | {}\n", code(&[&name]), host::ethtool_strings(it), it.help)
+        line(&[&code(&[&name]), &host::ethtool_strings(it), it.help])
     });
     rows.collect()
 }
