@@ -45,7 +45,9 @@ fn made(alerts: &[AlertRule]) -> String {
     let titles = COLUMNS.map(|(_, title)| title);
     let mut table = format!("| runbooks | {} |\n|{}\n", titles.join(" | "), "---|".repeat(5));
     for (file, mut cells) in rows {
-        cells.iter_mut().for_each(|cell| cell.sort());
+        for cell in &mut cells {
+            cell.sort();
+        }
         let cells = cells.map(|cell| cell.join(", "));
         let title = file.trim_start_matches("runbooks/").trim_end_matches(".md");
         let _ = writeln!(table, "| [{title}](../alerts/{file}) | {} |", cells.join(" | "));
