@@ -34,6 +34,12 @@ pub fn drivers_page() -> String {
     fill(DRIVERS, [("{{hw_counters}}", hw_counters()), ("{{ethernet}}", ethernet())])
 }
 
+/// The metrics of the drivers, by the names of their samples.
+pub fn driver_names() -> impl Iterator<Item = String> {
+    let rdma = hw_counter::TABLE.iter().map(|it| host::hw_header(it).sample_name());
+    rdma.chain(ethernet::TABLE.iter().map(|it| host::ethernet_header(it).sample_name()))
+}
+
 fn fill<const N: usize>(template: &str, tables: [(&str, String); N]) -> String {
     let replace =
         |page: String, (mark, rows): (&str, String)| page.replace(&format!("{mark}\n"), &rows);
@@ -67,19 +73,51 @@ fn counters() -> String {
     rows.collect()
 }
 
+/// Counters that the same drivers share have a section of their own if there are at least as many.
+const OWN_SECTION: usize = 7;
+
+/// A table for each section, without the counters of representors, which the page describes in a sentence.
 fn hw_counters() -> String {
-    let rows = hw_counter::TABLE.iter().map(|it| {
-        let name = host::hw_header(it).sample_name();
-        row(&[code(&[&name]), code(&it.files), it.drivers.to_string(), it.help.to_string()])
-    });
-    rows.collect()
+    let rows = || hw_counter::TABLE.iter().filter(|it| !it.metric.starts_with("vport_"));
+    let has_section =
+        |drivers: &str| rows().filter(|it| it.drivers == drivers).count() >= OWN_SECTION;
+    let mut text = "metric, files | drivers | meaning\n---|---|---\n".to_owned();
+    for it in rows().filter(|it| !has_section(it.drivers)) {
+        text += &line(&[&name_and_files(it), it.drivers, it.help]);
+    }
+    let mut own: Vec<&str> = Vec::new();
+    for it in rows().filter(|it| has_section(it.drivers)) {
+        if !own.contains(&it.drivers) {
+            own.push(it.drivers);
+        }
+    }
+    for drivers in own {
+        text += &["\n### ", drivers, "\n\nmetric, files | meaning\n---|---\n"].concat();
+        for it in rows().filter(|it| it.drivers == drivers) {
+            text += &line(&[&name_and_files(it), it.help]);
+        }
+    }
+    text
+}
+
+/// A row without outer bars.
+fn line(cells: &[&str]) -> String {
+    cells.join(" | ") + "\n"
+}
+
+/// The metric, and its files unless their name follows from it.
+fn name_and_files(row: &hw_counter::HwRow) -> String {
+    let name = host::hw_header(row).sample_name();
+    if row.files == [row.metric] {
+        return code(&[&name]);
+    }
+    [code(&[&name]), code(&row.files)].join(" ")
 }
 
 fn ethernet() -> String {
     let rows = ethernet::TABLE.iter().map(|it| {
         let name = host::ethernet_header(it).sample_name();
-        let each = it.index.label().unwrap_or_default();
-        row(&[code(&[&name]), each.into(), host::ethtool_strings(it), it.help.to_string()])
+        line(&[&code(&[&name]), &host::ethtool_strings(it), it.help])
     });
     rows.collect()
 }

@@ -89,10 +89,10 @@ pub fn queries(template: &str) -> Result<Vec<String>, String> {
         .collect()
 }
 
-/// The exporter's metrics, as docs/metrics.md and docs/metrics-drivers.md list them, by the names of their samples.
+/// The exporter's metrics, as docs/metrics.md and the drivers' tables list them, by the names of their samples.
 pub fn exported() -> BTreeSet<String> {
-    let page = reference::page() + &reference::drivers_page();
-    let mut names = BTreeSet::new();
+    let page = reference::page();
+    let mut names: BTreeSet<String> = reference::driver_names().collect();
     for line in page.lines() {
         let Some((name, rest)) = line.strip_prefix("| `").and_then(|rest| rest.split_once("` | "))
         else {

@@ -1,7 +1,7 @@
 //! No panel is green without data: what every stat, bar and table shows while all is well, with one bad
 //! link, with the exporters stopped, without the rules, while sweeps hang, while the exporter's own port is
 //! down, while one of two fabrics is not swept, and while a switch is down that one of two exporters has
-//! forgotten. The table is in docs/dev/dashboard-panels.md.
+//! forgotten. The table is in panels.md beside this file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,6 +12,9 @@ use crate::dashboards::shown::{self, Shown};
 use crate::dashboards::situations::{self, Served};
 use crate::dashboards::{dashboards, list, panels, root, text};
 use test_rig::{Exporter, Prometheus, promql, rules};
+
+/// The tables of this test.
+const PANELS: &str = "tests/alerting/dashboards/panels.md";
 
 const SITUATIONS: [&str; 8] = [
     "all is well",
@@ -199,7 +202,7 @@ fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// The table of docs/dev/dashboard-panels.md.
+/// The table of situations in panels.md.
 fn table(rows: &[Row]) -> String {
     let mut table = format!("| dashboard | panel | {} |\n", SITUATIONS.join(" | "));
     let _ = writeln!(table, "|{}", "---|".repeat(2 + SITUATIONS.len()));
@@ -240,9 +243,9 @@ fn needs() -> String {
     table
 }
 
-/// Writes a table into docs/dev/dashboard-panels.md, or compares it with the one there.
-fn assert_documented(name: &str, table: &str) {
-    let path = root().join("docs/dev/dashboard-panels.md");
+/// Writes a table into panels.md, or compares it with the one there.
+fn assert_table(name: &str, table: &str) {
+    let path = root().join(PANELS);
     let page = std::fs::read_to_string(&path).unwrap();
     let [begin, end] = [format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n")];
     let (before, rest) = page.split_once(&begin).unwrap();
@@ -252,7 +255,7 @@ fn assert_documented(name: &str, table: &str) {
         return;
     }
     let differ: Vec<_> = was.lines().zip(table.lines()).filter(|(was, is)| was != is).collect();
-    assert!(was == table, "docs/dev/dashboard-panels.md is out of date: make docs\n{differ:#?}");
+    assert!(was == table, "{PANELS} is out of date: make docs\n{differ:#?}");
 }
 
 #[test]
@@ -306,12 +309,12 @@ fn unknown_is_never_green() {
         }
     }
     assert!(wrong.is_empty(), "{} panels are wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert_documented("situations", &table(&rows));
+    assert_table("situations", &table(&rows));
 }
 
 #[test]
-fn page_says_what_needs_rules() {
-    assert_documented("needs", &needs());
+fn table_says_what_needs_rules() {
+    assert_table("needs", &needs());
 }
 
 /// Whether a panel shows results of sweeps.

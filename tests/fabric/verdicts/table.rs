@@ -18,31 +18,34 @@ fn after(found: Option<Duration>) -> String {
     }
 }
 
-/// One row for each case.
+/// A row for each fault, and the cases in which no link may be bad.
 pub fn table(cases: &[Case], outcomes: &[(usize, Outcome)]) -> String {
-    let mut table = String::from(
-        "| fault | simulated time | verdict | after | false alarms | links |\n|---|---|---|---|---|---|\n",
-    );
+    let mut table = String::from("| fault | verdict | after |\n|---|---|---|\n");
+    let mut harmless = Vec::new();
     for (index, outcome) in outcomes {
         let case = &cases[*index];
-        let wanted = case.wanted.first().map_or_else(
-            || "none bad".into(),
-            |wanted| {
-                let reason = wanted.reason.map_or("", |reason| reason.label());
-                format!("{} {reason}", wanted.verdict.label()).trim_end().to_owned()
-            },
-        );
-        let hours = case.minutes as f64 / 60.0;
+        let Some(wanted) = case.wanted.first() else {
+            harmless.push(case.name.as_str());
+            continue;
+        };
+        let reason = wanted.reason.map_or("", |reason| reason.label());
+        let verdict = format!("{} {reason}", wanted.verdict.label());
+        let after = after(outcome.found_after);
         // Writing to a string does not fail.
-        let _ = writeln!(
-            table,
-            "| {} | {hours} h | {wanted} | {} | {} | {} |",
-            case.name,
-            after(outcome.found_after),
-            outcome.false_alarms,
-            outcome.links,
-        );
+        let _ = writeln!(table, "| {} | {} | {after} |", case.name, verdict.trim_end());
     }
+    let minutes: u64 = outcomes.iter().map(|(index, _)| cases[*index].minutes).sum();
+    let false_alarms: usize = outcomes.iter().map(|(_, outcome)| outcome.false_alarms).sum();
+    let links = outcomes.iter().map(|(_, outcome)| outcome.links);
+    let (least, most) = (links.clone().min().unwrap_or(0), links.max().unwrap_or(0));
+    let _ = writeln!(
+        table,
+        "\nNo link was `bad` in these cases: {}.\n\n{} cases with {least} to {most} links, {} h of simulated time: \
+         {false_alarms} false alarms.",
+        harmless.join("; "),
+        outcomes.len(),
+        minutes as f64 / 60.0,
+    );
     table
 }
 
