@@ -1,6 +1,5 @@
 //! The table in docs/verdicts-and-alerts.md, generated from the rules.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use test_rig::rules::{AlertRule, file_name, files, path, text};
@@ -19,38 +18,57 @@ pub fn runbook(alert: &str) -> Option<(String, String)> {
     })
 }
 
-/// The columns: the severities of an alert, and how the page calls them.
-const COLUMNS: [(&[&str], &str); 4] = [
-    (&["critical"], "critical"),
-    // A template.
-    (&["critical", "warning"], "critical between switches, else warning"),
-    (&["warning"], "warning"),
-    (&["info"], "info"),
-];
-
-/// A row for each file of runbooks, and in each cell the alerts of a severity.
-fn made(alerts: &[AlertRule]) -> String {
-    let mut rows: BTreeMap<String, [Vec<String>; 4]> = BTreeMap::new();
-    for alert in alerts {
-        let file = runbook(&alert.name).unwrap().0;
-        let severities = alert.severities();
-        let column = COLUMNS.iter().position(|(these, _)| severities[..] == **these);
-        let column = column.unwrap_or_else(|| panic!("{}", alert.shown()));
-        let (name, anchor) = (&alert.name, alert.name.to_lowercase());
-        let view = if alert.view.is_some() { " hosts alone" } else { "" };
-        let wait = alert.rule.wait.as_deref().map_or(String::new(), |wait| format!(" {wait}"));
-        let shown = format!("[`{name}`](../alerts/{file}#{anchor}){view}{wait}");
-        rows.entry(file).or_default()[column].push(shown);
-    }
-    let titles = COLUMNS.map(|(_, title)| title);
-    let mut table = format!("| runbooks | {} |\n|{}\n", titles.join(" | "), "---|".repeat(5));
-    for (file, mut cells) in rows {
-        for cell in &mut cells {
-            cell.sort();
+/// A summary without its templates: `{{ $labels.node }}` becomes *node*, and of text that depends on a label
+/// the first variant is used.
+fn in_words(template: &str) -> String {
+    let mut words = String::new();
+    let mut is_told = true;
+    let mut rest = template;
+    while let Some((before, action)) = rest.split_once("{{") {
+        let (action, after) = action.split_once("}}").unwrap();
+        if is_told {
+            words.push_str(before);
         }
-        let cells = cells.map(|cell| cell.join(", "));
-        let title = file.trim_start_matches("runbooks/").trim_end_matches(".md");
-        let _ = writeln!(table, "| [{title}](../alerts/{file}) | {} |", cells.join(" | "));
+        match action.trim().split(' ').next().unwrap() {
+            "if" | "end" => is_told = true,
+            "else" => is_told = false,
+            name if is_told => {
+                let name = name.strip_prefix("$labels.").unwrap_or_else(|| panic!("{template}"));
+                let _ = write!(words, "*{}*", name.replace('_', " "));
+            }
+            _ => {}
+        }
+        rest = after;
+    }
+    words + rest
+}
+
+fn made(alerts: &[AlertRule]) -> String {
+    let mut table = "| alert | severity | when | for |\n|---|---|---|---|\n".to_owned();
+    // The most severe alerts come first.
+    let mut alerts: Vec<(&AlertRule, String)> =
+        alerts.iter().map(|alert| (alert, runbook(&alert.name).unwrap().0)).collect();
+    alerts.sort_by_key(|(alert, file)| {
+        let rank = ["critical", "warning", "info"];
+        let rank = rank.iter().position(|it| alert.severities()[0] == *it);
+        (rank, file.clone(), alert.name.clone(), alert.view.is_some())
+    });
+    for (alert, file) in alerts {
+        let view = if alert.view.is_some() { " (hosts alone)" } else { "" };
+        // A template: critical between two switches.
+        let severity = match alert.severities()[..] {
+            ["critical", "warning"] => "critical between switches, else warning",
+            [one] => one,
+            _ => panic!("{}", alert.shown()),
+        };
+        let when = in_words(alert.annotation("summary"));
+        let wait = alert.rule.wait.as_deref().unwrap_or("");
+        let name = &alert.name;
+        let anchor = name.to_lowercase();
+        let _ = writeln!(
+            table,
+            "| [`{name}`](../alerts/{file}#{anchor}){view} | {severity} | {when} | {wait} |"
+        );
     }
     table
 }
