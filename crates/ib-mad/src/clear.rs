@@ -129,7 +129,7 @@ mod tests {
         let mad = Mad::request(&clear_fec_counters(36), None, 7);
         assert_eq!(mad.0[..4], [1, 0x04, 1, method::SET]);
         assert_eq!((mad.attribute(), mad.port_select(), mad.transaction_id()), (0x1f, 36, 7));
-        assert_eq!(mad.u64(DATA + 8), u64::MAX);
+        assert_eq!(mad.be(DATA + 8, 8), u64::MAX);
         let zero = |at: &usize| *at != 1 && !(8..16).contains(at);
         assert!((0..192).filter(zero).all(|at| mad.data()[at] == 0));
     }

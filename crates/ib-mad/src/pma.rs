@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::class_port_info::{self, PmaCapabilities};
+use super::class_port_info::{ClassPortInfo, PmaCapabilities};
 use super::layout::{attribute, bits, byte, bytes};
 use super::{Mad, Query};
 use crate::PortNumber;
@@ -11,7 +11,7 @@ use crate::reading::{Raw, Reading};
 
 /// Reads ClassPortInfo of a device's agent.
 pub fn class_port_info() -> Query {
-    Query::performance(class_port_info::ID, 0)
+    Query::performance(ClassPortInfo::ID, 0)
 }
 
 /// Reads counters of one port.
@@ -115,10 +115,10 @@ impl AttributePlan {
     /// Copies the counters of a response into a reading, and marks saturated fields.
     pub fn read(&self, response: &Mad, reading: &mut Reading<Raw>) {
         for &(counter, field) in &self.counters {
-            let value = field.read(response.data());
+            let value = field.read(response);
             reading.set(counter, value);
             if field.is_saturated(value) {
-                reading.set_stuck(counter);
+                reading.stuck.insert(counter);
             }
         }
     }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     fn names(profile: &AgentProfile, optional: OptionalCounters) -> Vec<&'static str> {
-        read_plan(profile, optional).iter().map(|plan| plan.attribute.name()).collect()
+        read_plan(profile, optional).iter().map(|plan| plan.attribute.label()).collect()
     }
 
     fn attributes(mask: u16, mask2: u32, optional: OptionalCounters) -> Vec<&'static str> {
@@ -324,7 +324,7 @@ mod tests {
             read_plan(&profile(mask, mask2), OptionalCounters::default())
                 .into_iter()
                 .find(|plan| plan.counters.iter().any(|(of, _)| *of == counter))
-                .map(|plan| plan.attribute.name())
+                .map(|plan| plan.attribute.label())
         };
         assert_eq!(attribute_of(0x1200, 0, Counter::XmitData), Some("PortCountersExtended"));
         assert_eq!(attribute_of(0x1200, 0, Counter::SymbolErrors), Some("PortCounters"));
@@ -385,7 +385,7 @@ mod tests {
         let mut reading = Reading::empty(Moment(5));
         // Errors from 4 to 16 bits, traffic and XmitWait; then traffic in 64 bits.
         read_plan(&profile(0x1000, 0), DETAILS)[0].read(&response, &mut reading);
-        assert!(!reading.is_stuck(Counter::LinkDowned), "one below");
+        assert!(!reading.stuck.contains(Counter::LinkDowned), "one below");
         for counter in [
             Counter::SymbolErrors,
             Counter::LinkErrorRecoveries,
@@ -393,16 +393,16 @@ mod tests {
             Counter::XmitWait,
             Counter::RcvData,
         ] {
-            assert!(reading.is_stuck(counter), "{counter:?}");
+            assert!(reading.stuck.contains(counter), "{counter:?}");
         }
         let mut reading = Reading::empty(Moment(5));
         for plan in read_plan(&profile(0x5300, 2), FEC) {
             plan.read(&response, &mut reading);
         }
         assert_eq!(reading.get(Counter::RcvData), Some(u64::MAX));
-        assert!(!reading.is_stuck(Counter::RcvData) && !reading.is_stuck(Counter::SymbolErrors));
+        assert!(!reading.stuck.contains(Counter::RcvData) && !reading.stuck.contains(Counter::SymbolErrors));
         assert_eq!(reading.get(Counter::FecCorrectedSymbols), Some(u32::MAX.into()));
-        assert!(reading.is_stuck(Counter::FecCorrectedSymbols));
+        assert!(reading.stuck.contains(Counter::FecCorrectedSymbols));
     }
 
     #[test]

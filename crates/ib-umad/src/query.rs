@@ -8,9 +8,7 @@ use ib_mad::{Mad, Moment};
 use thiserror::Error;
 
 use super::client::MadClient;
-use super::{
-    MadTransport, OutgoingMad, QueuePair, Request, RequestError, SendError, TransportError,
-};
+use super::{MadTransport, OutgoingMad, QueuePair, Request, RequestError, TransportError};
 
 /// A state machine that generates requests, the next ones from the responses to earlier ones.
 pub trait QueryPlan {
@@ -83,9 +81,11 @@ pub fn run(
                 return Err(RunError::Stopped);
             }
         }
-        // The time is read for each MAD: a burst of 128 takes longer than a round trip.
-        while let Some(outgoing) = poll_transmit(plan, client, transport.now(), stopping) {
-            if !send(&outgoing, client, transport)? {
+        loop {
+            // The time is read for each MAD: a burst of 128 takes longer than a round trip.
+            let now = transport.now();
+            let Some(outgoing) = poll_transmit(plan, client, now, stopping) else { break };
+            if !client.handle_sent(&outgoing, transport.send(&outgoing), now)? {
                 break;
             }
         }
@@ -139,31 +139,6 @@ fn poll_transmit(
         let outgoing = client.poll_transmit(now);
         if outgoing.is_some() || stopping || !submit_next(plan, client) {
             return outgoing;
-        }
-    }
-}
-
-/// Sends one MAD; false if the transport has no room for any MAD now.
-fn send(
-    outgoing: &OutgoingMad,
-    client: &mut MadClient,
-    transport: &mut impl MadTransport,
-) -> Result<bool, TransportError> {
-    let transaction_id = outgoing.mad.transaction_id();
-    match transport.send(outgoing) {
-        Ok(()) => {
-            client.handle_sent();
-            Ok(true)
-        }
-        Err(SendError::Full) => Ok(client.handle_full(transaction_id, transport.now())),
-        Err(SendError::Refused(error)) => {
-            tracing::debug!(lid = %outgoing.lid, class = outgoing.class.label(), %error, "MAD refused");
-            client.handle_refused(transaction_id);
-            Ok(true)
-        }
-        Err(SendError::Transport(error)) => {
-            client.reset();
-            Err(error)
         }
     }
 }

@@ -94,7 +94,7 @@ impl<'a> CounterClearing<'a> {
         let values = job
             .narrow
             .iter()
-            .map(|&(counter, field)| (counter, field, field.read(response.data())));
+            .map(|&(counter, field)| (counter, field, field.read(response)));
         let (full, others): (Vec<_>, Vec<_>) =
             values.partition(|&(_, field, value)| is_nearly_full(field, value));
         // FEC counters are cleared together.

@@ -147,7 +147,7 @@ fn extended_counters_depend_on_the_model() {
         overflow(&mut simulation, port);
         let response = get(&simulation, label, pma::counters(Attribute::PortCountersExtended, 1));
         assert_eq!(response.status(), 0);
-        let value = |byte: u16| response.u64(ib_mad::DATA + usize::from(byte));
+        let value = |byte: u16| response.be(ib_mad::DATA + usize::from(byte), 8);
         let found: Vec<u16> = all.iter().copied().filter(|byte| value(*byte) != 0).collect();
         assert_eq!(found, *kept, "{switch} {hca}");
         assert!(kept.iter().all(|byte| value(*byte) == 0x0123_4567_89ab_cdef));

@@ -1,9 +1,8 @@
 //! Requests in flight, by transaction id.
 
-use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use ib_mad::{DirectedRoute, Lid, Moment};
+use ib_mad::Moment;
 
 use crate::{Address, QueuePair, Request};
 
@@ -18,32 +17,8 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 /// dead hosts are waited for in parallel. (It still counts in the window of its LID.)
 const SLOW: Duration = Duration::from_millis(50);
 
-/// A destination with its own window: a LID on a queue pair, a GID, or the end of a directed route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Key {
-    Directed(DirectedRoute),
-    Smp(Lid),
-    Gmp(Lid),
-    Global(Ipv6Addr),
-}
-
-impl Key {
-    pub fn new(request: &Request) -> Self {
-        match (&request.to, request.query.subnet) {
-            (Address::Directed(route), _) => Key::Directed(*route),
-            (Address::Lid(lid), true) => Key::Smp(*lid),
-            (Address::Lid(lid), false) => Key::Gmp(*lid),
-            (Address::Global(route), _) => Key::Global(route.gid),
-        }
-    }
-
-    pub fn qp(self) -> QueuePair {
-        match self {
-            Key::Directed(_) | Key::Smp(_) => QueuePair::Qp0,
-            Key::Gmp(_) | Key::Global(_) => QueuePair::Qp1,
-        }
-    }
-}
+/// A destination with its own window: an address on a queue pair.
+pub(super) type Key = (QueuePair, Address);
 
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -149,7 +124,7 @@ impl Slots {
             let due = request.sent + SLOW;
             if due <= now {
                 request.slow = true;
-                slow[request.key.qp() as usize] += 1;
+                slow[request.key.0 as usize] += 1;
             } else {
                 self.next_slow = self.next_slow.min(due);
             }

@@ -11,7 +11,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::port_state::state;
 use ib_mad::rate::Width;
-use ib_mad::{Counter, Reading};
+use ib_mad::Counter;
 use rdma_host::model::Port;
 use rdma_host::testing::{port, snapshot};
 
@@ -80,7 +80,7 @@ impl Simulation {
         let devices = || self.next.iter();
         self.seen.ids = devices().map(|device| device.info.guid.unwrap_or_default()).collect();
         let totals = |port: &Port| HostPortTotals {
-            reading: port.reading.clone().into_totals(Reading::get),
+            reading: port.reading.clone().assume_totals(),
             counters: CounterStatus::default(),
             reset_offsets: None,
         };
