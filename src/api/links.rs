@@ -93,7 +93,8 @@ impl<'a> FabricView<'a> {
         let default = PortAssessment::default();
         let assessment = self.assessment.ports.get(port.0 as usize).unwrap_or(&default);
         let errors = TABLE.iter().filter(|row| {
-            matches!(row.kind, CounterKind::Error | CounterKind::Link) || row.counter == Counter::XmitDiscards
+            matches!(row.kind, CounterKind::Error | CounterKind::Link)
+                || row.counter == Counter::XmitDiscards
         });
         let nonzero = errors.filter_map(|row| {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;

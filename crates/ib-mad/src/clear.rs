@@ -49,10 +49,8 @@ impl CounterSelect {
     /// The selected counters.
     pub fn counters(self) -> impl Iterator<Item = Counter> {
         let mask = u32::from(self.second) << 16 | u32::from(self.first);
-        BITS.into_iter()
-            .enumerate()
-            .filter(move |(bit, _)| mask >> bit & 1 == 1)
-            .map(|(_, counter)| counter)
+        let selected = (0..BITS.len()).filter(move |bit| mask >> bit & 1 == 1);
+        selected.map(|bit| BITS[bit])
     }
 }
 

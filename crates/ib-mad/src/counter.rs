@@ -44,14 +44,13 @@ pub enum Needs {
 
 /// The field of a counter in an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct CounterField {
-    /// The attribute.
     pub attribute: Attribute,
     /// Offset of its highest bit from the start of the attribute's data.
     pub bit: u16,
     /// Width in bits: 4, 8, 16, 32 or 64. A counter of fewer than 64 bits saturates at its highest value.
     pub width: u8,
-    /// What the device must announce.
     pub needs: Needs,
 }
 

@@ -361,8 +361,7 @@ impl Query {
     /// Whether a MAD is a response to this query, with any status. A redirect returns ClassPortInfo instead
     /// of the requested attribute (IBTA 1.4, 13.5.1.1).
     pub fn matches_response(&self, mad: &Mad, directed: bool) -> bool {
-        let redirect =
-            mad.status() & status::REDIRECT != 0 && mad.attribute() == ClassPortInfo::ID;
+        let redirect = mad.status() & status::REDIRECT != 0 && mad.attribute() == ClassPortInfo::ID;
         mad.method() == method::GET_RESPONSE
             && mad.class() == self.class(directed) as u8
             && (redirect || (mad.attribute() == self.attribute && mad.modifier() == self.modifier))

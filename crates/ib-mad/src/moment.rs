@@ -55,10 +55,9 @@ impl fmt::Debug for Moment {
 /// Taken for each sweep, so that adjustments of the wall clock (10 ppm of drift are 26 s in a month) never
 /// displace a reading by more than those of one sweep.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Anchor {
-    /// The instant on the monotonic clock.
     pub moment: Moment,
-    /// The same instant on the wall clock.
     pub wall: SystemTime,
 }
 

@@ -38,10 +38,9 @@ pub enum DetailPolicy {
 
 /// Counters that are read only if they are enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct OptionalCounters {
-    /// Error and discard details.
     pub details: DetailPolicy,
-    /// FEC counters.
     pub fec: bool,
 }
 
@@ -84,10 +83,9 @@ pub struct AgentProfile {
 
 /// One attribute to read, and the counters to take from the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct AttributePlan {
-    /// The attribute.
     pub attribute: Attribute,
-    /// The counters to take from the response.
     pub counters: Vec<(Counter, CounterField)>,
     /// A fallback: PortCountersExtended has the same counters, but may leave them at 0.
     pub is_fallback: bool,
@@ -97,9 +95,7 @@ impl AttributePlan {
     /// Whether the agent may refuse the attribute, which then is not read again.
     pub fn is_optional(&self) -> bool {
         // PortExtendedSpeedsCounters is older than the bit that announces it.
-        self.is_fallback
-            || self.is_detail()
-            || self.attribute == Attribute::PortExtendedSpeedsCounters
+        self.is_fallback || self.is_detail() || self.needs_reed_solomon()
     }
 
     /// Whether it holds error or discard details.
@@ -153,22 +149,21 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
         attributes.extend([Attribute::PortRcvErrorDetails, Attribute::PortXmitDiscardDetails]);
     }
     attributes.retain(|attribute| !refused.contains(attribute));
-    let exists =
-        |field: &CounterField| capabilities.meets(field.needs) && options.allows(field.needs);
-    let widest = |row: &CounterRow| {
-        let mut fields = row.fields.iter();
-        fields.find(|&field| attributes.contains(&field.attribute) && exists(field)).copied()
-    };
-    let classic = |row: &CounterRow| {
-        let is_error = row.kind != CounterKind::Traffic;
-        let field = row.fields.iter().find(|field| field.attribute == Attribute::PortCounters);
-        field.filter(|&field| is_error && exists(field)).copied()
+    let exists = |field: &&CounterField| {
+        let needs = field.needs;
+        attributes.contains(&field.attribute) && capabilities.meets(needs) && options.allows(needs)
     };
     let plans = attributes.iter().map(|&attribute| {
         let is_fallback = has_fallback && attribute == Attribute::PortCounters;
         let field = |row: &CounterRow| {
-            let field = if is_fallback { classic(row) } else { widest(row) };
-            field.filter(|field| field.attribute == attribute)
+            let mut fields = row.fields.iter().filter(exists);
+            // The widest; the fallback has the narrow fields of errors.
+            let field = match row.kind {
+                CounterKind::Traffic if is_fallback => None,
+                _ if is_fallback => fields.last(),
+                _ => fields.next(),
+            };
+            field.filter(|field| field.attribute == attribute).copied()
         };
         let counters = TABLE.iter().filter_map(|row| Some((row.counter, field(row)?))).collect();
         AttributePlan { attribute, counters, is_fallback }
@@ -400,7 +395,10 @@ mod tests {
             plan.read(&response, &mut reading);
         }
         assert_eq!(reading.get(Counter::RcvData), Some(u64::MAX));
-        assert!(!reading.stuck.contains(Counter::RcvData) && !reading.stuck.contains(Counter::SymbolErrors));
+        assert!(
+            !reading.stuck.contains(Counter::RcvData)
+                && !reading.stuck.contains(Counter::SymbolErrors)
+        );
         assert_eq!(reading.get(Counter::FecCorrectedSymbols), Some(u32::MAX.into()));
         assert!(reading.stuck.contains(Counter::FecCorrectedSymbols));
     }

@@ -116,16 +116,13 @@ pub mod capability {
 }
 
 /// Bits of CapabilityMask2 (kernel: `ib_port_capability_mask2_bits` of include/rdma/ib_mad.h).
+#[expect(missing_docs, reason = "the names say what is supported")]
 pub mod capability2 {
-    /// Bit 1: PortInfoExtended is supported.
     pub const PORT_INFO_EXTENDED: u16 = 1 << 1;
-    /// Bit 5: HDR is supported.
     pub const SPEED_HDR: u16 = 1 << 5;
-    /// Bit 10: NDR is supported.
     pub const SPEED_NDR: u16 = 1 << 10;
-    /// Bit 11: the second extended speeds are valid.
+    /// The second extended speeds are valid.
     pub const EXTENDED_SPEEDS2: u16 = 1 << 11;
-    /// Bit 12: XDR is supported.
     pub const SPEED_XDR: u16 = 1 << 12;
 }
 
@@ -172,7 +169,7 @@ impl PortInfo {
     /// Decoded state of the port. For a switch port, `fields` are those of port 0.
     pub fn status(&self, fields: SpeedFields) -> PortStatus {
         let valid = [true, fields.extended, fields.extended2];
-        let known = || SPEEDS.into_iter().filter(|(field, ..)| valid[*field]);
+        let known = || SPEEDS.into_iter().filter(move |(field, ..)| valid[*field]);
         let set = |masks: [u8; 3]| {
             let speeds = known().filter(|(field, code, _)| masks[*field] & code != 0);
             speeds.map(|(.., speed)| speed).collect::<SpeedSet>()
@@ -180,8 +177,7 @@ impl PortInfo {
         let active = [self.speed_active, self.speed_ext_active, self.speed_ext2_active];
         // The newest field with a known code wins.
         let speed = known().filter(|(field, code, _)| active[*field] == *code).last();
-        let supported =
-            [self.speed_supported, self.speed_ext_supported, self.speed_ext2_supported];
+        let supported = [self.speed_supported, self.speed_ext_supported, self.speed_ext2_supported];
         let enabled = [self.speed_enabled, self.speed_ext_enabled, self.speed_ext2_enabled];
         let status = PortStatus {
             lid: self.lid,

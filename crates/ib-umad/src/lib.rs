@@ -57,10 +57,9 @@ pub struct GlobalRoute {
 
 /// A request to one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Request {
-    /// Destination.
     pub to: Address,
-    /// Attribute and parameters.
     pub query: Query,
 }
 

@@ -103,7 +103,7 @@ pub fn run(
             continue;
         }
         let until = client.poll_timeout(now).min(now + STOP_CHECK);
-        client.heartbeat().tick();
+        client.heartbeat.tick();
         let received = transport.receive(until).inspect_err(|_| client.reset())?;
         let now = transport.now();
         let is_quiet = received.is_none();
@@ -119,13 +119,10 @@ pub fn run(
 
 /// Submits one more request, if the plan has one and its queue pair has room.
 fn submit_next(plan: &mut impl QueryPlan, client: &mut MadClient) -> bool {
-    let next = [QueuePair::Qp0, QueuePair::Qp1]
-        .into_iter()
-        .find_map(|qp| if client.has_room(qp) { plan.next_request(qp) } else { None });
-    if let Some((request, tag)) = next {
-        client.submit(request, tag);
-    }
-    next.is_some()
+    let mut open = [QueuePair::Qp0, QueuePair::Qp1].into_iter().filter(|qp| client.has_room(*qp));
+    let Some((request, tag)) = open.find_map(|qp| plan.next_request(qp)) else { return false };
+    client.submit(request, tag);
+    true
 }
 
 /// The next MAD to send: of queued requests, else of the next request of the plan.
@@ -158,7 +155,7 @@ pub fn drain_until(
         if now >= until {
             return Ok(());
         }
-        client.heartbeat().tick();
+        client.heartbeat.tick();
         if let Some(received) = transport.receive(until.min(now + STOP_CHECK))? {
             client.handle_response(received, transport.now());
         }

@@ -140,7 +140,7 @@ impl ScriptedTransport {
     /// Fills in the attribute; `None` if the node does not support it.
     fn fill(&self, response: &mut Mad, index: usize, ingress: PortNumber) -> Option<()> {
         let node = &self.nodes[index];
-        let symbol_errors = symbol_errors(index, response.port_select());
+        let selected = response.port_select();
         match (response.is_smp(), response.attribute()) {
             (true, NODE_DESCRIPTION) => encode_node_description(response, &node.description),
             (true, NodeInfo::ID) => NodeInfo {
@@ -175,7 +175,7 @@ impl ScriptedTransport {
                 PortSamplesControl { tick, ..PortSamplesControl::default() }.encode(response);
             }
             (false, PortExtendedSpeedsCounters::ID) => PortExtendedSpeedsCounters {
-                port_corrected_symbols: symbol_errors.into(),
+                port_corrected_symbols: symbol_errors(index, selected).into(),
                 ..PortExtendedSpeedsCounters::default()
             }
             .encode(response),
@@ -187,7 +187,7 @@ impl ScriptedTransport {
             (false, attribute) => {
                 let mut fields = Counter::SymbolErrors.row().fields.iter();
                 let field = fields.find(|field| field.attribute as u16 == attribute)?;
-                field.write(response, symbol_errors.into());
+                field.write(response, symbol_errors(index, selected).into());
             }
             _ => return None,
         }
@@ -262,7 +262,8 @@ impl MadTransport for ScriptedTransport {
                 let none = ClassPortInfo::default();
                 echo.set_status(status::REDIRECT);
                 echo.put_be(16, 2, ClassPortInfo::ID.into());
-                ClassPortInfo { redirect_lid, redirect_qp, redirect_pkey, ..none }.encode(&mut echo);
+                ClassPortInfo { redirect_lid, redirect_qp, redirect_pkey, ..none }
+                    .encode(&mut echo);
                 Some((ROUND_TRIP, whole(echo)))
             }
             Reply::Expired => Some((ROUND_TRIP, timed_out)),

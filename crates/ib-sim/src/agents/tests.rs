@@ -576,10 +576,10 @@ fn active_fec_mode_depends_on_speed() {
         let response = get(simulation, "leaf-0-0[0]", subnet(PortInfoExtended::ID, 1));
         PortInfoExtended::decode(&response).active
     };
-    assert_eq!(active(&simulation), Fec::ReedSolomon.code());
+    assert_eq!(active(&simulation), Fec::ReedSolomon as u16);
     let port = find(simulation.net(), "leaf-0-0[1]");
     simulation.apply(at(1), Action::LimitLink { port, width: None, speed: Some(Speed::Edr) });
-    assert_eq!(active(&simulation), Fec::None.code());
+    assert_eq!(active(&simulation), Fec::None as u16);
 }
 
 #[test]

@@ -25,6 +25,7 @@ use in_flight::{InFlight, Key, Pending, Slots};
 
 /// Limits of requests in flight, time-out and retries. Command-line options set all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct SendConfig {
     /// SMPs in flight in total. Virtual lane 15 has no flow control: what overflows is dropped.
     pub smp_window: u16,
@@ -32,9 +33,7 @@ pub struct SendConfig {
     pub gmp_window: u16,
     /// SMPs in flight to any one LID.
     pub smp_lid_window: u16,
-    /// GMPs in flight to any one LID.
     pub gmp_lid_window: u16,
-    /// Time-out of a request.
     pub timeout: Duration,
     /// Number of retries after a time-out.
     pub retries: u8,
@@ -69,7 +68,8 @@ const MAX_REDIRECTS: u8 = 2;
 #[derive(Debug)]
 pub struct MadClient {
     config: SendConfig,
-    heartbeat: Heartbeat,
+    /// The heartbeat of the loops that use this client.
+    pub heartbeat: Heartbeat,
     stats: MadStats,
     slots: Slots,
     destinations: HashMap<Key, Destination>,
@@ -93,13 +93,11 @@ pub struct MadClient {
 impl MadClient {
     /// Creates a client with these limits.
     pub fn new(config: SendConfig) -> Self {
-        let slots =
-            (usize::from(config.smp_window) + usize::from(config.gmp_window)).min(MAX_IN_FLIGHT);
         MadClient {
             config,
             heartbeat: Heartbeat::default(),
             stats: MadStats::default(),
-            slots: Slots::new(slots),
+            slots: Slots::new(0),
             destinations: HashMap::new(),
             ready: [VecDeque::new(), VecDeque::new()],
             backing_off: BinaryHeap::new(),
@@ -112,11 +110,6 @@ impl MadClient {
             full_since: None,
             full_until: Moment::default(),
         }
-    }
-
-    /// The heartbeat of the loops that use this client.
-    pub fn heartbeat(&self) -> &Heartbeat {
-        &self.heartbeat
     }
 
     /// Statistics of all MADs so far.
@@ -155,13 +148,16 @@ impl MadClient {
     pub fn submit(&mut self, request: Request, tag: u64) {
         let pending = Pending { request, tag, tries: 0, redirects: 0 };
         let key = (request.queue_pair(), request.to);
-        if let Some(error) = self.destination(key).given_up {
-            self.finished.push_back((tag, Err(error)));
-        } else {
-            self.destination(key).queue.push_back(pending);
-            self.queued += 1;
-            self.mark_ready(key);
+        match self.destination(key).given_up {
+            Some(error) => self.finished.push_back((tag, Err(error))),
+            None => self.enqueue(key, pending),
         }
+    }
+
+    fn enqueue(&mut self, key: Key, pending: Pending) {
+        self.destination(key).queue.push_back(pending);
+        self.queued += 1;
+        self.mark_ready(key);
     }
 
     /// Whether no request is in flight, queued or finished.
@@ -195,24 +191,19 @@ impl MadClient {
             if !destination.has_room() {
                 continue;
             }
-            let pending = destination.queue.pop_front()?;
+            let mut pending = destination.queue.pop_front()?;
+            pending.tries += 1;
             destination.in_flight += 1;
+            self.in_flight[qp as usize] += 1;
             self.queued -= 1;
             // To the end of the queue: round robin over destinations.
             self.mark_ready(key);
-            return Some(self.transmit(pending, key, now));
+            let (request, timeout) = (pending.request, self.config.timeout);
+            let transaction_id = self.slots.insert(pending, key, now, now + (timeout + GRACE));
+            let redirect = self.redirects.get(&key);
+            return Some(OutgoingMad::new(&request, redirect, transaction_id, timeout));
         }
         None
-    }
-
-    fn transmit(&mut self, mut pending: Pending, key: Key, now: Moment) -> OutgoingMad {
-        pending.tries += 1;
-        self.in_flight[key.0 as usize] += 1;
-        let request = pending.request;
-        let deadline = now + (self.config.timeout + GRACE);
-        let transaction_id = self.slots.insert(pending, key, now, deadline);
-        let redirect = self.redirects.get(&key);
-        OutgoingMad::new(&request, redirect, transaction_id, self.config.timeout)
     }
 
     /// Handles what the transport received.
@@ -316,9 +307,7 @@ impl MadClient {
             self.finish(&request, Err(error));
         } else {
             // Behind other queued requests, to which the node may respond.
-            destination.queue.push_back(request.pending);
-            self.queued += 1;
-            self.mark_ready(key);
+            self.enqueue(key, request.pending);
         }
     }
 
@@ -382,10 +371,11 @@ impl MadClient {
 
     /// Ends requests past their deadline, and makes room for others while responses are slow.
     pub fn handle_timeout(&mut self, now: Moment) {
-        for (slow, more) in self.slow.iter_mut().zip(self.slots.newly_slow(now)) {
+        let (expired, newly_slow) = self.slots.check(now);
+        for (slow, more) in self.slow.iter_mut().zip(newly_slow) {
             *slow += more;
         }
-        for transaction_id in self.slots.expired(now) {
+        for transaction_id in expired {
             if let Some(request) = self.remove(transaction_id) {
                 self.on_timeout(request, now);
             }
@@ -420,7 +410,8 @@ impl MadClient {
         *self = MadClient {
             heartbeat: self.heartbeat.clone(),
             stats: std::mem::take(&mut self.stats),
-            slots: self.slots.successor(),
+            // Late responses to requests before this match none after it.
+            slots: Slots::new(self.slots.generation),
             ..MadClient::new(self.config)
         };
     }

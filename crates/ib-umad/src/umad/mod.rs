@@ -90,19 +90,8 @@ impl Umad {
         Err(refusal.unwrap_or(DeviceError::NoDevice { directory: sysfs.display().to_string() }))
     }
 
-    /// Opens the named port for GMPs only, which a RoCE port without QP0 can send, too.
-    pub fn open_for_gmps(
-        sysfs: &Path,
-        hca: &str,
-        port: Option<PortNumber>,
-        clock: Clock,
-    ) -> Result<(UmadPort, Umad), DeviceError> {
-        let port = device::named(UmadPort::all(sysfs), sysfs, Some(hca), port)?.swap_remove(0);
-        let umad = Umad::open(sysfs, &port, &[Class::Performance], None, clock)?;
-        Ok((port, umad))
-    }
-
-    fn open(
+    /// Opens a port for these classes. A RoCE port, which has no QP0, can only send GMPs.
+    pub fn open(
         sysfs: &Path,
         port: &UmadPort,
         classes: &[Class],
