@@ -16,7 +16,7 @@ use ib_mad::moment::Anchor;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
-use ib_mad::{DATA, DirectedRoute as Route, Mad, Query};
+use ib_mad::{DirectedRoute as Route, Mad, Query};
 use ib_mad::{Lid, Moment};
 use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};

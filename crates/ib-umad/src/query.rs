@@ -8,7 +8,7 @@ use ib_mad::{Mad, Moment};
 use thiserror::Error;
 
 use super::client::MadClient;
-use super::{MadTransport, OutgoingMad, QueuePair, Request, RequestError, TransportError};
+use super::{MadTransport, QueuePair, Request, RequestError, TransportError};
 
 /// A state machine that generates requests, the next ones from the responses to earlier ones.
 pub trait QueryPlan {
@@ -84,7 +84,11 @@ pub fn run(
         loop {
             // The time is read for each MAD: a burst of 128 takes longer than a round trip.
             let now = transport.now();
-            let Some(outgoing) = poll_transmit(plan, client, now, stopping) else { break };
+            let mut outgoing = client.poll_transmit(now);
+            while outgoing.is_none() && !stopping && submit_next(plan, client) {
+                outgoing = client.poll_transmit(now);
+            }
+            let Some(outgoing) = outgoing else { break };
             if !client.handle_sent(&outgoing, transport.send(&outgoing), now)? {
                 break;
             }
@@ -123,21 +127,6 @@ fn submit_next(plan: &mut impl QueryPlan, client: &mut MadClient) -> bool {
     let Some((request, tag)) = open.find_map(|qp| plan.next_request(qp)) else { return false };
     client.submit(request, tag);
     true
-}
-
-/// The next MAD to send: of queued requests, else of the next request of the plan.
-fn poll_transmit(
-    plan: &mut impl QueryPlan,
-    client: &mut MadClient,
-    now: Moment,
-    stopping: bool,
-) -> Option<OutgoingMad> {
-    loop {
-        let outgoing = client.poll_transmit(now);
-        if outgoing.is_some() || stopping || !submit_next(plan, client) {
-            return outgoing;
-        }
-    }
 }
 
 /// Waits until a moment and receives late responses meanwhile, so that they do not pile up.
