@@ -518,7 +518,7 @@ impl MadTransport for FailingTransport {
         self.0.anchor()
     }
 
-    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), crate::SendError> {
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
         self.0.send(outgoing)
     }
 
