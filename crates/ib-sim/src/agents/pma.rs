@@ -8,7 +8,7 @@ use crate::net::PortId;
 use crate::scenario::Action;
 use crate::simulation::Simulation;
 use ib_mad::PortNumber;
-use ib_mad::class_port_info::{self, ClassPortInfo};
+use ib_mad::class_port_info::ClassPortInfo;
 use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter, CounterField, TABLE};
 use ib_mad::fec::PortExtendedSpeedsCounters;
@@ -68,7 +68,7 @@ pub(super) fn fill(
 ) -> Result<(), u16> {
     let model = simulation.net().node_of(at).model;
     let id = request.attribute();
-    if id == class_port_info::ID {
+    if id == ClassPortInfo::ID {
         ClassPortInfo::new(model.performance, RESPONSE_TIME).encode(response);
         return Ok(());
     }
