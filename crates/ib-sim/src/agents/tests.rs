@@ -246,7 +246,7 @@ fn all_port_select_sums_all_ports() {
     }
     let data = |attribute| get(&simulation, "leaf-0-0[3]", pma::counters(attribute, 255));
     let wide = data(Attribute::PortCountersExtended);
-    let value = |byte| wide.u64(ib_mad::DATA + byte);
+    let value = |byte| wide.be(ib_mad::DATA + byte, 8);
     assert_eq!((value(72), value(88)), (54_321, 360));
     let classic = data(Attribute::PortCounters);
     let classic = classic.data();
