@@ -104,7 +104,7 @@ impl Read {
     /// The sweep this many intervals after the second.
     fn after(&self, intervals: u32, crowd: Crowd) -> Snapshot<Raw> {
         let mut snapshot = self.second.clone();
-        let later = (self.second.began - self.first.began) * intervals;
+        let later = self.second.began.since(self.first.began) * intervals;
         snapshot.began = snapshot.began + later;
         snapshot.ended = snapshot.ended + later;
         snapshot.anchor.moment = snapshot.anchor.moment + later;

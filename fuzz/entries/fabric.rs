@@ -13,9 +13,8 @@ use fabric_exporter::config::options::Options;
 use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::monitor::Monitor;
 use fabric_observation::{Observation, SharedState};
-use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities, Redirect};
+use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
 use ib_mad::moment::Anchor;
-use ib_mad::p_key::PKey;
 use ib_mad::pma::DetailPolicy;
 use ib_mad::{LEN, Mad};
 use ib_mad::{Lid, Moment};
@@ -159,18 +158,17 @@ impl Hostile<'_> {
             }
             13 => mad.set_status(script.u16()),
             14 => {
-                let to = Redirect {
-                    lid: Lid(script.u16()),
-                    qp: script.u32(),
-                    qkey: script.u32(),
-                    sl: little,
-                    p_key: PKey::new(u16::from(little)),
-                };
                 mad.set_status(2);
                 mad.put_be(16, 2, u64::from(ClassPortInfo::ID));
-                ClassPortInfo::new(PmaCapabilities::default(), 0)
-                    .with_redirect(&to)
-                    .encode(&mut mad);
+                ClassPortInfo {
+                    redirect_lid: Lid(script.u16()),
+                    redirect_qp: script.u32(),
+                    redirect_qkey: script.u32(),
+                    redirect_sl: little,
+                    redirect_pkey: u16::from(little),
+                    ..ClassPortInfo::new(PmaCapabilities::default(), 0)
+                }
+                .encode(&mut mad);
             }
             _ => match little {
                 0..=3 => self.refused = script.u8(),

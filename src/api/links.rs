@@ -13,7 +13,7 @@ use ib_health::bit_errors::BerWindow;
 use ib_health::{
     Assessment, LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, evidence,
 };
-use ib_mad::counter::{CounterKind, TABLE};
+use ib_mad::counter::{Counter, CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
 use ib_mad::{Moment, Reading};
@@ -93,7 +93,8 @@ impl<'a> FabricView<'a> {
         let default = PortAssessment::default();
         let assessment = self.assessment.ports.get(port.0 as usize).unwrap_or(&default);
         let errors = TABLE.iter().filter(|row| {
-            matches!(row.kind, CounterKind::Error | CounterKind::Link) || row.counter.is_discard()
+            matches!(row.kind, CounterKind::Error | CounterKind::Link)
+                || row.counter == Counter::XmitDiscards
         });
         let nonzero = errors.filter_map(|row| {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;

@@ -127,5 +127,5 @@ fn code(names: &[&str]) -> String {
 }
 
 fn field(field: CounterField) -> String {
-    format!("{} ({} bits)", field.attribute.name(), field.width)
+    format!("{} ({} bits)", field.attribute.label(), field.width)
 }

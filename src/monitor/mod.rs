@@ -146,7 +146,7 @@ impl Monitor {
 
     /// Its heartbeat: several ticks per second, also while it waits or has no device.
     pub fn heartbeat(&self) -> Heartbeat {
-        self.client.heartbeat().clone()
+        self.client.heartbeat.clone()
     }
 
     /// Sets the totals of an earlier run, from which ports continue.
@@ -191,7 +191,7 @@ impl Monitor {
         let step = Duration::from_millis(100);
         let steps = time.as_millis().div_ceil(step.as_millis());
         for _ in 0..steps {
-            self.client.heartbeat().tick();
+            self.client.heartbeat.tick();
             if !self.stop.load(Ordering::Relaxed) {
                 std::thread::sleep(step);
             }

@@ -16,7 +16,7 @@ use ib_mad::moment::Anchor;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
-use ib_mad::{DATA, DirectedRoute as Route, Mad, Query};
+use ib_mad::{DirectedRoute as Route, Mad, Query};
 use ib_mad::{Lid, Moment};
 use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
@@ -311,7 +311,7 @@ fn class_port_info(mad: &Mad) -> Vec<(&'static str, u64)> {
 
 fn read(mad: &Mad, counter: Counter, attribute: Attribute) -> u64 {
     let row = TABLE.iter().find(|row| row.counter == counter).unwrap();
-    row.fields.iter().find(|place| place.attribute == attribute).unwrap().read(&mad.0[DATA..])
+    row.fields.iter().find(|place| place.attribute == attribute).unwrap().read(mad)
 }
 
 const PORT_COUNTERS: [(&str, Counter); 16] = [
@@ -425,7 +425,7 @@ fn tshark_decodes_what_we_encode() {
             let mut mad = answer(false, attribute as u16);
             let places = TABLE.iter().flat_map(|row| row.fields);
             for place in places.filter(|place| place.attribute == attribute) {
-                place.write(mad.data_mut(), place.read(from.data()));
+                place.write(&mut mad, place.read(&from));
             }
             mads.push(mad);
         }

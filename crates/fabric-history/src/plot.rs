@@ -241,7 +241,7 @@ impl<'a> LinkTimeline<'a> {
             for (errors, received) in link_errors.iter_mut().zip(&received) {
                 *errors = (*errors - received * share).max(0.0);
             }
-            let discards = columns(&Counter::is_discard);
+            let discards = columns(&|counter| counter == Counter::XmitDiscards);
             // Less than one is a rounding error.
             let counted = |columns: &[f64]| sum(columns) > 0.5;
             let has_any = counted(&link_errors) || counted(&discards);

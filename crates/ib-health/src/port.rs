@@ -272,10 +272,10 @@ mod tests {
             if let Some(local) = local {
                 reading.set(Counter::RcvLocalPhysicalErrors, local);
                 if local == 65_535 {
-                    reading.set_stuck(Counter::RcvLocalPhysicalErrors);
+                    reading.stuck.insert(Counter::RcvLocalPhysicalErrors);
                 }
             } else {
-                reading.set_not_due(Counter::RcvLocalPhysicalErrors);
+                reading.not_due.insert(Counter::RcvLocalPhysicalErrors);
             }
             state.update(&mut reading, incoming, 12_500_000_000);
         }

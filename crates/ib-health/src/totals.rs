@@ -201,14 +201,14 @@ impl PortTotals {
             let index = counter as usize;
             let Some(raw) = reading.get(counter) else {
                 // Not due: the last total is valid, or there is none because the last value was impossible.
-                if !reading.is_not_due(counter) {
+                if !reading.not_due.contains(counter) {
                     return None;
                 }
                 let was_impossible = self.status.is_impossible(counter);
                 impossible.set(counter, was_impossible);
                 return self.total(counter).filter(|_| !was_impossible);
             };
-            let is_rebased = reading.is_rebased(counter) && self.seen.contains(counter);
+            let is_rebased = reading.rebased.contains(counter) && self.seen.contains(counter);
             let since = timed.contains(counter).then_some(self.at);
             if !self.accept(counter, raw, at, since, is_rebased, bytes_per_second) {
                 growth.rejected.insert(counter);
@@ -235,7 +235,7 @@ impl PortTotals {
             self.raws[index] = raw;
             self.seen.insert(counter);
             self.latest.insert(counter);
-            stuck.set(counter, reading.is_stuck(counter));
+            stuck.set(counter, reading.stuck.contains(counter));
             Some(self.sum(index))
         });
         self.at = at;
@@ -443,7 +443,7 @@ mod tests {
         let mut reading = Reading::empty(Moment(at * 1_000_000_000));
         reading.set(ERRORS, raw);
         if stuck {
-            reading.set_stuck(ERRORS);
+            reading.stuck.insert(ERRORS);
         }
         reading
     }
@@ -614,7 +614,7 @@ mod tests {
             let mut reading = Reading::empty(Moment(at * 1_000_000_000));
             match raw {
                 Some(raw) => reading.set(ERRORS, raw),
-                None => reading.set_not_due(ERRORS),
+                None => reading.not_due.insert(ERRORS),
             }
             let (reading, _) = totals.update(reading, RATE);
             (reading.get(ERRORS), totals.status().is_impossible(ERRORS))

@@ -6,11 +6,9 @@ use super::p_key::PKey;
 use crate::Lid;
 use crate::counter::Needs;
 
-/// AttributeID of ClassPortInfo, the same in every class but subnet management.
-pub const ID: u16 = ClassPortInfo::ID;
-
 attribute! {
-    /// ClassPortInfo with the capability bits of the performance management agent.
+    /// ClassPortInfo with the capability bits of the performance management agent. Every class but subnet
+    /// management has it.
     pub struct ClassPortInfo = 0x0001 {
         base_version: u8 = byte(0), "BaseVersion.";
         class_version: u8 = byte(1), "ClassVersion.";
@@ -43,19 +41,6 @@ impl ClassPortInfo {
         let PmaCapabilities { mask, mask2 } = capabilities;
         let versions = ClassPortInfo { base_version: 1, class_version: 1, ..Self::default() };
         ClassPortInfo { mask, mask2, response_time, ..versions }
-    }
-
-    /// The same with a redirect.
-    #[must_use]
-    pub fn with_redirect(self, to: &Redirect) -> Self {
-        ClassPortInfo {
-            redirect_sl: to.sl,
-            redirect_lid: to.lid,
-            redirect_pkey: to.p_key.map_or(0, PKey::bits),
-            redirect_qp: to.qp,
-            redirect_qkey: to.qkey,
-            ..self
-        }
     }
 }
 
@@ -186,7 +171,15 @@ mod tests {
             sl: 3,
             p_key: PKey::new(0x8001),
         };
-        ClassPortInfo::new(capabilities, 31).with_redirect(&to).encode(&mut mad);
+        ClassPortInfo {
+            redirect_sl: 3,
+            redirect_lid: Lid(0x1234),
+            redirect_pkey: 0x8001,
+            redirect_qp: 0x142,
+            redirect_qkey: 0x8001_0000,
+            ..ClassPortInfo::new(capabilities, 31)
+        }
+        .encode(&mut mad);
         assert_eq!(
             mad.data()[24..40],
             [0, 0x30, 0, 0, 0x12, 0x34, 0x80, 1, 0, 0, 1, 0x42, 0x80, 1, 0, 0]

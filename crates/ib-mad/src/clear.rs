@@ -49,10 +49,8 @@ impl CounterSelect {
     /// The selected counters.
     pub fn counters(self) -> impl Iterator<Item = Counter> {
         let mask = u32::from(self.second) << 16 | u32::from(self.first);
-        BITS.into_iter()
-            .enumerate()
-            .filter(move |(bit, _)| mask >> bit & 1 == 1)
-            .map(|(_, counter)| counter)
+        let selected = (0..BITS.len()).filter(move |bit| mask >> bit & 1 == 1);
+        selected.map(|bit| BITS[bit])
     }
 }
 
@@ -129,7 +127,7 @@ mod tests {
         let mad = Mad::request(&clear_fec_counters(36), None, 7);
         assert_eq!(mad.0[..4], [1, 0x04, 1, method::SET]);
         assert_eq!((mad.attribute(), mad.port_select(), mad.transaction_id()), (0x1f, 36, 7));
-        assert_eq!(mad.u64(DATA + 8), u64::MAX);
+        assert_eq!(mad.be(DATA + 8, 8), u64::MAX);
         let zero = |at: &usize| *at != 1 && !(8..16).contains(at);
         assert!((0..192).filter(zero).all(|at| mad.data()[at] == 0));
     }

@@ -1,11 +1,8 @@
-//! The table of counters: one row per counter, used by all code that handles counters.
-//!
-//! The decoder takes the field locations from it, the sysfs reader the file names, the exposition metric
-//! names and help, and `docs/metrics.md` its rows. To add a counter, add a row.
+//! The table of counters: one row per counter. The decoder takes the field locations from it, the sysfs
+//! reader the file names, the exposition metric names and help, and `docs/metrics.md` its rows.
 
-use std::ops::Range;
-
-use crate::labeled_enum;
+use crate::layout::Bits;
+use crate::{Mad, labeled_enum};
 
 labeled_enum! {
     /// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4), by its name there.
@@ -21,13 +18,6 @@ labeled_enum! {
             "64-bit counters: traffic, and with AdditionalPortCountersExtended also errors.";
         PortExtendedSpeedsCounters = 0x1f, "PortExtendedSpeedsCounters",
             "FEC counters; the table has those of a Reed-Solomon link.";
-    }
-}
-
-impl Attribute {
-    /// Name in the specification.
-    pub fn name(self) -> &'static str {
-        self.label()
     }
 }
 
@@ -54,53 +44,39 @@ pub enum Needs {
 
 /// The field of a counter in an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct CounterField {
-    /// The attribute.
     pub attribute: Attribute,
     /// Offset of its highest bit from the start of the attribute's data.
     pub bit: u16,
     /// Width in bits: 4, 8, 16, 32 or 64. A counter of fewer than 64 bits saturates at its highest value.
     pub width: u8,
-    /// What the device must announce.
     pub needs: Needs,
 }
 
 impl CounterField {
-    /// The value in an attribute's data; 0 past its end.
-    pub fn read(&self, data: &[u8]) -> u64 {
-        let bytes = data.get(self.bytes()).unwrap_or_default();
-        let value = bytes.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
-        value >> self.shift() & self.max()
+    fn bits(self) -> Bits {
+        Bits { first: self.bit, width: self.width }
     }
 
-    /// Writes a value, or the highest that fits, into an attribute's data; nothing past its end.
-    pub fn write(&self, data: &mut [u8], value: u64) {
-        let bytes = data.get_mut(self.bytes()).unwrap_or_default();
-        let (value, mask) = (value.min(self.max()) << self.shift(), self.max() << self.shift());
-        for (lower, byte) in bytes.iter_mut().rev().enumerate() {
-            let byte_of = |bits: u64| (bits >> (8 * lower)) as u8;
-            *byte = *byte & !byte_of(mask) | byte_of(value);
-        }
+    /// The value in a response.
+    pub fn read(self, mad: &Mad) -> u64 {
+        mad.bits(self.bits())
+    }
+
+    /// Writes a value, or the highest that fits.
+    pub fn write(self, mad: &mut Mad, value: u64) {
+        mad.set_bits(self.bits(), value.min(self.max()));
     }
 
     /// The highest value that fits, at which a narrow counter saturates.
-    pub fn max(&self) -> u64 {
-        u64::MAX >> (64 - u32::from(self.width))
+    pub fn max(self) -> u64 {
+        self.bits().max()
     }
 
     /// Whether a field with this value is saturated. 64 bits never saturate.
-    pub fn is_saturated(&self, value: u64) -> bool {
+    pub fn is_saturated(self, value: u64) -> bool {
         self.width < 64 && value == self.max()
-    }
-
-    fn bytes(self) -> Range<usize> {
-        let start = usize::from(self.bit / 8);
-        start..start + usize::from(self.width).div_ceil(8)
-    }
-
-    /// Bits of its last byte below the field: only the two 4-bit counters share a byte.
-    fn shift(self) -> u32 {
-        if self.width < 8 { 8 - u32::from(self.width) - u32::from(self.bit % 8) } else { 0 }
     }
 }
 
@@ -141,32 +117,28 @@ pub fn scaled(raw: u64, scale: u64) -> u64 {
     raw.saturating_mul(scale)
 }
 
-const fn at(attribute: Attribute, byte: u16, width: u8, needs: Needs) -> CounterField {
-    CounterField { attribute, bit: byte * 8, width, needs }
+const fn at(attribute: Attribute, bit: u16, width: u8, needs: Needs) -> CounterField {
+    CounterField { attribute, bit, width, needs }
 }
 
 const fn classic(byte: u16, width: u8) -> CounterField {
-    at(Attribute::PortCounters, byte, width, Needs::Nothing)
-}
-
-const fn nibble(bit: u16) -> CounterField {
-    CounterField { attribute: Attribute::PortCounters, bit, width: 4, needs: Needs::Nothing }
+    at(Attribute::PortCounters, byte * 8, width, Needs::Nothing)
 }
 
 const fn extended(byte: u16, needs: Needs) -> CounterField {
-    at(Attribute::PortCountersExtended, byte, 64, needs)
+    at(Attribute::PortCountersExtended, byte * 8, 64, needs)
 }
 
 const fn receive_detail(byte: u16, option: u8) -> CounterField {
-    at(Attribute::PortRcvErrorDetails, byte, 16, Needs::Option(option))
+    at(Attribute::PortRcvErrorDetails, byte * 8, 16, Needs::Option(option))
 }
 
 const fn discard_detail(byte: u16, option: u8) -> CounterField {
-    at(Attribute::PortXmitDiscardDetails, byte, 16, Needs::Option(option))
+    at(Attribute::PortXmitDiscardDetails, byte * 8, 16, Needs::Option(option))
 }
 
 const fn fec(byte: u16) -> CounterField {
-    at(Attribute::PortExtendedSpeedsCounters, byte, 32, Needs::RsFec)
+    at(Attribute::PortExtendedSpeedsCounters, byte * 8, 32, Needs::RsFec)
 }
 
 /// The counters that sum up to link errors, wherever a port has one number for its errors: in rankings,
@@ -206,6 +178,7 @@ macro_rules! counters {
 
         /// The table, in the order of the exposition.
         pub const TABLE: &[CounterRow] = {
+            use Attribute::PortCounters;
             use Needs::{
                 Errors64, Errors64AndQp1Dropped, Nothing, Qp1Dropped, UnicastMulticast, XmitWait,
             };
@@ -282,19 +255,19 @@ counters! {
         [extended(136, Errors64), classic(17, 8)] ["port_rcv_constraint_errors"]
         "Packets received and discarded because of partition enforcement or raw packet filtering.";
     LocalLinkIntegrityErrors "LocalLinkIntegrityErrors" "local_link_integrity_errors" Error x 1
-        [extended(144, Errors64), nibble(152)] ["local_link_integrity_errors"]
+        [extended(144, Errors64), at(PortCounters, 152, 4, Nothing)] ["local_link_integrity_errors"]
         "Times that the local physical errors exceeded the port's threshold (LocalPhyErrors).";
     ExcessiveBufferOverrunErrors "ExcessiveBufferOverrunErrors" "excessive_buffer_overrun_errors" Error x 1
-        [extended(152, Errors64), nibble(156)] ["excessive_buffer_overrun_errors"]
+        [extended(152, Errors64), at(PortCounters, 156, 4, Nothing)] ["excessive_buffer_overrun_errors"]
         "Times that the receive buffer overran in too many consecutive flow control update periods (OverrunErrors).";
     Qp1Dropped "QP1Dropped" "qp1_dropped" Error x 1
-        [extended(176, Errors64AndQp1Dropped), at(Attribute::PortCounters, 20, 16, Qp1Dropped)] []
+        [extended(176, Errors64AndQp1Dropped), at(PortCounters, 20 * 8, 16, Qp1Dropped)] []
         "General management packets (QP1) dropped because the port lacked resources.";
     Vl15Dropped "VL15Dropped" "vl15_dropped" Error x 1
         [extended(160, Errors64), classic(22, 16)] ["VL15_dropped"]
         "Subnet management packets (VL15) dropped because the port lacked resources.";
     XmitWait "PortXmitWait" "transmit_wait_ticks" Congestion x 1
-        [extended(168, Errors64), at(Attribute::PortCounters, 40, 32, XmitWait)] ["port_xmit_wait"]
+        [extended(168, Errors64), at(PortCounters, 40 * 8, 32, XmitWait)] ["port_xmit_wait"]
         "Ticks in which the port had data to send but no credits. The device defines the tick; infiniband_port_transmit_wait_ratio is a share of time.";
     RcvLocalPhysicalErrors "PortLocalPhysicalErrors" "receive_local_physical_errors" Error x 1
         [receive_detail(4, 6)] []
@@ -341,11 +314,6 @@ impl Counter {
     /// Its row in the table.
     pub fn row(self) -> &'static CounterRow {
         &TABLE[self as usize]
-    }
-
-    /// Whether it counts packets that could not be sent. The causes are parts of this sum.
-    pub fn is_discard(self) -> bool {
-        self == Counter::XmitDiscards
     }
 
     /// Whether a value fills the counter's narrowest field: the kernel does not report which one it read.

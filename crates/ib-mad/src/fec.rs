@@ -9,7 +9,7 @@ use crate::layout::{attribute, bytes};
 // 0 to 4: IBTA, FECModeActive of PortInfoExtended. 8 to 14: Mellanox, with the names of ibdiagnet; 5 to
 // 7 and 15 are reserved.
 labeled_enum! {
-    /// FEC mode of a link; the labels are those of the config file.
+    /// FEC mode of a link; the labels are those of the config file, the discriminants the codes.
     #[derive(PartialOrd, Ord)]
     #[repr(u16)]
     pub enum Fec {
@@ -31,12 +31,7 @@ labeled_enum! {
 impl Fec {
     /// The mode with this code in FECModeActive; `None` for a reserved code.
     pub fn from_code(code: u16) -> Option<Fec> {
-        Self::ALL.into_iter().find(|fec| fec.code() == code)
-    }
-
-    /// FECModeActive.
-    pub fn code(self) -> u16 {
-        self as u16
+        Self::ALL.into_iter().find(|fec| *fec as u16 == code)
     }
 
     /// Whether it has Reed-Solomon counters, of the whole port. ibdiagnet uses the same codes.
@@ -130,7 +125,7 @@ mod tests {
         ]);
         let info = PortInfoExtended {
             capabilities: PortInfoExtended::FEC_MODES,
-            active: Fec::ReedSolomon.code(),
+            active: Fec::ReedSolomon as u16,
             fdr_supported: 3,
             fdr_enabled: 4,
             edr_supported: 5,

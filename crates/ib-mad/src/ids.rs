@@ -9,11 +9,14 @@ use serde::Deserialize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Guid(pub u64);
 
-impl fmt::Display for Guid {
-    /// `0x` and 16 hexadecimal digits, as in metrics, logs and node-name-map files.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "0x{:016x}", self.0)
-    }
+/// The digits of a hexadecimal number with `0x`.
+fn after_0x(text: &str) -> Option<&str> {
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
+}
+
+/// The digits of a hexadecimal number with or without `0x`.
+pub(crate) fn hex_digits(text: &str) -> &str {
+    after_0x(text).unwrap_or(text)
 }
 
 impl FromStr for Guid {
@@ -21,8 +24,7 @@ impl FromStr for Guid {
 
     /// Parses hexadecimal digits with or without `0x`, and `0002:c903:0000:0001` of sysfs.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-        u64::from_str_radix(&digits.replace(':', ""), 16).map(Guid)
+        u64::from_str_radix(&hex_digits(text).replace(':', ""), 16).map(Guid)
     }
 }
 
@@ -37,12 +39,6 @@ impl Lid {
     /// Whether it is a unicast LID: 0x0001 to 0xbfff (IBTA 1.4, 4.1.3).
     pub fn is_unicast(self) -> bool {
         (0x0001..=0xbfff).contains(&self.0)
-    }
-}
-
-impl fmt::Display for Lid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
     }
 }
 
@@ -65,19 +61,9 @@ impl PKey {
         (bits & !FULL != 0).then_some(PKey(bits))
     }
 
-    /// The 16 bits of tables and headers.
-    pub fn bits(self) -> u16 {
-        self.0
-    }
-
     /// Whether it marks a full member.
     pub fn is_full(self) -> bool {
         self.0 & FULL != 0
-    }
-
-    /// Whether both name the same partition, regardless of membership.
-    pub fn same_partition(self, other: PKey) -> bool {
-        (self.0 ^ other.0) & !FULL == 0
     }
 
     /// The index in a port's table of the key to send with: the same key, else a full or a limited member of
@@ -89,17 +75,12 @@ impl PKey {
                 return Some((index, key));
             }
             let is_better = best.is_none_or(|(_, known)| key.is_full() && !known.is_full());
-            if key.same_partition(self) && is_better {
+            let is_same_partition = (key.0 ^ self.0) & !FULL == 0;
+            if is_same_partition && is_better {
                 best = Some((index, key));
             }
         }
         best
-    }
-}
-
-impl fmt::Display for PKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#06x}", self.0)
     }
 }
 
@@ -108,8 +89,7 @@ impl FromStr for PKey {
 
     /// Parses hexadecimal digits with `0x`, as in sysfs and partitions.conf: without it, 8001 is ambiguous.
     fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-        digits
+        after_0x(text)
             .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
             .and_then(|digits| u16::from_str_radix(digits, 16).ok())
             .and_then(PKey::new)
@@ -125,17 +105,22 @@ impl TryFrom<String> for PKey {
     }
 }
 
-macro_rules! debug_as_display {
-    ($($id:ty),+) => {$(
-        impl fmt::Debug for $id {
+macro_rules! display {
+    ($($id:ident $format:literal $($trait:ident)+;)+) => {$($(
+        impl fmt::$trait for $id {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
+                write!(f, $format, self.0)
             }
         }
-    )+};
+    )+)+};
 }
 
-debug_as_display!(Guid, Lid, PKey);
+// GUIDs as in metrics, logs and node-name-map files.
+display! {
+    Guid "0x{:016x}" Display Debug;
+    Lid "{}" Display Debug;
+    PKey "{:#06x}" Display Debug;
+}
 
 #[cfg(test)]
 mod tests {
@@ -168,7 +153,7 @@ mod tests {
     fn p_key_parses_only_with_0x() {
         for (text, bits) in [("0x8001", 0x8001), ("0xffff", 0xffff), ("0X1", 1), ("0x7FFF", 0x7fff)]
         {
-            assert_eq!(key(text).bits(), bits, "{text}");
+            assert_eq!(key(text).0, bits, "{text}");
         }
         assert_eq!(key("0x1").to_string(), "0x0001");
         for text in ["8001", "32769", "0x", "0x8000", "0x0", "0x18001", "0x+1", "", "default"] {

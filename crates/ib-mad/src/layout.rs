@@ -11,8 +11,8 @@ use crate::{Guid, Lid};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
     /// Offset of its highest bit from the start of the attribute's data.
-    first: u16,
-    width: u8,
+    pub(crate) first: u16,
+    pub(crate) width: u8,
 }
 
 /// `width` bits from bit `first` of the attribute's data on; bit 0 is the highest of byte 0.
@@ -58,7 +58,7 @@ impl Bits {
         (8 - (self.first + self.width as u16) % 8) as u32 % 8
     }
 
-    const fn max(self) -> u64 {
+    pub(crate) const fn max(self) -> u64 {
         u64::MAX >> (64 - self.width as u32)
     }
 
@@ -110,7 +110,7 @@ pub trait Field: Copy {
 }
 
 macro_rules! fields {
-    ($($type:ty: $width:literal = $value:ident => $read:expr, $field:ident => $write:expr;)+) => {$(
+    ($($type:ty: $width:literal, |$value:ident| $read:expr, |$field:ident| $write:expr;)+) => {$(
         impl Field for $type {
             const WIDTH: u8 = $width;
 
@@ -130,13 +130,13 @@ macro_rules! fields {
 }
 
 fields! {
-    bool: 1 = value => value != 0, field => u64::from(field);
-    u8: 8 = value => value as u8, field => u64::from(field);
-    u16: 16 = value => value as u16, field => u64::from(field);
-    u32: 32 = value => value as u32, field => u64::from(field);
-    u64: 64 = value => value, field => field;
-    Guid: 64 = value => Guid(value), field => field.0;
-    Lid: 16 = value => Lid(value as u16), field => u64::from(field.0);
+    bool: 1, |value| value != 0, |field| field.into();
+    u8: 8, |value| value as u8, |field| field.into();
+    u16: 16, |value| value as u16, |field| field.into();
+    u32: 32, |value| value as u32, |field| field.into();
+    u64: 64, |value| value, |field| field;
+    Guid: 64, |value| Guid(value), |field| field.0;
+    Lid: 16, |value| Lid(value as u16), |field| field.0.into();
 }
 
 /// An array: the bits are those of its first element, and the others follow without a gap.

@@ -13,6 +13,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::ids::hex_digits;
 use crate::{Guid, PortNumber};
 
 /// An M_Key. It is a secret: `Debug` does not print it.
@@ -66,12 +67,8 @@ const EMPTY: &str =
 const NEIGHBOR: &str =
     "it must be two ports, as OpenSM writes them: 0xPORTGUID:PORT 0xPORTGUID:PORT";
 
-fn digits(text: &str) -> &str {
-    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text)
-}
-
 fn hex(text: &str) -> Option<u64> {
-    let digits = digits(text);
+    let digits = hex_digits(text);
     // from_str_radix accepts a sign.
     let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_hex.then(|| u64::from_str_radix(digits, 16).ok())?
@@ -100,7 +97,7 @@ impl MKeys {
                     single = Some(if key.is_set() { key } else { return Err(fault(ZERO)) });
                 }
                 // A truncated copy has a shorter key, which would be sent and refused.
-                [_, key] if digits(key).len() != 16 => return Err(fault(SHORT)),
+                [_, key] if hex_digits(key).len() != 16 => return Err(fault(SHORT)),
                 [guid, key] => {
                     let (guid, key) = hex(guid).zip(hex(key)).ok_or_else(|| fault(WANTED))?;
                     by_port.insert(Guid(guid), MKey(key));
@@ -154,18 +151,12 @@ impl MKeys {
 
     /// The key of a port, by its GUID; a switch's ports have the key of its port 0.
     pub fn get(&self, port: Guid) -> MKey {
-        if self.common.is_set() {
-            return self.common;
-        }
-        self.by_port.get(&port).copied().unwrap_or_default()
+        self.by_port.get(&port).copied().unwrap_or(self.common)
     }
 
     /// The key of the neighbor of a port, which has not responded yet.
     pub fn get_neighbor(&self, port: Guid, number: PortNumber) -> MKey {
-        if self.common.is_set() {
-            return self.common;
-        }
-        self.neighbors.get(&(port, number)).map_or(MKey::NONE, |neighbor| self.get(*neighbor))
+        self.neighbors.get(&(port, number)).map_or(self.common, |neighbor| self.get(*neighbor))
     }
 
     /// The key of an unknown port: the common key of all ports, or none.

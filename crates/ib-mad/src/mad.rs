@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use crate::class_port_info::ClassPortInfo;
 use crate::clear::Clear;
 use crate::m_key::MKey;
-use crate::{PortNumber, class_port_info, fec, labeled_enum, pma, port_info};
+use crate::{PortNumber, fec, labeled_enum, pma, port_info};
 
 /// The size of every MAD.
 pub const LEN: usize = 256;
@@ -73,11 +74,7 @@ labeled_enum! {
 impl Class {
     /// Index in [`Class::ALL`].
     pub fn index(self) -> usize {
-        match self {
-            Class::SubnetDirected => 0,
-            Class::SubnetLid => 1,
-            Class::Performance => 2,
-        }
+        Self::ALL.iter().position(|class| *class == self).unwrap_or_default()
     }
 
     /// Whether the class uses QP0 and virtual lane 15.
@@ -156,24 +153,20 @@ impl Mad {
     /// a route it is a directed-route SMP.
     pub fn get(query: &Query, route: Option<&DirectedRoute>, transaction_id: u32) -> Mad {
         let mut mad = Mad([0; LEN]);
-        let bytes = &mut mad.0;
-        let class = query.class(route.is_some());
-        bytes[0] = 1; // BaseVersion
-        bytes[1] = class as u8;
-        bytes[2] = 1; // ClassVersion
-        bytes[3] = method::GET;
-        bytes[12..16].copy_from_slice(&transaction_id.to_be_bytes());
-        bytes[16..18].copy_from_slice(&query.attribute.to_be_bytes());
-        bytes[20..24].copy_from_slice(&query.modifier.to_be_bytes());
+        // BaseVersion and ClassVersion are 1.
+        mad.0[..4].copy_from_slice(&[1, query.class(route.is_some()) as u8, 1, method::GET]);
+        mad.put_be(12, 4, transaction_id.into());
+        mad.put_be(16, 2, query.attribute.into());
+        mad.put_be(20, 4, query.modifier.into());
         if let Some(route) = route {
-            bytes[7] = route.hops;
-            bytes[32..36].fill(0xff); // DrSLID and DrDLID: directed all the way
-            bytes[INITIAL_PATH..INITIAL_PATH + route.ports.len()].copy_from_slice(&route.ports);
+            mad.0[7] = route.hops;
+            mad.0[32..36].fill(0xff); // DrSLID and DrDLID: directed all the way
+            mad.0[INITIAL_PATH..INITIAL_PATH + route.ports.len()].copy_from_slice(&route.ports);
         }
         if query.subnet {
-            bytes[M_KEY..M_KEY + 8].copy_from_slice(&query.m_key.0.to_be_bytes());
+            mad.put_be(M_KEY, 8, query.m_key.0);
         } else {
-            bytes[PORT_SELECT] = query.port_select;
+            mad.0[PORT_SELECT] = query.port_select;
         }
         mad
     }
@@ -188,12 +181,15 @@ impl Mad {
     pub fn response(&self) -> Mad {
         let mut response = self.clone();
         response.0[3] = method::GET_RESPONSE;
-        let data = if self.is_smp() { SMP_DATA_LEN } else { LEN - DATA };
-        response.0[DATA..DATA + data].fill(0);
-        response.put_be(4, 2, if self.is_directed() { status::DIRECTION.into() } else { 0 });
+        response.put_be(4, 2, 0);
         if self.is_directed() {
+            response.put_be(4, 2, status::DIRECTION.into());
             response.0[6] = 0;
-        } else if !self.is_smp() {
+        }
+        if self.is_smp() {
+            response.0[DATA..INITIAL_PATH].fill(0);
+        } else {
+            response.0[DATA..].fill(0);
             response.0[PORT_SELECT] = self.port_select();
         }
         response
@@ -201,7 +197,7 @@ impl Mad {
 
     /// Sets the status; the direction bit of directed routes keeps its value.
     pub fn set_status(&mut self, status: u16) {
-        let direction = self.u16(4) & status::DIRECTION;
+        let direction = self.be(4, 2) as u16 & status::DIRECTION;
         self.put_be(4, 2, (direction | status & !status::DIRECTION).into());
     }
 
@@ -210,28 +206,17 @@ impl Mad {
         self.0[offset]
     }
 
-    /// The 16-bit value at an offset.
-    pub fn u16(&self, offset: usize) -> u16 {
-        self.be(offset, 2) as u16
-    }
-
-    /// The 32-bit value at an offset.
-    pub fn u32(&self, offset: usize) -> u32 {
-        self.be(offset, 4) as u32
-    }
-
-    /// The 64-bit value at an offset.
-    pub fn u64(&self, offset: usize) -> u64 {
-        self.be(offset, 8)
-    }
-
-    // Offsets are constants of this crate, all of them below LEN.
+    /// The value of `bytes` bytes at an offset, big-endian.
+    ///
+    /// # Panics
+    /// Past the end. The offsets are constants, all of them below [`LEN`].
     #[inline]
-    pub(crate) fn be(&self, offset: usize, bytes: usize) -> u64 {
+    pub fn be(&self, offset: usize, bytes: usize) -> u64 {
         self.0[offset..offset + bytes].iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
     }
 
     /// Writes the low `bytes` bytes of a value at an offset, big-endian.
+    #[inline]
     pub fn put_be(&mut self, offset: usize, bytes: usize, value: u64) {
         for (below, byte) in self.0[offset..offset + bytes].iter_mut().rev().enumerate() {
             *byte = (value >> (8 * below)) as u8;
@@ -265,22 +250,22 @@ impl Mad {
 
     /// The status without the direction bit of directed routes; 0 is success.
     pub fn status(&self) -> u16 {
-        self.u16(4) & !status::DIRECTION
+        self.be(4, 2) as u16 & !status::DIRECTION
     }
 
     /// The low 32 bits of the transaction id, which a response returns unchanged.
     pub fn transaction_id(&self) -> u32 {
-        self.u32(12)
+        self.be(12, 4) as u32
     }
 
     /// AttributeID.
     pub fn attribute(&self) -> u16 {
-        self.u16(16)
+        self.be(16, 2) as u16
     }
 
     /// AttributeModifier.
     pub fn modifier(&self) -> u32 {
-        self.u32(20)
+        self.be(20, 4) as u32
     }
 
     /// The egress port of each hop of the directed route. A hop count above the maximum is truncated.
@@ -291,7 +276,7 @@ impl Mad {
 
     /// M_Key of a subnet management MAD; none in other classes.
     pub fn m_key(&self) -> MKey {
-        if self.is_smp() { MKey(self.u64(M_KEY)) } else { MKey::NONE }
+        if self.is_smp() { MKey(self.be(M_KEY, 8)) } else { MKey::NONE }
     }
 
     /// The same without its M_Key and without the M_Key in PortInfo, for output to files.
@@ -376,8 +361,7 @@ impl Query {
     /// Whether a MAD is a response to this query, with any status. A redirect returns ClassPortInfo instead
     /// of the requested attribute (IBTA 1.4, 13.5.1.1).
     pub fn matches_response(&self, mad: &Mad, directed: bool) -> bool {
-        let redirect =
-            mad.status() & status::REDIRECT != 0 && mad.attribute() == class_port_info::ID;
+        let redirect = mad.status() & status::REDIRECT != 0 && mad.attribute() == ClassPortInfo::ID;
         mad.method() == method::GET_RESPONSE
             && mad.class() == self.class(directed) as u8
             && (redirect || (mad.attribute() == self.attribute && mad.modifier() == self.modifier))

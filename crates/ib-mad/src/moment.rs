@@ -1,7 +1,7 @@
 //! Time as a value: evaluations take moments and never read a clock. And the clock.
 
 use std::fmt;
-use std::ops::{Add, Sub};
+use std::ops::Add;
 use std::time::{Duration, Instant, SystemTime};
 
 /// A moment of a monotonic clock, in nanoseconds since the clock started.
@@ -23,7 +23,7 @@ impl Moment {
     /// The moment this much earlier, at the earliest the start of the clock.
     #[must_use]
     pub fn before(self, earlier: Duration) -> Moment {
-        Moment(self.0.saturating_sub(u64::try_from(earlier.as_nanos()).unwrap_or(u64::MAX)))
+        Moment(self.0.saturating_sub(nanos(earlier)))
     }
 
     /// Whole seconds since the clock started: a compact form for many ports. It wraps after 136 years.
@@ -32,19 +32,15 @@ impl Moment {
     }
 }
 
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Add<Duration> for Moment {
     type Output = Moment;
 
     fn add(self, rest: Duration) -> Moment {
-        Moment(self.0.saturating_add(u64::try_from(rest.as_nanos()).unwrap_or(u64::MAX)))
-    }
-}
-
-impl Sub<Moment> for Moment {
-    type Output = Duration;
-
-    fn sub(self, earlier: Moment) -> Duration {
-        self.since(earlier)
+        Moment(self.0.saturating_add(nanos(rest)))
     }
 }
 
@@ -59,10 +55,9 @@ impl fmt::Debug for Moment {
 /// Taken for each sweep, so that adjustments of the wall clock (10 ppm of drift are 26 s in a month) never
 /// displace a reading by more than those of one sweep.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Anchor {
-    /// The instant on the monotonic clock.
     pub moment: Moment,
-    /// The same instant on the wall clock.
     pub wall: SystemTime,
 }
 
@@ -107,8 +102,7 @@ impl Clock {
 
     /// The current moment.
     pub fn now(&self) -> Moment {
-        let elapsed = self.began.elapsed() * self.speedup;
-        Moment(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX))
+        Moment(nanos(self.began.elapsed() * self.speedup))
     }
 
     /// Sleeps for a duration of this clock.
@@ -146,7 +140,7 @@ mod tests {
     #[test]
     fn never_plus_duration_is_never() {
         assert_eq!(Moment::NEVER + Duration::from_secs(1), Moment::NEVER);
-        assert_eq!(Moment(1) - Moment(2), Duration::ZERO);
+        assert_eq!(Moment(1).since(Moment(2)), Duration::ZERO);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::class_port_info::{self, PmaCapabilities};
+use super::class_port_info::{ClassPortInfo, PmaCapabilities};
 use super::layout::{attribute, bits, byte, bytes};
 use super::{Mad, Query};
 use crate::PortNumber;
@@ -11,7 +11,7 @@ use crate::reading::{Raw, Reading};
 
 /// Reads ClassPortInfo of a device's agent.
 pub fn class_port_info() -> Query {
-    Query::performance(class_port_info::ID, 0)
+    Query::performance(ClassPortInfo::ID, 0)
 }
 
 /// Reads counters of one port.
@@ -38,10 +38,9 @@ pub enum DetailPolicy {
 
 /// Counters that are read only if they are enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct OptionalCounters {
-    /// Error and discard details.
     pub details: DetailPolicy,
-    /// FEC counters.
     pub fec: bool,
 }
 
@@ -84,10 +83,9 @@ pub struct AgentProfile {
 
 /// One attribute to read, and the counters to take from the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct AttributePlan {
-    /// The attribute.
     pub attribute: Attribute,
-    /// The counters to take from the response.
     pub counters: Vec<(Counter, CounterField)>,
     /// A fallback: PortCountersExtended has the same counters, but may leave them at 0.
     pub is_fallback: bool,
@@ -97,9 +95,7 @@ impl AttributePlan {
     /// Whether the agent may refuse the attribute, which then is not read again.
     pub fn is_optional(&self) -> bool {
         // PortExtendedSpeedsCounters is older than the bit that announces it.
-        self.is_fallback
-            || self.is_detail()
-            || self.attribute == Attribute::PortExtendedSpeedsCounters
+        self.is_fallback || self.is_detail() || self.needs_reed_solomon()
     }
 
     /// Whether it holds error or discard details.
@@ -115,10 +111,10 @@ impl AttributePlan {
     /// Copies the counters of a response into a reading, and marks saturated fields.
     pub fn read(&self, response: &Mad, reading: &mut Reading<Raw>) {
         for &(counter, field) in &self.counters {
-            let value = field.read(response.data());
+            let value = field.read(response);
             reading.set(counter, value);
             if field.is_saturated(value) {
-                reading.set_stuck(counter);
+                reading.stuck.insert(counter);
             }
         }
     }
@@ -153,22 +149,21 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
         attributes.extend([Attribute::PortRcvErrorDetails, Attribute::PortXmitDiscardDetails]);
     }
     attributes.retain(|attribute| !refused.contains(attribute));
-    let exists =
-        |field: &CounterField| capabilities.meets(field.needs) && options.allows(field.needs);
-    let widest = |row: &CounterRow| {
-        let mut fields = row.fields.iter();
-        fields.find(|&field| attributes.contains(&field.attribute) && exists(field)).copied()
-    };
-    let classic = |row: &CounterRow| {
-        let is_error = row.kind != CounterKind::Traffic;
-        let field = row.fields.iter().find(|field| field.attribute == Attribute::PortCounters);
-        field.filter(|&field| is_error && exists(field)).copied()
+    let exists = |field: &&CounterField| {
+        let needs = field.needs;
+        attributes.contains(&field.attribute) && capabilities.meets(needs) && options.allows(needs)
     };
     let plans = attributes.iter().map(|&attribute| {
         let is_fallback = has_fallback && attribute == Attribute::PortCounters;
         let field = |row: &CounterRow| {
-            let field = if is_fallback { classic(row) } else { widest(row) };
-            field.filter(|field| field.attribute == attribute)
+            let mut fields = row.fields.iter().filter(exists);
+            // The widest; the fallback has the narrow fields of errors.
+            let field = match row.kind {
+                CounterKind::Traffic if is_fallback => None,
+                _ if is_fallback => fields.last(),
+                _ => fields.next(),
+            };
+            field.filter(|field| field.attribute == attribute).copied()
         };
         let counters = TABLE.iter().filter_map(|row| Some((row.counter, field(row)?))).collect();
         AttributePlan { attribute, counters, is_fallback }
@@ -218,7 +213,7 @@ mod tests {
     }
 
     fn names(profile: &AgentProfile, optional: OptionalCounters) -> Vec<&'static str> {
-        read_plan(profile, optional).iter().map(|plan| plan.attribute.name()).collect()
+        read_plan(profile, optional).iter().map(|plan| plan.attribute.label()).collect()
     }
 
     fn attributes(mask: u16, mask2: u32, optional: OptionalCounters) -> Vec<&'static str> {
@@ -324,7 +319,7 @@ mod tests {
             read_plan(&profile(mask, mask2), OptionalCounters::default())
                 .into_iter()
                 .find(|plan| plan.counters.iter().any(|(of, _)| *of == counter))
-                .map(|plan| plan.attribute.name())
+                .map(|plan| plan.attribute.label())
         };
         assert_eq!(attribute_of(0x1200, 0, Counter::XmitData), Some("PortCountersExtended"));
         assert_eq!(attribute_of(0x1200, 0, Counter::SymbolErrors), Some("PortCounters"));
@@ -385,7 +380,7 @@ mod tests {
         let mut reading = Reading::empty(Moment(5));
         // Errors from 4 to 16 bits, traffic and XmitWait; then traffic in 64 bits.
         read_plan(&profile(0x1000, 0), DETAILS)[0].read(&response, &mut reading);
-        assert!(!reading.is_stuck(Counter::LinkDowned), "one below");
+        assert!(!reading.stuck.contains(Counter::LinkDowned), "one below");
         for counter in [
             Counter::SymbolErrors,
             Counter::LinkErrorRecoveries,
@@ -393,16 +388,19 @@ mod tests {
             Counter::XmitWait,
             Counter::RcvData,
         ] {
-            assert!(reading.is_stuck(counter), "{counter:?}");
+            assert!(reading.stuck.contains(counter), "{counter:?}");
         }
         let mut reading = Reading::empty(Moment(5));
         for plan in read_plan(&profile(0x5300, 2), FEC) {
             plan.read(&response, &mut reading);
         }
         assert_eq!(reading.get(Counter::RcvData), Some(u64::MAX));
-        assert!(!reading.is_stuck(Counter::RcvData) && !reading.is_stuck(Counter::SymbolErrors));
+        assert!(
+            !reading.stuck.contains(Counter::RcvData)
+                && !reading.stuck.contains(Counter::SymbolErrors)
+        );
         assert_eq!(reading.get(Counter::FecCorrectedSymbols), Some(u32::MAX.into()));
-        assert!(reading.is_stuck(Counter::FecCorrectedSymbols));
+        assert!(reading.stuck.contains(Counter::FecCorrectedSymbols));
     }
 
     #[test]

@@ -116,66 +116,69 @@ pub mod capability {
 }
 
 /// Bits of CapabilityMask2 (kernel: `ib_port_capability_mask2_bits` of include/rdma/ib_mad.h).
+#[expect(missing_docs, reason = "the names say what is supported")]
 pub mod capability2 {
-    /// Bit 1: PortInfoExtended is supported.
     pub const PORT_INFO_EXTENDED: u16 = 1 << 1;
-    /// Bit 5: HDR is supported.
     pub const SPEED_HDR: u16 = 1 << 5;
-    /// Bit 10: NDR is supported.
     pub const SPEED_NDR: u16 = 1 << 10;
-    /// Bit 11: the second extended speeds are valid.
+    /// The second extended speeds are valid.
     pub const EXTENDED_SPEEDS2: u16 = 1 << 11;
-    /// Bit 12: XDR is supported.
     pub const SPEED_XDR: u16 = 1 << 12;
 }
 
-/// Codes of the speed fields, slowest first.
-const BASE_SPEEDS: [(u8, Speed); 3] = [(1, Speed::Sdr), (2, Speed::Ddr), (4, Speed::Qdr)];
-const EXT_SPEEDS: [(u8, Speed); 4] =
-    [(1, Speed::Fdr), (2, Speed::Edr), (4, Speed::Hdr), (8, Speed::Ndr)];
-const EXT2_SPEEDS: [(u8, Speed); 1] = [(1, Speed::Xdr)];
+/// Field (LinkSpeed, LinkSpeedExt, LinkSpeedExt2) and code of each speed, slowest first.
+const SPEEDS: [(usize, u8, Speed); 8] = [
+    (0, 1, Speed::Sdr),
+    (0, 2, Speed::Ddr),
+    (0, 4, Speed::Qdr),
+    (1, 1, Speed::Fdr),
+    (1, 2, Speed::Edr),
+    (1, 4, Speed::Hdr),
+    (1, 8, Speed::Ndr),
+    (2, 1, Speed::Xdr),
+];
+
+/// The masks of these speeds in the three fields.
+fn masks(speeds: SpeedSet) -> [u8; 3] {
+    let mut masks = [0; 3];
+    for (field, code, _) in SPEEDS.into_iter().filter(|(.., speed)| speeds.contains(*speed)) {
+        masks[field] |= code;
+    }
+    masks
+}
 
 impl PortInfo {
+    /// Whether CapabilityMask2 is valid and has a bit.
+    fn has_capability2(&self, bit: u16) -> bool {
+        self.capabilities & capability::CAPABILITY_MASK2 != 0 && self.capabilities2 & bit != 0
+    }
+
     /// Which speed fields are valid. A switch announces it on port 0 for all of its ports.
     pub fn speed_fields(&self) -> SpeedFields {
-        let has_mask2 = self.capabilities & capability::CAPABILITY_MASK2 != 0;
         SpeedFields {
             extended: self.capabilities & capability::EXTENDED_SPEEDS != 0,
-            extended2: has_mask2 && self.capabilities2 & capability2::EXTENDED_SPEEDS2 != 0,
+            extended2: self.has_capability2(capability2::EXTENDED_SPEEDS2),
         }
     }
 
     /// Whether PortInfoExtended is supported. A switch announces it on port 0 for all of its ports.
     pub fn reports_fec(&self) -> bool {
-        self.capabilities & capability::CAPABILITY_MASK2 != 0
-            && self.capabilities2 & capability2::PORT_INFO_EXTENDED != 0
+        self.has_capability2(capability2::PORT_INFO_EXTENDED)
     }
 
     /// Decoded state of the port. For a switch port, `fields` are those of port 0.
     pub fn status(&self, fields: SpeedFields) -> PortStatus {
-        let base = (self.speed_supported, self.speed_enabled, self.speed_active);
-        let ext = (self.speed_ext_supported, self.speed_ext_enabled, self.speed_ext_active);
-        let ext2 = (self.speed_ext2_supported, self.speed_ext2_enabled, self.speed_ext2_active);
-        let (mut supported, mut enabled) = (SpeedSet::default(), SpeedSet::default());
-        let mut speed = None;
-        for (is_valid, codes, (supported_mask, enabled_mask, active)) in [
-            (true, &BASE_SPEEDS[..], base),
-            (fields.extended, &EXT_SPEEDS, ext),
-            (fields.extended2, &EXT2_SPEEDS, ext2),
-        ] {
-            for &(code, known) in codes.iter().filter(|_| is_valid) {
-                if supported_mask & code != 0 {
-                    supported = supported.with(known);
-                }
-                if enabled_mask & code != 0 {
-                    enabled = enabled.with(known);
-                }
-                // The newest field with a known code wins.
-                if active == code {
-                    speed = Some(known);
-                }
-            }
-        }
+        let valid = [true, fields.extended, fields.extended2];
+        let known = || SPEEDS.into_iter().filter(move |(field, ..)| valid[*field]);
+        let set = |masks: [u8; 3]| {
+            let speeds = known().filter(|(field, code, _)| masks[*field] & code != 0);
+            speeds.map(|(.., speed)| speed).collect::<SpeedSet>()
+        };
+        let active = [self.speed_active, self.speed_ext_active, self.speed_ext2_active];
+        // The newest field with a known code wins.
+        let speed = known().filter(|(field, code, _)| active[*field] == *code).last();
+        let supported = [self.speed_supported, self.speed_ext_supported, self.speed_ext2_supported];
+        let enabled = [self.speed_enabled, self.speed_ext_enabled, self.speed_ext2_enabled];
         let status = PortStatus {
             lid: self.lid,
             lmc: self.lmc,
@@ -186,12 +189,13 @@ impl PortInfo {
             width: None,
             speed: None,
             widths_supported: self.width_supported,
-            speeds_supported: supported,
+            speeds_supported: set(supported),
             widths_enabled: self.width_enabled,
-            speeds_enabled: enabled,
+            speeds_enabled: set(enabled),
         };
         // Without a link the active fields hold values of the last link, or garbage.
         if status.link_up() {
+            let speed = speed.map(|(.., speed)| speed);
             PortStatus { width: Width::from_code(self.width_active), speed, ..status }
         } else {
             status
@@ -207,40 +211,29 @@ impl PortInfo {
         enabled: SpeedSet,
         active: Option<Speed>,
     ) -> Self {
-        let mask_of = |set: SpeedSet, table: &[(u8, Speed)]| {
-            let codes = table.iter().filter(|(_, speed)| set.contains(*speed));
-            codes.fold(0, |mask, (code, _)| mask | code)
-        };
-        let code = |table: &[(u8, Speed)]| {
-            let row = table.iter().find(|(_, speed)| active == Some(*speed));
-            row.map_or(0, |(code, _)| *code)
-        };
-        let base = mask_of(supported, &BASE_SPEEDS);
-        let (ext, ext2) = (mask_of(supported, &EXT_SPEEDS), mask_of(supported, &EXT2_SPEEDS));
-        let (active_ext, active_ext2) = (code(&EXT_SPEEDS), code(&EXT2_SPEEDS));
-        // While an extended speed is active, LinkSpeedActive holds its fastest supported speed.
-        let active_base = match active_ext | active_ext2 {
-            0 => code(&BASE_SPEEDS),
-            _ => BASE_SPEEDS.map(|(code, _)| base & code).into_iter().max().unwrap_or(0),
-        };
-        let extended = ext | ext2 != 0;
+        let [base, ext, ext2] = masks(supported);
+        let [base_enabled, ext_enabled, ext2_enabled] = masks(enabled);
+        let [mut base_active, ext_active, ext2_active] = masks(active.into_iter().collect());
+        if ext_active | ext2_active != 0 {
+            // While an extended speed is active, LinkSpeedActive holds its fastest supported speed.
+            base_active = base.checked_ilog2().map_or(0, |bit| 1 << bit);
+        }
         let bit = |set: bool, bit: u16| if set { bit } else { 0 };
         let capabilities2 = bit(supported.contains(Speed::Hdr), capability2::SPEED_HDR)
             | bit(supported.contains(Speed::Ndr), capability2::SPEED_NDR)
-            | bit(ext2 != 0, capability2::EXTENDED_SPEEDS2)
-            | bit(supported.contains(Speed::Xdr), capability2::SPEED_XDR);
-        let capabilities = if extended { capability::EXTENDED_SPEEDS } else { 0 }
+            | bit(ext2 != 0, capability2::EXTENDED_SPEEDS2 | capability2::SPEED_XDR);
+        let capabilities = if ext | ext2 != 0 { capability::EXTENDED_SPEEDS } else { 0 }
             | if capabilities2 != 0 { capability::CAPABILITY_MASK2 } else { 0 };
         PortInfo {
             speed_supported: base,
-            speed_enabled: mask_of(enabled, &BASE_SPEEDS),
-            speed_active: active_base,
+            speed_enabled: base_enabled,
+            speed_active: base_active,
             speed_ext_supported: ext,
-            speed_ext_enabled: mask_of(enabled, &EXT_SPEEDS),
-            speed_ext_active: active_ext,
+            speed_ext_enabled: ext_enabled,
+            speed_ext_active: ext_active,
             speed_ext2_supported: ext2,
-            speed_ext2_enabled: mask_of(enabled, &EXT2_SPEEDS),
-            speed_ext2_active: active_ext2,
+            speed_ext2_enabled: ext2_enabled,
+            speed_ext2_active: ext2_active,
             capabilities: self.capabilities | capabilities,
             capabilities2: self.capabilities2 | capabilities2,
             ..self

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::moment::Anchor;
 use crate::rate::{self, Speed, SpeedSet, Width};
-use crate::{Guid, Lid, PortNumber};
+use crate::{Guid, Lid, PortNumber, labeled_enum};
 
 /// PortState: the logical state (IBTA 1.4, table 155).
 pub mod state {
@@ -21,14 +21,7 @@ pub mod state {
 
     /// Name of a state.
     pub fn name(state: u8) -> &'static str {
-        match state {
-            DOWN => "Down",
-            INIT => "Init",
-            ARMED => "Armed",
-            ACTIVE => "Active",
-            ACTIVE_DEFER => "ActiveDefer",
-            _ => "unknown",
-        }
+        super::name(&["Down", "Init", "Armed", "Active", "ActiveDefer"], state)
     }
 }
 
@@ -45,17 +38,16 @@ pub mod physical {
 
     /// Name of a state.
     pub fn name(state: u8) -> &'static str {
-        match state {
-            SLEEP => "Sleep",
-            POLLING => "Polling",
-            DISABLED => "Disabled",
-            4 => "Training",
-            LINK_UP => "LinkUp",
-            6 => "LinkErrorRecovery",
-            7 => "PhyTest",
-            _ => "unknown",
-        }
+        let names =
+            ["Sleep", "Polling", "Disabled", "Training", "LinkUp", "LinkErrorRecovery", "PhyTest"];
+        super::name(&names, state)
     }
+}
+
+/// The name of a state, from the names of states 1 and up.
+fn name(names: &[&'static str], state: u8) -> &'static str {
+    let index = usize::from(state).checked_sub(1);
+    index.and_then(|index| names.get(index)).unwrap_or(&"unknown")
 }
 
 /// State of a port, as PortInfo reports it.
@@ -134,43 +126,27 @@ pub struct SpeedFields {
     pub extended2: bool,
 }
 
-macro_rules! kinds {
-    ($($kind:ident $code:literal $label:literal $help:literal;)+) => {
-        /// The kind of an asynchronous event that concerns a port or a whole device.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum PortEventKind { $(#[doc = $help] $kind),+ }
-
-        impl PortEventKind {
-            /// All of them.
-            pub const ALL: &[PortEventKind] = &[$(PortEventKind::$kind),+];
-
-            /// The kind with this number, if it is one of these: `enum ibv_event_type` of libibverbs
-            /// (kernel: `enum ib_event_type`). The others concern queues and QPs.
-            pub fn from_code(code: u32) -> Option<PortEventKind> {
-                match code {
-                    $($code => Some(PortEventKind::$kind),)+
-                    _ => None,
-                }
-            }
-
-            /// As metrics write it.
-            pub fn label(self) -> &'static str {
-                match self { $(PortEventKind::$kind => $label),+ }
-            }
-        }
-    };
+labeled_enum! {
+    /// The kind of an asynchronous event that concerns a port or a whole device. The discriminants are its
+    /// numbers in `enum ibv_event_type` of libibverbs (kernel: `enum ib_event_type`).
+    #[derive(PartialOrd, Ord)]
+    pub enum PortEventKind {
+        DeviceFatal = 8, "device_fatal", "The device or its driver is removed.";
+        PortActive = 9, "port_active", "The port carries traffic again.";
+        PortError = 10, "port_error", "The link of the port went down.";
+        LidChange = 11, "lid_change", "The subnet manager gave the port another LID.";
+        PkeyChange = 12, "pkey_change", "The port's P_Key table changed.";
+        SmChange = 13, "sm_change", "Another subnet manager is the master.";
+        ClientReregister = 17, "client_reregister", "The subnet manager requests that all clients register again.";
+        GidChange = 18, "gid_change", "The port's GID table changed.";
+    }
 }
 
-kinds! {
-    DeviceFatal 8 "device_fatal" "The device or its driver is removed.";
-    PortActive 9 "port_active" "The port carries traffic again.";
-    PortError 10 "port_error" "The link of the port went down.";
-    LidChange 11 "lid_change" "The subnet manager gave the port another LID.";
-    PkeyChange 12 "pkey_change" "The port's P_Key table changed.";
-    SmChange 13 "sm_change" "Another subnet manager is the master.";
-    ClientReregister 17 "client_reregister" "The subnet manager requests that all clients register again.";
-    GidChange 18 "gid_change" "The port's GID table changed.";
+impl PortEventKind {
+    /// The kind with this number, if it is one of these. The others concern queues and QPs.
+    pub fn from_code(code: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u32 == code)
+    }
 }
 
 /// An event as a device of this host reported it.

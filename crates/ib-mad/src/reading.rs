@@ -58,19 +58,19 @@ impl CounterSet {
 /// Absent is not zero: a counter that the device does not have, or that could not be read, has no value.
 ///
 /// `V` says which values they are. Collectors make a `Reading<Raw>`, and only `ib-health` makes a
-/// `Reading<Totals>` of it ([`Reading::into_totals`]), so that the two cannot be confused.
+/// `Reading<Totals>` of it ([`Reading::assume_totals`]), so that the two cannot be confused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading<V = Totals> {
     /// When the last response was received.
     pub at: Moment,
     /// Counters with a value.
     present: CounterSet,
-    /// Saturated counters.
-    stuck: CounterSet,
-    /// Counters that are read on a slower interval and were not due: their last totals stay valid.
-    not_due: CounterSet,
-    /// Counters that are read from another field from now on: their values do not continue the last ones.
-    rebased: CounterSet,
+    /// Saturated counters: counts since then are lost. Totals have none of these three.
+    pub stuck: CounterSet,
+    /// Counters that are read on a slower interval and were not due in this sweep: their last totals stay valid.
+    pub not_due: CounterSet,
+    /// Counters that are read from another field than before: their values do not continue the last ones.
+    pub rebased: CounterSet,
     values: [u64; counter::COUNT],
     kind: PhantomData<V>,
 }
@@ -102,23 +102,13 @@ impl<V> Reading<V> {
 }
 
 impl Reading<Raw> {
-    /// Marks a counter as saturated: counts since then are lost.
-    pub fn set_stuck(&mut self, counter: Counter) {
-        self.stuck.insert(counter);
-    }
-
-    /// Whether a counter is saturated.
-    pub fn is_stuck(&self, counter: Counter) -> bool {
-        self.stuck.contains(counter)
-    }
-
     /// Copies a counter's value, and whether it is saturated, from another reading.
     pub fn copy(&mut self, counter: Counter, from: &Self) {
         if let Some(value) = from.get(counter) {
             self.set(counter, value);
         }
-        if from.is_stuck(counter) {
-            self.set_stuck(counter);
+        if from.stuck.contains(counter) {
+            self.stuck.insert(counter);
         }
     }
 
@@ -128,26 +118,6 @@ impl Reading<Raw> {
         for set in [&mut self.present, &mut self.stuck, &mut self.rebased] {
             set.set(counter, false);
         }
-    }
-
-    /// Marks a counter that is read on a slower interval and was not due in this sweep.
-    pub fn set_not_due(&mut self, counter: Counter) {
-        self.not_due.insert(counter);
-    }
-
-    /// Whether a counter was not due, so that its last total stays valid.
-    pub fn is_not_due(&self, counter: Counter) -> bool {
-        self.not_due.contains(counter)
-    }
-
-    /// Marks a counter that comes from another field than before: its value does not continue the last one.
-    pub fn set_rebased(&mut self, counter: Counter) {
-        self.rebased.insert(counter);
-    }
-
-    /// Whether a counter comes from another field than before.
-    pub fn is_rebased(&self, counter: Counter) -> bool {
-        self.rebased.contains(counter)
     }
 
     /// Replaces each raw value by the counter's total; `None` leaves the counter absent. `total` gets the reading
@@ -172,15 +142,6 @@ impl Reading<Raw> {
     pub fn assume_totals(self) -> Reading<Totals> {
         let Reading { at, present, stuck, not_due, rebased, values, .. } = self;
         Reading { at, present, stuck, not_due, rebased, values, kind: PhantomData }
-    }
-
-    /// The totals of a reading; see [`replace_values`](Self::replace_values).
-    pub fn into_totals(
-        mut self,
-        total: impl FnMut(&Self, Counter) -> Option<u64>,
-    ) -> Reading<Totals> {
-        self.replace_values(total);
-        self.assume_totals()
     }
 }
 

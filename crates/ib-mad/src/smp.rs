@@ -13,39 +13,30 @@ use crate::{Guid, PortNumber, device, labeled_enum};
 /// AttributeID of NodeDescription, which is one text without fields.
 pub const NODE_DESCRIPTION: u16 = 0x0010;
 
-/// Reads the NodeDescription of a node.
-pub fn node_description() -> Query {
-    Query::subnet(NODE_DESCRIPTION, 0)
+macro_rules! queries {
+    ($($(#[$about:meta])* $query:ident($($port:ident)?) = $attribute:expr, $modifier:expr;)+) => {$(
+        $(#[$about])*
+        pub fn $query($($port: PortNumber)?) -> Query {
+            Query::subnet($attribute, $modifier)
+        }
+    )+};
 }
 
-/// Reads the NodeInfo of a node.
-pub fn node_info() -> Query {
-    Query::subnet(NodeInfo::ID, 0)
-}
-
-/// Reads the SwitchInfo of a switch.
-pub fn switch_info() -> Query {
-    Query::subnet(SwitchInfo::ID, 0)
-}
-
-/// Reads the SMInfo of the subnet manager at a port.
-pub fn sm_info() -> Query {
-    Query::subnet(SmInfo::ID, 0)
-}
-
-/// Reads PortInfo of a port; port 0 of an end node is the port that receives the request.
-pub fn port_info(port: PortNumber) -> Query {
-    Query::subnet(PortInfo::ID, u32::from(port))
-}
-
-/// Reads Mellanox ExtendedPortInfo of a port.
-pub fn mellanox_extended_port_info(port: PortNumber) -> Query {
-    Query::subnet(MellanoxExtendedPortInfo::ID, u32::from(port))
-}
-
-/// Reads PortInfoExtended of a port: its FEC mode.
-pub fn port_info_extended(port: PortNumber) -> Query {
-    Query::subnet(PortInfoExtended::ID, u32::from(port))
+queries! {
+    /// Reads the NodeDescription of a node.
+    node_description() = NODE_DESCRIPTION, 0;
+    /// Reads the NodeInfo of a node.
+    node_info() = NodeInfo::ID, 0;
+    /// Reads the SwitchInfo of a switch.
+    switch_info() = SwitchInfo::ID, 0;
+    /// Reads the SMInfo of the subnet manager at a port.
+    sm_info() = SmInfo::ID, 0;
+    /// Reads PortInfo of a port; port 0 of an end node is the port that receives the request.
+    port_info(port) = PortInfo::ID, port.into();
+    /// Reads Mellanox ExtendedPortInfo of a port.
+    mellanox_extended_port_info(port) = MellanoxExtendedPortInfo::ID, port.into();
+    /// Reads PortInfoExtended of a port: its FEC mode.
+    port_info_extended(port) = PortInfoExtended::ID, port.into();
 }
 
 attribute! {
@@ -95,11 +86,6 @@ impl NodeInfo {
             speed_fields: SpeedFields::default(),
             reports_fec: false,
         })
-    }
-
-    /// Whether the vendor is Mellanox (now NVIDIA).
-    pub fn is_mellanox(&self) -> bool {
-        is_mellanox(self.vendor_id)
     }
 }
 
@@ -244,7 +230,7 @@ pub(crate) mod tests {
                 vendor_id: 0x2c9,
             }
         );
-        assert!(info.is_mellanox());
+        assert!(is_mellanox(info.vendor_id));
         assert_eq!(info.identity().unwrap().kind, NodeKind::Switch);
         assert_eq!(NodeInfo { node_type: 9, ..info }.identity(), None);
     }

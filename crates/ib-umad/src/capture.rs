@@ -16,7 +16,7 @@ use ib_mad::{Lid, Mad, Moment};
 use super::{MadTransport, OutgoingMad, QP1_QKEY, Received, SendError, TransportError};
 
 const LINKTYPE_ERF: u32 = 197;
-const ERF_INFINIBAND: u8 = 21;
+const ERF_INFINIBAND: u32 = 21;
 const ERF_LEN: usize = 16;
 const LRH_LEN: usize = 8;
 const BTH_LEN: usize = 12;
@@ -26,7 +26,7 @@ const WIRE_LEN: usize = LRH_LEN + BTH_LEN + DETH_LEN + ib_mad::LEN + CRC_LEN;
 /// One packet with the 16 bytes of its pcap header.
 const RECORD_LEN: usize = 16 + ERF_LEN + WIRE_LEN;
 /// BTH opcode: unreliable datagram, send only.
-const UD_SEND_ONLY: u8 = 0x64;
+const UD_SEND_ONLY: u32 = 0x64;
 
 /// A capture file with a maximum size.
 #[derive(Debug)]
@@ -41,12 +41,9 @@ impl Capture {
     /// Creates or overwrites a file, which does not exceed `limit` bytes.
     pub fn create(path: &Path, limit: u64) -> io::Result<Self> {
         let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
-        let mut header = Vec::with_capacity(24);
-        for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 0xffff, LINKTYPE_ERF] {
-            header.extend_from_slice(&u32::to_le_bytes(word));
-        }
-        file.write_all(&header)?;
-        let remaining = limit.saturating_sub(header.len() as u64);
+        let header = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 0xffff, LINKTYPE_ERF].map(u32::to_le_bytes);
+        file.write_all(header.as_flattened())?;
+        let remaining = limit.saturating_sub(header.as_flattened().len() as u64);
         Ok(Capture { path: path.to_owned(), file, remaining, is_closed: false })
     }
 
@@ -57,20 +54,16 @@ impl Capture {
         }
         let path = self.path.display();
         if self.remaining < RECORD_LEN as u64 {
-            self.is_closed = true;
             tracing::warn!(%path, "capture stopped: size limit reached");
         } else {
             self.remaining -= RECORD_LEN as u64;
             // The M_Key is enough to manage the subnet, and captures are shared.
             let record = record(&mad.without_m_key(), headers, SystemTime::now());
-            if let Err(error) = self.file.write_all(&record) {
-                self.is_closed = true;
-                tracing::error!(%path, %error, "capture stopped: write failed");
-            }
+            let Err(error) = self.file.write_all(&record) else { return };
+            tracing::error!(%path, %error, "capture stopped: write failed");
         }
-        if self.is_closed {
-            self.flush();
-        }
+        self.is_closed = true;
+        self.flush();
     }
 
     fn flush(&mut self) {
@@ -93,34 +86,30 @@ struct Headers {
 fn record(mad: &Mad, headers: &Headers, at: SystemTime) -> Vec<u8> {
     let Headers { from, to, qp, qkey, sl } = *headers;
     let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let smp = u8::from(qp == 0);
-    let mut record = Vec::with_capacity(RECORD_LEN);
-    // pcap: seconds, microseconds, bytes here, bytes there.
-    let length = (ERF_LEN + WIRE_LEN) as u32;
-    for word in [since.as_secs() as u32, since.subsec_micros(), length, length] {
-        record.extend_from_slice(&word.to_le_bytes());
-    }
-    // ERF: time in 2^-32 s, little-endian; the rest big-endian. Flags: variable length.
-    let fraction = (u64::from(since.subsec_nanos()) << 32) / 1_000_000_000;
-    let erf_time = (since.as_secs() << 32) | fraction;
-    record.extend_from_slice(&erf_time.to_le_bytes());
-    record.extend_from_slice(&[ERF_INFINIBAND, 4]);
-    record.extend_from_slice(&(length as u16).to_be_bytes());
-    record.extend_from_slice(&[0, 0]);
-    record.extend_from_slice(&(WIRE_LEN as u16).to_be_bytes());
-    // LRH: virtual lane 15 for SMPs; service level, next header BTH; length in words without the VCRC.
-    record.extend_from_slice(&[(smp * 15) << 4, sl << 4 | 2]);
-    record.extend_from_slice(&to.0.to_be_bytes());
-    record.extend_from_slice(&(((WIRE_LEN - 2) / 4) as u16).to_be_bytes());
-    record.extend_from_slice(&from.0.to_be_bytes());
-    // BTH: opcode, flags, the default P_Key, queue pair, sequence number.
-    record.extend_from_slice(&[UD_SEND_ONLY, 0, 0xff, 0xff]);
-    record.extend_from_slice(&qp.to_be_bytes());
-    record.extend_from_slice(&[0; 4]);
-    // DETH: Q_Key, source queue pair.
-    record.extend_from_slice(&qkey.to_be_bytes());
-    record.extend_from_slice(&qp.to_be_bytes());
-    record.extend_from_slice(&mad.0);
+    let (length, wire_length) = ((ERF_LEN + WIRE_LEN) as u32, WIRE_LEN as u32);
+    // ERF time is in 2^-32 s.
+    let fraction = ((u64::from(since.subsec_nanos()) << 32) / 1_000_000_000) as u32;
+    let (seconds, lane) = (since.as_secs() as u32, if qp == 0 { 15 } else { 0 });
+    // pcap: seconds, microseconds, bytes here, bytes there; then the ERF time. All little-endian.
+    let times = [seconds, since.subsec_micros(), length, length, fraction, seconds];
+    let headers = [
+        // ERF: type, flags (variable length), length; lost packets, length.
+        ERF_INFINIBAND << 24 | 4 << 16 | length,
+        wire_length,
+        // LRH: virtual lane, service level, next header BTH; length in words without the VCRC.
+        lane << 28 | u32::from(sl) << 20 | 2 << 16 | u32::from(to.0),
+        ((wire_length - 2) / 4) << 16 | u32::from(from.0),
+        // BTH: opcode, flags, the default P_Key; queue pair; sequence number.
+        UD_SEND_ONLY << 24 | 0xffff,
+        qp,
+        0,
+        // DETH: Q_Key, source queue pair.
+        qkey,
+        qp,
+    ];
+    let mut record = times.map(u32::to_le_bytes).concat();
+    record.extend(headers.map(u32::to_be_bytes).as_flattened());
+    record.extend(mad.0);
     record.resize(RECORD_LEN, 0);
     record
 }

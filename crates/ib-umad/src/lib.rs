@@ -18,7 +18,7 @@ use ib_mad::{Class, DirectedRoute, Guid, Lid, Mad, Moment, Query};
 use thiserror::Error;
 
 /// The management queue pairs. Each has its own window, because their packets meet different queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum QueuePair {
     /// Subnet management packets (SMPs): virtual lane 15, no flow control.
     Qp0,
@@ -27,7 +27,7 @@ pub enum QueuePair {
 }
 
 /// Destination of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Address {
     /// By a directed route, which needs no subnet manager.
     Directed(DirectedRoute),
@@ -39,7 +39,7 @@ pub enum Address {
 
 /// Route to a port by its GID: the fields of the global route header (IBTA 1.4, 8.3). MADs to other
 /// subnets need it, and all MADs on RoCE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GlobalRoute {
     /// LID of the first hop: of the router, or of the port. 0 on RoCE.
     pub lid: Lid,
@@ -57,10 +57,9 @@ pub struct GlobalRoute {
 
 /// A request to one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Request {
-    /// Destination.
     pub to: Address,
-    /// Attribute and parameters.
     pub query: Query,
 }
 
@@ -68,6 +67,11 @@ impl Request {
     /// Management class.
     pub fn class(&self) -> Class {
         self.query.class(matches!(self.to, Address::Directed(_)))
+    }
+
+    /// Queue pair of sender and receiver.
+    pub fn queue_pair(&self) -> QueuePair {
+        if self.query.subnet { QueuePair::Qp0 } else { QueuePair::Qp1 }
     }
 }
 
@@ -133,15 +137,10 @@ impl OutgoingMad {
             Address::Global(route) => (None, route.lid, Some(*route)),
         };
         let (qp, qkey) = if class.is_smp() { (0, 0) } else { (1, QP1_QKEY) };
+        let agent = Redirect { lid, qp, qkey, sl: 0, p_key: None };
+        let Redirect { lid, qp, qkey, sl, p_key } = *redirect.unwrap_or(&agent);
         let mad = Mad::request(&request.query, directed, transaction_id);
-        let (sl, p_key) = (0, None);
-        let plain = OutgoingMad { class, lid, route, qp, qkey, sl, p_key, timeout, mad };
-        match redirect {
-            Some(&Redirect { lid, qp, qkey, sl, p_key }) => {
-                OutgoingMad { lid, qp, qkey, sl, p_key, ..plain }
-            }
-            None => plain,
-        }
+        OutgoingMad { class, lid, route, qp, qkey, sl, p_key, timeout, mad }
     }
 }
 

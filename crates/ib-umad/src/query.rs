@@ -8,9 +8,7 @@ use ib_mad::{Mad, Moment};
 use thiserror::Error;
 
 use super::client::MadClient;
-use super::{
-    MadTransport, OutgoingMad, QueuePair, Request, RequestError, SendError, TransportError,
-};
+use super::{MadTransport, QueuePair, Request, RequestError, TransportError};
 
 /// A state machine that generates requests, the next ones from the responses to earlier ones.
 pub trait QueryPlan {
@@ -83,9 +81,15 @@ pub fn run(
                 return Err(RunError::Stopped);
             }
         }
-        // The time is read for each MAD: a burst of 128 takes longer than a round trip.
-        while let Some(outgoing) = poll_transmit(plan, client, transport.now(), stopping) {
-            if !send(&outgoing, client, transport)? {
+        loop {
+            // The time is read for each MAD: a burst of 128 takes longer than a round trip.
+            let now = transport.now();
+            let mut outgoing = client.poll_transmit(now);
+            while outgoing.is_none() && !stopping && submit_next(plan, client) {
+                outgoing = client.poll_transmit(now);
+            }
+            let Some(outgoing) = outgoing else { break };
+            if !client.handle_sent(&outgoing, transport.send(&outgoing), now)? {
                 break;
             }
         }
@@ -103,7 +107,7 @@ pub fn run(
             continue;
         }
         let until = client.poll_timeout(now).min(now + STOP_CHECK);
-        client.heartbeat().tick();
+        client.heartbeat.tick();
         let received = transport.receive(until).inspect_err(|_| client.reset())?;
         let now = transport.now();
         let is_quiet = received.is_none();
@@ -119,53 +123,10 @@ pub fn run(
 
 /// Submits one more request, if the plan has one and its queue pair has room.
 fn submit_next(plan: &mut impl QueryPlan, client: &mut MadClient) -> bool {
-    let next = [QueuePair::Qp0, QueuePair::Qp1]
-        .into_iter()
-        .find_map(|qp| if client.has_room(qp) { plan.next_request(qp) } else { None });
-    if let Some((request, tag)) = next {
-        client.submit(request, tag);
-    }
-    next.is_some()
-}
-
-/// The next MAD to send: of queued requests, else of the next request of the plan.
-fn poll_transmit(
-    plan: &mut impl QueryPlan,
-    client: &mut MadClient,
-    now: Moment,
-    stopping: bool,
-) -> Option<OutgoingMad> {
-    loop {
-        let outgoing = client.poll_transmit(now);
-        if outgoing.is_some() || stopping || !submit_next(plan, client) {
-            return outgoing;
-        }
-    }
-}
-
-/// Sends one MAD; false if the transport has no room for any MAD now.
-fn send(
-    outgoing: &OutgoingMad,
-    client: &mut MadClient,
-    transport: &mut impl MadTransport,
-) -> Result<bool, TransportError> {
-    let transaction_id = outgoing.mad.transaction_id();
-    match transport.send(outgoing) {
-        Ok(()) => {
-            client.handle_sent();
-            Ok(true)
-        }
-        Err(SendError::Full) => Ok(client.handle_full(transaction_id, transport.now())),
-        Err(SendError::Refused(error)) => {
-            tracing::debug!(lid = %outgoing.lid, class = outgoing.class.label(), %error, "MAD refused");
-            client.handle_refused(transaction_id);
-            Ok(true)
-        }
-        Err(SendError::Transport(error)) => {
-            client.reset();
-            Err(error)
-        }
-    }
+    let mut open = [QueuePair::Qp0, QueuePair::Qp1].into_iter().filter(|qp| client.has_room(*qp));
+    let Some((request, tag)) = open.find_map(|qp| plan.next_request(qp)) else { return false };
+    client.submit(request, tag);
+    true
 }
 
 /// Waits until a moment and receives late responses meanwhile, so that they do not pile up.
@@ -183,7 +144,7 @@ pub fn drain_until(
         if now >= until {
             return Ok(());
         }
-        client.heartbeat().tick();
+        client.heartbeat.tick();
         if let Some(received) = transport.receive(until.min(now + STOP_CHECK))? {
             client.handle_response(received, transport.now());
         }

@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use ib_mad::class_port_info::{self, ClassPortInfo, PmaCapabilities};
-use ib_mad::counter::Attribute;
+use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
 use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
@@ -19,7 +18,7 @@ use ib_mad::rate::{Speed, SpeedSet, Width};
 use ib_mad::smp::{
     NODE_DESCRIPTION, NodeInfo, SmInfo, SmState, SwitchInfo, encode_node_description,
 };
-use ib_mad::{DATA, Guid, Lid, Mad, Moment, PortNumber, method, status};
+use ib_mad::{Counter, Guid, Lid, Mad, Moment, PortNumber, method, status};
 
 use super::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 
@@ -110,40 +109,40 @@ impl ScriptedTransport {
         }
     }
 
-    fn deliver(&mut self, after: Duration, received: Received) {
-        self.arrivals.insert((self.now + after, self.sent.len()), received);
-    }
-
     /// The node that a MAD reaches, and its ingress port.
     fn target(&self, outgoing: &OutgoingMad) -> Option<(usize, PortNumber)> {
         if outgoing.lid != Lid::PERMISSIVE {
-            return self.nodes.iter().enumerate().find_map(|(index, node)| {
-                if node.links.is_empty() {
-                    return None;
-                }
-                let port = node.lids.iter().find(|(_, lid)| **lid == outgoing.lid.0)?.0;
-                Some((index, *port))
-            });
+            let linked = self.nodes.iter().enumerate().filter(|(_, node)| !node.links.is_empty());
+            let mut ends = linked.flat_map(|(at, node)| node.lids.iter().map(move |end| (at, end)));
+            let (at, (port, _)) = ends.find(|(_, (_, lid))| **lid == outgoing.lid.0)?;
+            return Some((at, *port));
         }
-        let hops = usize::from(outgoing.mad.u8(7));
         let mut at = self.local_port;
-        for (hop, &port) in outgoing.mad.0[129..129 + hops].iter().enumerate() {
+        for (hop, port) in outgoing.mad.route_ports().iter().enumerate() {
             let node = &self.nodes[at.0];
             if hop > 0 && node.kind != NodeKind::Switch {
                 return None;
             }
-            at = *node.links.get(&port)?;
+            at = *node.links.get(port)?;
         }
         Some(at)
     }
 
     fn respond(&self, outgoing: &OutgoingMad) -> Option<Mad> {
         let (index, ingress) = self.target(outgoing)?;
-        let node = &self.nodes[index];
         let mut response = outgoing.mad.response();
+        if self.fill(&mut response, index, ingress).is_none() {
+            response.set_status(status::UNSUPPORTED_ATTRIBUTE);
+        }
+        Some(response)
+    }
+
+    /// Fills in the attribute; `None` if the node does not support it.
+    fn fill(&self, response: &mut Mad, index: usize, ingress: PortNumber) -> Option<()> {
+        let node = &self.nodes[index];
         let selected = response.port_select();
-        match (outgoing.class.is_smp(), response.attribute()) {
-            (true, NODE_DESCRIPTION) => encode_node_description(&mut response, &node.description),
+        match (response.is_smp(), response.attribute()) {
+            (true, NODE_DESCRIPTION) => encode_node_description(response, &node.description),
             (true, NodeInfo::ID) => NodeInfo {
                 node_type: NodeInfo::type_of(node.kind),
                 port_count: node.ports,
@@ -154,54 +153,52 @@ impl ScriptedTransport {
                 device_id: node.device_id,
                 ..NodeInfo::default()
             }
-            .encode(&mut response),
+            .encode(response),
             (true, SwitchInfo::ID) => {
                 SwitchInfo { port_state_change: node.state_change, ..SwitchInfo::default() }
-                    .encode(&mut response);
+                    .encode(response);
             }
             (true, PortInfo::ID) => {
-                self.port_info(node, response.modifier() as u8).encode(&mut response);
+                self.port_info(node, response.modifier() as u8).encode(response);
             }
-            (true, SmInfo::ID) if node.manager.is_some() => {
-                let (state, priority, act_count) = node.manager.unwrap_or_default();
-                SmInfo { act_count, priority, state, ..SmInfo::default() }.encode(&mut response);
+            (true, SmInfo::ID) => {
+                let (state, priority, act_count) = node.manager?;
+                SmInfo { act_count, priority, state, ..SmInfo::default() }.encode(response);
             }
-            (true, PortInfoExtended::ID) if node.fec.is_some() => PortInfoExtended {
-                capabilities: PortInfoExtended::FEC_MODES,
-                active: node.fec.unwrap_or_default(),
-                ..PortInfoExtended::default()
+            (true, PortInfoExtended::ID) => {
+                let (capabilities, active) = (PortInfoExtended::FEC_MODES, node.fec?);
+                PortInfoExtended { capabilities, active, ..PortInfoExtended::default() }
+                    .encode(response);
             }
-            .encode(&mut response),
-            (false, PortSamplesControl::ID) if node.tick.is_some() => {
-                let tick = node.tick.unwrap_or_default();
-                PortSamplesControl { tick, ..PortSamplesControl::default() }.encode(&mut response);
+            (false, PortSamplesControl::ID) => {
+                let tick = node.tick?;
+                PortSamplesControl { tick, ..PortSamplesControl::default() }.encode(response);
             }
             (false, PortExtendedSpeedsCounters::ID) => PortExtendedSpeedsCounters {
                 port_corrected_symbols: symbol_errors(index, selected).into(),
                 ..PortExtendedSpeedsCounters::default()
             }
-            .encode(&mut response),
+            .encode(response),
             (false, ClassPortInfo::ID) => {
                 let (mask, mask2) = node.capabilities;
-                ClassPortInfo::new(PmaCapabilities { mask, mask2 }, 0).encode(&mut response);
+                ClassPortInfo::new(PmaCapabilities { mask, mask2 }, 0).encode(response);
             }
             // Symbol errors: a value that identifies node and port, in both fields.
-            (false, attribute) if attribute == Attribute::PortCounters as u16 => {
-                response.put_be(DATA + 4, 2, u64::from(symbol_errors(index, selected)));
+            (false, attribute) => {
+                let mut fields = Counter::SymbolErrors.row().fields.iter();
+                let field = fields.find(|field| field.attribute as u16 == attribute)?;
+                field.write(response, symbol_errors(index, selected).into());
             }
-            (false, attribute) if attribute == Attribute::PortCountersExtended as u16 => {
-                response.put_be(DATA + 72, 8, u64::from(symbol_errors(index, selected)));
-            }
-            _ => response.set_status(status::UNSUPPORTED_ATTRIBUTE),
+            _ => return None,
         }
-        Some(response)
+        Some(())
     }
 
     /// 4x where there is a link.
     fn port_info(&self, node: &ScriptedNode, port: PortNumber) -> PortInfo {
         let up = port == 0 || node.links.contains_key(&port);
         let speeds = Speed::ALL.into_iter().collect::<SpeedSet>().up_to(self.speed);
-        let info = PortInfo {
+        let mut info = PortInfo {
             lid: Lid(node.lids.get(&port).copied().unwrap_or(0)),
             sm_lid: Lid(node.sm_lid),
             width_supported: Width::X4.up_to(),
@@ -212,14 +209,11 @@ impl ScriptedTransport {
             ..PortInfo::default()
         }
         .with_speeds(speeds, speeds, Some(self.speed));
-        if node.fec.is_none() {
-            return info;
+        if node.fec.is_some() {
+            info.capabilities |= capability::CAPABILITY_MASK2;
+            info.capabilities2 |= capability2::PORT_INFO_EXTENDED;
         }
-        PortInfo {
-            capabilities: info.capabilities | capability::CAPABILITY_MASK2,
-            capabilities2: info.capabilities2 | capability2::PORT_INFO_EXTENDED,
-            ..info
-        }
+        info
     }
 }
 
@@ -246,41 +240,37 @@ impl MadTransport for ScriptedTransport {
             Reply::Full => return Err(SendError::Full),
             _ => self.sent.push(outgoing.clone()),
         }
-        let transaction_id = outgoing.mad.transaction_id();
-        let response = self.respond(outgoing);
         let whole = |mad: Mad| Received::Mad { from: outgoing.lid, mad };
-        let edited = |edit: &dyn Fn(&mut Mad)| {
-            let mut mad = outgoing.mad.clone();
-            mad.0[3] = method::GET_RESPONSE;
-            edit(&mut mad);
-            whole(mad)
-        };
-        let timed_out = Received::Expired { transaction_id };
+        let timed_out = Received::Expired { transaction_id: outgoing.mad.transaction_id() };
+        let mut echo = outgoing.mad.clone();
+        echo.0[3] = method::GET_RESPONSE;
         let received = match reply {
-            Reply::Answered(after) => Some(match response {
+            Reply::Answered(after) => Some(match self.respond(outgoing) {
                 Some(mut mad) => {
-                    (self.garble)(&mut mad.0[DATA..]);
+                    (self.garble)(mad.data_mut());
                     (after, whole(mad))
                 }
                 // The kernel reports the time-out.
                 None => (outgoing.timeout, timed_out),
             }),
             Reply::Status(status) => {
-                Some((ROUND_TRIP, edited(&|mad| mad.put_be(4, 2, status.into()))))
+                echo.put_be(4, 2, status.into());
+                Some((ROUND_TRIP, whole(echo)))
             }
-            Reply::Redirected(lid, qp) => {
-                let p_key = self.redirect_p_key;
-                let redirect = edited(&|mad| {
-                    mad.0[5] = 2;
-                    mad.put_be(16, 2, class_port_info::ID.into());
-                    mad.put_be(DATA + 28, 2, lid.0.into());
-                    mad.put_be(DATA + 30, 2, p_key.into());
-                    mad.put_be(DATA + 32, 4, qp.into());
-                });
-                Some((ROUND_TRIP, redirect))
+            Reply::Redirected(redirect_lid, redirect_qp) => {
+                let redirect_pkey = self.redirect_p_key;
+                let none = ClassPortInfo::default();
+                echo.set_status(status::REDIRECT);
+                echo.put_be(16, 2, ClassPortInfo::ID.into());
+                ClassPortInfo { redirect_lid, redirect_qp, redirect_pkey, ..none }
+                    .encode(&mut echo);
+                Some((ROUND_TRIP, whole(echo)))
             }
             Reply::Expired => Some((ROUND_TRIP, timed_out)),
-            Reply::Foreign => Some((ROUND_TRIP, edited(&|mad| mad.0[14] ^= 0x55))),
+            Reply::Foreign => {
+                echo.0[14] ^= 0x55;
+                Some((ROUND_TRIP, whole(echo)))
+            }
             Reply::Short => Some((ROUND_TRIP, Received::Malformed { bytes: 100 })),
             Reply::Lost | Reply::Refused | Reply::Full => None,
         };
@@ -290,7 +280,7 @@ impl MadTransport for ScriptedTransport {
             if !matches!(reply, Reply::Foreign | Reply::Short) {
                 waits = waits.min(after);
             }
-            self.deliver(after, received);
+            self.arrivals.insert((self.now + after, self.sent.len()), received);
         }
         let now = self.now;
         self.open.retain(|(.., until)| *until > now);
@@ -317,8 +307,15 @@ impl MadTransport for ScriptedTransport {
     }
 }
 
-fn node(guid: u64, kind: NodeKind, ports: u8) -> ScriptedNode {
-    ScriptedNode {
+/// Index of a node, and one of its ports.
+pub type ScriptedEnd = (usize, PortNumber);
+
+/// Builds a fabric: nodes by kind and ports, and cables by (node, port).
+pub fn fabric(
+    nodes: &[(NodeKind, u8)],
+    cables: &[(ScriptedEnd, ScriptedEnd)],
+) -> Vec<ScriptedNode> {
+    let node = |(&(kind, ports), guid): (&(NodeKind, u8), u64)| ScriptedNode {
         guid,
         kind,
         ports,
@@ -332,29 +329,17 @@ fn node(guid: u64, kind: NodeKind, ports: u8) -> ScriptedNode {
         state_change: false,
         sm_lid: 1,
         manager: None,
-    }
-}
-
-/// Index of a node, and one of its ports.
-pub type ScriptedEnd = (usize, PortNumber);
-
-/// Builds a fabric: nodes by kind and ports, and cables by (node, port).
-pub fn fabric(
-    nodes: &[(NodeKind, u8)],
-    cables: &[(ScriptedEnd, ScriptedEnd)],
-) -> Vec<ScriptedNode> {
-    let mut built: Vec<ScriptedNode> =
-        nodes.iter().zip(1u64..).map(|(&(kind, ports), guid)| node(guid, kind, ports)).collect();
+    };
+    let mut built: Vec<ScriptedNode> = nodes.iter().zip(1..).map(node).collect();
     for &(a, b) in cables {
         built[a.0].links.insert(a.1, b);
         built[b.0].links.insert(b.1, a);
     }
     let mut lid = 0;
     for node in &mut built {
-        let ports: Vec<PortNumber> = if node.kind == NodeKind::Switch {
-            vec![0]
-        } else {
-            node.links.keys().copied().collect()
+        let ports = match node.kind {
+            NodeKind::Switch => vec![0],
+            _ => node.links.keys().copied().collect(),
         };
         for port in ports {
             lid += 1;

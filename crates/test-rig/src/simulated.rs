@@ -222,7 +222,7 @@ impl Simulated {
 
     /// The response to a scrape at the present virtual time.
     pub fn scrape(&self) -> String {
-        self.scrape_at(self.began + (self.gate.until() - Moment::default()))
+        self.scrape_at(self.began + self.gate.until().since(Moment::default()))
     }
 
     /// The response to a scrape at a time of day, independent of the virtual time.

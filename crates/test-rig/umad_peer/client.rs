@@ -13,7 +13,7 @@ use ib_umad::client::MadClient;
 use ib_umad::client::SendConfig;
 use ib_umad::query::{self, QueryPlan, RunError};
 use ib_umad::stats::MadOutcome;
-use ib_umad::umad::Umad;
+use ib_umad::umad::{Umad, UmadPort};
 use ib_umad::{Address, GlobalRoute, MadTransport, QueuePair, Request, RequestError};
 
 use super::watched::Watched;
@@ -122,7 +122,9 @@ struct Session {
 
 impl Session {
     fn open(args: &Args, pace: SendConfig) -> Self {
-        let (port, umad) = Umad::open_for_gmps(args.sysfs, args.hca, None, Clock::start())
+        let mut ports = UmadPort::all(args.sysfs).into_iter();
+        let port = ports.find(|port| port.hca == args.hca).expect("the device is there");
+        let umad = Umad::open(args.sysfs, &port, &[Class::Performance], None, Clock::start())
             .unwrap_or_else(|e| panic!("{e}"));
         println!("open {} {} {:?}", port.hca, port.port, port.link_layer);
         let to = Address::Global(GlobalRoute {

@@ -61,7 +61,7 @@ impl MadTransport for Watched {
         match &received {
             Some(Received::Mad { mad, .. }) => {
                 self.answers += 1;
-                self.upper.insert(mad.u32(8));
+                self.upper.insert(mad.be(8, 4) as u32);
                 self.open.remove(&mad.transaction_id());
             }
             Some(Received::Expired { transaction_id: transaction }) => {

@@ -158,10 +158,10 @@ families! {
         "Asynchronous events (ibv_get_async_event) of the port, or of the whole device, since the exporter started."
         => |item, samples| {
             for kind in PortEventKind::ALL {
-                let (count, _) = item.stats.get(*kind);
+                let (count, _) = item.stats.get(kind);
                 // Ports and devices have events of their own. None yet is 0 only if they would be seen.
                 let is_possible =
-                    item.is_open && (*kind == PortEventKind::DeviceFatal) != item.is_port;
+                    item.is_open && (kind == PortEventKind::DeviceFatal) != item.is_port;
                 if is_possible || count > 0 {
                     samples.label("event", kind.label()).value(count);
                 }
@@ -171,7 +171,7 @@ families! {
         "Unix time of the latest asynchronous event of each kind. Absent if there was none."
         => |item, samples| {
             for kind in PortEventKind::ALL {
-                if let (_, Some(last)) = item.stats.get(*kind) {
+                if let (_, Some(last)) = item.stats.get(kind) {
                     samples.label("event", kind.label()).seconds(last.unix_seconds_of(last.moment));
                 }
             }

@@ -4,15 +4,15 @@ use super::*;
 use fabric_observation::host::MissingDevice;
 use ib_health::assessment::CounterStatus;
 use ib_health::testing::saturated;
+use ib_mad::Moment;
 use ib_mad::counter::Counter;
-use ib_mad::{Moment, Reading};
 use rdma_host::model::Rails;
 use rdma_host::model::{HwName, Port};
 use rdma_host::testing::{port, snapshot};
 
 fn observation(ports: Vec<Port>) -> HostObservation {
     let totals = |port: &Port| HostPortTotals {
-        reading: port.reading.clone().into_totals(Reading::get),
+        reading: port.reading.clone().assume_totals(),
         counters: CounterStatus::default(),
         reset_offsets: None,
     };

@@ -34,8 +34,8 @@ pub struct PortEventCounts {
     /// Its device as it was last seen: [`Device::instance`].
     instance: Option<u64>,
     seen: Moment,
-    counts: [u64; PortEventKind::ALL.len()],
-    last: [Option<Anchor>; PortEventKind::ALL.len()],
+    /// How often each event was reported, and when last.
+    events: BTreeMap<PortEventKind, (u64, Anchor)>,
     /// Whether it was Active, and at which moment that was known.
     is_active: Option<bool>,
     as_of: Moment,
@@ -45,7 +45,7 @@ pub struct PortEventCounts {
 impl PortEventCounts {
     /// How often the port reported an event, and when last.
     pub fn get(&self, kind: PortEventKind) -> (u64, Option<Anchor>) {
-        (self.counts[kind as usize], self.last[kind as usize])
+        self.events.get(&kind).map_or((0, None), |&(count, last)| (count, Some(last)))
     }
 
     /// Whether it was Active when its state was last known.
@@ -98,8 +98,8 @@ impl HostPortEvents {
     pub fn add_event(&mut self, event: &PortEvent) {
         let at = event.at.moment;
         let counts = self.ports.entry((Arc::clone(&event.device), event.port)).or_default();
-        counts.counts[event.kind as usize] += 1;
-        counts.last[event.kind as usize] = Some(event.at);
+        let (count, last) = counts.events.entry(event.kind).or_insert((0, event.at));
+        (*count, *last) = (*count + 1, event.at);
         match event.kind {
             PortEventKind::PortError => {
                 // A port that was never seen and reports a loss was Active.

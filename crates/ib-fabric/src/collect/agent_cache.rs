@@ -303,7 +303,7 @@ impl CounterSources {
                 Some(1..) => {
                     // It counts, and was cleared when it was 0.
                     if source.classic & bit != 0 {
-                        reading.set_rebased(counter);
+                        reading.rebased.insert(counter);
                     }
                     source.classic &= !bit;
                     source.wide |= bit;
@@ -319,7 +319,7 @@ impl CounterSources {
                         source.wide &= !bit;
                         source.classic |= bit;
                         reading.copy(counter, classic);
-                        reading.set_rebased(counter);
+                        reading.rebased.insert(counter);
                     }
                 }
                 wide => match classic {

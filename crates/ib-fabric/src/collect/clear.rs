@@ -91,10 +91,8 @@ impl<'a> CounterClearing<'a> {
 
     fn handle_read(&mut self, index: usize, response: &Mad) {
         let job = &mut self.jobs[index];
-        let values = job
-            .narrow
-            .iter()
-            .map(|&(counter, field)| (counter, field, field.read(response.data())));
+        let values =
+            job.narrow.iter().map(|&(counter, field)| (counter, field, field.read(response)));
         let (full, others): (Vec<_>, Vec<_>) =
             values.partition(|&(_, field, value)| is_nearly_full(field, value));
         // FEC counters are cleared together.

@@ -351,7 +351,7 @@ impl<'a> CounterSweep<'a> {
                 let Some(reading) = slot else { continue };
                 if !self.detailed[index] {
                     for (counter, _) in &details {
-                        reading.set_not_due(*counter);
+                        reading.not_due.insert(*counter);
                     }
                 } else if details.iter().all(|(counter, _)| reading.get(*counter).is_some()) {
                     self.cache.record_details(end, self.began);

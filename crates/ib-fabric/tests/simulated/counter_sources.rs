@@ -23,7 +23,7 @@ fn read(
     let reading = swept.snapshot.reading(port).cloned();
     move |counter| {
         let reading = reading.as_ref()?;
-        Some((reading.get(counter)?, reading.is_stuck(counter)))
+        Some((reading.get(counter)?, reading.stuck.contains(counter)))
     }
 }
 

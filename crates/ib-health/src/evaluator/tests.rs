@@ -106,11 +106,11 @@ impl Scenario {
                 let most = u64::from(u32::MAX);
                 reading.set(Counter::FecCorrectedSymbols, corrected.min(most));
                 if corrected >= most {
-                    reading.set_stuck(Counter::FecCorrectedSymbols);
+                    reading.stuck.insert(Counter::FecCorrectedSymbols);
                 }
             }
             if self.full && nth == 1 {
-                reading.set_stuck(Counter::LinkDowned);
+                reading.stuck.insert(Counter::LinkDowned);
             }
             snapshot.readings[self.fabric.find(at).unwrap().0 as usize] = Some(reading);
         }

@@ -9,7 +9,7 @@ fn directed_get_encodes_initial_path() {
     assert_eq!((mad.u8(6), mad.u8(7)), (0, 2), "hop pointer and count");
     assert_eq!(mad.transaction_id(), 0xdead_beef);
     assert_eq!((mad.attribute(), mad.modifier()), (0x15, 3));
-    assert_eq!(mad.u32(32), 0xffff_ffff);
+    assert_eq!(mad.be(32, 4), 0xffff_ffff);
     assert_eq!(mad.0[128..132], [0, 1, 7, 0]);
     assert_eq!(format!("{route:?}"), "0,1,7");
 }
@@ -25,7 +25,7 @@ fn m_key_is_only_in_smps_and_can_be_redacted() {
         mad.put_be(DATA, 8, key.0);
         mad.put_be(DATA + 8, 8, 0xfe80 << 48);
         let redacted = mad.without_m_key();
-        assert_eq!((redacted.m_key(), redacted.u64(DATA)), (MKey::NONE, 0));
+        assert_eq!((redacted.m_key(), redacted.be(DATA, 8)), (MKey::NONE, 0));
         assert_eq!(redacted.0[DATA + 8..], mad.0[DATA + 8..]);
         assert_eq!(redacted.0[..24], mad.0[..24]);
     }
@@ -83,7 +83,7 @@ fn lid_routed_response_has_no_direction_bit() {
     assert_eq!(response.port_select(), 0x99);
     assert!(response.data().iter().enumerate().all(|(at, byte)| at == 1 || *byte == 0));
     response.set_status(status::INVALID_FIELD | status::DIRECTION);
-    assert_eq!(response.u16(4), 0x001c, "no direction bit");
+    assert_eq!(response.be(4, 2), 0x001c, "no direction bit");
     assert_eq!((response.versions(), response.is_smp()), ([1, 1], false));
 }
 
@@ -120,7 +120,7 @@ fn response_must_match_request() {
     assert!(!query.matches_response(&response, true), "another class");
     assert!(!smp::port_info(4).matches_response(&response, false), "another modifier");
     assert!(!smp::node_info().matches_response(&response, false), "another attribute");
-    response.0[17] = class_port_info::ID as u8;
+    response.0[17] = ClassPortInfo::ID as u8;
     assert!(!query.matches_response(&response, false));
     response.0[5] = status::REDIRECT as u8;
     assert!(query.matches_response(&response, false), "a redirect");

@@ -8,7 +8,7 @@ use crate::net::PortId;
 use crate::scenario::Action;
 use crate::simulation::Simulation;
 use ib_mad::PortNumber;
-use ib_mad::class_port_info::{self, ClassPortInfo};
+use ib_mad::class_port_info::ClassPortInfo;
 use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter, CounterField, TABLE};
 use ib_mad::fec::PortExtendedSpeedsCounters;
@@ -68,7 +68,7 @@ pub(super) fn fill(
 ) -> Result<(), u16> {
     let model = simulation.net().node_of(at).model;
     let id = request.attribute();
-    if id == class_port_info::ID {
+    if id == ClassPortInfo::ID {
         ClassPortInfo::new(model.performance, RESPONSE_TIME).encode(response);
         return Ok(());
     }
@@ -85,7 +85,7 @@ pub(super) fn fill(
     if let Some(index) = counters {
         for (counter, place) in &LAYOUTS[model.index()][index] {
             let counts = ports.clone().map(|port| simulation.count(port, *counter));
-            place.write(response.data_mut(), counts.fold(0, u64::saturating_add));
+            place.write(response, counts.fold(0, u64::saturating_add));
         }
     } else if id == PortSamplesControl::ID {
         let (tick, option_mask) = (model.tick.unwrap_or_default(), model.options);
@@ -108,7 +108,7 @@ pub(super) fn set(simulation: &mut Simulation, at: PortId, request: &Mad) -> boo
             let place = |counter| layout.iter().find(|(of, _)| *of == counter);
             selected
                 .filter_map(place)
-                .map(|(counter, place)| (*counter, place.read(request.data())))
+                .map(|(counter, place)| (*counter, place.read(request)))
                 .collect()
         }
         PortExtendedSpeedsCounters::ID if model.fec => {

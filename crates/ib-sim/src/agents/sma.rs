@@ -205,11 +205,11 @@ fn with_m_key(simulation: &Simulation, at: PortId, request: &Mad, info: PortInfo
 }
 
 fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended {
-    let modes = 1 << Fec::ReedSolomon.code();
+    let modes = 1 << Fec::ReedSolomon as u16;
     let active = if simulation.port(port).has_fec() { Fec::ReedSolomon } else { Fec::None };
     PortInfoExtended {
         capabilities: PortInfoExtended::FEC_MODES,
-        active: active.code(),
+        active: active as u16,
         hdr_supported: modes,
         hdr_enabled: modes,
         ndr_supported: modes,

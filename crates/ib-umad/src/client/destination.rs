@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use ib_mad::Moment;
 
+use super::in_flight::Pending;
 use crate::RequestError;
 
 /// A window of requests in flight: halves on a time-out, grows by one with each window of responses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {
     /// Requests that may be in flight now.
     pub size: u16,
@@ -51,9 +52,9 @@ const MAX_TOTAL_BACK_OFF: Duration = Duration::from_secs(3);
 const MIN_ROUNDS: u8 = 2;
 
 /// State of one destination, and the requests queued for it.
-#[derive(Debug)]
-pub(super) struct Destination<T> {
-    pub queue: VecDeque<T>,
+#[derive(Debug, Default)]
+pub(super) struct Destination {
+    pub queue: VecDeque<Pending>,
     pub in_flight: u16,
     /// End of the back-off.
     pub not_before: Moment,
@@ -67,26 +68,15 @@ pub(super) struct Destination<T> {
     probing: bool,
     /// Why it is given up for this run.
     pub given_up: Option<RequestError>,
+    /// The last back-off since a response other than busy.
     back_off: Duration,
     /// Total back-off since the last response other than busy.
     total_back_off: Duration,
 }
 
-impl<T> Destination<T> {
+impl Destination {
     pub fn new(window: u16) -> Self {
-        Destination {
-            queue: VecDeque::new(),
-            in_flight: 0,
-            not_before: Moment::default(),
-            is_ready: false,
-            window: Window::new(window),
-            timeouts: 0,
-            last_timeout: Moment::default(),
-            probing: false,
-            given_up: None,
-            back_off: MIN_BACK_OFF,
-            total_back_off: Duration::ZERO,
-        }
+        Destination { window: Window::new(window), ..Destination::default() }
     }
 
     /// Whether a request is queued and the window has room.
@@ -103,7 +93,7 @@ impl<T> Destination<T> {
         self.timeouts = 0;
         self.given_up = None;
         self.probing = false;
-        self.back_off = MIN_BACK_OFF;
+        self.back_off = Duration::ZERO;
         self.total_back_off = Duration::ZERO;
         self.window.on_response();
     }
@@ -129,9 +119,9 @@ impl<T> Destination<T> {
         if now < self.not_before {
             return;
         }
+        self.back_off = (self.back_off * 2).clamp(MIN_BACK_OFF, MAX_BACK_OFF);
         self.not_before = now + self.back_off;
         self.total_back_off += self.back_off;
-        self.back_off = (self.back_off * 2).min(MAX_BACK_OFF);
         if self.total_back_off > MAX_TOTAL_BACK_OFF {
             self.given_up = Some(RequestError::Busy);
         }
@@ -165,7 +155,7 @@ mod tests {
 
     #[test]
     fn busy_back_off_doubles_until_give_up() {
-        let mut destination: Destination<()> = Destination::new(4);
+        let mut destination = Destination::new(4);
         let (mut now, mut pauses) = (Moment(0), Vec::new());
         while destination.given_up.is_none() {
             destination.on_busy(now);
@@ -182,7 +172,7 @@ mod tests {
 
     #[test]
     fn timeouts_of_one_round_count_once() {
-        let mut destination: Destination<()> = Destination::new(4);
+        let mut destination = Destination::new(4);
         for round in 0..3 {
             let (sent, now) = (Moment(round * 10), Moment(round * 10 + 9));
             (0..4).for_each(|_| destination.on_timeout(sent, now, 2));

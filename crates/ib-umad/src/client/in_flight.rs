@@ -1,9 +1,8 @@
 //! Requests in flight, by transaction id.
 
-use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use ib_mad::{DirectedRoute, Lid, Moment};
+use ib_mad::Moment;
 
 use crate::{Address, QueuePair, Request};
 
@@ -18,32 +17,8 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 /// dead hosts are waited for in parallel. (It still counts in the window of its LID.)
 const SLOW: Duration = Duration::from_millis(50);
 
-/// A destination with its own window: a LID on a queue pair, a GID, or the end of a directed route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Key {
-    Directed(DirectedRoute),
-    Smp(Lid),
-    Gmp(Lid),
-    Global(Ipv6Addr),
-}
-
-impl Key {
-    pub fn new(request: &Request) -> Self {
-        match (&request.to, request.query.subnet) {
-            (Address::Directed(route), _) => Key::Directed(*route),
-            (Address::Lid(lid), true) => Key::Smp(*lid),
-            (Address::Lid(lid), false) => Key::Gmp(*lid),
-            (Address::Global(route), _) => Key::Global(route.gid),
-        }
-    }
-
-    pub fn qp(self) -> QueuePair {
-        match self {
-            Key::Directed(_) | Key::Smp(_) => QueuePair::Qp0,
-            Key::Gmp(_) | Key::Global(_) => QueuePair::Qp1,
-        }
-    }
-}
+/// A destination with its own window: an address on a queue pair.
+pub(super) type Key = (QueuePair, Address);
 
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -68,27 +43,17 @@ pub(super) struct InFlight {
 pub(super) struct Slots {
     requests: Vec<Option<InFlight>>,
     free: Vec<u32>,
-    generation: u32,
-    /// No request expires before this.
-    next_expiry: Moment,
-    /// No request becomes slow before this.
-    next_slow: Moment,
+    /// Upper bits of the last transaction id.
+    pub generation: u32,
+    /// No request expires or becomes slow before this.
+    next_check: Moment,
 }
 
 impl Slots {
-    pub fn new(count: usize) -> Self {
-        Slots {
-            requests: (0..count).map(|_| None).collect(),
-            free: (0..count as u32).rev().collect(),
-            generation: 0,
-            next_expiry: Moment::NEVER,
-            next_slow: Moment::NEVER,
-        }
-    }
-
-    /// As many empty slots, with further transaction ids: responses to requests of these match none of those.
-    pub fn successor(&self) -> Self {
-        Slots { generation: self.generation, ..Slots::new(self.requests.len()) }
+    /// No requests; the next one is of the next generation.
+    pub fn new(generation: u32) -> Self {
+        let next_check = Moment::NEVER;
+        Slots { requests: Vec::new(), free: Vec::new(), generation, next_check }
     }
 
     /// Whether there is a transaction id for one more request.
@@ -98,15 +63,13 @@ impl Slots {
 
     /// Inserts a request. Returns its transaction id, which no other request in flight has.
     pub fn insert(&mut self, pending: Pending, key: Key, sent: Moment, deadline: Moment) -> u32 {
-        // There are as many slots as the windows have together; slow requests need additional ones.
         let slot = self.free.pop().unwrap_or_else(|| {
             self.requests.push(None);
             self.requests.len() as u32 - 1
         });
         self.generation = self.generation.wrapping_add(1);
         let transaction_id = self.generation << SLOT_BITS | slot;
-        self.next_expiry = self.next_expiry.min(deadline);
-        self.next_slow = self.next_slow.min(sent + SLOW);
+        self.next_check = self.next_check.min(deadline).min(sent + SLOW);
         self.requests[slot as usize] =
             Some(InFlight { pending, key, sent, slow: false, transaction_id, deadline });
         transaction_id
@@ -125,40 +88,32 @@ impl Slots {
         Some(request)
     }
 
-    pub fn expired(&mut self, now: Moment) -> Vec<u32> {
-        if now < self.next_expiry {
-            return Vec::new();
+    /// Transaction ids of the requests past their deadline, and the number that became slow since the last
+    /// call, by queue pair.
+    pub fn check(&mut self, now: Moment) -> (Vec<u32>, [u16; 2]) {
+        let (mut expired, mut slow) = (Vec::new(), [0; 2]);
+        if now < self.next_check {
+            return (expired, slow);
         }
-        // A few hundred slots, scanned when something expires and not with each MAD.
-        let in_flight = || self.requests.iter().flatten();
-        let (expired, open): (Vec<_>, Vec<_>) =
-            in_flight().partition(|request| request.deadline <= now);
-        let next = open.iter().map(|request| request.deadline).min();
-        self.next_expiry = next.unwrap_or(Moment::NEVER);
-        expired.iter().map(|request| request.transaction_id).collect()
-    }
-
-    /// Number of requests that became slow since the last call, by queue pair.
-    pub fn newly_slow(&mut self, now: Moment) -> [u16; 2] {
-        let mut slow = [0; 2];
-        if now < self.next_slow {
-            return slow;
-        }
-        self.next_slow = Moment::NEVER;
-        for request in self.requests.iter_mut().flatten().filter(|request| !request.slow) {
-            let due = request.sent + SLOW;
-            if due <= now {
+        self.next_check = Moment::NEVER;
+        // A few hundred slots, scanned when something is due and not with each MAD.
+        for request in self.requests.iter_mut().flatten() {
+            if !request.slow && request.sent + SLOW <= now {
                 request.slow = true;
-                slow[request.key.qp() as usize] += 1;
+                slow[request.key.0 as usize] += 1;
+            }
+            if request.deadline <= now {
+                expired.push(request.transaction_id);
             } else {
-                self.next_slow = self.next_slow.min(due);
+                let next = if request.slow { request.deadline } else { request.sent + SLOW };
+                self.next_check = self.next_check.min(next.min(request.deadline));
             }
         }
-        slow
+        (expired, slow)
     }
 
-    /// When [`Slots::expired`] or [`Slots::newly_slow`] must be called next.
+    /// When [`Slots::check`] must be called next.
     pub fn poll_timeout(&self) -> Moment {
-        self.next_expiry.min(self.next_slow)
+        self.next_check
     }
 }

@@ -14,15 +14,18 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::Duration;
 
 use ib_mad::class_port_info::Redirect;
-use ib_mad::{Class, Lid, Mad, Moment, status};
+use ib_mad::{Class, Mad, Moment, status};
 
 use super::stats::{MadOutcome, MadStats};
-use super::{OutgoingMad, QueuePair, Received, Request, RequestError};
+use super::{
+    Address, OutgoingMad, QueuePair, Received, Request, RequestError, SendError, TransportError,
+};
 use destination::{Destination, Window};
 use in_flight::{InFlight, Key, Pending, Slots};
 
 /// Limits of requests in flight, time-out and retries. Command-line options set all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct SendConfig {
     /// SMPs in flight in total. Virtual lane 15 has no flow control: what overflows is dropped.
     pub smp_window: u16,
@@ -30,9 +33,7 @@ pub struct SendConfig {
     pub gmp_window: u16,
     /// SMPs in flight to any one LID.
     pub smp_lid_window: u16,
-    /// GMPs in flight to any one LID.
     pub gmp_lid_window: u16,
-    /// Time-out of a request.
     pub timeout: Duration,
     /// Number of retries after a time-out.
     pub retries: u8,
@@ -54,15 +55,6 @@ impl Default for SendConfig {
     }
 }
 
-impl SendConfig {
-    fn lid_window(&self, qp: QueuePair) -> u16 {
-        match qp {
-            QueuePair::Qp0 => self.smp_lid_window,
-            QueuePair::Qp1 => self.gmp_lid_window,
-        }
-    }
-}
-
 /// The kernel's time-out is this much shorter than ours: it has dropped a request before the retry is sent.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -76,10 +68,11 @@ const MAX_REDIRECTS: u8 = 2;
 #[derive(Debug)]
 pub struct MadClient {
     config: SendConfig,
-    heartbeat: Heartbeat,
+    /// The heartbeat of the loops that use this client.
+    pub heartbeat: Heartbeat,
     stats: MadStats,
     slots: Slots,
-    destinations: HashMap<Key, Destination<Pending>>,
+    destinations: HashMap<Key, Destination>,
     /// Destinations that may have room, by queue pair, in round-robin order.
     ready: [VecDeque<Key>; 2],
     /// Busy destinations, by the end of their back-off.
@@ -91,7 +84,7 @@ pub struct MadClient {
     windows: [Window; 2],
     queued: usize,
     finished: VecDeque<(u64, Result<Mad, RequestError>)>,
-    redirects: HashMap<Lid, Redirect>,
+    redirects: HashMap<Key, Redirect>,
     /// Since when the transport is full, and when it is retried.
     full_since: Option<Moment>,
     full_until: Moment,
@@ -100,13 +93,11 @@ pub struct MadClient {
 impl MadClient {
     /// Creates a client with these limits.
     pub fn new(config: SendConfig) -> Self {
-        let slots =
-            (usize::from(config.smp_window) + usize::from(config.gmp_window)).min(MAX_IN_FLIGHT);
         MadClient {
             config,
             heartbeat: Heartbeat::default(),
             stats: MadStats::default(),
-            slots: Slots::new(slots),
+            slots: Slots::new(0),
             destinations: HashMap::new(),
             ready: [VecDeque::new(), VecDeque::new()],
             backing_off: BinaryHeap::new(),
@@ -121,11 +112,6 @@ impl MadClient {
         }
     }
 
-    /// The heartbeat of the loops that use this client.
-    pub fn heartbeat(&self) -> &Heartbeat {
-        &self.heartbeat
-    }
-
     /// Statistics of all MADs so far.
     pub fn stats(&self) -> &MadStats {
         &self.stats
@@ -134,7 +120,7 @@ impl MadClient {
     /// Begins a new run: unresponsive destinations are probed again.
     pub fn begin_run(&mut self) {
         // A route may lead to another node in another run; a LID rarely does.
-        self.destinations.retain(|key, _| !matches!(key, Key::Directed(_)));
+        self.destinations.retain(|(_, to), _| !matches!(to, Address::Directed(_)));
         self.backing_off.clear();
         self.destinations.values_mut().for_each(Destination::begin_run);
     }
@@ -161,14 +147,17 @@ impl MadClient {
     /// Submits a request. [`MadClient::poll_finished`] returns its outcome with the tag, exactly once.
     pub fn submit(&mut self, request: Request, tag: u64) {
         let pending = Pending { request, tag, tries: 0, redirects: 0 };
-        let key = Key::new(&request);
-        if let Some(error) = self.destination(key).given_up {
-            self.finished.push_back((tag, Err(error)));
-        } else {
-            self.destination(key).queue.push_back(pending);
-            self.queued += 1;
-            self.mark_ready(key);
+        let key = (request.queue_pair(), request.to);
+        match self.destination(key).given_up {
+            Some(error) => self.finished.push_back((tag, Err(error))),
+            None => self.enqueue(key, pending),
         }
+    }
+
+    fn enqueue(&mut self, key: Key, pending: Pending) {
+        self.destination(key).queue.push_back(pending);
+        self.queued += 1;
+        self.mark_ready(key);
     }
 
     /// Whether no request is in flight, queued or finished.
@@ -202,27 +191,19 @@ impl MadClient {
             if !destination.has_room() {
                 continue;
             }
-            let pending = destination.queue.pop_front()?;
+            let mut pending = destination.queue.pop_front()?;
+            pending.tries += 1;
             destination.in_flight += 1;
+            self.in_flight[qp as usize] += 1;
             self.queued -= 1;
             // To the end of the queue: round robin over destinations.
             self.mark_ready(key);
-            return Some(self.transmit(pending, key, now));
+            let (request, timeout) = (pending.request, self.config.timeout);
+            let transaction_id = self.slots.insert(pending, key, now, now + (timeout + GRACE));
+            let redirect = self.redirects.get(&key);
+            return Some(OutgoingMad::new(&request, redirect, transaction_id, timeout));
         }
         None
-    }
-
-    fn transmit(&mut self, mut pending: Pending, key: Key, now: Moment) -> OutgoingMad {
-        pending.tries += 1;
-        self.in_flight[key.qp() as usize] += 1;
-        let request = pending.request;
-        let redirect = match key {
-            Key::Gmp(lid) => self.redirects.get(&lid),
-            _ => None,
-        };
-        let deadline = now + (self.config.timeout + GRACE);
-        let transaction_id = self.slots.insert(pending, key, now, deadline);
-        OutgoingMad::new(&request, redirect, transaction_id, self.config.timeout)
     }
 
     /// Handles what the transport received.
@@ -248,15 +229,17 @@ impl MadClient {
     fn handle_mad(&mut self, mad: Mad, now: Moment) {
         let transaction_id = mad.transaction_id();
         let is_known = self.slots.get(transaction_id).is_some_and(|request| {
-            let directed = matches!(request.key, Key::Directed(_));
-            request.pending.request.query.matches_response(&mad, directed)
+            let Request { to, query } = &request.pending.request;
+            query.matches_response(&mad, matches!(to, Address::Directed(_)))
         });
         let Some(mut request) = is_known.then(|| self.remove(transaction_id)).flatten() else {
-            return self.record_stray(&mad);
+            tracing::debug!(?mad, "unexpected response received");
+            let class = Class::ALL.into_iter().find(|class| mad.class() == *class as u8);
+            return self.stats.record(class.unwrap_or(Class::Performance), MadOutcome::Stray);
         };
         let class = request.pending.request.class();
         self.stats.record_round_trip(class, now.since(request.sent));
-        self.windows[request.key.qp() as usize].on_response();
+        self.windows[request.key.0 as usize].on_response();
         let status = mad.status();
         if status & status::BUSY != 0 {
             self.stats.record(class, MadOutcome::Busy);
@@ -283,11 +266,11 @@ impl MadClient {
     }
 
     fn follow_redirect(&mut self, mut request: InFlight, mad: &Mad) {
-        match (request.key, Redirect::decode(mad)) {
-            (Key::Gmp(lid), Some(redirect)) if request.pending.redirects < MAX_REDIRECTS => {
-                self.redirects.insert(lid, redirect);
+        let is_gmp_by_lid = matches!(request.key, (QueuePair::Qp1, Address::Lid(_)));
+        match Redirect::decode(mad) {
+            Some(redirect) if is_gmp_by_lid && request.pending.redirects < MAX_REDIRECTS => {
+                self.redirects.insert(request.key, redirect);
                 request.pending.redirects += 1;
-                request.pending.tries -= 1;
                 self.put_back(request);
             }
             _ => self.finish(&request, Err(RequestError::Status(mad.status()))),
@@ -302,13 +285,11 @@ impl MadClient {
         }
         let retries = self.config.retries;
         self.destination(request.key).on_timeout(request.sent, now, retries);
-        if request.key.qp() == QueuePair::Qp0 {
+        if request.key.0 == QueuePair::Qp0 {
             self.windows[QueuePair::Qp0 as usize].on_timeout();
         }
-        if let Key::Gmp(lid) = request.key {
-            // The redirect may be what failed: try the node itself again.
-            self.redirects.remove(&lid);
-        }
+        // The redirect may be what failed: try the node itself again.
+        self.redirects.remove(&request.key);
         self.retry(request, RequestError::TimedOut);
     }
 
@@ -326,14 +307,13 @@ impl MadClient {
             self.finish(&request, Err(error));
         } else {
             // Behind other queued requests, to which the node may respond.
-            destination.queue.push_back(request.pending);
-            self.queued += 1;
-            self.mark_ready(key);
+            self.enqueue(key, request.pending);
         }
     }
 
-    /// Puts a request that does not count as tried back to the front of its queue.
-    fn put_back(&mut self, request: InFlight) {
+    /// Puts a request back to the front of its queue; the try does not count.
+    fn put_back(&mut self, mut request: InFlight) {
+        request.pending.tries -= 1;
         self.destination(request.key).queue.push_front(request.pending);
         self.queued += 1;
         self.mark_ready(request.key);
@@ -342,56 +322,60 @@ impl MadClient {
     /// Removes a request from its slot and its windows.
     fn remove(&mut self, transaction_id: u32) -> Option<InFlight> {
         let request = self.slots.remove(transaction_id)?;
-        self.in_flight[request.key.qp() as usize] -= 1;
-        self.slow[request.key.qp() as usize] -= u16::from(request.slow);
+        self.in_flight[request.key.0 as usize] -= 1;
+        self.slow[request.key.0 as usize] -= u16::from(request.slow);
         self.destination(request.key).in_flight -= 1;
         Some(request)
     }
 
-    fn record_stray(&mut self, mad: &Mad) {
-        tracing::debug!(?mad, "unexpected response received");
-        let class = Class::ALL
-            .into_iter()
-            .find(|class| mad.class() == *class as u8)
-            .unwrap_or(Class::Performance);
-        self.stats.record(class, MadOutcome::Stray);
+    /// Handles what the transport did with a MAD. Returns whether others may be sent at once.
+    pub fn handle_sent(
+        &mut self,
+        outgoing: &OutgoingMad,
+        result: Result<(), SendError>,
+        now: Moment,
+    ) -> Result<bool, TransportError> {
+        let transaction_id = outgoing.mad.transaction_id();
+        match result {
+            Ok(()) => self.full_since = None,
+            Err(SendError::Full) => {
+                let since = *self.full_since.get_or_insert(now);
+                if now.since(since) <= MAX_FULL {
+                    if let Some(request) = self.remove(transaction_id) {
+                        self.put_back(request);
+                    }
+                    self.full_until = now + FULL_RETRY;
+                    return Ok(false);
+                }
+                // Full for long: the others fail like this one.
+                self.end_unsent(transaction_id);
+            }
+            Err(SendError::Refused(error)) => {
+                tracing::debug!(lid = %outgoing.lid, class = outgoing.class.label(), %error, "MAD refused");
+                self.end_unsent(transaction_id);
+            }
+            Err(SendError::Transport(error)) => {
+                self.reset();
+                return Err(error);
+            }
+        }
+        Ok(true)
     }
 
-    /// The transport refused the MAD with this transaction id.
-    pub fn handle_refused(&mut self, transaction_id: u32) {
+    fn end_unsent(&mut self, transaction_id: u32) {
         if let Some(request) = self.remove(transaction_id) {
             self.stats.record(request.pending.request.class(), MadOutcome::Unsent);
             self.finish(&request, Err(RequestError::Unsent));
         }
     }
 
-    /// The transport sent a MAD.
-    pub fn handle_sent(&mut self) {
-        self.full_since = None;
-    }
-
-    /// The transport was full for the MAD with this transaction id. Returns whether others may be tried
-    /// at once: they are, and fail like this one, after it has been full for long.
-    pub fn handle_full(&mut self, transaction_id: u32, now: Moment) -> bool {
-        let since = *self.full_since.get_or_insert(now);
-        if now.since(since) > MAX_FULL {
-            self.handle_refused(transaction_id);
-            return true;
-        }
-        if let Some(mut request) = self.remove(transaction_id) {
-            request.pending.tries -= 1;
-            self.put_back(request);
-        }
-        self.full_until = now + FULL_RETRY;
-        false
-    }
-
     /// Ends requests past their deadline, and makes room for others while responses are slow.
     pub fn handle_timeout(&mut self, now: Moment) {
-        for (slow, more) in self.slow.iter_mut().zip(self.slots.newly_slow(now)) {
+        let (expired, newly_slow) = self.slots.check(now);
+        for (slow, more) in self.slow.iter_mut().zip(newly_slow) {
             *slow += more;
         }
-        for transaction_id in self.slots.expired(now) {
+        for transaction_id in expired {
             if let Some(request) = self.remove(transaction_id) {
                 self.on_timeout(request, now);
             }
@@ -426,14 +410,15 @@ impl MadClient {
         *self = MadClient {
             heartbeat: self.heartbeat.clone(),
             stats: std::mem::take(&mut self.stats),
-            slots: self.slots.successor(),
+            // Late responses to requests before this match none after it.
+            slots: Slots::new(self.slots.generation),
             ..MadClient::new(self.config)
         };
     }
 
-    fn destination(&mut self, key: Key) -> &mut Destination<Pending> {
-        let window = self.config.lid_window(key.qp());
-        self.destinations.entry(key).or_insert_with(|| Destination::new(window))
+    fn destination(&mut self, key: Key) -> &mut Destination {
+        let windows = [self.config.smp_lid_window, self.config.gmp_lid_window];
+        self.destinations.entry(key).or_insert_with(|| Destination::new(windows[key.0 as usize]))
     }
 
     /// Puts a destination in the ready queue, if it has a queued request and room in its window.
@@ -441,7 +426,7 @@ impl MadClient {
         let destination = self.destination(key);
         if destination.has_room() && !destination.is_ready {
             destination.is_ready = true;
-            self.ready[key.qp() as usize].push_back(key);
+            self.ready[key.0 as usize].push_back(key);
         }
     }
 }

@@ -10,11 +10,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::query::{QueryPlan, RunError, run};
 use crate::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric};
-use crate::{Address, GlobalRoute, MadTransport, TransportError};
+use crate::{GlobalRoute, MadTransport};
 use ib_mad::counter::Attribute;
 use ib_mad::node::NodeKind;
 use ib_mad::p_key::PKey;
-use ib_mad::{DirectedRoute, pma, smp};
+use ib_mad::{DirectedRoute, Lid, pma, smp};
 
 const NODES: usize = 40;
 
@@ -29,7 +29,7 @@ impl RequestList {
     fn new(requests: Vec<Request>) -> Self {
         let mut next = [Vec::new(), Vec::new()];
         for (index, request) in requests.iter().enumerate().rev() {
-            next[Key::new(request).qp() as usize].push(index);
+            next[request.queue_pair() as usize].push(index);
         }
         RequestList { ended: vec![None; requests.len()], requests, next }
     }
@@ -518,7 +518,7 @@ impl MadTransport for FailingTransport {
         self.0.anchor()
     }
 
-    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), crate::SendError> {
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
         self.0.send(outgoing)
     }
 

@@ -85,10 +85,14 @@ fn attribute(path: &Path) -> Option<String> {
     sys::read_text(path).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
+/// The directory of a port in sysfs.
+pub(super) fn directory(sysfs: &Path, hca: &str, port: PortNumber) -> PathBuf {
+    sysfs.join(format!("class/infiniband/{hca}/ports/{port}"))
+}
+
 /// GUID of a port: the lower half of its first GID (IBTA 1.4, 4.1.1).
 pub(super) fn port_guid(sysfs: &Path, port: &UmadPort) -> Option<Guid> {
-    let ports = sysfs.join("class/infiniband").join(&port.hca).join("ports");
-    let gid = attribute(&ports.join(port.port.to_string()).join("gids/0"))?;
+    let gid = attribute(&directory(sysfs, &port.hca, port.port).join("gids/0"))?;
     let gid: std::net::Ipv6Addr = gid.parse().ok()?;
     Some(Guid(gid.to_bits() as u64)).filter(|guid| *guid != Guid::default())
 }
@@ -96,14 +100,14 @@ pub(super) fn port_guid(sysfs: &Path, port: &UmadPort) -> Option<Guid> {
 impl UmadPort {
     /// All ports with a umad device, by HCA and number.
     pub fn all(sysfs: &Path) -> Vec<UmadPort> {
-        let class = sysfs.join("class");
-        let entries = std::fs::read_dir(class.join("infiniband_mad")).into_iter().flatten();
+        let devices = sysfs.join("class/infiniband_mad");
+        let entries = std::fs::read_dir(&devices).into_iter().flatten();
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let about = |name: String| {
-            let umad = class.join("infiniband_mad").join(&name);
+            let umad = devices.join(&name);
             let hca = attribute(&umad.join("ibdev"))?;
             let port: PortNumber = attribute(&umad.join("port"))?.parse().ok()?;
-            let about = class.join("infiniband").join(&hca).join("ports").join(port.to_string());
+            let about = directory(sysfs, &hca, port);
             Some(UmadPort {
                 hca,
                 port,
@@ -118,44 +122,33 @@ impl UmadPort {
         ports
     }
 
-    /// The named ports, with any link layer and state. There is at least one.
-    pub(super) fn named(
-        sysfs: &Path,
-        hca: Option<&str>,
-        port: Option<PortNumber>,
-    ) -> Result<Vec<UmadPort>, DeviceError> {
-        named(UmadPort::all(sysfs), &sysfs.join("class/infiniband_mad"), hca, port)
-    }
-
-    fn usable(&self) -> Result<(), DeviceError> {
+    /// Why no fabric is reachable through the port.
+    fn problem(&self) -> Option<DeviceError> {
         let (hca, port) = (self.hca.clone(), self.port);
         if self.link_layer.as_deref() == Some("Ethernet") {
-            return Err(DeviceError::Ethernet { hca, port });
+            return Some(DeviceError::Ethernet { hca, port });
         }
-        match &self.physical_state {
-            Some(state) if !state.starts_with("5:") => {
-                Err(DeviceError::Down { hca, port, state: state.clone() })
-            }
-            _ => Ok(()),
-        }
+        let state = self.physical_state.clone().filter(|state| !state.starts_with("5:"))?;
+        Some(DeviceError::Down { hca, port, state })
     }
 }
 
-fn named(
-    all: Vec<UmadPort>,
-    directory: &Path,
+/// The named ports of all, with any link layer and state. There is at least one.
+pub(super) fn named(
+    mut ports: Vec<UmadPort>,
+    sysfs: &Path,
     hca: Option<&str>,
     port: Option<PortNumber>,
 ) -> Result<Vec<UmadPort>, DeviceError> {
-    if all.is_empty() {
-        return Err(DeviceError::NoDevice { directory: directory.display().to_string() });
+    if ports.is_empty() {
+        let directory = sysfs.join("class/infiniband_mad").display().to_string();
+        return Err(DeviceError::NoDevice { directory });
     }
     let list = |mut items: Vec<String>| {
         items.dedup();
         items.join(", ")
     };
-    let hcas = list(all.iter().map(|port| port.hca.clone()).collect());
-    let mut ports = all;
+    let hcas = list(ports.iter().map(|port| port.hca.clone()).collect());
     ports.retain(|port| hca.is_none_or(|hca| port.hca == hca));
     let Some(first_hca) = ports.first().map(|port| port.hca.clone()) else {
         let requested = hca.unwrap_or_default().to_owned();
@@ -173,15 +166,9 @@ fn named(
 
 /// The InfiniBand ports with a link; at least one of them. The error says why the first has none.
 pub(super) fn usable(mut ports: Vec<UmadPort>) -> Result<Vec<UmadPort>, DeviceError> {
-    let mut refusal = None;
-    ports.retain(|port| match port.usable() {
-        Ok(()) => true,
-        Err(error) => {
-            refusal.get_or_insert(error);
-            false
-        }
-    });
-    match refusal {
+    let first = ports.first().and_then(UmadPort::problem);
+    ports.retain(|port| port.problem().is_none());
+    match first {
         Some(error) if ports.is_empty() => Err(error),
         _ => Ok(ports),
     }
@@ -214,7 +201,7 @@ mod tests {
         hca: Option<&str>,
         number: Option<u8>,
     ) -> Result<(String, u8), String> {
-        named(all, Path::new("/sys/class/infiniband_mad"), hca, number)
+        named(all, Path::new("/sys"), hca, number)
             .and_then(usable)
             .map(|ports| (ports[0].hca.clone(), ports[0].port))
             .map_err(|error| error.to_string())

@@ -77,7 +77,7 @@ impl Umad {
         clock: Clock,
     ) -> Result<(UmadPort, Umad), DeviceError> {
         let mut refusal = None;
-        for port in device::usable(UmadPort::named(sysfs, hca, port)?)? {
+        for port in device::usable(device::named(UmadPort::all(sysfs), sysfs, hca, port)?)? {
             match Umad::open(sysfs, &port, &Class::ALL, p_key, clock) {
                 Ok(umad) => return Ok((port, umad)),
                 // Another port may support it.
@@ -90,21 +90,8 @@ impl Umad {
         Err(refusal.unwrap_or(DeviceError::NoDevice { directory: sysfs.display().to_string() }))
     }
 
-    /// Opens the named port for GMPs only, which a RoCE port without QP0 can send, too.
-    pub fn open_for_gmps(
-        sysfs: &Path,
-        hca: &str,
-        port: Option<PortNumber>,
-        clock: Clock,
-    ) -> Result<(UmadPort, Umad), DeviceError> {
-        let port = UmadPort::named(sysfs, Some(hca), port)?.into_iter().next();
-        let directory = || sysfs.display().to_string();
-        let port = port.ok_or_else(|| DeviceError::NoDevice { directory: directory() })?;
-        let umad = Umad::open(sysfs, &port, &[Class::Performance], None, clock)?;
-        Ok((port, umad))
-    }
-
-    fn open(
+    /// Opens a port for these classes. A RoCE port, which has no QP0, can only send GMPs.
+    pub fn open(
         sysfs: &Path,
         port: &UmadPort,
         classes: &[Class],
@@ -145,22 +132,19 @@ impl Umad {
     }
 
     fn read(&mut self) -> Result<Option<Received>, TransportError> {
-        let length = match self.descriptor.read(&mut self.buffer) {
-            Ok(0) => return Ok(None),
-            Ok(length) => length,
-            Err(error) => {
-                return match error.raw_os_error() {
-                    Some(libc::EAGAIN | libc::EINTR) => Ok(None),
-                    // Longer than any requested MAD; the kernel keeps it until it is read.
-                    Some(libc::ENOSPC) => {
-                        self.buffer.resize(self.buffer.len() * 2, 0);
-                        Ok(None)
-                    }
-                    _ => Err(self.gone(&error)),
-                };
-            }
-        };
-        Ok(Some(decode(&self.buffer[..length], self.header)))
+        match self.descriptor.read(&mut self.buffer) {
+            Ok(0) => Ok(None),
+            Ok(length) => Ok(Some(decode(&self.buffer[..length], self.header))),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+                // Longer than any requested MAD; the kernel keeps it until it is read.
+                Some(libc::ENOSPC) => {
+                    self.buffer.resize(self.buffer.len() * 2, 0);
+                    Ok(None)
+                }
+                _ => Err(self.gone(&error)),
+            },
+        }
     }
 }
 

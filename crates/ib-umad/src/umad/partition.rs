@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ib_mad::p_key::PKey;
 
-use super::device::{DeviceError, UmadPort};
+use super::device::{self, DeviceError, UmadPort};
 use super::{HeaderFormat, sys};
 
 /// More entries than any P_Key table has: devices have at most 128.
@@ -44,9 +44,8 @@ impl Partitions {
         wanted: Option<PKey>,
         header: HeaderFormat,
     ) -> Result<Self, DeviceError> {
-        let about = sysfs.join("class/infiniband").join(&port.hca).join("ports");
         let mut partitions = Partitions {
-            directory: about.join(port.port.to_string()).join("pkeys"),
+            directory: device::directory(sysfs, &port.hca, port.port).join("pkeys"),
             port: port.clone(),
             wanted,
             index: Some(0),

@@ -270,7 +270,7 @@ impl PortReader {
             counters.read(attempt, |counter, value| {
                 reading.set(counter, value);
                 if counter.may_be_saturated(value) {
-                    reading.set_stuck(counter);
+                    reading.stuck.insert(counter);
                 }
             });
         }

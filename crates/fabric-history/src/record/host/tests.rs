@@ -6,12 +6,12 @@ use crate::record::events::EventDetector;
 use fabric_observation::host::HostPortTotals;
 use ib_fabric::testing::{fabric, found};
 use ib_health::assessment::CounterStatus;
+use ib_mad::Counter;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::port_state::state;
 use ib_mad::rate::Width;
-use ib_mad::{Counter, Reading};
 use rdma_host::model::Port;
 use rdma_host::testing::{port, snapshot};
 
@@ -80,7 +80,7 @@ impl Simulation {
         let devices = || self.next.iter();
         self.seen.ids = devices().map(|device| device.info.guid.unwrap_or_default()).collect();
         let totals = |port: &Port| HostPortTotals {
-            reading: port.reading.clone().into_totals(Reading::get),
+            reading: port.reading.clone().assume_totals(),
             counters: CounterStatus::default(),
             reset_offsets: None,
         };

@@ -327,7 +327,9 @@ impl Discovery {
         // Of known devices only multi-plane switches have internal ports with links.
         let is_multi_plane = draft.is_switch() && draft.info.device_id == device::QUANTUM_3;
         let may_be_fdr10 = status.speed == Some(Speed::Qdr);
-        if draft.info.is_mellanox() && (may_be_fdr10 || is_multi_plane && port != 0) {
+        if device::is_mellanox(draft.info.vendor_id)
+            && (may_be_fdr10 || is_multi_plane && port != 0)
+        {
             self.query(route, DiscoveryRequest::Extended { node, port });
         }
         if leads_on && !known && status.state == state::ACTIVE && self.skipped.contains(&end) {

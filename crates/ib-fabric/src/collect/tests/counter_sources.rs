@@ -38,12 +38,12 @@ fn selected(
         let mut classic = Reading::empty(Moment(0));
         classic.set(DOWNED, narrow);
         if narrow == 255 {
-            classic.set_stuck(DOWNED);
+            classic.stuck.insert(DOWNED);
         }
         classic
     });
     sources.select(PORT, &counters(), &mut reading, classic.as_ref());
-    let value = reading.get(DOWNED).map(|value| (value, reading.is_stuck(DOWNED)));
+    let value = reading.get(DOWNED).map(|value| (value, reading.stuck.contains(DOWNED)));
     (reading, value)
 }
 
