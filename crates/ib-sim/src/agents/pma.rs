@@ -156,7 +156,7 @@ fn selected(
 /// correction.
 fn extended_speeds_counters(simulation: &Simulation, port: PortId) -> PortExtendedSpeedsCounters {
     let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let corrected = simulation.fec_corrected(port);
+    let corrected = simulation.count(port, Counter::FecCorrectedSymbols);
     let lanes = simulation.port(port).trained.map_or(1, |(width, _)| usize::from(width.lanes()));
     let mut counters = PortExtendedSpeedsCounters {
         // At the error ratios of a working link, a block with two wrong symbols is rare.

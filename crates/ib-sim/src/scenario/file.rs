@@ -13,21 +13,16 @@ use super::value::{
 use super::{link_entries, node_entries};
 use site_config::yaml::{self, Diagnostic};
 
-/// A scenario as parsed.
+/// A scenario as parsed. `docs/dev/scenarios.md` describes all keys.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct File {
-    /// What it shows, in a sentence.
     pub(super) about: Option<String>,
     pub(super) seed: Option<u64>,
     pub(super) fabric: Option<FabricSource>,
-    /// Where the exporter is.
     pub(super) seat: Option<String>,
-    /// Where the master subnet manager is.
     pub(super) master: Option<String>,
-    /// Traffic from the start.
     pub(super) traffic: Option<TrafficEntry>,
-    /// How MADs are delivered at the start.
     pub(super) way: Option<DeliveryEntry>,
     pub(super) timeline: Option<Vec<Entry>>,
 }
@@ -36,11 +31,8 @@ pub(super) struct File {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct TrafficEntry {
     pub(super) pattern: Option<Pattern>,
-    /// What each sender offers, as a fraction of its link's rate.
     pub(super) load: Option<Fraction>,
-    /// With headers.
     pub(super) packet: Option<PacketSize>,
-    /// The receiver of the pattern all-to-one.
     pub(super) to: Option<String>,
 }
 
@@ -48,15 +40,10 @@ pub(super) struct TrafficEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Pattern {
-    /// No node sends.
     None,
-    /// Each host to the next one.
     Neighbours,
-    /// Each host to the one half of the fabric away.
     Across,
-    /// Each host to another one, drawn once.
     Random,
-    /// All to one host.
     AllToOne,
 }
 
@@ -70,13 +57,12 @@ pub(super) struct DeliveryEntry {
 }
 
 /// Makes the enum of the timeline's entries, and a structure for the keys of each. All have `at`,
-/// the time of the entry. `docs/dev/scenarios.md` describes the keys. The function behind the name applies the
-/// entry to the timeline.
+/// the time of the entry. The function behind the name applies the entry to the timeline.
 macro_rules! entries {
-    ($($(#[$about:meta])* $name:ident $label:literal $apply:path { $($key:ident: $type:ty,)* })+) => {
+    ($($name:ident $label:literal $apply:path { $($key:ident: $type:ty,)* })+) => {
         /// An entry of the timeline.
         #[derive(Clone, Debug, Deserialize)]
-        pub(super) enum Entry { $($(#[$about])* #[serde(rename = $label)] $name($name)),+ }
+        pub(super) enum Entry { $(#[serde(rename = $label)] $name($name)),+ }
 
         impl Entry {
             /// Its name in the file.
@@ -99,8 +85,7 @@ macro_rules! entries {
         /// The names of all entries of a timeline.
         pub const ENTRIES: &[&str] = &[$($label),+];
 
-        $($(#[$about])*
-        #[derive(Clone, Debug, Deserialize)]
+        $(#[derive(Clone, Debug, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub(super) struct $name {
             pub(super) at: Option<Time>,
@@ -110,27 +95,21 @@ macro_rules! entries {
 }
 
 entries! {
-    /// Bits received at a port are wrong.
     BadCable "bad-cable" link_entries::bad_cable { into: String, ratio: Ratio, r#for: Option<Time>, }
-    /// A link loses its signal for a time.
     Flap "flap" link_entries::flap {
         link: String,
         down: OneOrMore<Time>,
         every: Option<Time>,
         times: Option<u32>,
     }
-    /// A cable is unplugged.
     Unplug "unplug" link_entries::unplug { link: String, r#for: Option<Time>, }
-    /// A link comes up narrower or slower.
     Degrade "degrade" link_entries::degrade {
         link: String,
         width: Option<LinkWidth>,
         speed: Option<LinkSpeed>,
         r#for: Option<Time>,
     }
-    /// A host receives more slowly than data is sent to it.
     SlowReceiver "slow-receiver" node_entries::slow_receiver { host: String, takes: Fraction, r#for: Option<Time>, }
-    /// Many hosts send to one.
     Burst "burst" node_entries::burst {
         from: OneOrMore<String>,
         to: String,
@@ -138,33 +117,22 @@ entries! {
         packet: Option<PacketSize>,
         r#for: Option<Time>,
     }
-    /// A node reboots.
     Reboot "reboot" node_entries::reboot { node: String, down: Time, }
-    /// Another tool clears counters: all, if neither node nor port is named.
     Clear "clear" node_entries::clear {
         node: Option<String>,
         port: Option<String>,
         every: Option<Time>,
         times: Option<u32>,
     }
-    /// Another tool sets counters.
     Set "set" node_entries::set { port: String, counters: Numbers, }
-    /// A node's agents do not respond.
     Silent "silent" node_entries::silent { node: String, r#for: Option<Time>, }
-    /// A node's agents respond late.
     Slow "slow" node_entries::slow { node: String, by: Time, r#for: Option<Time>, }
-    /// A node's agents report busy.
     Busy "busy" node_entries::busy { node: String, share: Fraction, r#for: Option<Time>, }
-    /// MADs are lost, of all nodes or of one.
     LoseMads "lose-mads" node_entries::lose_mads { share: Fraction, node: Option<String>, r#for: Option<Time>, }
-    /// The subnet manager protects ports with an M_Key, of all nodes or of one.
     MKey "m-key" node_entries::m_key { key: Key, level: u8, node: Option<String>, }
-    /// Ports become limited members of the default partition: of all hosts but one, or of one node.
-    /// A subnet manager makes its own host a full member.
+    // A subnet manager makes its own host a full member.
     LimitedMember "limited-member" node_entries::limited_member { node: Option<String>, except: Option<String>, }
-    /// A cable's end is plugged into another port.
     MoveCable "move-cable" link_entries::move_cable { from: String, to: String, }
-    /// Another subnet manager becomes the master.
     NewMaster "new-master" node_entries::new_master { host: String, readdress: Option<bool>, }
 }
 

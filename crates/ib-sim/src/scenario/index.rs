@@ -108,19 +108,15 @@ impl<'a> FabricIndex<'a> {
         Ok((node, zero))
     }
 
-    /// The port, or the host's first port with a cable. `None` for a port without a cable.
+    /// The port of a host or for a subnet manager, or the host's first port with a cable. `None` for a
+    /// host's port without a cable.
     pub(super) fn cabled_port(&self, (node, port): (NodeId, Option<PortId>)) -> Option<PortId> {
         match port {
-            Some(port) => {
-                let is_switch = self.net.node(node).kind == NodeKind::Switch;
-                let of = self.net.port(port);
-                (is_switch && of.number == 0 || of.cable.is_some()).then_some(port)
-            }
+            Some(port) => Some(port).filter(|port| self.net.has_lid(*port)),
             None => self.host_ports.iter().copied().find(|port| self.net.port(*port).node == node),
         }
     }
 
-    /// The plane of a port.
     pub(super) fn plane(&self, port: PortId) -> PortId {
         self.planes[port.0 as usize]
     }

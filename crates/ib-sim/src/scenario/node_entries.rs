@@ -297,14 +297,11 @@ pub(super) fn new_master(entry: &NewMaster, context: &mut Context) -> Result<Str
     let (node, port) = context.lookup("host", host, FabricIndex::sm_location)?;
     let reassign_lids = entry.readdress.unwrap_or(false);
     let index = &context.timeline.index;
-    let ports: Vec<PortId> = match (port, index.host_ports.first()) {
-        (Some(port), _) => vec![port],
+    let planes = index.host_planes.iter();
+    let ports: Vec<PortId> = match port {
+        Some(port) => vec![port],
         // A host becomes the master of all planes that it has a port in.
-        (None, Some(first)) => {
-            let planes = index.planes_from(*first).into_iter();
-            planes.filter_map(|plane| index.port_in(plane, node)).collect()
-        }
-        (None, None) => Vec::new(),
+        None => planes.filter_map(|plane| index.port_in(*plane, node)).collect(),
     };
     context.require(!ports.is_empty(), "host", format!("{host} has no cable"))?;
     for port in ports {

@@ -46,9 +46,14 @@ pub(super) fn resolve(
     let mut timeline = Timeline::new(&net, seed, delivery, packet, speedup);
     check_size(&timeline.index)
         .map_err(|text| Problem::new(lines.of("fabric"), text).within("fabric"))?;
-    let local_ports = local_ports(&timeline.index, file, lines)?;
-    let sm_ports = sm_ports(&timeline.index, file, lines, &local_ports)?;
-    initial_traffic(&mut timeline, &traffic, lines)?;
+    let places = Places { index: &timeline.index, file, lines };
+    let local_ports = places.local_ports()?;
+    let sm_ports = places.sm_ports(&local_ports)?;
+    let flows = places.initial_flows(&traffic, seed, packet)?;
+    if !flows.is_empty() {
+        let action = Action::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
+        timeline.actions.push(((Duration::ZERO, 0), action));
+    }
     apply_entries(&mut timeline, file, lines)?;
     let actions = timeline.take_actions().into_iter();
     let actions = actions.map(|((at, _), action)| TimedAction { at: timeline.scaled(at), action });
@@ -94,80 +99,81 @@ fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery,
     })
 }
 
-type Lookup<'a> = fn(&FabricIndex<'a>, &str) -> Result<(NodeId, Option<PortId>), String>;
-
-/// The port that a key names, if the file has it: of a host its first port with a cable.
-fn named_port<'a>(
-    index: &FabricIndex<'a>,
-    lines: &Lines,
-    path: &str,
-    text: Option<&str>,
-    lookup: Lookup<'a>,
-) -> Result<Option<PortId>, Problem> {
-    let Some(text) = text else { return Ok(None) };
-    let found = lookup(index, text).and_then(|place| {
-        index.cabled_port(place).ok_or_else(|| format!("{} has no cable", quoted(text)))
-    });
-    let wrong =
-        |problem: String| Problem::new(lines.of(path), problem).within(&path.replace('.', ": "));
-    found.map(Some).map_err(wrong)
+/// Looks up the nodes and ports that the file names outside of its timeline.
+struct Places<'f, 'a> {
+    index: &'f FabricIndex<'a>,
+    file: &'f File,
+    lines: &'f Lines,
 }
 
-fn local_ports(index: &FabricIndex, file: &File, lines: &Lines) -> Result<Vec<PortId>, Problem> {
-    let seat = named_port(index, lines, "seat", file.seat.as_deref(), FabricIndex::host)?;
-    let first = seat.or(index.host_ports.first().copied()).ok_or_else(|| {
-        let problem = "seat: the fabric has no host with a cable";
-        Problem::new(lines.of("fabric"), problem)
-    })?;
-    let planes = index.planes_from(first).into_iter();
-    Ok(planes.filter_map(|plane| index.counterpart(plane, first)).collect())
-}
-
-fn sm_ports(
-    index: &FabricIndex,
-    file: &File,
-    lines: &Lines,
-    local_ports: &[PortId],
-) -> Result<Vec<PortId>, Problem> {
-    let master = file.master.as_deref();
-    let named = named_port(index, lines, "master", master, FabricIndex::sm_location)?;
-    // The second host, or else the only one.
-    let default = || {
-        let node = |port: &PortId| index.net.port(*port).node;
-        let mut hosts = index.host_ports_in(index.plane(*local_ports.first()?));
-        let first = hosts.next()?;
-        Some(hosts.find(|port| node(port) != node(&first)).unwrap_or(first))
-    };
-    let named = named.or_else(default);
-    let in_plane_of = |local: &PortId| {
-        named.and_then(|port| index.counterpart(index.plane(*local), port)).unwrap_or(*local)
-    };
-    Ok(local_ports.iter().map(in_plane_of).collect())
-}
-
-fn initial_traffic(
-    timeline: &mut Timeline,
-    entry: &TrafficEntry,
-    lines: &Lines,
-) -> Result<(), Problem> {
-    // A shift of all hosts by one number spreads evenly in a fat tree, and random pairs do not. So
-    // no port waits before an entry makes it.
-    let pattern = entry.pattern.unwrap_or(Pattern::Across);
-    let load = entry.load.map_or(0.2, |load| load.0);
-    let index = &timeline.index;
-    if entry.to.is_some() && pattern != Pattern::AllToOne {
-        let problem = "traffic: to: valid only with pattern all-to-one";
-        return Err(Problem::new(lines.of("traffic.to"), problem));
+impl Places<'_, '_> {
+    /// The port that a key names, if the file has it: of a host its first port with a cable.
+    fn port(
+        &self,
+        path: &str,
+        text: Option<&str>,
+        lookup: impl FnOnce(&str) -> Result<(NodeId, Option<PortId>), String>,
+    ) -> Result<Option<PortId>, Problem> {
+        let Some(text) = text else { return Ok(None) };
+        let cabled = |place| {
+            let port = self.index.cabled_port(place);
+            port.ok_or_else(|| format!("{} has no cable", quoted(text)))
+        };
+        lookup(text).and_then(cabled).map(Some).map_err(|problem| {
+            Problem::new(self.lines.of(path), problem).within(&path.replace('.', ": "))
+        })
     }
-    let to = named_port(index, lines, "traffic.to", entry.to.as_deref(), FabricIndex::host)?;
-    let pairs = pairs(pattern, index, timeline.seed, to);
-    if !pairs.is_empty() && load != 0.0 {
-        let flow = |pair| flow(index.net, pair, load, timeline.packet);
-        let flows = pairs.into_iter().map(flow).collect();
-        let action = Action::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
-        timeline.actions.push(((Duration::ZERO, 0), action));
+
+    fn local_ports(&self) -> Result<Vec<PortId>, Problem> {
+        let index = self.index;
+        let seat = self.port("seat", self.file.seat.as_deref(), |text| index.host(text))?;
+        let first = seat.or(index.host_ports.first().copied()).ok_or_else(|| {
+            let problem = "seat: the fabric has no host with a cable";
+            Problem::new(self.lines.of("fabric"), problem)
+        })?;
+        let planes = index.planes_from(first).into_iter();
+        Ok(planes.filter_map(|plane| index.counterpart(plane, first)).collect())
     }
-    Ok(())
+
+    fn sm_ports(&self, local_ports: &[PortId]) -> Result<Vec<PortId>, Problem> {
+        let index = self.index;
+        let master = self.file.master.as_deref();
+        let named = self.port("master", master, |text| index.sm_location(text))?;
+        // The second host, or else the only one.
+        let default = || {
+            let node = |port: &PortId| index.net.port(*port).node;
+            let mut hosts = index.host_ports_in(index.plane(*local_ports.first()?));
+            let first = hosts.next()?;
+            Some(hosts.find(|port| node(port) != node(&first)).unwrap_or(first))
+        };
+        let named = named.or_else(default);
+        let in_plane_of = |local: &PortId| {
+            named.and_then(|port| index.counterpart(index.plane(*local), port)).unwrap_or(*local)
+        };
+        Ok(local_ports.iter().map(in_plane_of).collect())
+    }
+
+    /// The flows from the start.
+    fn initial_flows(
+        &self,
+        entry: &TrafficEntry,
+        seed: u64,
+        packet: u32,
+    ) -> Result<Vec<Flow>, Problem> {
+        // A shift of all hosts by one number spreads evenly in a fat tree, and random pairs do not.
+        // So no port waits before an entry makes it.
+        let pattern = entry.pattern.unwrap_or(Pattern::Across);
+        let load = entry.load.map_or(0.2, |load| load.0);
+        if entry.to.is_some() && pattern != Pattern::AllToOne {
+            let problem = "traffic: to: valid only with pattern all-to-one";
+            return Err(Problem::new(self.lines.of("traffic.to"), problem));
+        }
+        let index = self.index;
+        let to = self.port("traffic.to", entry.to.as_deref(), |text| index.host(text))?;
+        let pattern = if load > 0.0 { pattern } else { Pattern::None };
+        let pairs = pairs(pattern, index, seed, to).into_iter();
+        Ok(pairs.map(|pair| flow(index.net, pair, load, packet)).collect())
+    }
 }
 
 fn apply_entries(timeline: &mut Timeline, file: &File, lines: &Lines) -> Result<(), Problem> {
@@ -206,17 +212,14 @@ fn pairs(
     seed: u64,
     to: Option<PortId>,
 ) -> Vec<(PortId, PortId)> {
-    let Some(first) = index.host_ports.first() else {
-        return Vec::new();
-    };
+    let planes = index.host_ports.first().map(|first| index.planes_from(*first));
     let mut pairs = Vec::new();
-    for (number, plane) in index.planes_from(*first).into_iter().enumerate() {
+    for (number, plane) in planes.into_iter().flatten().enumerate() {
         let hosts: Vec<PortId> = index.host_ports_in(plane).collect();
         let mut receivers = hosts.clone();
         match pattern {
             Pattern::None => continue,
-            Pattern::Neighbours if !receivers.is_empty() => receivers.rotate_left(1),
-            Pattern::Neighbours => {}
+            Pattern::Neighbours => receivers.rotate_left(1.min(hosts.len())),
             Pattern::Across => receivers.rotate_left(hosts.len() / 2),
             Pattern::Random => {
                 Rng::keyed(seed, &[TRAFFIC, number as u64]).shuffle_cyclic(&mut receivers);

@@ -116,15 +116,10 @@ impl<'a> Timeline<'a> {
 /// Ends the effects on links whose cables are moved: a cable that is plugged in again has none.
 fn end_at_moves(effects: &mut [ActiveEffect], moves: &HashMap<PortId, Vec<EventTime>>) {
     for effect in effects {
-        let (Target::Signal(port) | Target::Limit(port)) = effect.target else {
-            continue;
-        };
-        let moves = moves.get(&port).map_or(&[][..], Vec::as_slice);
-        let first = moves.iter().find(|when| **when > effect.from);
-        if let Some(first) = first.filter(|first| effect.until.is_none_or(|until| **first < until))
-        {
-            effect.until = Some(*first);
-        }
+        let (Target::Signal(port) | Target::Limit(port)) = effect.target else { continue };
+        let mut moves = moves.get(&port).into_iter().flatten().copied();
+        let first = moves.find(|when| *when > effect.from);
+        effect.until = first.into_iter().chain(effect.until).min();
     }
 }
 
@@ -139,6 +134,9 @@ fn effect_actions(effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
 
 fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
     effects.sort_by_key(|effect| effect.from);
+    // An effect of no length does nothing.
+    effects.retain(|effect| effect.until.is_none_or(|until| until.0 > effect.from.0));
+    let Some(normal) = effects.first().map(|effect| &effect.end) else { return Vec::new() };
     // By time: the effects that begin or end, each with its entry and whether it begins.
     let mut changes: BTreeMap<Duration, Vec<(usize, usize, bool)>> = BTreeMap::new();
     for (index, effect) in effects.iter().enumerate() {
@@ -148,26 +146,23 @@ fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
         }
     }
     let mut lasting: BTreeSet<usize> = BTreeSet::new();
-    let mut in_force: Option<&Action> = None;
+    let mut in_force = normal;
     let mut actions = Vec::new();
     for (at, changes) in changes {
         let mut order = 0;
         for (index, entry, begins) in changes {
             order = order.max(entry);
-            // An effect of no length does nothing.
-            if begins && effects[index].until.is_none_or(|until| until.0 > at) {
+            if begins {
                 lasting.insert(index);
             } else {
                 lasting.remove(&index);
             }
         }
         // Effects are sorted by their begin.
-        let last = lasting.last().map(|index| &effects[*index].start);
-        let normal = effects.first().map(|effect| &effect.end);
-        let action = last.or(normal);
-        if let Some(action) = action.filter(|action| in_force.or(normal) != Some(action)) {
+        let action = lasting.last().map_or(normal, |index| &effects[*index].start);
+        if action != in_force {
             actions.push(((at, order), action.clone()));
-            in_force = Some(action);
+            in_force = action;
         }
     }
     actions

@@ -42,25 +42,24 @@ pub(crate) struct NodeState {
     pub(crate) limited: bool,
 }
 
-/// The M_Key protection of a node's ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Protection {
-    /// The M_Key.
-    pub m_key: MKey,
+/// The M_Key protection of a node's ports (IBTA 1.4, 14.2.4.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Protection {
+    pub(crate) m_key: MKey,
     /// M_KeyProtectBits.
-    pub level: u8,
+    pub(crate) level: u8,
     /// M_KeyViolations.
-    pub violations: u16,
+    pub(crate) violations: u16,
 }
 
 impl Protection {
-    /// Whether a Get with this key gets a response (IBTA 1.4, 14.2.4.1).
-    pub fn admits(&self, m_key: MKey) -> bool {
+    /// Whether a Get with this key gets a response.
+    pub(crate) fn admits(&self, m_key: MKey) -> bool {
         self.level < 2 || self.is_owner(m_key)
     }
 
     /// Whether PortInfo shows the M_Key to a request with this key.
-    pub fn shows_m_key(&self, m_key: MKey) -> bool {
+    pub(crate) fn shows_m_key(&self, m_key: MKey) -> bool {
         self.level == 0 || self.is_owner(m_key)
     }
 
@@ -212,11 +211,6 @@ impl Simulation {
         self.port(port).counts.get(counter, self.now)
     }
 
-    /// The number of symbols that forward error correction has corrected at a port.
-    pub fn fec_corrected(&self, port: PortId) -> u64 {
-        self.count(port, Counter::FecCorrectedSymbols)
-    }
-
     /// The present state of a node.
     pub(crate) fn node(&self, node: NodeId) -> &NodeState {
         &self.nodes[node.0 as usize]
@@ -226,13 +220,8 @@ impl Simulation {
         &mut self.nodes[node.0 as usize]
     }
 
-    /// The M_Key protection of a node.
-    pub fn protection(&self, node: NodeId) -> Protection {
-        self.node(node).protection
-    }
-
     /// Counts a Get that a node has dropped for its M_Key.
-    pub fn count_m_key_violation(&mut self, node: NodeId) {
+    pub(crate) fn count_m_key_violation(&mut self, node: NodeId) {
         let violations = &mut self.node_mut(node).protection.violations;
         *violations = violations.saturating_add(1);
     }

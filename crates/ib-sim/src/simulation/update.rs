@@ -87,7 +87,7 @@ impl Simulation {
                 let mean = rate * seconds;
                 if mean > 0.0 { Rng::keyed(self.seed, &key).poisson(mean) } else { 0 }
             };
-            let [symbols, errors, remote, late, inactive] = error_rates(state).map(draw);
+            let [symbols, errors, remote, late] = error_rates(state).map(draw);
             for (counter, count) in [
                 (Counter::SymbolErrors, symbols),
                 // Errors after the correction are those that it could not correct.
@@ -96,9 +96,8 @@ impl Simulation {
                 (Counter::RcvErrors, errors),
                 (Counter::RcvLocalPhysicalErrors, errors),
                 (Counter::RcvRemotePhysicalErrors, remote),
-                (Counter::XmitDiscards, late + inactive),
+                (Counter::XmitDiscards, late),
                 (Counter::XmitHoqLimitDiscards, late),
-                (Counter::XmitInactiveDiscards, inactive),
             ] {
                 state.counts.add(counter, count);
             }
@@ -113,14 +112,13 @@ pub fn next_draw(drawn: Moment) -> Moment {
 }
 
 /// The counters of a port that errors add to at random, with their rates per second.
-fn error_rates(state: &PortState) -> [(Counter, f64); 5] {
+fn error_rates(state: &PortState) -> [(Counter, f64); 4] {
     let load = state.counts.load();
     [
         (Counter::SymbolErrors, state.bit_errors * bits_per_second(state)),
         (Counter::RcvErrors, load.rcv_errors),
         (Counter::RcvRemotePhysicalErrors, load.rcv_remote_physical_errors),
         (Counter::XmitHoqLimitDiscards, load.hoq_discards),
-        (Counter::XmitInactiveDiscards, load.inactive_discards),
     ]
 }
 

@@ -24,13 +24,16 @@ pub(super) fn number(text: &str) -> Option<(u64, &str)> {
     (!rest.starts_with(char::is_alphanumeric)).then_some((value, rest))
 }
 
-/// The number after a key's `=`.
-pub(super) fn value(key: &str, line: &str, most: u64, wanted: &str) -> Result<u64, String> {
+/// What a key takes of the number after its `=`.
+pub(super) fn value<T>(
+    key: &str,
+    line: &str,
+    wanted: &str,
+    take: impl FnOnce(u64) -> Option<T>,
+) -> Result<T, String> {
     let (_, text) = line.split_once('=').ok_or_else(|| no_value(key))?;
-    match number(text) {
-        Some((value, _)) if value <= most => Ok(value),
-        _ => Err(bad_number(key, text, wanted)),
-    }
+    let value = number(text).and_then(|(value, _)| take(value));
+    value.ok_or_else(|| bad_number(key, text, wanted))
 }
 
 /// The problem of a key without `=`.
@@ -57,8 +60,8 @@ pub(super) fn guid_in_parentheses(text: &str) -> Option<(Guid, &str)> {
 
 /// A description cut to the 64 bytes of a NodeDescription, in whole characters.
 pub(super) fn description(text: &str) -> String {
-    let end = (0..=DESCRIPTION_LEN.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    text[..end.unwrap_or(0)].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let fits = text.char_indices().take_while(|(at, c)| at + c.len_utf8() <= DESCRIPTION_LEN);
+    fits.map(|(_, c)| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// `lid 5 lmc 1` in a comment, where nothing is an error.
