@@ -211,8 +211,7 @@ fn run_daemon(
 
 /// The first lines: what is monitored.
 fn beginning(scenario: &ResolvedScenario, about: &str) -> String {
-    let is_switch = |kind| kind == NodeKind::Switch;
-    let switches = scenario.net.nodes.iter().filter(|node| is_switch(node.kind)).count();
+    let switches = scenario.net.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count();
     let adapters = scenario.net.nodes.len() - switches;
     let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
     format!("\n{about}Simulated fabric: {switches} switches, {adapters} HCAs. Open in a browser:\n")

@@ -73,10 +73,10 @@ pub(super) fn fill(
         return Ok(());
     }
     let counters = ATTRIBUTES.iter().position(|attribute| *attribute as u16 == id);
-    let is_known = match (counters, model.tick) {
-        (Some(index), _) => has(model, ATTRIBUTES[index]),
-        (None, Some(_)) if id == PortSamplesControl::ID => true,
-        _ => id == PortExtendedSpeedsCounters::ID && model.fec,
+    let is_known = match id {
+        PortSamplesControl::ID => model.tick.is_some(),
+        PortExtendedSpeedsCounters::ID => model.fec,
+        _ => counters.is_some_and(|index| has(model, ATTRIBUTES[index])),
     };
     if !is_known {
         return Err(status::UNSUPPORTED_ATTRIBUTE);

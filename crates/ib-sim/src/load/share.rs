@@ -35,11 +35,6 @@ impl Shares {
         }
         shares
     }
-
-    /// Whether every flow has its demand.
-    pub(super) fn is_unlimited(&self) -> bool {
-        self.held.iter().all(Option::is_none)
-    }
 }
 
 /// The sum of the demands at each port.
@@ -58,7 +53,6 @@ struct Bottleneck {
     id: PortId,
     /// The capacity that is left for flows without a rate.
     left: f64,
-    /// The number of those flows.
     flows: u32,
     members: Vec<u32>,
 }

@@ -16,30 +16,30 @@ use site_config::yaml::{self, Diagnostic};
 /// A scenario as parsed. `docs/dev/scenarios.md` describes all keys.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct File {
-    pub(super) about: Option<String>,
-    pub(super) seed: Option<u64>,
-    pub(super) fabric: Option<FabricSource>,
-    pub(super) seat: Option<String>,
-    pub(super) master: Option<String>,
-    pub(super) traffic: Option<TrafficEntry>,
-    pub(super) way: Option<DeliveryEntry>,
-    pub(super) timeline: Option<Vec<Entry>>,
+pub struct File {
+    pub about: Option<String>,
+    pub seed: Option<u64>,
+    pub fabric: Option<FabricSource>,
+    pub seat: Option<String>,
+    pub master: Option<String>,
+    pub traffic: Option<TrafficEntry>,
+    pub way: Option<DeliveryEntry>,
+    pub timeline: Option<Vec<Entry>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct TrafficEntry {
-    pub(super) pattern: Option<Pattern>,
-    pub(super) load: Option<Fraction>,
-    pub(super) packet: Option<PacketSize>,
-    pub(super) to: Option<String>,
+pub struct TrafficEntry {
+    pub pattern: Option<Pattern>,
+    pub load: Option<Fraction>,
+    pub packet: Option<PacketSize>,
+    pub to: Option<String>,
 }
 
 /// The pattern of senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Pattern {
+pub enum Pattern {
     None,
     Neighbours,
     Across,
@@ -49,11 +49,11 @@ pub(super) enum Pattern {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct DeliveryEntry {
-    pub(super) round_trip: Option<Time>,
-    pub(super) per_hop: Option<Time>,
-    pub(super) jitter: Option<Time>,
-    pub(super) loss: Option<Fraction>,
+pub struct DeliveryEntry {
+    pub round_trip: Option<Time>,
+    pub per_hop: Option<Time>,
+    pub jitter: Option<Time>,
+    pub loss: Option<Fraction>,
 }
 
 /// Makes the enum of the timeline's entries, and a structure for the keys of each. All have `at`,
@@ -62,22 +62,22 @@ macro_rules! entries {
     ($($name:ident $label:literal $apply:path { $($key:ident: $type:ty,)* })+) => {
         /// An entry of the timeline.
         #[derive(Clone, Debug, Deserialize)]
-        pub(super) enum Entry { $(#[serde(rename = $label)] $name($name)),+ }
+        pub enum Entry { $(#[serde(rename = $label)] $name($name)),+ }
 
         impl Entry {
             /// Its name in the file.
-            pub(super) fn name(&self) -> &'static str {
+            pub fn name(&self) -> &'static str {
                 match self { $(Entry::$name(_) => $label),+ }
             }
 
             /// Its time; the start if the file does not say.
-            pub(super) fn at(&self) -> std::time::Duration {
+            pub fn at(&self) -> std::time::Duration {
                 let at = match self { $(Entry::$name(entry) => entry.at),+ };
                 at.map_or(std::time::Duration::ZERO, |at| at.0)
             }
 
             /// Applies it to the timeline, and describes it in a sentence.
-            pub(super) fn apply(&self, context: &mut Context) -> Result<String, Problem> {
+            pub fn apply(&self, context: &mut Context) -> Result<String, Problem> {
                 match self { $(Entry::$name(entry) => $apply(entry, context)),+ }
             }
         }
@@ -87,9 +87,9 @@ macro_rules! entries {
 
         $(#[derive(Clone, Debug, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-        pub(super) struct $name {
-            pub(super) at: Option<Time>,
-            $(pub(super) $key: $type,)*
+        pub struct $name {
+            pub at: Option<Time>,
+            $(pub $key: $type,)*
         })+
     };
 }
@@ -137,7 +137,7 @@ entries! {
 }
 
 /// Reads a scenario; an empty file is valid. The error is the first mistake.
-pub(super) fn parse(text: &str) -> Result<(File, Lines), Problem> {
+pub fn parse(text: &str) -> Result<(File, Lines), Problem> {
     let parsed = yaml::parse(text);
     match parsed.diagnostics.first() {
         Some(diagnostic) => Err(problem(diagnostic)),

@@ -25,7 +25,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
 /// The range of speed-ups. An entry may begin after ten years, be repeated for ten and last for
 /// ten: ten times as long is 300 years, and the clock ends after 584.
-pub(super) const SPEEDUPS: std::ops::RangeInclusive<f64> = 0.1..=10_000.0;
+pub const SPEEDUPS: std::ops::RangeInclusive<f64> = 0.1..=10_000.0;
 
 /// The most planes: each is monitored by threads of its own.
 const MOST_PLANES: usize = 16;
@@ -33,7 +33,7 @@ const MOST_PLANES: usize = 16;
 const MOST_LIDS: usize = 0xbfff;
 
 /// Resolves a scenario. `speedup` is one of [`SPEEDUPS`].
-pub(super) fn resolve(
+pub fn resolve(
     file: &File,
     lines: &Lines,
     net: Net,
@@ -46,14 +46,9 @@ pub(super) fn resolve(
     let mut timeline = Timeline::new(&net, seed, delivery, packet, speedup);
     check_size(&timeline.index)
         .map_err(|text| Problem::new(lines.of("fabric"), text).within("fabric"))?;
-    let places = Places { index: &timeline.index, file, lines };
-    let local_ports = places.local_ports()?;
-    let sm_ports = places.sm_ports(&local_ports)?;
-    let flows = places.initial_flows(&traffic, seed, packet)?;
-    if !flows.is_empty() {
-        let action = Action::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
-        timeline.actions.push(((Duration::ZERO, 0), action));
-    }
+    let local_ports = local_ports(&timeline.index, file, lines)?;
+    let sm_ports = sm_ports(&timeline.index, file, lines, &local_ports)?;
+    initial_traffic(&mut timeline, &traffic, lines)?;
     apply_entries(&mut timeline, file, lines)?;
     let actions = timeline.take_actions().into_iter();
     let actions = actions.map(|((at, _), action)| TimedAction { at: timeline.scaled(at), action });
@@ -68,17 +63,13 @@ pub(super) fn resolve(
 /// Checks that every port can have a LID, and every plane be monitored.
 fn check_size(index: &FabricIndex) -> Result<(), String> {
     let (count, lids) = (index.host_planes.len(), index.most_lids());
-    if count > MOST_PLANES {
-        return Err(format!(
-            "it consists of {count} separate fabrics; at most {MOST_PLANES} can be monitored"
-        ));
-    }
-    if lids > MOST_LIDS {
-        return Err(format!(
-            "its switches and adapter ports need {lids} LIDs; a fabric has at most {MOST_LIDS}"
-        ));
-    }
-    Ok(())
+    Err(if count > MOST_PLANES {
+        format!("it consists of {count} separate fabrics; at most {MOST_PLANES} can be monitored")
+    } else if lids > MOST_LIDS {
+        format!("its switches and adapter ports need {lids} LIDs; a fabric has at most {MOST_LIDS}")
+    } else {
+        return Ok(());
+    })
 }
 
 fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery, Problem> {
@@ -99,81 +90,80 @@ fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery,
     })
 }
 
-/// Looks up the nodes and ports that the file names outside of its timeline.
-struct Places<'f, 'a> {
-    index: &'f FabricIndex<'a>,
-    file: &'f File,
-    lines: &'f Lines,
+type Lookup<'a> = fn(&FabricIndex<'a>, &str) -> Result<(NodeId, Option<PortId>), String>;
+
+/// The port that a key names, if the file has it: of a host its first port with a cable.
+fn named_port<'a>(
+    index: &FabricIndex<'a>,
+    lines: &Lines,
+    path: &str,
+    text: Option<&str>,
+    lookup: Lookup<'a>,
+) -> Result<Option<PortId>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    let found = lookup(index, text).and_then(|place| {
+        index.cabled_port(place).ok_or_else(|| format!("{} has no cable", quoted(text)))
+    });
+    let wrong =
+        |problem: String| Problem::new(lines.of(path), problem).within(&path.replace('.', ": "));
+    found.map(Some).map_err(wrong)
 }
 
-impl Places<'_, '_> {
-    /// The port that a key names, if the file has it: of a host its first port with a cable.
-    fn port(
-        &self,
-        path: &str,
-        text: Option<&str>,
-        lookup: impl FnOnce(&str) -> Result<(NodeId, Option<PortId>), String>,
-    ) -> Result<Option<PortId>, Problem> {
-        let Some(text) = text else { return Ok(None) };
-        let cabled = |place| {
-            let port = self.index.cabled_port(place);
-            port.ok_or_else(|| format!("{} has no cable", quoted(text)))
-        };
-        lookup(text).and_then(cabled).map(Some).map_err(|problem| {
-            Problem::new(self.lines.of(path), problem).within(&path.replace('.', ": "))
-        })
-    }
+fn local_ports(index: &FabricIndex, file: &File, lines: &Lines) -> Result<Vec<PortId>, Problem> {
+    let seat = named_port(index, lines, "seat", file.seat.as_deref(), FabricIndex::host)?;
+    let first = seat.or(index.host_ports.first().copied()).ok_or_else(|| {
+        let problem = "seat: the fabric has no host with a cable";
+        Problem::new(lines.of("fabric"), problem)
+    })?;
+    let planes = index.planes_from(first).into_iter();
+    Ok(planes.filter_map(|plane| index.counterpart(plane, first)).collect())
+}
 
-    fn local_ports(&self) -> Result<Vec<PortId>, Problem> {
-        let index = self.index;
-        let seat = self.port("seat", self.file.seat.as_deref(), |text| index.host(text))?;
-        let first = seat.or(index.host_ports.first().copied()).ok_or_else(|| {
-            let problem = "seat: the fabric has no host with a cable";
-            Problem::new(self.lines.of("fabric"), problem)
-        })?;
-        let planes = index.planes_from(first).into_iter();
-        Ok(planes.filter_map(|plane| index.counterpart(plane, first)).collect())
-    }
+fn sm_ports(
+    index: &FabricIndex,
+    file: &File,
+    lines: &Lines,
+    local_ports: &[PortId],
+) -> Result<Vec<PortId>, Problem> {
+    let master = file.master.as_deref();
+    let named = named_port(index, lines, "master", master, FabricIndex::sm_location)?;
+    // The second host, or else the only one.
+    let default = || {
+        let node = |port: &PortId| index.net.port(*port).node;
+        let mut hosts = index.host_ports_in(index.plane(*local_ports.first()?));
+        let first = hosts.next()?;
+        Some(hosts.find(|port| node(port) != node(&first)).unwrap_or(first))
+    };
+    let named = named.or_else(default);
+    let in_plane_of = |local: &PortId| {
+        named.and_then(|port| index.counterpart(index.plane(*local), port)).unwrap_or(*local)
+    };
+    Ok(local_ports.iter().map(in_plane_of).collect())
+}
 
-    fn sm_ports(&self, local_ports: &[PortId]) -> Result<Vec<PortId>, Problem> {
-        let index = self.index;
-        let master = self.file.master.as_deref();
-        let named = self.port("master", master, |text| index.sm_location(text))?;
-        // The second host, or else the only one.
-        let default = || {
-            let node = |port: &PortId| index.net.port(*port).node;
-            let mut hosts = index.host_ports_in(index.plane(*local_ports.first()?));
-            let first = hosts.next()?;
-            Some(hosts.find(|port| node(port) != node(&first)).unwrap_or(first))
-        };
-        let named = named.or_else(default);
-        let in_plane_of = |local: &PortId| {
-            named.and_then(|port| index.counterpart(index.plane(*local), port)).unwrap_or(*local)
-        };
-        Ok(local_ports.iter().map(in_plane_of).collect())
+fn initial_traffic(
+    timeline: &mut Timeline,
+    entry: &TrafficEntry,
+    lines: &Lines,
+) -> Result<(), Problem> {
+    // A shift of all hosts by one number spreads evenly in a fat tree, and random pairs do not. So
+    // no port waits before an entry makes it.
+    let pattern = entry.pattern.unwrap_or(Pattern::Across);
+    let load = entry.load.map_or(0.2, |load| load.0);
+    let index = &timeline.index;
+    if entry.to.is_some() && pattern != Pattern::AllToOne {
+        let problem = "traffic: to: valid only with pattern all-to-one";
+        return Err(Problem::new(lines.of("traffic.to"), problem));
     }
-
-    /// The flows from the start.
-    fn initial_flows(
-        &self,
-        entry: &TrafficEntry,
-        seed: u64,
-        packet: u32,
-    ) -> Result<Vec<Flow>, Problem> {
-        // A shift of all hosts by one number spreads evenly in a fat tree, and random pairs do not.
-        // So no port waits before an entry makes it.
-        let pattern = entry.pattern.unwrap_or(Pattern::Across);
-        let load = entry.load.map_or(0.2, |load| load.0);
-        if entry.to.is_some() && pattern != Pattern::AllToOne {
-            let problem = "traffic: to: valid only with pattern all-to-one";
-            return Err(Problem::new(self.lines.of("traffic.to"), problem));
-        }
-        let index = self.index;
-        let to = self.port("traffic.to", entry.to.as_deref(), |text| index.host(text))?;
-        let pattern = if load > 0.0 { pattern } else { Pattern::None };
-        let pairs = pairs(pattern, index, seed, to).into_iter();
-        Ok(pairs.map(|pair| flow(index.net, pair, load, packet)).collect())
+    let to = named_port(index, lines, "traffic.to", entry.to.as_deref(), FabricIndex::host)?;
+    let pairs = pairs(pattern, index, timeline.seed, to);
+    if !pairs.is_empty() && load != 0.0 {
+        let flow = |pair| flow(index.net, pair, load, timeline.packet);
+        let flows = pairs.into_iter().map(flow).collect();
+        let action = Action::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
+        timeline.actions.push(((Duration::ZERO, 0), action));
     }
+    Ok(())
 }
 
 fn apply_entries(timeline: &mut Timeline, file: &File, lines: &Lines) -> Result<(), Problem> {
@@ -190,7 +180,7 @@ fn apply_entries(timeline: &mut Timeline, file: &File, lines: &Lines) -> Result<
 }
 
 /// What a port's link can carry as built, in bytes a second; 0 without a link.
-pub(super) fn link_rate(net: &Net, port: PortId) -> f64 {
+pub fn link_rate(net: &Net, port: PortId) -> f64 {
     let here = net.port(port);
     let Some(there) = here.cable.map(|peer| net.port(peer)) else {
         return 0.0;
@@ -200,7 +190,7 @@ pub(super) fn link_rate(net: &Net, port: PortId) -> f64 {
 }
 
 /// A flow that offers this fraction of what the sender's link carries.
-pub(super) fn flow(net: &Net, (from, to): (PortId, PortId), load: f64, packet: u32) -> Flow {
+pub fn flow(net: &Net, (from, to): (PortId, PortId), load: f64, packet: u32) -> Flow {
     Flow { from, to, offered: load * link_rate(net, from), packet }
 }
 

@@ -16,7 +16,7 @@ use site_config::units::HumanDuration;
 use site_config::yaml::Spanned;
 
 /// The longest timeline, and the longest time in it.
-pub(super) const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+pub const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// The smallest packet: a local route header, a base transport header and both CRCs, in whole words
 /// (IBTA 1.4, chapter 5).
@@ -30,7 +30,7 @@ macro_rules! values {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
         #[serde(try_from = "String")]
-        pub(super) struct $name(pub(super) $type);
+        pub struct $name(pub(super) $type);
 
         impl TryFrom<String> for $name {
             type Error = String;
@@ -130,22 +130,30 @@ fn labeled<T: Copy, const N: usize>(
 }
 
 /// A counter by its name in the specification.
-pub(super) fn counter(name: &str) -> Result<Counter, String> {
+pub fn counter(name: &str) -> Result<Counter, String> {
     TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter).ok_or_else(|| {
         let near = suggestion(name, TABLE.iter().map(|row| row.ibta));
         format!("unknown counter {}{near}", quoted(name))
     })
 }
 
+macro_rules! numbers_as_text {
+    ($($visit:ident $type:ty),+) => {$(
+        fn $visit<E: Error>(self, number: $type) -> Result<Self::Value, E> {
+            self.visit_str(&number.to_string())
+        }
+    )+};
+}
+
 /// One value, or several in a list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum OneOrMore<T> {
+pub enum OneOrMore<T> {
     One(T),
     More(Vec<T>),
 }
 
 impl<T> OneOrMore<T> {
-    pub(super) fn as_slice(&self) -> &[T] {
+    pub fn as_slice(&self) -> &[T] {
         match self {
             OneOrMore::One(value) => std::slice::from_ref(value),
             OneOrMore::More(values) => values,
@@ -168,17 +176,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
                 T::deserialize(text.into_deserializer()).map(OneOrMore::One)
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-                self.visit_str(&number.to_string())
-            }
+            numbers_as_text! { visit_u64 u64, visit_i64 i64, visit_f64 f64 }
 
             fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
                 Vec::deserialize(SeqAccessDeserializer::new(items)).map(OneOrMore::More)
@@ -190,7 +188,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
 
 /// Names with a number each, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Numbers(pub(super) Vec<(Spanned<String>, Spanned<u64>)>);
+pub struct Numbers(pub(super) Vec<(Spanned<String>, Spanned<u64>)>);
 
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -216,7 +214,7 @@ impl<'de> Deserialize<'de> for Numbers {
 }
 
 /// A duration for readers: `10m`, `1m 30s`.
-pub(super) fn words(time: Duration) -> String {
+pub fn words(time: Duration) -> String {
     // With a speed-up times are odd numbers: show milliseconds at most, below a second
     // microseconds.
     let grain = match time.as_secs() {
@@ -229,13 +227,13 @@ pub(super) fn words(time: Duration) -> String {
 }
 
 /// A fraction in percent: `30%`, `0.5%`.
-pub(super) fn percent(fraction: f64) -> String {
+pub fn percent(fraction: f64) -> String {
     let text = format!("{:.4}", fraction * 100.0);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// Up to four names as `a, b and c`; of more, only how many there are of that kind.
-pub(super) fn few(names: &[String], kind: &str) -> String {
+pub fn few(names: &[String], kind: &str) -> String {
     match names {
         [one] => one.clone(),
         [most @ .., end] if names.len() <= 4 => format!("{} and {end}", most.join(", ")),

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub use port::PortState;
-pub use subnet::{HopCounts, Subnet, follow_route};
+pub(crate) use subnet::{HopCounts, Subnet, follow_route};
 
 use ib_mad::counter::Counter;
 use ib_mad::m_key::MKey;
@@ -30,7 +30,7 @@ use super::scenario::{Action, AgentBehavior, MadDelivery, ResolvedScenario, Time
 /// large one.
 const SM_REACTION_TIME: Duration = Duration::from_secs(1);
 
-/// The present state of a node.
+/// The state of a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeState {
     pub(crate) on: bool,
@@ -84,10 +84,8 @@ pub struct Simulation {
     nodes: Vec<NodeState>,
     subnets: Vec<Subnet>,
     /// The index of each port's subnet.
-    subnet_of: Vec<u8>,
-    /// How MADs are delivered now.
+    subnet_of: Vec<Option<u8>>,
     pub(crate) delivery: MadDelivery,
-    /// The seed of all random numbers.
     pub(crate) seed: u64,
     now: Moment,
     pending: VecDeque<TimedAction>,
@@ -107,7 +105,7 @@ impl Simulation {
         let ResolvedScenario { net, sm_ports, seed, delivery, actions, .. } = scenario;
         let subnet_of = subnet::subnet_indices(&net, &sm_ports);
         let subnet = |(number, &master): (usize, &PortId)| {
-            let is_member = |port: &PortId| usize::from(subnet_of[port.0 as usize]) == number;
+            let is_member = |port: &PortId| subnet_of[port.0 as usize] == Some(number as u8);
             Subnet::new(&net, net.port_ids().filter(is_member), master)
         };
         let subnets: Vec<Subnet> = sm_ports.iter().enumerate().map(subnet).collect();
@@ -211,7 +209,6 @@ impl Simulation {
         self.port(port).counts.get(counter, self.now)
     }
 
-    /// The present state of a node.
     pub(crate) fn node(&self, node: NodeId) -> &NodeState {
         &self.nodes[node.0 as usize]
     }
@@ -227,12 +224,12 @@ impl Simulation {
     }
 
     /// The subnet of a port; `None` for a port that was never in one.
-    pub fn subnet(&self, port: PortId) -> Option<&Subnet> {
-        self.subnets.get(usize::from(self.subnet_of[port.0 as usize]))
+    pub(crate) fn subnet(&self, port: PortId) -> Option<&Subnet> {
+        self.subnets.get(usize::from(self.subnet_of[port.0 as usize]?))
     }
 
     fn subnet_mut(&mut self, port: PortId) -> Option<&mut Subnet> {
-        self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]))
+        self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]?))
     }
 
     /// The port with this LID in the subnet of a port, if the subnet manager has configured it

@@ -7,6 +7,7 @@ use crate::net::PortId;
 use crate::rng::Rng;
 use ib_mad::Moment;
 use ib_mad::counter::Counter;
+use ib_mad::port_state::state;
 
 use super::{Outdated, PortState, Simulation};
 
@@ -37,22 +38,22 @@ impl Simulation {
         let links: Vec<Option<PortId>> = self
             .ports
             .iter()
-            .map(|port| port.cable.filter(|_| port.trained.is_some() && port.is_active()))
+            .map(|port| {
+                port.cable.filter(|_| port.trained.is_some() && port.state == state::ACTIVE)
+            })
             .collect();
         if self.outdated == Outdated::Routes {
             let flows: Vec<Flow> = self.traffic.values().flatten().copied().collect();
             self.routed = (!flows.is_empty()).then(|| RoutedFlows::new(&self.net, &links, &flows));
         }
         self.outdated = Outdated::Nothing;
-        let capacity: Vec<f64> =
-            self.ports.iter().map(|port| port.bytes_per_second() as f64).collect();
-        let intake: Vec<f64> = self
-            .ports
-            .iter()
-            .zip(&capacity)
-            .map(|(port, most)| if port.intake < 1.0 { port.intake * most } else { f64::INFINITY })
-            .collect();
-        let bit_errors: Vec<f64> = self.ports.iter().map(|port| port.bit_errors).collect();
+        let of_ports = |value: fn(&PortState) -> f64| self.ports.iter().map(value).collect();
+        let capacity: Vec<f64> = of_ports(|port| port.bytes_per_second() as f64);
+        let intake: Vec<f64> = of_ports(|port| match port.intake {
+            intake if intake < 1.0 => intake * port.bytes_per_second() as f64,
+            _ => f64::INFINITY,
+        });
+        let bit_errors: Vec<f64> = of_ports(|port| port.bit_errors);
         let conditions =
             Conditions { capacity: &capacity, intake: &intake, bit_errors: &bit_errors };
         let loads = self.routed.as_ref().map(|routed| routed.load(&conditions));

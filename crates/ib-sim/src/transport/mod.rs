@@ -99,14 +99,10 @@ impl SimTransport {
         }
         let mut is_busy = false;
         match simulation.node(net.port(at).node).behavior {
-            AgentBehavior::Normal => {}
             AgentBehavior::Silent => return None,
             AgentBehavior::Delayed(by) => delay += by,
-            AgentBehavior::Lossy(fraction) => {
-                if rng.next_f64() < fraction {
-                    return None;
-                }
-            }
+            AgentBehavior::Lossy(fraction) if rng.next_f64() < fraction => return None,
+            AgentBehavior::Normal | AgentBehavior::Lossy(_) => {}
             AgentBehavior::Busy(fraction) => is_busy = rng.next_f64() < fraction,
         }
         // A busy agent does not execute the request.
