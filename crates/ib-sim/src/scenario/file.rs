@@ -148,16 +148,14 @@ pub fn parse(text: &str) -> Result<(File, Lines), Problem> {
 /// A mistake with the name of the timeline's entry before it instead of its path.
 fn problem(diagnostic: &Diagnostic) -> Problem {
     let Diagnostic { line, key, problem, .. } = diagnostic;
-    let entry = ENTRIES.iter().find_map(|entry| {
-        let below = key.strip_prefix("timeline[")?.split_once("].")?.1.strip_prefix(entry)?;
-        let key = below.strip_prefix('.').or_else(|| below.is_empty().then_some(""))?;
-        Some((*entry, key))
-    });
-    let (entry, key) = entry.map_or((None, key.as_str()), |(entry, key)| (Some(entry), key));
+    let below = key.strip_prefix("timeline[").and_then(|key| key.split_once("]."));
+    let entry = below.map(|(_, below)| below.split_once('.').unwrap_or((below, "")));
+    let entry = entry.filter(|(name, _)| ENTRIES.contains(name));
+    let key = entry.map_or(key.as_str(), |(_, key)| key);
     let colon = if key.is_empty() { "" } else { ": " };
     let problem = Problem::new(Some(*line), yaml::single_line(&format!("{key}{colon}{problem}")));
     match entry {
-        Some(entry) => problem.within(entry),
+        Some((name, _)) => problem.within(name),
         None => problem,
     }
 }

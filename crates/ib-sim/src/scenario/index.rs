@@ -2,6 +2,7 @@
 //! at which time of the timeline.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::time::Duration;
 
 use crate::net::{Net, NodeId, PortId};
@@ -124,16 +125,6 @@ impl<'a> FabricIndex<'a> {
         (self.net.port(port).cable.is_some() || is_switch).then(|| self.plane(port))
     }
 
-    /// The number of LIDs of the plane that needs most: one for a switch, and one for each port of
-    /// an adapter that has a cable.
-    pub fn most_lids(&self) -> usize {
-        let mut lids: HashMap<PortId, usize> = HashMap::new();
-        for port in self.net.port_ids().filter(|port| self.net.has_lid(*port)) {
-            *lids.entry(self.plane(port)).or_default() += 1;
-        }
-        lids.into_values().max().unwrap_or_default()
-    }
-
     /// The hosts' ports with a cable of one plane.
     pub fn host_ports_in(&self, plane: PortId) -> impl Iterator<Item = PortId> + '_ {
         self.host_ports.iter().copied().filter(move |port| self.plane(*port) == plane)
@@ -177,6 +168,12 @@ impl<'a> FabricIndex<'a> {
     pub fn peer(&self, port: PortId, when: EventTime) -> Option<PortId> {
         let last = self.moves.get(&port).and_then(|moves| moves.range(..when).next_back());
         last.map_or(self.net.port(port).cable, |(_, peer)| *peer)
+    }
+
+    /// When the cable in a port is moved next after an event.
+    pub fn next_move(&self, port: PortId, when: EventTime) -> Option<EventTime> {
+        let later = self.moves.get(&port)?.range((Bound::Excluded(when), Bound::Unbounded));
+        later.map(|(when, _)| *when).next()
     }
 
     /// Plugs the cable at one port into another. Moves have to come in order of time.

@@ -157,10 +157,6 @@ pub fn move_cables<'e>(
             return Err(context.error("to", "a cable cannot be moved to another fabric"));
         };
         joined.extend(ends.map(|end| (end, plane)));
-        let ends = [Some((from, far)), other.map(|other| (to, other))];
-        for (end, far) in ends.into_iter().flatten() {
-            context.timeline.cable_moves.entry(end.min(far)).or_default().push(at);
-        }
         let plugged = context.timeline.index.move_cable(from, to, at);
         plugged.map_err(|problem| context.error("to", problem))?;
     }

@@ -1,6 +1,7 @@
 //! Resolves a scenario's file on a net: where the exporter and the subnet managers are, and the traffic from
 //! the start.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::file::{DeliveryEntry, File, Pattern, TrafficEntry};
@@ -49,7 +50,16 @@ pub fn resolve(
     let local_ports = local_ports(&timeline.index, file, lines)?;
     let sm_ports = sm_ports(&timeline.index, file, lines, &local_ports)?;
     initial_traffic(&mut timeline, &traffic, lines)?;
-    apply_entries(&mut timeline, file, lines)?;
+    let entries = file.timeline.as_deref().unwrap_or_default();
+    // Traffic from the start is number 0.
+    let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
+    let moved = move_cables(&mut timeline, lines, numbered());
+    moved.map_err(|problem| problem.within("move-cable"))?;
+    for (at, entry) in numbered() {
+        let mut context = Context { timeline: &mut timeline, at, lines, name: entry.name() };
+        let sentence = entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
+        timeline.descriptions.push((at, sentence));
+    }
     let actions = timeline.take_actions().into_iter();
     let actions = actions.map(|((at, _), action)| TimedAction { at: timeline.scaled(at), action });
     let actions = actions.collect();
@@ -62,7 +72,12 @@ pub fn resolve(
 
 /// Checks that every port can have a LID, and every plane be monitored.
 fn check_size(index: &FabricIndex) -> Result<(), String> {
-    let (count, lids) = (index.host_planes.len(), index.most_lids());
+    let count = index.host_planes.len();
+    let mut lids: HashMap<PortId, usize> = HashMap::new();
+    for port in index.net.port_ids().filter(|port| index.net.has_lid(*port)) {
+        *lids.entry(index.plane(port)).or_default() += 1;
+    }
+    let lids = lids.into_values().max().unwrap_or_default();
     Err(if count > MOST_PLANES {
         format!("it consists of {count} separate fabrics; at most {MOST_PLANES} can be monitored")
     } else if lids > MOST_LIDS {
@@ -162,19 +177,6 @@ fn initial_traffic(
         let flows = pairs.into_iter().map(flow).collect();
         let action = Action::SetTraffic { name: INITIAL_TRAFFIC.into(), flows };
         timeline.actions.push(((Duration::ZERO, 0), action));
-    }
-    Ok(())
-}
-
-fn apply_entries(timeline: &mut Timeline, file: &File, lines: &Lines) -> Result<(), Problem> {
-    let entries = file.timeline.as_deref().unwrap_or_default();
-    // Traffic from the start is number 0.
-    let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
-    move_cables(timeline, lines, numbered()).map_err(|problem| problem.within("move-cable"))?;
-    for (at, entry) in numbered() {
-        let mut context = Context { timeline: &mut *timeline, at, lines, name: entry.name() };
-        let sentence = entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
-        timeline.descriptions.push((at, sentence));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! one that began last and has not ended is in force. When it ends, the one before it is in force
 //! again, and without any the target is back to normal.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::index::{EventTime, FabricIndex};
@@ -63,8 +63,6 @@ pub struct Timeline<'a> {
     pub packet: u32,
     /// All times are divided by this.
     pub speedup: f64,
-    /// When the cable of a link is moved, by the lower port of the link.
-    pub cable_moves: HashMap<PortId, Vec<EventTime>>,
     pub effects: Vec<ActiveEffect>,
     pub actions: Vec<(EventTime, Action)>,
     pub descriptions: Vec<(EventTime, String)>,
@@ -86,7 +84,6 @@ impl<'a> Timeline<'a> {
             delivery,
             packet,
             speedup,
-            cable_moves: HashMap::new(),
             effects: Vec::new(),
             actions: Vec::new(),
             descriptions: Vec::new(),
@@ -104,22 +101,18 @@ impl<'a> Timeline<'a> {
     /// All actions in order: those of one time in the order of the file.
     pub fn take_actions(&mut self) -> Vec<(EventTime, Action)> {
         let mut effects = std::mem::take(&mut self.effects);
-        end_at_moves(&mut effects, &self.cable_moves);
+        for effect in &mut effects {
+            // A cable that is plugged in again has no effects on its link.
+            if let Target::Signal(port) | Target::Limit(port) = effect.target {
+                let moved = self.index.next_move(port, effect.from);
+                effect.until = moved.into_iter().chain(effect.until).min();
+            }
+        }
         // Before a cable is moved, the effects on its link end.
         let mut actions = effect_actions(effects);
         actions.append(&mut self.actions);
         actions.sort_by_key(|(when, _)| *when);
         actions
-    }
-}
-
-/// Ends the effects on links whose cables are moved: a cable that is plugged in again has none.
-fn end_at_moves(effects: &mut [ActiveEffect], moves: &HashMap<PortId, Vec<EventTime>>) {
-    for effect in effects {
-        let (Target::Signal(port) | Target::Limit(port)) = effect.target else { continue };
-        let mut moves = moves.get(&port).into_iter().flatten().copied();
-        let first = moves.find(|when| *when > effect.from);
-        effect.until = first.into_iter().chain(effect.until).min();
     }
 }
 

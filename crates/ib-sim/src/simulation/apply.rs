@@ -26,7 +26,12 @@ impl Simulation {
                 self.invalidate(Outdated::Load);
             }
             Action::SetSignal { port, up } => self.set_signal(port, up),
-            Action::Retrain { port } => self.recover_link(port),
+            Action::Retrain { port } => {
+                let is_up = self.port(port).trained.is_some();
+                for end in self.cable_ends(port).filter(|_| is_up) {
+                    self.port_mut(end).counts.add(Counter::LinkErrorRecoveries, 1);
+                }
+            }
             Action::LimitLink { port: end, width, speed } => {
                 for end in self.cable_ends(end) {
                     self.port_mut(end).limit = (width, speed);
@@ -87,17 +92,6 @@ impl Simulation {
     fn set_signal(&mut self, end: PortId, up: bool) {
         for end in self.cable_ends(end) {
             self.port_mut(end).signal = up;
-        }
-        self.retrain(end);
-    }
-
-    /// A link loses its signal briefly and trains again by itself.
-    fn recover_link(&mut self, end: PortId) {
-        if self.port(end).trained.is_none() {
-            return;
-        }
-        for end in self.cable_ends(end) {
-            self.port_mut(end).counts.add(Counter::LinkErrorRecoveries, 1);
         }
         self.retrain(end);
     }
@@ -188,7 +182,6 @@ impl Simulation {
         }
     }
 
-    /// Pulls a cable's end out of one port and plugs it into another.
     fn move_cable(&mut self, from: PortId, to: PortId) {
         if from == to || [from, to].iter().any(|&end| self.net.port(end).number == 0) {
             return;
@@ -258,7 +251,11 @@ impl Simulation {
             if hop_counts.to(self.net.sm_port(port)).is_none() {
                 continue;
             }
-            self.join_subnet(port, subnet);
+            // A port that was built without a cable has one now: it joins the subnet.
+            if self.subnet_of[port.0 as usize].is_none() {
+                self.subnet_of[port.0 as usize] = Some(subnet as u8);
+                self.subnets[subnet].add_port(&self.net, port);
+            }
             if self.port(port).state == state::INIT {
                 self.port_mut(port).state = state::ACTIVE;
                 self.generation += 1;
@@ -270,14 +267,5 @@ impl Simulation {
         self.assign_lids(subnet, |port| hop_counts.to(port).is_some());
         // LIDs may have changed.
         self.generation += 1;
-    }
-
-    /// A port that was built without a cable has one now: it joins the subnet.
-    fn join_subnet(&mut self, port: PortId, subnet: usize) {
-        let index = &mut self.subnet_of[port.0 as usize];
-        if index.is_none() {
-            *index = Some(subnet as u8);
-            self.subnets[subnet].add_port(&self.net, port);
-        }
     }
 }
