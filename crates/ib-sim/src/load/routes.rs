@@ -191,7 +191,6 @@ impl<'a> SwitchGraph<'a> {
         &self.cables[self.switches[switch as usize].cables.clone()]
     }
 
-    /// One cable to each neighbor.
     fn neighbors(&self, switch: u32) -> &[Cable] {
         &self.cables(switch)[..self.switches[switch as usize].neighbor_count]
     }

@@ -15,7 +15,6 @@ use super::routes::Routes;
 /// The relative rounding error of sums of many rates is less than this.
 const ROUNDING: f64 = 1e-9;
 
-/// The rates of all flows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shares {
     /// By flow, in bytes a second.
@@ -66,7 +65,6 @@ impl Bottleneck {
     }
 }
 
-/// The bottlenecks and their flows.
 struct Bottlenecks {
     ports: Vec<Bottleneck>,
     /// For each flow with bottlenecks on its path: its number, and their indices.

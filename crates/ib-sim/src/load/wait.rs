@@ -42,7 +42,6 @@ const ROUNDS: usize = 64;
 
 /// What ports can send, by port, in bytes a second.
 pub(super) struct Capacities {
-    /// The rate of the link.
     pub(super) link: Vec<f64>,
     /// The rate of the link, or the receive rate of its peer, if that is less.
     pub(super) intake: Vec<f64>,
@@ -55,13 +54,11 @@ impl Capacities {
     }
 }
 
-/// Discarded packets.
+/// What a flow loses at a hop of its path, in bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Discard {
     pub(super) flow: u32,
-    /// The hop of its path.
     pub(super) hop: usize,
-    /// In bytes a second.
     pub(super) bytes: f64,
 }
 

@@ -38,7 +38,6 @@ impl<'a> FabricIndex<'a> {
         FabricIndex { net, ids, planes, host_planes, host_ports, moves: HashMap::new() }
     }
 
-    /// A node by its id.
     pub fn node(&self, text: &str) -> Result<NodeId, String> {
         self.ids.get(text).copied().ok_or_else(|| {
             let near = suggestion(text, self.net.nodes.iter().map(|node| node.id.as_str()));

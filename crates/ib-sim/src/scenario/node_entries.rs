@@ -102,9 +102,8 @@ fn senders(entry: &Burst, context: &Context, to: PortId) -> Result<Vec<PortId>, 
 pub fn burst(entry: &Burst, context: &mut Context) -> Result<String, Problem> {
     let net = context.net();
     let place = context.lookup("to", &entry.to, FabricIndex::host)?;
-    let Some(to) = context.timeline.index.cabled_port(place) else {
-        return Err(context.error("to", format!("{} has no cable", entry.to)));
-    };
+    let to = context.timeline.index.cabled_port(place);
+    let to = to.ok_or_else(|| context.error("to", format!("{} has no cable", entry.to)))?;
     let from = senders(entry, context, to)?;
     let (lasts, lasting) = context.duration(entry.r#for)?;
     let load = entry.load.0;

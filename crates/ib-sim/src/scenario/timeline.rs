@@ -35,7 +35,6 @@ pub enum Target {
     Power(NodeId),
     Agents(NodeId),
     Delivery,
-    /// The flows of an entry.
     Flows(usize),
 }
 
@@ -46,7 +45,6 @@ pub struct ActiveEffect {
     pub from: EventTime,
     /// `None` if it does not end.
     pub until: Option<EventTime>,
-    /// Applies the effect.
     pub start: Action,
     /// Resets the target to normal.
     pub end: Action,
@@ -174,7 +172,6 @@ pub struct Context<'t, 'a> {
     pub timeline: &'t mut Timeline<'a>,
     pub at: EventTime,
     pub lines: &'t Lines,
-    /// The name of the entry.
     pub name: &'static str,
 }
 
@@ -202,7 +199,6 @@ impl<'a> Context<'_, 'a> {
         if holds { Ok(()) } else { Err(self.error(key, problem)) }
     }
 
-    /// What a key names.
     pub fn lookup<T>(
         &self,
         key: &str,
@@ -212,7 +208,6 @@ impl<'a> Context<'_, 'a> {
         lookup(&self.timeline.index, text).map_err(|problem| self.error(key, problem))
     }
 
-    /// The node that a key names.
     pub fn node(&self, key: &str, text: &str) -> Result<NodeId, Problem> {
         self.lookup(key, text, FabricIndex::node)
     }
@@ -220,10 +215,8 @@ impl<'a> Context<'_, 'a> {
     /// The port that a key names, which has a cable now, and the cable's other end.
     pub fn link(&self, key: &str, text: &str) -> Result<(PortId, PortId), Problem> {
         let port = self.lookup(key, text, FabricIndex::port)?;
-        match self.timeline.index.peer(port, self.at) {
-            Some(peer) => Ok((port, peer)),
-            None => Err(self.error(key, format!("{} has no cable", self.label(port)))),
-        }
+        let peer = self.timeline.index.peer(port, self.at).map(|peer| (port, peer));
+        peer.ok_or_else(|| self.error(key, format!("{} has no cable", self.label(port))))
     }
 
     pub fn label(&self, port: PortId) -> String {
@@ -275,7 +268,6 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
-    /// The time of a repetition.
     pub fn turn(&self, repeats: Repeats, turn: u32) -> EventTime {
         (self.at.0 + repeats.every * turn, self.at.1)
     }
@@ -309,7 +301,6 @@ impl<'a> Context<'_, 'a> {
         Ok(())
     }
 
-    /// Adds an action at the time of the entry.
     pub fn add_action(&mut self, action: Action) -> Result<(), Problem> {
         self.charge(1, 0)?;
         self.timeline.actions.push((self.at, action));

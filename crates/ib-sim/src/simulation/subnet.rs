@@ -16,7 +16,6 @@ pub struct Subnet {
     pub master: PortId,
     /// Its LID, as configured at all ports.
     pub sm_lid: Lid,
-    /// When its manager sweeps next.
     pub next_sweep: Option<Moment>,
     /// Ports of subnet managers that have been the master, and are standby now.
     pub standbys: Vec<PortId>,
@@ -59,7 +58,6 @@ impl Subnet {
         subnet
     }
 
-    /// Whether a port can have the LIDs from this one on, 2^lmc of them.
     fn is_free(&self, lid: Lid, lmc: u8) -> bool {
         let last = Lid(lid.0.saturating_add((1 << lmc) - 1));
         last.is_unicast() && (lid.0..=last.0).all(|lid| self.port_of_lid(Lid(lid)).is_none())

@@ -36,7 +36,6 @@ pub(super) fn value<T>(
     value.ok_or_else(|| bad_number(key, text, wanted))
 }
 
-/// The problem of a key without `=`.
 pub(super) fn no_value(key: &str) -> String {
     format!("\"{key}\" without \"=\" and a value")
 }
@@ -77,7 +76,6 @@ pub(super) struct NodeLine<'a> {
     pub ports: u64,
     pub id: &'a str,
     pub description: Option<&'a str>,
-    /// The text after the description.
     pub more: &'a str,
 }
 
@@ -120,7 +118,6 @@ impl NodeLine<'_> {
 pub(super) struct CableLine<'a> {
     pub is_alias: bool,
     pub number: u64,
-    /// The port's own GUID.
     pub guid: Option<Guid>,
     /// The node at the other end, or the alias that the line gives this end.
     pub peer: &'a str,

@@ -71,7 +71,6 @@ struct Guids {
     port: Option<Guid>,
 }
 
-/// A cable as listed at one end.
 struct ListedCable {
     line: usize,
     port: PortId,
