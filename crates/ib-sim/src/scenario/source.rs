@@ -56,12 +56,6 @@ pub enum FabricSource {
     File(PathBuf),
 }
 
-impl Default for FabricSource {
-    fn default() -> Self {
-        FabricSource::FatTree(FatTree::default())
-    }
-}
-
 /// The lines of a file's keys, by paths such as `timeline[1].flap.down`.
 #[derive(Debug)]
 pub(super) struct Lines(pub(super) Document);
@@ -130,8 +124,8 @@ impl Overrides {
 }
 
 fn read_file(path: &Path) -> Result<String, ScenarioError> {
-    let wrong = |error| Problem::new(None, format!("{error}")).in_file(&path.display().to_string());
-    std::fs::read_to_string(path).map_err(wrong)
+    std::fs::read_to_string(path)
+        .map_err(|error| Problem::new(None, error.to_string()).in_file(&path.display().to_string()))
 }
 
 impl Scenario {
@@ -164,7 +158,8 @@ impl Scenario {
         if let Some(path) = &overrides.fabric {
             return Ok(FabricSource::File(path.clone()));
         }
-        match (overrides.hosts, self.file.fabric.clone().unwrap_or_default()) {
+        let default = || FabricSource::FatTree(FatTree::default());
+        match (overrides.hosts, self.file.fabric.clone().unwrap_or_else(default)) {
             (_, FabricSource::File(path)) if path.as_os_str().is_empty() => {
                 let line = self.lines.of("fabric.file");
                 let problem = Problem::new(line, "fabric: file: must not be empty");

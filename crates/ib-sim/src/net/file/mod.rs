@@ -122,7 +122,7 @@ impl Reader {
         } else if let Some((key, kind)) = find(&GUIDS) {
             self.guid_base(kind, key, line)
         } else if starts("vendid") {
-            let vendor_id = |id| u32::try_from(id).ok().filter(|id| *id <= 0xff_ffff);
+            let vendor_id = |id: u64| u32::try_from(id).ok().filter(|id| *id <= 0xff_ffff);
             self.vendor_id = line::value("vendid", line, "expected at most 24 bits", vendor_id)?;
             Ok(())
         } else if starts("devid") {
