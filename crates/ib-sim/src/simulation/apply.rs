@@ -71,11 +71,7 @@ impl Simulation {
             Action::MoveCable { from, to } => self.move_cable(from, to),
             Action::SetMaster { port, reassign_lids } => self.set_master(port, reassign_lids),
             Action::SetTraffic { name, flows } => {
-                if flows.is_empty() {
-                    self.traffic.remove(&name);
-                } else {
-                    self.traffic.insert(name, flows);
-                }
+                self.traffic.insert(name, flows);
                 self.invalidate(Outdated::Routes);
             }
         }

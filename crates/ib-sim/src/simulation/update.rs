@@ -35,13 +35,8 @@ impl Simulation {
         if self.outdated == Outdated::Nothing {
             return;
         }
-        let links: Vec<Option<PortId>> = self
-            .ports
-            .iter()
-            .map(|port| {
-                port.cable.filter(|_| port.trained.is_some() && port.state == state::ACTIVE)
-            })
-            .collect();
+        let link = |port: &PortState| port.cable.filter(|_| port.state == state::ACTIVE);
+        let links: Vec<Option<PortId>> = self.ports.iter().map(link).collect();
         if self.outdated == Outdated::Routes {
             let flows: Vec<Flow> = self.traffic.values().flatten().copied().collect();
             self.routed = (!flows.is_empty()).then(|| RoutedFlows::new(&self.net, &links, &flows));
