@@ -21,7 +21,7 @@ pub fn response(simulation: &Simulation, at: PortId, request: &Mad) -> Option<Ma
 /// (handle_outgoing_dr_smp in drivers/infiniband/core/mad.c; mlx4 leaves the check to the firmware,
 /// qib checks it itself).
 fn is_refused(simulation: &Simulation, at: PortId, request: &Mad) -> bool {
-    let protection = simulation.node(simulation.net().port(at).node).protection;
+    let protection = simulation.protection(simulation.net().port(at).node);
     let is_checked = request.is_smp() && request.attribute() != SmInfo::ID;
     is_checked && !protection.admits(request.m_key())
 }

@@ -55,7 +55,7 @@ pub(super) fn fill(
             switch_info(simulation, at).encode(response);
         }
         PortInfo::ID => {
-            let protection = simulation.node(net.port(at).node).protection;
+            let protection = simulation.protection(net.port(at).node);
             let shows_m_key = protection.shows_m_key(request.m_key());
             let info = PortInfo {
                 m_key: if shows_m_key { protection.m_key.0 } else { 0 },

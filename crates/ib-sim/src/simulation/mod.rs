@@ -44,12 +44,13 @@ pub(crate) struct NodeState {
 
 /// The M_Key protection of a node's ports (IBTA 1.4, 14.2.4.1).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Protection {
-    pub(crate) m_key: MKey,
+pub struct Protection {
+    /// The M_Key.
+    pub m_key: MKey,
     /// M_KeyProtectBits.
-    pub(crate) level: u8,
+    pub level: u8,
     /// M_KeyViolations.
-    pub(crate) violations: u16,
+    pub violations: u16,
 }
 
 impl Protection {
@@ -215,6 +216,11 @@ impl Simulation {
 
     fn node_mut(&mut self, node: NodeId) -> &mut NodeState {
         &mut self.nodes[node.0 as usize]
+    }
+
+    /// The M_Key protection of a node.
+    pub fn protection(&self, node: NodeId) -> Protection {
+        self.node(node).protection
     }
 
     /// Counts a Get that a node has dropped for its M_Key.
