@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use crate::config::Settings;
 use exporter_web::Sources;
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -211,31 +211,15 @@ fn restrict(paths: &AllowedPaths) -> Result<RulesetStatus, RulesetError> {
     let device = read | AccessFs::WriteFile | AccessFs::IoctlDev;
     let write =
         read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
-    let ruleset = allow(ruleset, &paths.read, read)?;
-    let ruleset = allow(ruleset, &paths.devices, device)?;
     // A missing folder may be mounted or created later.
-    let folders =
-        paths.write.iter().map(|folder| nearest_existing(folder).to_owned()).collect::<Vec<_>>();
-    let ruleset = allow(ruleset, &folders, write)?;
-    let ruleset = allow(ruleset, &paths.remove_dirs, AccessFs::RemoveDir.into())?;
+    let folders = paths.write.iter().map(|folder| nearest_existing(folder));
+    let ruleset = ruleset
+        .add_rules(path_beneath_rules(&paths.read, read))?
+        .add_rules(path_beneath_rules(&paths.devices, device))?
+        .add_rules(path_beneath_rules(folders, write))?
+        .add_rules(path_beneath_rules(&paths.remove_dirs, AccessFs::RemoveDir))?;
     // Sets no_new_privs, too.
     Ok(ruleset.restrict_self()?.ruleset)
-}
-
-/// Allows access to the paths that exist.
-fn allow(
-    mut ruleset: RulesetCreated,
-    paths: &[PathBuf],
-    access: BitFlags<AccessFs>,
-) -> Result<RulesetCreated, RulesetError> {
-    for path in paths {
-        let Ok(found) = PathFd::new(path) else { continue };
-        // A rule for a file must not have the rights of folders.
-        let access =
-            if path.is_dir() { access } else { access & AccessFs::from_file(LANDLOCK_ABI) };
-        ruleset = ruleset.add_rule(PathBeneath::new(found, access))?;
-    }
-    Ok(ruleset)
 }
 
 /// The folder itself, or the nearest one above it that exists.

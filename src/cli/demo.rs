@@ -33,6 +33,9 @@ Examples:
 
 Then run \"fabric-exporter links --url http://127.0.0.1:10315\". Ctrl-C stops the demo.";
 
+/// The least number of hosts with which all nodes of the built-in scenario exist.
+const FEWEST_HOSTS: u32 = 29;
+
 /// The arguments of `demo`. Those of `serve` have other defaults here, and no device is used.
 #[derive(Args, Debug)]
 #[command(
@@ -107,15 +110,11 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
     let scenario = scenario.map_err(Fatal::usage)?;
     let built_in = args.scenario.is_none() && overrides.fabric.is_none();
-    let resolved = scenario.resolve(&overrides).map_err(|error| {
-        let fewest = built_in.then(|| fewest_hosts(&scenario)).flatten();
-        match fewest.filter(|fewest| overrides.hosts.is_some_and(|hosts| hosts < *fewest)) {
-            Some(fewest) => Fatal::usage(format!(
-                "--hosts: the built-in scenario needs at least {fewest} hosts"
-            )),
-            None => Fatal::usage(error),
-        }
-    })?;
+    if built_in && overrides.hosts.is_some_and(|hosts| hosts < FEWEST_HOSTS) {
+        let problem = format!("the built-in scenario needs at least {FEWEST_HOSTS} hosts");
+        return Err(Fatal::usage(format!("--hosts: {problem}")));
+    }
+    let resolved = scenario.resolve(&overrides).map_err(Fatal::usage)?;
     // Before the temporary folder is made: an early signal must not leave it behind.
     let signals = ShutdownSignals::install()?;
     let (history, folder) =
@@ -161,15 +160,6 @@ fn with_history(history: HistoryOptions) -> (HistoryOptions, Option<TempDir>) {
     let usual =
         HistoryOptions { file, size: Some(ByteSize(64 << 20)), ..HistoryOptions::default() };
     (history.over(usual), folder)
-}
-
-/// The least number of hosts with which all names of a scenario exist.
-fn fewest_hosts(scenario: &Scenario) -> Option<u32> {
-    let is_resolved = |hosts: &u32| {
-        let overrides = Overrides { hosts: Some(*hosts), ..Overrides::default() };
-        scenario.resolve(&overrides).is_ok()
-    };
-    (1..=100).find(is_resolved)
 }
 
 /// Makes one fabric for each plane, with its number in the name.
@@ -221,8 +211,7 @@ fn run_daemon(
 
 /// The first lines: what is monitored.
 fn beginning(scenario: &ResolvedScenario, about: &str) -> String {
-    let is_switch = |kind| kind == NodeKind::Switch;
-    let switches = scenario.net.nodes.iter().filter(|node| is_switch(node.kind)).count();
+    let switches = scenario.net.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count();
     let adapters = scenario.net.nodes.len() - switches;
     let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
     format!("\n{about}Simulated fabric: {switches} switches, {adapters} HCAs. Open in a browser:\n")
@@ -262,4 +251,18 @@ fn introduce(
         )?;
     }
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_scenario_needs_its_hosts() {
+        let with_hosts = |hosts| {
+            let overrides = Overrides { hosts: Some(hosts), ..Overrides::default() };
+            Scenario::demo().unwrap().resolve(&overrides).is_ok()
+        };
+        assert!(with_hosts(FEWEST_HOSTS) && !(1..FEWEST_HOSTS).any(with_hosts));
+    }
 }

@@ -85,7 +85,9 @@ fn shown_by(world: &Simulation, port: PortId) -> Values {
     let mut values = [0; COUNT];
     for counter in Counter::all() {
         values[counter as usize] = match counter {
-            Counter::FecCorrectedBlocks | Counter::FecCorrectedSymbols => world.fec_corrected(port),
+            Counter::FecCorrectedBlocks | Counter::FecCorrectedSymbols => {
+                world.count(port, Counter::FecCorrectedSymbols)
+            }
             counter => world.count(port, counter),
         };
     }

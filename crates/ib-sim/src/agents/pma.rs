@@ -73,10 +73,10 @@ pub(super) fn fill(
         return Ok(());
     }
     let counters = ATTRIBUTES.iter().position(|attribute| *attribute as u16 == id);
-    let is_known = match (counters, model.tick) {
-        (Some(index), _) => has(model, ATTRIBUTES[index]),
-        (None, Some(_)) if id == PortSamplesControl::ID => true,
-        _ => id == PortExtendedSpeedsCounters::ID && model.fec,
+    let is_known = match id {
+        PortSamplesControl::ID => model.tick.is_some(),
+        PortExtendedSpeedsCounters::ID => model.fec,
+        _ => counters.is_some_and(|index| has(model, ATTRIBUTES[index])),
     };
     if !is_known {
         return Err(status::UNSUPPORTED_ATTRIBUTE);
@@ -156,7 +156,7 @@ fn selected(
 /// correction.
 fn extended_speeds_counters(simulation: &Simulation, port: PortId) -> PortExtendedSpeedsCounters {
     let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let corrected = simulation.fec_corrected(port);
+    let corrected = simulation.count(port, Counter::FecCorrectedSymbols);
     let lanes = simulation.port(port).trained.map_or(1, |(width, _)| usize::from(width.lanes()));
     let mut counters = PortExtendedSpeedsCounters {
         // At the error ratios of a working link, a block with two wrong symbols is rare.

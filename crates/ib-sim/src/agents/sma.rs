@@ -1,6 +1,7 @@
 //! The subnet management agent.
 
 use crate::device::DeviceModel;
+use crate::net::rates::Rates;
 use crate::net::{Net, PortId};
 use crate::simulation::Simulation;
 use ib_mad::device::QUANTUM_3;
@@ -54,18 +55,24 @@ pub(super) fn fill(
             switch_info(simulation, at).encode(response);
         }
         PortInfo::ID => {
-            let info = port_info(simulation, at, port()?);
-            with_m_key(simulation, at, request, info).encode(response);
+            let protection = simulation.protection(net.port(at).node);
+            let shows_m_key = protection.shows_m_key(request.m_key());
+            let info = PortInfo {
+                m_key: if shows_m_key { protection.m_key.0 } else { 0 },
+                m_key_protect: protection.level,
+                m_key_violations: protection.violations,
+                ..port_info(simulation, at, port()?)
+            };
+            info.encode(response);
         }
         PortInfoExtended::ID if node.model.fec => {
             port_info_extended(simulation, port()?).encode(response);
         }
         MellanoxExtendedPortInfo::ID => mellanox_port_info(simulation, port()?).encode(response),
-        GUID_INFO => {
-            if request.modifier() == 0 {
-                response.data_mut()[..8].copy_from_slice(&net.port(at).guid.0.to_be_bytes());
-            }
+        GUID_INFO if request.modifier() == 0 => {
+            response.data_mut()[..8].copy_from_slice(&net.port(at).guid.0.to_be_bytes());
         }
+        GUID_INFO => {}
         PKeyTable::ID => partitions(simulation, at, request.modifier())?.encode(response),
         SmInfo::ID => {
             sm_info(simulation, at).ok_or(status::UNSUPPORTED_ATTRIBUTE)?.encode(response);
@@ -129,18 +136,6 @@ fn supported(model: &DeviceModel, enabled: SpeedSet) -> SpeedSet {
     all.chain(Speed::ALL.into_iter().filter(|&speed| enabled.contains(speed))).collect()
 }
 
-/// The speeds that any port of a switch supports: the capabilities of port 0 announce the kinds of
-/// speeds of all ports.
-fn supported_by_any(simulation: &Simulation, switch: PortId) -> SpeedSet {
-    let (net, node) = (simulation.net(), simulation.net().port(switch).node);
-    let is_enabled = |speed: Speed| {
-        let mut ports = std::iter::once(switch).chain(net.cable_ports(node));
-        ports.any(|port| net.port(port).rates.speeds.contains(speed))
-    };
-    let enabled = Speed::ALL.into_iter().filter(|&speed| is_enabled(speed)).collect();
-    supported(net.node(node).model, enabled)
-}
-
 fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
     let net = simulation.net();
     let (built, now, model) = (net.port(port), simulation.port(port), net.node_of(port).model);
@@ -179,7 +174,9 @@ fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
     }
     let PortInfo { mut capabilities, mut capabilities2, .. } = info;
     if is_switch {
-        let of_all = supported_by_any(simulation, port);
+        // The capabilities of port 0 announce the kinds of speeds of all ports.
+        let others = net.cable_ports(built.node).map(|port| net.port(port).rates);
+        let of_all = supported(model, others.fold(built.rates, Rates::union).speeds);
         let of_any = PortInfo::default().with_speeds(of_all, of_all, None);
         (capabilities, capabilities2) = (of_any.capabilities, of_any.capabilities2);
     }
@@ -191,17 +188,6 @@ fn port_info(simulation: &Simulation, at: PortId, port: PortId) -> PortInfo {
         capabilities2 |= capability2::PORT_INFO_EXTENDED;
     }
     PortInfo { capabilities, capabilities2, ..info }
-}
-
-/// PortInfo with the M_Key fields (IBTA 1.4, 14.2.4.1).
-fn with_m_key(simulation: &Simulation, at: PortId, request: &Mad, info: PortInfo) -> PortInfo {
-    let protection = simulation.protection(simulation.net().port(at).node);
-    PortInfo {
-        m_key: if protection.shows_m_key(request.m_key()) { protection.m_key.0 } else { 0 },
-        m_key_protect: protection.level,
-        m_key_violations: protection.violations,
-        ..info
-    }
 }
 
 fn port_info_extended(simulation: &Simulation, port: PortId) -> PortInfoExtended {
@@ -270,19 +256,14 @@ fn partitions(simulation: &Simulation, at: PortId, modifier: u32) -> Result<PKey
 fn sm_info(simulation: &Simulation, at: PortId) -> Option<SmInfo> {
     let subnet = simulation.subnet(at)?;
     let sm_port = simulation.net().sm_port(at);
-    let state = if subnet.master == sm_port {
-        SmState::Master as u8
-    } else if subnet.standbys.contains(&sm_port) {
-        SmState::Standby as u8
-    } else {
-        return None;
-    };
+    let is_standby = || subnet.standbys.contains(&sm_port).then_some(SmState::Standby);
+    let state = if subnet.master == sm_port { SmState::Master } else { is_standby()? };
     Some(SmInfo {
         guid: simulation.net().port(sm_port).guid,
         sm_key: 0,
         // A subnet manager increments it about once a second.
         act_count: (simulation.now().0 / 1_000_000_000) as u32,
         priority: 0,
-        state,
+        state: state as u8,
     })
 }

@@ -53,8 +53,6 @@ pub struct PortLoad {
     pub waiting: f64,
     /// Packets discarded because they were at the head of the queue for too long.
     pub hoq_discards: f64,
-    /// Packets discarded because the next link is down.
-    pub inactive_discards: f64,
     /// Packets received with an error of this link.
     pub rcv_errors: f64,
     /// Packets received that an upstream switch has marked bad.
@@ -65,7 +63,7 @@ pub struct PortLoad {
 ///
 /// A flow from a port to itself, or without a path, carries nothing: the subnet manager has no path
 /// record for it, so its packets are never sent. Packets in transit when a link fails are not part
-/// of this model: `inactive_discards` is 0.
+/// of this model.
 #[derive(Clone, Debug)]
 pub struct RoutedFlows {
     flows: Vec<Flow>,

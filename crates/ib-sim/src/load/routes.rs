@@ -16,7 +16,7 @@
 //! down and up again, and credits may wait in a cycle, where the shortest path does. `minhop`,
 //! opensm's default, has none either.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use crate::net::{Net, NodeId, PortId};
@@ -119,11 +119,9 @@ fn destination_numbers(net: &Net) -> Vec<u32> {
 
 /// A cable between switches, from one end.
 struct Cable {
-    /// The other switch.
     to: u32,
     /// The number of cables to the same switch before it.
     nth: u32,
-    /// The port at this end.
     port: PortId,
 }
 
@@ -143,7 +141,6 @@ struct SwitchGraph<'a> {
     /// The number of each node; `u32::MAX` for all but switches.
     numbers: Vec<u32>,
     switches: Vec<Switch>,
-    /// The cables of all switches.
     cables: Vec<Cable>,
 }
 
@@ -185,7 +182,6 @@ impl<'a> SwitchGraph<'a> {
         graph
     }
 
-    /// The switch of a port.
     fn switch_at(&self, port: PortId) -> Option<u32> {
         let number = self.numbers[self.net.port(port).node.0 as usize];
         (number != u32::MAX).then_some(number)
@@ -195,20 +191,14 @@ impl<'a> SwitchGraph<'a> {
         &self.cables[self.switches[switch as usize].cables.clone()]
     }
 
-    /// One cable to each neighbor.
     fn neighbors(&self, switch: u32) -> &[Cable] {
         &self.cables(switch)[..self.switches[switch as usize].neighbor_count]
     }
 }
 
-/// How much of a destination's number was used on the path to a switch.
-#[derive(Clone, Copy)]
-struct Digits {
-    /// The number of switches that used a part of it; `u32::MAX` at a switch without packets.
-    used: u32,
-    /// The product of their choices.
-    divisor: u64,
-}
+/// How much of a destination's number was used on the path to a switch: the number of switches that
+/// used a part of it (`u32::MAX` at a switch without packets), and the product of their choices.
+type Digits = (u32, Reverse<u64>);
 
 /// The shortest paths from all switches to one.
 #[derive(Default)]
@@ -229,8 +219,7 @@ impl ShortestPaths {
         self.distances.clear();
         self.distances.resize(graph.switches.len(), u32::MAX);
         self.digits.clear();
-        let used = |switch: &Switch| if switch.is_leaf { 0 } else { u32::MAX };
-        let digits = |switch| Digits { used: used(switch), divisor: 1 };
+        let digits = |switch: &Switch| (if switch.is_leaf { 0 } else { u32::MAX }, Reverse(1));
         self.digits.extend(graph.switches.iter().map(digits));
         self.distances[root as usize] = 0;
         self.order.push(root);
@@ -251,21 +240,17 @@ impl ShortestPaths {
         // distinguish the near destinations, too. Of these the largest divisor counts, so that the
         // paths of all others do not change when one of them loses a cable.
         for &at in self.order[1..].iter().rev() {
-            let Digits { used, divisor } = self.digits[at as usize];
+            let (used, Reverse(divisor)) = self.digits[at as usize];
             if used == u32::MAX {
                 continue;
             }
             let distance = self.distances[at as usize];
             let nearer = |cable: &&Cable| self.distances[cable.to as usize] < distance;
             let nearer = graph.neighbors(at).iter().filter(nearer);
-            let (used, divisor) = (used + 1, divisor.saturating_mul(nearer.clone().count() as u64));
+            let divisor = divisor.saturating_mul(nearer.clone().count() as u64);
             for cable in nearer {
                 let there = &mut self.digits[cable.to as usize];
-                match used.cmp(&there.used) {
-                    Ordering::Less => *there = Digits { used, divisor },
-                    Ordering::Equal => there.divisor = divisor.max(there.divisor),
-                    Ordering::Greater => {}
-                }
+                *there = (used + 1, Reverse(divisor)).min(*there);
             }
         }
     }
@@ -288,7 +273,8 @@ impl ShortestPaths {
             if choices == 0 {
                 return false;
             }
-            let choice = number / self.digits[at as usize].divisor % choices;
+            let (_, Reverse(divisor)) = self.digits[at as usize];
+            let choice = number / divisor % choices;
             let Some(cable) = nearer.nth(choice as usize) else { return false };
             path.push(cable.port);
             at = cable.to;

@@ -15,7 +15,6 @@ use super::routes::Routes;
 /// The relative rounding error of sums of many rates is less than this.
 const ROUNDING: f64 = 1e-9;
 
-/// The rates of all flows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shares {
     /// By flow, in bytes a second.
@@ -35,11 +34,6 @@ impl Shares {
         }
         shares
     }
-
-    /// Whether every flow has its demand.
-    pub(super) fn is_unlimited(&self) -> bool {
-        self.held.iter().all(Option::is_none)
-    }
 }
 
 /// The sum of the demands at each port.
@@ -58,7 +52,6 @@ struct Bottleneck {
     id: PortId,
     /// The capacity that is left for flows without a rate.
     left: f64,
-    /// The number of those flows.
     flows: u32,
     members: Vec<u32>,
 }
@@ -72,17 +65,17 @@ impl Bottleneck {
     }
 }
 
-/// The bottlenecks and their flows.
-struct Bottlenecks {
+/// The ports that cannot carry all demands, while their flows get rates.
+struct Bottlenecks<'a> {
+    routes: &'a Routes,
     ports: Vec<Bottleneck>,
-    /// For each flow with bottlenecks on its path: its number, and their indices.
-    flows: Vec<(u32, Vec<u32>)>,
+    /// By port: its index in `ports`; `u32::MAX` for all others.
+    indices: Vec<u32>,
 }
 
-impl Bottlenecks {
-    fn new(routes: &Routes, demands: &[f64], capacity: &[f64]) -> Bottlenecks {
-        let mut indices = vec![u32::MAX; capacity.len()];
-        let mut ports = Vec::new();
+impl<'a> Bottlenecks<'a> {
+    fn new(routes: &'a Routes, demands: &[f64], capacity: &[f64]) -> Bottlenecks<'a> {
+        let (mut ports, mut indices) = (Vec::new(), vec![u32::MAX; capacity.len()]);
         let sums = sums(routes, demands, capacity.len());
         for (port, (&sum, &capacity)) in sums.iter().zip(capacity).enumerate() {
             if sum > capacity * (1.0 + ROUNDING) {
@@ -91,42 +84,40 @@ impl Bottlenecks {
                 ports.push(Bottleneck { id, left: capacity, flows: 0, members: Vec::new() });
             }
         }
-        let mut bottlenecks = Bottlenecks { ports, flows: Vec::new() };
-        if bottlenecks.ports.is_empty() {
-            return bottlenecks;
-        }
-        for (flow, path) in routes.paths().enumerate() {
-            let on_path = path.iter().map(|port| indices[port.0 as usize]);
-            let on_path: Vec<u32> = on_path.filter(|&index| index != u32::MAX).collect();
-            if on_path.is_empty() {
-                continue;
+        Bottlenecks { routes, ports, indices }
+    }
+
+    /// Changes the bottlenecks on a flow's path; false without any.
+    fn change(&mut self, flow: usize, change: impl Fn(&mut Bottleneck)) -> bool {
+        let mut has_bottlenecks = false;
+        for port in self.routes.path(flow).unwrap_or_default() {
+            if let Some(port) = self.ports.get_mut(self.indices[port.0 as usize] as usize) {
+                change(port);
+                has_bottlenecks = true;
             }
-            for &index in &on_path {
-                let port = &mut bottlenecks.ports[index as usize];
-                port.flows += 1;
-                port.members.push(bottlenecks.flows.len() as u32);
-            }
-            bottlenecks.flows.push((flow as u32, on_path));
         }
-        bottlenecks
+        has_bottlenecks
     }
 
     fn fill(&mut self, demands: &[f64], shares: &mut Shares) {
-        let demand = |flow: u32| demands[flow as usize];
-        let mut by_demand: Vec<usize> = (0..self.flows.len()).collect();
-        by_demand.sort_by(|&a, &b| demand(self.flows[a].0).total_cmp(&demand(self.flows[b].0)));
+        let join = |flow: usize| {
+            move |port: &mut Bottleneck| {
+                port.flows += 1;
+                port.members.push(flow as u32);
+            }
+        };
+        let mut by_demand: Vec<usize> = (0..demands.len()).collect();
+        by_demand.retain(|&flow| self.change(flow, join(flow)));
+        by_demand.sort_by(|&a, &b| demands[a].total_cmp(&demands[b]));
         let mut by_demand = by_demand.into_iter().peekable();
-        let mut done = vec![false; self.flows.len()];
+        let mut done = vec![false; demands.len()];
         // The bits of floats that are not negative are in the order of the floats. The level of a
         // port only rises as other flows get their rates: an outdated entry is too low, and is
         // updated when its turn comes.
         let entry = |port: &Bottleneck| port.level().map(f64::to_bits);
-        let mut full: BinaryHeap<Reverse<(u64, usize)>> = self
-            .ports
-            .iter()
-            .enumerate()
-            .filter_map(|(index, port)| Some(Reverse((entry(port)?, index))))
-            .collect();
+        let ports = self.ports.iter().enumerate();
+        let mut full: BinaryHeap<Reverse<(u64, usize)>> =
+            ports.filter_map(|(index, port)| Some(Reverse((entry(port)?, index)))).collect();
         while let Some(Reverse((bits, index))) = full.pop() {
             let Some(now) = entry(&self.ports[index]) else { continue };
             if now > bits {
@@ -135,30 +126,27 @@ impl Bottlenecks {
             }
             let level = f64::from_bits(bits);
             while by_demand.next_if(|&flow| done[flow]).is_some() {}
-            if let Some(flow) = by_demand.next_if(|&flow| demand(self.flows[flow].0) <= level) {
+            if let Some(flow) = by_demand.next_if(|&flow| demands[flow] <= level) {
                 done[flow] = true;
-                self.set_rate(flow, demand(self.flows[flow].0));
+                self.set_rate(flow, demands[flow]);
                 full.push(Reverse((bits, index)));
                 continue;
             }
-            for member in std::mem::take(&mut self.ports[index].members) {
-                let member = member as usize;
-                if !done[member] {
-                    done[member] = true;
-                    let flow = self.flows[member].0 as usize;
+            for flow in std::mem::take(&mut self.ports[index].members) {
+                let flow = flow as usize;
+                if !std::mem::replace(&mut done[flow], true) {
                     shares.rates[flow] = level;
                     shares.held[flow] = Some(self.ports[index].id);
-                    self.set_rate(member, level);
+                    self.set_rate(flow, level);
                 }
             }
         }
     }
 
-    fn set_rate(&mut self, member: usize, rate: f64) {
-        for &index in &self.flows[member].1 {
-            let port = &mut self.ports[index as usize];
+    fn set_rate(&mut self, flow: usize, rate: f64) {
+        self.change(flow, |port| {
             port.left -= rate;
             port.flows -= 1;
-        }
+        });
     }
 }

@@ -42,7 +42,6 @@ const ROUNDS: usize = 64;
 
 /// What ports can send, by port, in bytes a second.
 pub(super) struct Capacities {
-    /// The rate of the link.
     pub(super) link: Vec<f64>,
     /// The rate of the link, or the receive rate of its peer, if that is less.
     pub(super) intake: Vec<f64>,
@@ -53,22 +52,13 @@ impl Capacities {
     fn is_slow(&self, port: usize) -> bool {
         self.intake[port] < self.link[port]
     }
-
-    /// The fraction of time in which a port that sends this much does not send.
-    fn idle(&self, port: usize, sent: f64) -> f64 {
-        let capacity = self.link[port];
-        if capacity > 0.0 { (1.0 - sent / capacity).max(0.0) } else { 0.0 }
-    }
 }
 
-/// Discarded packets.
+/// What a flow loses at a hop of its path, in bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Discard {
-    /// The number of their flow.
     pub(super) flow: u32,
-    /// The hop of its path.
     pub(super) hop: usize,
-    /// In bytes a second.
     pub(super) bytes: f64,
 }
 
@@ -79,14 +69,13 @@ pub(super) struct Outcome {
     pub(super) rates: Vec<f64>,
     /// The fraction of time that each port waits; empty if none waits.
     pub(super) waiting: Vec<f64>,
-    /// What ports discard.
     pub(super) discards: Vec<Discard>,
 }
 
 /// Assigns rates to the flows: their demands, as far as possible.
 pub(super) fn solve(routes: &Routes, demands: &[f64], capacities: &Capacities) -> Outcome {
     let shares = Shares::new(routes, demands, &capacities.intake);
-    if shares.is_unlimited() {
+    if shares.held.iter().all(Option::is_none) {
         return Outcome { rates: shares.rates, ..Outcome::default() };
     }
     let demanded = sums(routes, demands, capacities.intake.len());
@@ -154,7 +143,11 @@ impl WaitModel<'_> {
     /// The fraction of time that each port waits.
     fn waiting(&self, pressure: &[f64], sent: &[f64], root: Root) -> Vec<f64> {
         let slow = |port: usize| self.capacities.is_slow(port) && pressure[port] > 0.0;
-        let idle = |port: usize| self.capacities.idle(port, sent[port]);
+        // The fraction of time in which it does not send.
+        let idle = |port: usize| match self.capacities.link[port] {
+            capacity if capacity > 0.0 => (1.0 - sent[port] / capacity).max(0.0),
+            _ => 0.0,
+        };
         let ports = 0..self.demanded.len();
         let of_root = |port: usize| match root {
             Root::HeldUp => pressure[port].min(idle(port)),

@@ -24,7 +24,7 @@ const LARGEST: usize = 1 << 20;
 /// A net under construction.
 #[derive(Clone, Debug, Default)]
 pub struct NetBuilder {
-    net: Net,
+    pub net: Net,
     by_id: HashMap<String, NodeId>,
     by_guid: HashMap<Guid, NodeId>,
 }
@@ -78,7 +78,6 @@ impl NetBuilder {
         Ok(node_id)
     }
 
-    /// The node of this id.
     pub fn find(&self, id: &str) -> Option<NodeId> {
         self.by_id.get(id).copied()
     }
@@ -120,17 +119,6 @@ impl NetBuilder {
         Ok(())
     }
 
-    /// The net so far.
-    pub fn net(&self) -> &Net {
-        &self.net
-    }
-
-    /// The net.
-    pub fn finish(self) -> Net {
-        self.net
-    }
-
-    /// A port, to set what a file says about it.
     pub fn port_mut(&mut self, id: PortId) -> &mut Port {
         &mut self.net.ports[id.0 as usize]
     }
@@ -189,7 +177,7 @@ mod tests {
         builder
             .cable(builder.cable_port(switch, 3).unwrap(), builder.cable_port(host, 2).unwrap())
             .unwrap();
-        let net = builder.finish();
+        let net = builder.net;
         let guids = |node| {
             let of: &Node = net.node(node);
             (0..=of.port_count)

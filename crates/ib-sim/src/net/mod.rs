@@ -147,32 +147,26 @@ impl Net {
     /// The plane of each port: the ports between which packets can pass, named by the lowest of
     /// them. A switch joins all of its ports; an adapter forwards nothing, and joins none.
     pub fn planes(&self) -> Vec<PortId> {
-        let mut roots: Vec<u32> = (0..self.ports.len() as u32).collect();
-        for node in self.nodes.iter().filter(|node| node.kind == NodeKind::Switch) {
-            for port in 1..=u32::from(node.port_count) {
-                join(&mut roots, node.first_port, node.first_port + port);
+        const UNKNOWN: PortId = PortId(u32::MAX);
+        let mut planes = vec![UNKNOWN; self.ports.len()];
+        let mut joined = Vec::new();
+        for plane in self.port_ids() {
+            joined.push(plane);
+            while let Some(port) = joined.pop() {
+                let known = &mut planes[port.0 as usize];
+                if *known != UNKNOWN {
+                    continue;
+                }
+                *known = plane;
+                joined.extend(self.port(port).cable);
+                let zero = self.sm_port(port);
+                if zero != port {
+                    joined.push(zero);
+                } else if self.node_of(port).kind == NodeKind::Switch {
+                    joined.extend(self.cable_ports(self.port(port).node));
+                }
             }
         }
-        for port in self.port_ids() {
-            if let Some(peer) = self.port(port).cable {
-                join(&mut roots, port.0, peer.0);
-            }
-        }
-        (0..roots.len() as u32).map(|port| PortId(root(&mut roots, port))).collect()
+        planes
     }
-}
-
-/// The root of a port's set, in a forest of disjoint sets with path halving.
-fn root(roots: &mut [u32], port: u32) -> u32 {
-    let mut top = port;
-    while roots[top as usize] != top {
-        roots[top as usize] = roots[roots[top as usize] as usize];
-        top = roots[top as usize];
-    }
-    top
-}
-
-fn join(roots: &mut [u32], one: u32, other: u32) {
-    let (one, other) = (root(roots, one), root(roots, other));
-    roots[one.max(other) as usize] = one.min(other);
 }

@@ -55,7 +55,6 @@ impl Default for Rates {
 pub(super) struct Mask {
     pub key: &'static str,
     pub letter: char,
-    /// The range of its values.
     pub least: u8,
     pub most: u8,
     /// The speeds of its bits, from the lowest on; none for the mask of widths.

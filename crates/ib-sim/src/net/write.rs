@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ib_mad::node::NodeKind;
 
 use super::build::default_guid;
-use super::rates::{MASKS, Rates};
+use super::rates::{MASKS, Mask, Rates};
 use super::{Net, Node, NodeId, Port, PortId};
 
 /// Writes a net: each node with its GUIDs and ids, the rates of its ports where they differ from
@@ -17,102 +17,100 @@ use super::{Net, Node, NodeId, Port, PortId};
 ///
 /// An ibsim older than NDR stops at a net with NDR: Debian 12's 0.10 knows speeds up to HDR.
 pub fn write(net: &Net) -> String {
-    let mut text = String::new();
-    let mut state = State { rates: Rates::default(), prefix: "" };
+    let mut writer = Writer { net, text: String::new(), rates: Rates::default(), prefix: "" };
     for id in net.node_ids() {
         // Writing to a String cannot fail.
-        let _ = node(&mut text, net, id, &mut state);
+        let _ = writer.node(id);
     }
-    text
+    writer.text
 }
 
-/// What earlier lines have set for later ones.
-struct State<'a> {
+struct Writer<'a> {
+    net: &'a Net,
+    text: String,
+    /// What earlier lines have set for later ones.
     rates: Rates,
     prefix: &'a str,
 }
 
-fn node<'a>(
-    text: &mut String,
-    net: &'a Net,
-    id: NodeId,
-    state: &mut State<'a>,
-) -> std::fmt::Result {
-    let of = net.node(id);
-    // No option sets the rates of port 0, so the node's are those of port 0.
-    let port0 = net.port(PortId(of.first_port));
-    let rates = port0.rates;
-    for mask in &MASKS {
-        if mask.get(rates) != mask.get(state.rates) {
-            writeln!(text, "{}={}", mask.key, mask.get(rates))?;
+impl Writer<'_> {
+    fn node(&mut self, id: NodeId) -> std::fmt::Result {
+        let of = self.net.node(id);
+        // No option sets the rates of port 0, so the node's are those of port 0.
+        let port0 = self.net.port(PortId(of.first_port));
+        for (mask, value) in self.changed_masks(port0) {
+            writeln!(self.text, "{}={value}", mask.key)?;
         }
+        let (prefix, base) = of.id.split_once('#').unwrap_or(("", &of.id));
+        if prefix != self.prefix {
+            writeln!(self.text, "module=\"{prefix}\"")?;
+        }
+        (self.rates, self.prefix) = (port0.rates, prefix);
+        writeln!(self.text, "vendid={:#x}\ndevid={}", of.vendor_id, of.device_id)?;
+        if of.system_guid != of.guid {
+            writeln!(self.text, "sysimgguid={}", of.system_guid)?;
+        }
+        let is_switch = of.kind == NodeKind::Switch;
+        let (word, key) = match of.kind {
+            NodeKind::Switch => ("Switch", "switchguid"),
+            NodeKind::Ca | NodeKind::AggregationNode => ("Hca", "caguid"),
+            NodeKind::Router => ("Rt", "rtguid"),
+        };
+        write!(self.text, "{key}={}", of.guid)?;
+        if is_switch && port0.guid != of.guid {
+            write!(self.text, "({:x})", port0.guid.0)?;
+        }
+        let (count, description) = (of.port_count, description(of));
+        write!(self.text, "\n{word}\t{count} \"{base}\"\t\t# \"{description}\"")?;
+        if is_switch {
+            self.text.push_str(if of.enhanced_port0 { " enhanced port 0" } else { "" });
+            self.lid(port0)?;
+        }
+        self.text.push('\n');
+        for port in self.net.cable_ports(id) {
+            if let Some(peer) = self.net.port(port).cable {
+                self.cable(port, peer)?;
+            }
+        }
+        self.text.push('\n');
+        Ok(())
     }
-    let (prefix, base) = of.id.split_once('#').unwrap_or(("", &of.id));
-    if prefix != state.prefix {
-        writeln!(text, "module=\"{prefix}\"")?;
-    }
-    *state = State { rates, prefix };
 
-    writeln!(text, "vendid={:#x}\ndevid={}", of.vendor_id, of.device_id)?;
-    if of.system_guid != of.guid {
-        writeln!(text, "sysimgguid={}", of.system_guid)?;
+    /// The masks that earlier lines have set to other values than the port's.
+    fn changed_masks(&self, port: &Port) -> impl Iterator<Item = (&'static Mask, u8)> + use<> {
+        let (rates, before) = (port.rates, self.rates);
+        let masks = MASKS.iter().map(move |mask| (mask, mask.get(rates)));
+        masks.filter(move |(mask, value)| *value != mask.get(before))
     }
-    let is_switch = of.kind == NodeKind::Switch;
-    let (word, key) = match of.kind {
-        NodeKind::Switch => ("Switch", "switchguid"),
-        NodeKind::Ca | NodeKind::AggregationNode => ("Hca", "caguid"),
-        NodeKind::Router => ("Rt", "rtguid"),
-    };
-    write!(text, "{key}={}", of.guid)?;
-    if is_switch && port0.guid != of.guid {
-        write!(text, "({:x})", port0.guid.0)?;
-    }
-    write!(text, "\n{word}\t{} \"{base}\"\t\t# \"{}\"", of.port_count, description(of))?;
-    if is_switch {
-        if of.enhanced_port0 {
-            text.push_str(" enhanced port 0");
-        }
-        lid(text, port0)?;
-    }
-    text.push('\n');
-    for port in net.cable_ports(id) {
-        if let Some(peer) = net.port(port).cable {
-            cable(text, net, port, peer, state)?;
-        }
-    }
-    text.push('\n');
-    Ok(())
-}
 
-fn cable(text: &mut String, net: &Net, at: PortId, to: PortId, state: &State) -> std::fmt::Result {
-    let (port, peer) = (net.port(at), net.port(to));
-    let (of, peer_of) = (net.node_of(at), net.node_of(to));
-    write!(text, "[{}]", port.number)?;
-    if of.kind != NodeKind::Switch && port.guid != default_guid(of.kind, of.guid, port.number) {
-        write!(text, "({:x})", port.guid.0)?;
-    }
-    // Within a module an id without a prefix belongs to the module.
-    let outside = if state.prefix.is_empty() || peer_of.id.contains('#') { "" } else { "#" };
-    write!(text, "\t\"{outside}{}\"[{}]", peer_of.id, peer.number)?;
-    let rates = port.rates;
-    for mask in &MASKS {
-        if mask.get(rates) != mask.get(state.rates) {
-            write!(text, " {}={}", mask.letter, mask.get(rates))?;
+    fn cable(&mut self, at: PortId, to: PortId) -> std::fmt::Result {
+        let (port, peer) = (self.net.port(at), self.net.port(to));
+        let (of, peer_of) = (self.net.node_of(at), self.net.node_of(to));
+        let is_switch = of.kind == NodeKind::Switch;
+        write!(self.text, "[{}]", port.number)?;
+        if !is_switch && port.guid != default_guid(of.kind, of.guid, port.number) {
+            write!(self.text, "({:x})", port.guid.0)?;
         }
+        // Within a module an id without a prefix belongs to the module.
+        let outside = if self.prefix.is_empty() || peer_of.id.contains('#') { "" } else { "#" };
+        write!(self.text, "\t\"{outside}{}\"[{}]", peer_of.id, peer.number)?;
+        for (mask, value) in self.changed_masks(port) {
+            write!(self.text, " {}={value}", mask.letter)?;
+        }
+        if !is_switch && (port.lid.is_some() || port.lmc != 0) {
+            self.text.push_str("\t#");
+            self.lid(port)?;
+        }
+        self.text.push('\n');
+        Ok(())
     }
-    if of.kind != NodeKind::Switch && (port.lid.is_some() || port.lmc != 0) {
-        text.push_str("\t#");
-        lid(text, port)?;
-    }
-    text.push('\n');
-    Ok(())
-}
 
-fn lid(text: &mut String, port: &Port) -> std::fmt::Result {
-    match port.lid {
-        Some(lid) => write!(text, " lid {lid} lmc {}", port.lmc),
-        None if port.lmc != 0 => write!(text, " lmc {}", port.lmc),
-        None => Ok(()),
+    fn lid(&mut self, port: &Port) -> std::fmt::Result {
+        match port.lid {
+            Some(lid) => write!(self.text, " lid {lid} lmc {}", port.lmc),
+            None if port.lmc != 0 => write!(self.text, " lmc {}", port.lmc),
+            None => Ok(()),
+        }
     }
 }
 

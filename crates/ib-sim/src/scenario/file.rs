@@ -13,85 +13,71 @@ use super::value::{
 use super::{link_entries, node_entries};
 use site_config::yaml::{self, Diagnostic};
 
-/// A scenario as parsed.
+/// A scenario as parsed. `docs/dev/scenarios.md` describes all keys.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct File {
-    /// What it shows, in a sentence.
-    pub(super) about: Option<String>,
-    pub(super) seed: Option<u64>,
-    pub(super) fabric: Option<FabricSource>,
-    /// Where the exporter is.
-    pub(super) seat: Option<String>,
-    /// Where the master subnet manager is.
-    pub(super) master: Option<String>,
-    /// Traffic from the start.
-    pub(super) traffic: Option<TrafficEntry>,
-    /// How MADs are delivered at the start.
-    pub(super) way: Option<DeliveryEntry>,
-    pub(super) timeline: Option<Vec<Entry>>,
+pub struct File {
+    pub about: Option<String>,
+    pub seed: Option<u64>,
+    pub fabric: Option<FabricSource>,
+    pub seat: Option<String>,
+    pub master: Option<String>,
+    pub traffic: Option<TrafficEntry>,
+    pub way: Option<DeliveryEntry>,
+    pub timeline: Option<Vec<Entry>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct TrafficEntry {
-    pub(super) pattern: Option<Pattern>,
-    /// What each sender offers, as a fraction of its link's rate.
-    pub(super) load: Option<Fraction>,
-    /// With headers.
-    pub(super) packet: Option<PacketSize>,
-    /// The receiver of the pattern all-to-one.
-    pub(super) to: Option<String>,
+pub struct TrafficEntry {
+    pub pattern: Option<Pattern>,
+    pub load: Option<Fraction>,
+    pub packet: Option<PacketSize>,
+    pub to: Option<String>,
 }
 
 /// The pattern of senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Pattern {
-    /// No node sends.
+pub enum Pattern {
     None,
-    /// Each host to the next one.
     Neighbours,
-    /// Each host to the one half of the fabric away.
     Across,
-    /// Each host to another one, drawn once.
     Random,
-    /// All to one host.
     AllToOne,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct DeliveryEntry {
-    pub(super) round_trip: Option<Time>,
-    pub(super) per_hop: Option<Time>,
-    pub(super) jitter: Option<Time>,
-    pub(super) loss: Option<Fraction>,
+pub struct DeliveryEntry {
+    pub round_trip: Option<Time>,
+    pub per_hop: Option<Time>,
+    pub jitter: Option<Time>,
+    pub loss: Option<Fraction>,
 }
 
 /// Makes the enum of the timeline's entries, and a structure for the keys of each. All have `at`,
-/// the time of the entry. `docs/dev/scenarios.md` describes the keys. The function behind the name applies the
-/// entry to the timeline.
+/// the time of the entry. The function behind the name applies the entry to the timeline.
 macro_rules! entries {
-    ($($(#[$about:meta])* $name:ident $label:literal $apply:path { $($key:ident: $type:ty,)* })+) => {
+    ($($name:ident $label:literal $apply:path { $($key:ident: $type:ty,)* })+) => {
         /// An entry of the timeline.
         #[derive(Clone, Debug, Deserialize)]
-        pub(super) enum Entry { $($(#[$about])* #[serde(rename = $label)] $name($name)),+ }
+        pub enum Entry { $(#[serde(rename = $label)] $name($name)),+ }
 
         impl Entry {
             /// Its name in the file.
-            pub(super) fn name(&self) -> &'static str {
+            pub fn name(&self) -> &'static str {
                 match self { $(Entry::$name(_) => $label),+ }
             }
 
             /// Its time; the start if the file does not say.
-            pub(super) fn at(&self) -> std::time::Duration {
+            pub fn at(&self) -> std::time::Duration {
                 let at = match self { $(Entry::$name(entry) => entry.at),+ };
                 at.map_or(std::time::Duration::ZERO, |at| at.0)
             }
 
             /// Applies it to the timeline, and describes it in a sentence.
-            pub(super) fn apply(&self, context: &mut Context) -> Result<String, Problem> {
+            pub fn apply(&self, context: &mut Context) -> Result<String, Problem> {
                 match self { $(Entry::$name(entry) => $apply(entry, context)),+ }
             }
         }
@@ -99,38 +85,31 @@ macro_rules! entries {
         /// The names of all entries of a timeline.
         pub const ENTRIES: &[&str] = &[$($label),+];
 
-        $($(#[$about])*
-        #[derive(Clone, Debug, Deserialize)]
+        $(#[derive(Clone, Debug, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-        pub(super) struct $name {
-            pub(super) at: Option<Time>,
-            $(pub(super) $key: $type,)*
+        pub struct $name {
+            pub at: Option<Time>,
+            $(pub $key: $type,)*
         })+
     };
 }
 
 entries! {
-    /// Bits received at a port are wrong.
     BadCable "bad-cable" link_entries::bad_cable { into: String, ratio: Ratio, r#for: Option<Time>, }
-    /// A link loses its signal for a time.
     Flap "flap" link_entries::flap {
         link: String,
         down: OneOrMore<Time>,
         every: Option<Time>,
         times: Option<u32>,
     }
-    /// A cable is unplugged.
     Unplug "unplug" link_entries::unplug { link: String, r#for: Option<Time>, }
-    /// A link comes up narrower or slower.
     Degrade "degrade" link_entries::degrade {
         link: String,
         width: Option<LinkWidth>,
         speed: Option<LinkSpeed>,
         r#for: Option<Time>,
     }
-    /// A host receives more slowly than data is sent to it.
     SlowReceiver "slow-receiver" node_entries::slow_receiver { host: String, takes: Fraction, r#for: Option<Time>, }
-    /// Many hosts send to one.
     Burst "burst" node_entries::burst {
         from: OneOrMore<String>,
         to: String,
@@ -138,38 +117,27 @@ entries! {
         packet: Option<PacketSize>,
         r#for: Option<Time>,
     }
-    /// A node reboots.
     Reboot "reboot" node_entries::reboot { node: String, down: Time, }
-    /// Another tool clears counters: all, if neither node nor port is named.
     Clear "clear" node_entries::clear {
         node: Option<String>,
         port: Option<String>,
         every: Option<Time>,
         times: Option<u32>,
     }
-    /// Another tool sets counters.
     Set "set" node_entries::set { port: String, counters: Numbers, }
-    /// A node's agents do not respond.
     Silent "silent" node_entries::silent { node: String, r#for: Option<Time>, }
-    /// A node's agents respond late.
     Slow "slow" node_entries::slow { node: String, by: Time, r#for: Option<Time>, }
-    /// A node's agents report busy.
     Busy "busy" node_entries::busy { node: String, share: Fraction, r#for: Option<Time>, }
-    /// MADs are lost, of all nodes or of one.
     LoseMads "lose-mads" node_entries::lose_mads { share: Fraction, node: Option<String>, r#for: Option<Time>, }
-    /// The subnet manager protects ports with an M_Key, of all nodes or of one.
     MKey "m-key" node_entries::m_key { key: Key, level: u8, node: Option<String>, }
-    /// Ports become limited members of the default partition: of all hosts but one, or of one node.
-    /// A subnet manager makes its own host a full member.
+    // A subnet manager makes its own host a full member.
     LimitedMember "limited-member" node_entries::limited_member { node: Option<String>, except: Option<String>, }
-    /// A cable's end is plugged into another port.
     MoveCable "move-cable" link_entries::move_cable { from: String, to: String, }
-    /// Another subnet manager becomes the master.
     NewMaster "new-master" node_entries::new_master { host: String, readdress: Option<bool>, }
 }
 
 /// Reads a scenario; an empty file is valid. The error is the first mistake.
-pub(super) fn parse(text: &str) -> Result<(File, Lines), Problem> {
+pub fn parse(text: &str) -> Result<(File, Lines), Problem> {
     let parsed = yaml::parse(text);
     match parsed.diagnostics.first() {
         Some(diagnostic) => Err(problem(diagnostic)),
@@ -180,16 +148,14 @@ pub(super) fn parse(text: &str) -> Result<(File, Lines), Problem> {
 /// A mistake with the name of the timeline's entry before it instead of its path.
 fn problem(diagnostic: &Diagnostic) -> Problem {
     let Diagnostic { line, key, problem, .. } = diagnostic;
-    let entry = ENTRIES.iter().find_map(|entry| {
-        let below = key.strip_prefix("timeline[")?.split_once("].")?.1.strip_prefix(entry)?;
-        let key = below.strip_prefix('.').or_else(|| below.is_empty().then_some(""))?;
-        Some((*entry, key))
-    });
-    let (entry, key) = entry.map_or((None, key.as_str()), |(entry, key)| (Some(entry), key));
+    let below = key.strip_prefix("timeline[").and_then(|key| key.split_once("]."));
+    let entry = below.map(|(_, below)| below.split_once('.').unwrap_or((below, "")));
+    let entry = entry.filter(|(name, _)| ENTRIES.contains(name));
+    let key = entry.map_or(key.as_str(), |(_, key)| key);
     let colon = if key.is_empty() { "" } else { ": " };
     let problem = Problem::new(Some(*line), yaml::single_line(&format!("{key}{colon}{problem}")));
     match entry {
-        Some(entry) => problem.within(entry),
+        Some((name, _)) => problem.within(name),
         None => problem,
     }
 }

@@ -1,7 +1,8 @@
 //! A fabric by the names of a scenario: its nodes and ports, its planes, and where its cables are
 //! at which time of the timeline.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::time::Duration;
 
 use crate::net::{Net, NodeId, PortId};
@@ -10,38 +11,34 @@ use ib_mad::node::NodeKind;
 use site_config::suggestion::{quoted, suggestion};
 
 /// The time of an event, and the number of the entry that it comes from: the order of events.
-pub(super) type EventTime = (Duration, usize);
+pub type EventTime = (Duration, usize);
 
 #[derive(Debug)]
-pub(super) struct FabricIndex<'a> {
-    pub(super) net: &'a Net,
+pub struct FabricIndex<'a> {
+    pub net: &'a Net,
     ids: HashMap<&'a str, NodeId>,
     /// The plane of each port, named by its lowest port.
     planes: Vec<PortId>,
     /// The planes that have a host, in the order of the net.
-    pub(super) host_planes: Vec<PortId>,
+    pub host_planes: BTreeSet<PortId>,
     /// The hosts' ports that have a cable, in the order of the net.
-    pub(super) host_ports: Vec<PortId>,
-    /// The peers that ports get when cables are moved, in order of time.
-    moves: HashMap<PortId, Vec<(EventTime, Option<PortId>)>>,
+    pub host_ports: Vec<PortId>,
+    /// The peers that ports get when cables are moved.
+    moves: HashMap<PortId, BTreeMap<EventTime, Option<PortId>>>,
 }
 
 impl<'a> FabricIndex<'a> {
-    pub(super) fn new(net: &'a Net) -> Self {
+    pub fn new(net: &'a Net) -> Self {
         let planes = net.planes();
         let is_host =
             |port: &PortId| net.port(*port).cable.is_some() && net.node_of(*port).is_host();
         let host_ports: Vec<PortId> = net.port_ids().filter(is_host).collect();
-        let mut host_planes: Vec<PortId> =
-            host_ports.iter().map(|port| planes[port.0 as usize]).collect();
-        host_planes.sort_unstable();
-        host_planes.dedup();
+        let host_planes = host_ports.iter().map(|port| planes[port.0 as usize]).collect();
         let ids = net.node_ids().map(|id| (net.node(id).id.as_str(), id)).collect();
         FabricIndex { net, ids, planes, host_planes, host_ports, moves: HashMap::new() }
     }
 
-    /// A node by its id.
-    pub(super) fn node(&self, text: &str) -> Result<NodeId, String> {
+    pub fn node(&self, text: &str) -> Result<NodeId, String> {
         self.ids.get(text).copied().ok_or_else(|| {
             let near = suggestion(text, self.net.nodes.iter().map(|node| node.id.as_str()));
             format!("no node {}{near}", quoted(text))
@@ -73,7 +70,7 @@ impl<'a> FabricIndex<'a> {
     }
 
     /// A port: `leaf-1[7]`, or the id alone of a node with one port.
-    pub(super) fn port(&self, text: &str) -> Result<PortId, String> {
+    pub fn port(&self, text: &str) -> Result<PortId, String> {
         let (node, port) = self.node_or_port(text)?;
         let of = self.net.node(node);
         let only = || self.net.cable_ports(node).next().filter(|_| of.port_count == 1);
@@ -83,7 +80,7 @@ impl<'a> FabricIndex<'a> {
     }
 
     /// A host, and its port if it is named.
-    pub(super) fn host(&self, text: &str) -> Result<(NodeId, Option<PortId>), String> {
+    pub fn host(&self, text: &str) -> Result<(NodeId, Option<PortId>), String> {
         let (node, port) = self.node_or_port(text)?;
         let of = self.net.node(node);
         let what = match of.kind {
@@ -96,7 +93,7 @@ impl<'a> FabricIndex<'a> {
     }
 
     /// A port for a subnet manager: of a host, or a switch's port 0.
-    pub(super) fn sm_location(&self, text: &str) -> Result<(NodeId, Option<PortId>), String> {
+    pub fn sm_location(&self, text: &str) -> Result<(NodeId, Option<PortId>), String> {
         let (node, port) = self.node_or_port(text)?;
         if self.net.node(node).kind != NodeKind::Switch {
             return self.host(text);
@@ -108,59 +105,45 @@ impl<'a> FabricIndex<'a> {
         Ok((node, zero))
     }
 
-    /// The port, or the host's first port with a cable. `None` for a port without a cable.
-    pub(super) fn cabled_port(&self, (node, port): (NodeId, Option<PortId>)) -> Option<PortId> {
+    /// The port of a host or for a subnet manager, or the host's first port with a cable. `None` for a
+    /// host's port without a cable.
+    pub fn cabled_port(&self, (node, port): (NodeId, Option<PortId>)) -> Option<PortId> {
         match port {
-            Some(port) => {
-                let is_switch = self.net.node(node).kind == NodeKind::Switch;
-                let of = self.net.port(port);
-                (is_switch && of.number == 0 || of.cable.is_some()).then_some(port)
-            }
+            Some(port) => Some(port).filter(|port| self.net.has_lid(*port)),
             None => self.host_ports.iter().copied().find(|port| self.net.port(*port).node == node),
         }
     }
 
-    /// The plane of a port.
-    pub(super) fn plane(&self, port: PortId) -> PortId {
+    pub fn plane(&self, port: PortId) -> PortId {
         self.planes[port.0 as usize]
     }
 
     /// The plane that a port was built into; `None` for an adapter's port without a cable.
-    pub(super) fn built_plane(&self, port: PortId) -> Option<PortId> {
+    pub fn built_plane(&self, port: PortId) -> Option<PortId> {
         let is_switch = self.net.node_of(port).kind == NodeKind::Switch;
         (self.net.port(port).cable.is_some() || is_switch).then(|| self.plane(port))
     }
 
-    /// The number of LIDs of the plane that needs most: one for a switch, and one for each port of
-    /// an adapter that has a cable.
-    pub(super) fn most_lids(&self) -> usize {
-        let mut lids: HashMap<PortId, usize> = HashMap::new();
-        for port in self.net.port_ids().filter(|port| self.net.has_lid(*port)) {
-            *lids.entry(self.plane(port)).or_default() += 1;
-        }
-        lids.into_values().max().unwrap_or_default()
-    }
-
     /// The hosts' ports with a cable of one plane.
-    pub(super) fn host_ports_in(&self, plane: PortId) -> impl Iterator<Item = PortId> + '_ {
+    pub fn host_ports_in(&self, plane: PortId) -> impl Iterator<Item = PortId> + '_ {
         self.host_ports.iter().copied().filter(move |port| self.plane(*port) == plane)
     }
 
     /// All planes with a host, that of this port first.
-    pub(super) fn planes_from(&self, port: PortId) -> Vec<PortId> {
+    pub fn planes_from(&self, port: PortId) -> Vec<PortId> {
         let first = self.plane(port);
         let others = self.host_planes.iter().copied().filter(|plane| *plane != first);
         std::iter::once(first).chain(others).collect()
     }
 
     /// A host's port in a plane, of any of its adapters.
-    pub(super) fn port_in(&self, plane: PortId, host: NodeId) -> Option<PortId> {
+    pub fn port_in(&self, plane: PortId, host: NodeId) -> Option<PortId> {
         self.host_ports_in(plane).find(|port| same_host(self.net, self.net.port(*port).node, host))
     }
 
     /// The port that has this port's place in another plane: the same host's, or else that of the
     /// host with the same position in its plane.
-    pub(super) fn counterpart(&self, plane: PortId, port: PortId) -> Option<PortId> {
+    pub fn counterpart(&self, plane: PortId, port: PortId) -> Option<PortId> {
         if self.plane(port) == plane {
             return Some(port);
         }
@@ -175,28 +158,25 @@ impl<'a> FabricIndex<'a> {
     }
 
     /// The node with all that goes off and on with it: a host has all of its adapters.
-    pub(super) fn machine(&self, node: NodeId) -> Vec<NodeId> {
+    pub fn machine(&self, node: NodeId) -> Vec<NodeId> {
         let is_part = |other: &NodeId| *other == node || same_host(self.net, node, *other);
         self.net.node_ids().filter(is_part).collect()
     }
 
     /// The other end of the cable at a port just before an event.
-    pub(super) fn peer(&self, port: PortId, when: EventTime) -> Option<PortId> {
-        let moves = self.moves.get(&port).map_or(&[][..], Vec::as_slice);
-        let before = moves.partition_point(|(moved, _)| *moved < when);
-        match before.checked_sub(1).and_then(|last| moves.get(last)) {
-            Some((_, peer)) => *peer,
-            None => self.net.port(port).cable,
-        }
+    pub fn peer(&self, port: PortId, when: EventTime) -> Option<PortId> {
+        let last = self.moves.get(&port).and_then(|moves| moves.range(..when).next_back());
+        last.map_or(self.net.port(port).cable, |(_, peer)| *peer)
+    }
+
+    /// When the cable in a port is moved next after an event.
+    pub fn next_move(&self, port: PortId, when: EventTime) -> Option<EventTime> {
+        let later = self.moves.get(&port)?.range((Bound::Excluded(when), Bound::Unbounded));
+        later.map(|(when, _)| *when).next()
     }
 
     /// Plugs the cable at one port into another. Moves have to come in order of time.
-    pub(super) fn move_cable(
-        &mut self,
-        from: PortId,
-        to: PortId,
-        when: EventTime,
-    ) -> Result<(), String> {
+    pub fn move_cable(&mut self, from: PortId, to: PortId, when: EventTime) -> Result<(), String> {
         let label = |port| self.net.label(port);
         let Some(far) = self.peer(from, when) else {
             return Err(format!("{} has no cable", label(from)));
@@ -213,7 +193,7 @@ impl<'a> FabricIndex<'a> {
         let other = self.peer(to, when);
         let ends = [(to, Some(far)), (far, Some(to)), (from, other)];
         for (port, peer) in ends.into_iter().chain(other.map(|other| (other, Some(from)))) {
-            self.moves.entry(port).or_default().push((when, peer));
+            self.moves.entry(port).or_default().insert(when, peer);
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use ib_mad::rate::{Speed, Width};
 /// simulation needs a fixed limit; `docs/dev/scenarios.md` documents it.
 const RETRAINS: Duration = Duration::from_millis(100);
 
-pub(super) fn bad_cable(entry: &BadCable, context: &mut Context) -> Result<String, Problem> {
+pub fn bad_cable(entry: &BadCable, context: &mut Context) -> Result<String, Problem> {
     let (port, from) = context.link("into", &entry.into)?;
     let (lasts, lasting) = context.duration(entry.r#for)?;
     let ratio = entry.ratio.0;
@@ -32,7 +32,7 @@ fn signal_loss(end: PortId, peer: PortId) -> (Target, Action, Action) {
     (Target::Signal(port), signal(false), signal(true))
 }
 
-pub(super) fn flap(entry: &Flap, context: &mut Context) -> Result<String, Problem> {
+pub fn flap(entry: &Flap, context: &mut Context) -> Result<String, Problem> {
     let (end, peer) = context.link("link", &entry.link)?;
     let downs: Vec<Duration> = entry.down.as_slice().iter().map(|down| down.0).collect();
     let Some(longest) = downs.iter().max().copied() else {
@@ -41,11 +41,8 @@ pub(super) fn flap(entry: &Flap, context: &mut Context) -> Result<String, Proble
     let is_positive = !downs.iter().any(Duration::is_zero);
     context.require(is_positive, "down", "down: must be more than 0")?;
     // Without `times`, each of several has one turn.
-    let times = match entry.times {
-        Some(times) => Some((times, "times")),
-        None if downs.len() > 1 || entry.every.is_some() => Some((downs.len() as u32, "down")),
-        None => None,
-    };
+    let each = (downs.len() > 1 || entry.every.is_some()).then_some((downs.len() as u32, "down"));
+    let times = entry.times.map(|times| (times, "times")).or(each);
     let repeats = context.repeats(times, entry.every)?;
     if let Some(every) = entry.every.filter(|every| every.0 <= longest) {
         let (every, down) = (value::words(every.0), value::words(longest));
@@ -77,7 +74,7 @@ pub(super) fn flap(entry: &Flap, context: &mut Context) -> Result<String, Proble
     ))
 }
 
-pub(super) fn unplug(entry: &Unplug, context: &mut Context) -> Result<String, Problem> {
+pub fn unplug(entry: &Unplug, context: &mut Context) -> Result<String, Problem> {
     let (end, peer) = context.link("link", &entry.link)?;
     let (lasts, _) = context.duration(entry.r#for)?;
     let (target, start, stop) = signal_loss(end, peer);
@@ -88,7 +85,7 @@ pub(super) fn unplug(entry: &Unplug, context: &mut Context) -> Result<String, Pr
     Ok(format!("the cable between {end} and {peer} is unplugged{again}"))
 }
 
-pub(super) fn degrade(entry: &Degrade, context: &mut Context) -> Result<String, Problem> {
+pub fn degrade(entry: &Degrade, context: &mut Context) -> Result<String, Problem> {
     let (end, peer) = context.link("link", &entry.link)?;
     let (lasts, lasting) = context.duration(entry.r#for)?;
     let (width, speed) = (entry.width.map(|width| width.0), entry.speed.map(|speed| speed.0));
@@ -96,13 +93,13 @@ pub(super) fn degrade(entry: &Degrade, context: &mut Context) -> Result<String, 
     let common = context.net().port(end).rates.common(context.net().port(peer).rates);
     let limited = common.up_to(width, speed);
     let (width_label, speed_label) = (width.map(Width::label), speed.map(Speed::label));
-    if let Some(label) = width_label.filter(|_| limited.widths == 0) {
-        let problem = format!("width: the two ends support no width up to {label}");
-        return Err(context.error("width", problem));
-    }
-    if let Some(label) = speed_label.filter(|_| limited.speeds.fastest().is_none()) {
-        let problem = format!("speed: the two ends support no speed up to {label}");
-        return Err(context.error("speed", problem));
+    for (key, label, is_supported) in [
+        ("width", width_label, limited.widths != 0),
+        ("speed", speed_label, limited.speeds.fastest().is_some()),
+    ] {
+        let label = label.unwrap_or_default();
+        let problem = format!("{key}: the two ends support no {key} up to {label}");
+        context.require(is_supported || label.is_empty(), key, problem)?;
     }
     let limit = match (width_label, speed_label) {
         (None, None) => {
@@ -119,7 +116,7 @@ pub(super) fn degrade(entry: &Degrade, context: &mut Context) -> Result<String, 
     Ok(format!("the link between {end} and {peer} retrains and comes up {limit}{lasting}"))
 }
 
-pub(super) fn move_cable(entry: &MoveCable, context: &mut Context) -> Result<String, Problem> {
+pub fn move_cable(entry: &MoveCable, context: &mut Context) -> Result<String, Problem> {
     let (from, far) = context.link("from", &entry.from)?;
     let to = context.lookup("to", &entry.to, FabricIndex::port)?;
     context.add_action(Action::MoveCable { from, to })?;
@@ -133,7 +130,7 @@ pub(super) fn move_cable(entry: &MoveCable, context: &mut Context) -> Result<Str
 
 /// Makes all moves of cables known to the index in order of time, before other entries look up
 /// peers.
-pub(super) fn move_cables<'e>(
+pub fn move_cables<'e>(
     timeline: &mut Timeline,
     lines: &Lines,
     entries: impl Iterator<Item = (EventTime, &'e Entry)>,
@@ -160,10 +157,6 @@ pub(super) fn move_cables<'e>(
             return Err(context.error("to", "a cable cannot be moved to another fabric"));
         };
         joined.extend(ends.map(|end| (end, plane)));
-        let ends = [Some((from, far)), other.map(|other| (to, other))];
-        for (end, far) in ends.into_iter().flatten() {
-            context.timeline.cable_moves.entry(end.min(far)).or_default().push(at);
-        }
         let plugged = context.timeline.index.move_cable(from, to, at);
         plugged.map_err(|problem| context.error("to", problem))?;
     }

@@ -19,17 +19,14 @@ use ib_mad::node::NodeKind;
 /// Key of the random numbers of senders: no other use draws the same.
 const SENDERS: u64 = 2;
 
-pub(super) fn slow_receiver(
-    entry: &SlowReceiver,
-    context: &mut Context,
-) -> Result<String, Problem> {
+pub fn slow_receiver(entry: &SlowReceiver, context: &mut Context) -> Result<String, Problem> {
     let SlowReceiver { host, takes, .. } = entry;
     let (node, port) = context.lookup("host", host, FabricIndex::host)?;
-    let has_cable = |port: &PortId| context.timeline.index.peer(*port, context.at).is_some();
-    let ports: Vec<PortId> = match port {
-        Some(port) => Some(port).filter(has_cable).into_iter().collect(),
-        None => context.net().cable_ports(node).filter(has_cable).collect(),
+    let mut ports: Vec<PortId> = match port {
+        Some(port) => vec![port],
+        None => context.net().cable_ports(node).collect(),
     };
+    ports.retain(|port| context.timeline.index.peer(*port, context.at).is_some());
     context.require(!ports.is_empty(), "host", format!("{host} has no cable"))?;
     let (lasts, lasting) = context.duration(entry.r#for)?;
     for port in ports {
@@ -102,12 +99,11 @@ fn senders(entry: &Burst, context: &Context, to: PortId) -> Result<Vec<PortId>, 
     Ok(ports)
 }
 
-pub(super) fn burst(entry: &Burst, context: &mut Context) -> Result<String, Problem> {
+pub fn burst(entry: &Burst, context: &mut Context) -> Result<String, Problem> {
     let net = context.net();
     let place = context.lookup("to", &entry.to, FabricIndex::host)?;
-    let Some(to) = context.timeline.index.cabled_port(place) else {
-        return Err(context.error("to", format!("{} has no cable", entry.to)));
-    };
+    let to = context.timeline.index.cabled_port(place);
+    let to = to.ok_or_else(|| context.error("to", format!("{} has no cable", entry.to)))?;
     let from = senders(entry, context, to)?;
     let (lasts, lasting) = context.duration(entry.r#for)?;
     let load = entry.load.0;
@@ -128,7 +124,7 @@ pub(super) fn burst(entry: &Burst, context: &mut Context) -> Result<String, Prob
     Ok(format!("{names} {send} to {to}, at {percent} of {whose} rate{lasting}"))
 }
 
-pub(super) fn reboot(entry: &Reboot, context: &mut Context) -> Result<String, Problem> {
+pub fn reboot(entry: &Reboot, context: &mut Context) -> Result<String, Problem> {
     let name = &entry.node;
     let node = context.node("node", name)?;
     let down = context.positive("down", entry.down)?;
@@ -156,7 +152,7 @@ fn counter_port(context: &Context, text: &str) -> Result<PortId, Problem> {
     Ok(port)
 }
 
-pub(super) fn clear(entry: &Clear, context: &mut Context) -> Result<String, Problem> {
+pub fn clear(entry: &Clear, context: &mut Context) -> Result<String, Problem> {
     let (ports, whose) = match (&entry.node, &entry.port) {
         (Some(_), Some(_)) => {
             let problem = "set either node or port, not both";
@@ -182,7 +178,7 @@ pub(super) fn clear(entry: &Clear, context: &mut Context) -> Result<String, Prob
     Ok(format!("the counters of {whose} are cleared{times}"))
 }
 
-pub(super) fn set(entry: &Set, context: &mut Context) -> Result<String, Problem> {
+pub fn set(entry: &Set, context: &mut Context) -> Result<String, Problem> {
     let port = counter_port(context, &entry.port)?;
     let counters = &entry.counters.0;
     context.require(!counters.is_empty(), "counters", "counters: at least one is required")?;
@@ -220,27 +216,27 @@ fn set_agents(
     Ok(format!("{name} {words}{lasting}"))
 }
 
-pub(super) fn silent(entry: &Silent, context: &mut Context) -> Result<String, Problem> {
+pub fn silent(entry: &Silent, context: &mut Context) -> Result<String, Problem> {
     let kind = context.net().node(context.node("node", &entry.node)?).kind;
     let goes_on = if kind == NodeKind::Switch { "forwards packets" } else { "runs traffic" };
     let words = format!("{goes_on}, but does not respond to MADs");
     set_agents(context, &entry.node, AgentBehavior::Silent, entry.r#for, &words)
 }
 
-pub(super) fn slow(entry: &Slow, context: &mut Context) -> Result<String, Problem> {
+pub fn slow(entry: &Slow, context: &mut Context) -> Result<String, Problem> {
     // The delay is not sped up: it counts against the timeouts of the requester.
     let by = context.positive("by", entry.by)?;
     let words = format!("responds {} later", value::words(by));
     set_agents(context, &entry.node, AgentBehavior::Delayed(by), entry.r#for, &words)
 }
 
-pub(super) fn busy(entry: &Busy, context: &mut Context) -> Result<String, Problem> {
+pub fn busy(entry: &Busy, context: &mut Context) -> Result<String, Problem> {
     let share = entry.share.0;
     let words = format!("responds with \"busy\" to {} of requests", value::percent(share));
     set_agents(context, &entry.node, AgentBehavior::Busy(share), entry.r#for, &words)
 }
 
-pub(super) fn lose_mads(entry: &LoseMads, context: &mut Context) -> Result<String, Problem> {
+pub fn lose_mads(entry: &LoseMads, context: &mut Context) -> Result<String, Problem> {
     let loss = entry.share.0;
     let percent = value::percent(loss);
     if let Some(node) = &entry.node {
@@ -254,7 +250,7 @@ pub(super) fn lose_mads(entry: &LoseMads, context: &mut Context) -> Result<Strin
     Ok(format!("{percent} of all MADs are lost{lasting}"))
 }
 
-pub(super) fn m_key(entry: &MKeyEntry, context: &mut Context) -> Result<String, Problem> {
+pub fn m_key(entry: &MKeyEntry, context: &mut Context) -> Result<String, Problem> {
     let level = entry.level;
     context.require(level <= 3, "level", format!("level: {level} is not between 0 and 3"))?;
     let (nodes, whose) = match &entry.node {
@@ -268,10 +264,7 @@ pub(super) fn m_key(entry: &MKeyEntry, context: &mut Context) -> Result<String, 
     Ok(format!("the subnet manager gives {whose} {what}, protection level {level}"))
 }
 
-pub(super) fn limited_member(
-    entry: &LimitedMember,
-    context: &mut Context,
-) -> Result<String, Problem> {
+pub fn limited_member(entry: &LimitedMember, context: &mut Context) -> Result<String, Problem> {
     let net = context.net();
     let (mut nodes, mut words): (Vec<NodeId>, String) = if let Some(name) = &entry.node {
         let node = context.node("node", name)?;
@@ -292,19 +285,16 @@ pub(super) fn limited_member(
     Ok(format!("{words} of the default partition"))
 }
 
-pub(super) fn new_master(entry: &NewMaster, context: &mut Context) -> Result<String, Problem> {
+pub fn new_master(entry: &NewMaster, context: &mut Context) -> Result<String, Problem> {
     let host = &entry.host;
     let (node, port) = context.lookup("host", host, FabricIndex::sm_location)?;
     let reassign_lids = entry.readdress.unwrap_or(false);
     let index = &context.timeline.index;
-    let ports: Vec<PortId> = match (port, index.host_ports.first()) {
-        (Some(port), _) => vec![port],
+    let planes = index.host_planes.iter();
+    let ports: Vec<PortId> = match port {
+        Some(port) => vec![port],
         // A host becomes the master of all planes that it has a port in.
-        (None, Some(first)) => {
-            let planes = index.planes_from(*first).into_iter();
-            planes.filter_map(|plane| index.port_in(plane, node)).collect()
-        }
-        (None, None) => Vec::new(),
+        None => planes.filter_map(|plane| index.port_in(*plane, node)).collect(),
     };
     context.require(!ports.is_empty(), "host", format!("{host} has no cable"))?;
     for port in ports {

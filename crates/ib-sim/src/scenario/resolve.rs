@@ -1,6 +1,7 @@
 //! Resolves a scenario's file on a net: where the exporter and the subnet managers are, and the traffic from
 //! the start.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::file::{DeliveryEntry, File, Pattern, TrafficEntry};
@@ -25,7 +26,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
 /// The range of speed-ups. An entry may begin after ten years, be repeated for ten and last for
 /// ten: ten times as long is 300 years, and the clock ends after 584.
-pub(super) const SPEEDUPS: std::ops::RangeInclusive<f64> = 0.1..=10_000.0;
+pub const SPEEDUPS: std::ops::RangeInclusive<f64> = 0.1..=10_000.0;
 
 /// The most planes: each is monitored by threads of its own.
 const MOST_PLANES: usize = 16;
@@ -33,7 +34,7 @@ const MOST_PLANES: usize = 16;
 const MOST_LIDS: usize = 0xbfff;
 
 /// Resolves a scenario. `speedup` is one of [`SPEEDUPS`].
-pub(super) fn resolve(
+pub fn resolve(
     file: &File,
     lines: &Lines,
     net: Net,
@@ -49,7 +50,16 @@ pub(super) fn resolve(
     let local_ports = local_ports(&timeline.index, file, lines)?;
     let sm_ports = sm_ports(&timeline.index, file, lines, &local_ports)?;
     initial_traffic(&mut timeline, &traffic, lines)?;
-    apply_entries(&mut timeline, file, lines)?;
+    let entries = file.timeline.as_deref().unwrap_or_default();
+    // Traffic from the start is number 0.
+    let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
+    let moved = move_cables(&mut timeline, lines, numbered());
+    moved.map_err(|problem| problem.within("move-cable"))?;
+    for (at, entry) in numbered() {
+        let mut context = Context { timeline: &mut timeline, at, lines, name: entry.name() };
+        let sentence = entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
+        timeline.descriptions.push((at, sentence));
+    }
     let actions = timeline.take_actions().into_iter();
     let actions = actions.map(|((at, _), action)| TimedAction { at: timeline.scaled(at), action });
     let actions = actions.collect();
@@ -62,18 +72,19 @@ pub(super) fn resolve(
 
 /// Checks that every port can have a LID, and every plane be monitored.
 fn check_size(index: &FabricIndex) -> Result<(), String> {
-    let (count, lids) = (index.host_planes.len(), index.most_lids());
-    if count > MOST_PLANES {
-        return Err(format!(
-            "it consists of {count} separate fabrics; at most {MOST_PLANES} can be monitored"
-        ));
+    let count = index.host_planes.len();
+    let mut lids: HashMap<PortId, usize> = HashMap::new();
+    for port in index.net.port_ids().filter(|port| index.net.has_lid(*port)) {
+        *lids.entry(index.plane(port)).or_default() += 1;
     }
-    if lids > MOST_LIDS {
-        return Err(format!(
-            "its switches and adapter ports need {lids} LIDs; a fabric has at most {MOST_LIDS}"
-        ));
-    }
-    Ok(())
+    let lids = lids.into_values().max().unwrap_or_default();
+    Err(if count > MOST_PLANES {
+        format!("it consists of {count} separate fabrics; at most {MOST_PLANES} can be monitored")
+    } else if lids > MOST_LIDS {
+        format!("its switches and adapter ports need {lids} LIDs; a fabric has at most {MOST_LIDS}")
+    } else {
+        return Ok(());
+    })
 }
 
 fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery, Problem> {
@@ -170,21 +181,8 @@ fn initial_traffic(
     Ok(())
 }
 
-fn apply_entries(timeline: &mut Timeline, file: &File, lines: &Lines) -> Result<(), Problem> {
-    let entries = file.timeline.as_deref().unwrap_or_default();
-    // Traffic from the start is number 0.
-    let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
-    move_cables(timeline, lines, numbered()).map_err(|problem| problem.within("move-cable"))?;
-    for (at, entry) in numbered() {
-        let mut context = Context { timeline: &mut *timeline, at, lines, name: entry.name() };
-        let sentence = entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
-        timeline.descriptions.push((at, sentence));
-    }
-    Ok(())
-}
-
 /// What a port's link can carry as built, in bytes a second; 0 without a link.
-pub(super) fn link_rate(net: &Net, port: PortId) -> f64 {
+pub fn link_rate(net: &Net, port: PortId) -> f64 {
     let here = net.port(port);
     let Some(there) = here.cable.map(|peer| net.port(peer)) else {
         return 0.0;
@@ -194,7 +192,7 @@ pub(super) fn link_rate(net: &Net, port: PortId) -> f64 {
 }
 
 /// A flow that offers this fraction of what the sender's link carries.
-pub(super) fn flow(net: &Net, (from, to): (PortId, PortId), load: f64, packet: u32) -> Flow {
+pub fn flow(net: &Net, (from, to): (PortId, PortId), load: f64, packet: u32) -> Flow {
     Flow { from, to, offered: load * link_rate(net, from), packet }
 }
 
@@ -206,17 +204,14 @@ fn pairs(
     seed: u64,
     to: Option<PortId>,
 ) -> Vec<(PortId, PortId)> {
-    let Some(first) = index.host_ports.first() else {
-        return Vec::new();
-    };
+    let planes = index.host_ports.first().map(|first| index.planes_from(*first));
     let mut pairs = Vec::new();
-    for (number, plane) in index.planes_from(*first).into_iter().enumerate() {
+    for (number, plane) in planes.into_iter().flatten().enumerate() {
         let hosts: Vec<PortId> = index.host_ports_in(plane).collect();
         let mut receivers = hosts.clone();
         match pattern {
             Pattern::None => continue,
-            Pattern::Neighbours if !receivers.is_empty() => receivers.rotate_left(1),
-            Pattern::Neighbours => {}
+            Pattern::Neighbours => receivers.rotate_left(1.min(hosts.len())),
             Pattern::Across => receivers.rotate_left(hosts.len() / 2),
             Pattern::Random => {
                 Rng::keyed(seed, &[TRAFFIC, number as u64]).shuffle_cyclic(&mut receivers);

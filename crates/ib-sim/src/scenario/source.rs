@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::ResolvedScenario;
 use super::file::{self, File};
 use super::resolve::{SPEEDUPS, resolve};
-use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree, ShapeError};
+use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree};
 use crate::net::{self, Net};
 use site_config::yaml::Document;
 
@@ -47,56 +47,13 @@ impl Problem {
 /// Where a fabric comes from.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the types describe themselves")]
 pub enum FabricSource {
-    /// Leaves, spines, and perhaps cores.
     FatTree(FatTree),
-    /// Two hosts and a cable.
     BackToBack(BackToBack),
-    /// Groups of leaves and spines, each connected with each.
     DragonflyPlus(DragonflyPlus),
     /// A topology file, as ibnetdiscover writes and ibsim reads it.
     File(PathBuf),
-}
-
-impl Default for FabricSource {
-    fn default() -> Self {
-        FabricSource::FatTree(FatTree::default())
-    }
-}
-
-impl FabricSource {
-    /// The key in the scenario.
-    fn key(&self) -> &'static str {
-        match self {
-            FabricSource::FatTree(_) => "fat-tree",
-            FabricSource::BackToBack(_) => "back-to-back",
-            FabricSource::DragonflyPlus(_) => "dragonfly-plus",
-            FabricSource::File(_) => "file",
-        }
-    }
-
-    /// Checks what is independent of the size: unknown models, and a file without a name.
-    fn check(&self, lines: &Lines) -> Result<(), Problem> {
-        let known = match self {
-            FabricSource::FatTree(shape) => shape.models(),
-            FabricSource::BackToBack(shape) => shape.models(),
-            FabricSource::DragonflyPlus(shape) => shape.models(),
-            FabricSource::File(path) if path.as_os_str().is_empty() => {
-                let line = lines.of("fabric.file");
-                return Err(Problem::new(line, "fabric: file: must not be empty"));
-            }
-            FabricSource::File(_) => return Ok(()),
-        };
-        known.map(|_| ()).map_err(|error| self.problem(lines, &error))
-    }
-
-    /// Why the shape cannot be built, with the line of the wrong key, if there is one.
-    fn problem(&self, lines: &Lines, error: &ShapeError) -> Problem {
-        let key = Some(error.key).filter(|key| !key.is_empty());
-        let line = key.and_then(|key| lines.of(&format!("fabric.{}.{key}", self.key())));
-        Problem::new(line.or_else(|| lines.of("fabric")).or(Some(1)), error.to_string())
-            .within("fabric")
-    }
 }
 
 /// The lines of a file's keys, by paths such as `timeline[1].flap.down`.
@@ -107,6 +64,14 @@ impl Lines {
     /// The line of a key's value; without the key, `None`.
     pub(super) fn of(&self, path: &str) -> Option<u64> {
         self.0.diagnostic(path, "").map(|found| found.line)
+    }
+
+    /// The line of a shape's key, or else of the fabric.
+    fn of_shape(&self, key: &str) -> u64 {
+        let shapes =
+            ["fat-tree", "back-to-back", "dragonfly-plus"].iter().filter(|_| !key.is_empty());
+        let mut lines = shapes.filter_map(|shape| self.of(&format!("fabric.{shape}.{key}")));
+        lines.next().or_else(|| self.of("fabric")).unwrap_or(1)
     }
 }
 
@@ -159,8 +124,8 @@ impl Overrides {
 }
 
 fn read_file(path: &Path) -> Result<String, ScenarioError> {
-    let wrong = |error| Problem::new(None, format!("{error}")).in_file(&path.display().to_string());
-    std::fs::read_to_string(path).map_err(wrong)
+    std::fs::read_to_string(path)
+        .map_err(|error| Problem::new(None, error.to_string()).in_file(&path.display().to_string()))
 }
 
 impl Scenario {
@@ -193,9 +158,13 @@ impl Scenario {
         if let Some(path) = &overrides.fabric {
             return Ok(FabricSource::File(path.clone()));
         }
-        let source = self.file.fabric.clone().unwrap_or_default();
-        source.check(&self.lines).map_err(|problem| problem.in_file(&self.name))?;
-        match (overrides.hosts, source) {
+        let default = || FabricSource::FatTree(FatTree::default());
+        match (overrides.hosts, self.file.fabric.clone().unwrap_or_else(default)) {
+            (_, FabricSource::File(path)) if path.as_os_str().is_empty() => {
+                let line = self.lines.of("fabric.file");
+                let problem = Problem::new(line, "fabric: file: must not be empty");
+                Err(problem.in_file(&self.name))
+            }
             (None, FabricSource::File(path)) => Ok(FabricSource::File(self.folder.join(path))),
             (None, source) => Ok(source),
             (Some(hosts), FabricSource::FatTree(tree)) => {
@@ -223,7 +192,9 @@ impl Scenario {
             let about_hosts = error.about_hosts.as_ref().filter(|_| overrides.hosts.is_some());
             match about_hosts {
                 Some(problem) => bad_override("--hosts", problem),
-                None => source.problem(&self.lines, &error).in_file(&self.name),
+                None => Problem::new(Some(self.lines.of_shape(error.key)), error.to_string())
+                    .within("fabric")
+                    .in_file(&self.name),
             }
         })
     }

@@ -4,7 +4,7 @@
 //! one that began last and has not ended is in force. When it ends, the one before it is in force
 //! again, and without any the target is back to normal.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::index::{EventTime, FabricIndex};
@@ -19,11 +19,11 @@ const MOST_ACTIONS: u64 = 100_000;
 /// The most ports in all actions: a fabric of 40,000 ports can be cleared 250 times.
 const MOST_PORTS: u64 = 10_000_000;
 /// A flow takes as much memory as this many ports.
-pub(super) const FLOW: usize = size_of::<Flow>() / size_of::<PortId>();
+pub const FLOW: usize = size_of::<Flow>() / size_of::<PortId>();
 
 /// The target of an effect: it has one state at a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Target {
+pub enum Target {
     /// The bits that come in at a port.
     Bits(PortId),
     /// The signal of a link, by its lower port.
@@ -35,45 +35,41 @@ pub(super) enum Target {
     Power(NodeId),
     Agents(NodeId),
     Delivery,
-    /// The flows of an entry.
     Flows(usize),
 }
 
 /// An effect on a target for some time.
 #[derive(Clone, Debug)]
-pub(super) struct ActiveEffect {
-    pub(super) target: Target,
-    pub(super) from: EventTime,
+pub struct ActiveEffect {
+    pub target: Target,
+    pub from: EventTime,
     /// `None` if it does not end.
-    pub(super) until: Option<EventTime>,
-    /// Applies the effect.
-    pub(super) start: Action,
+    pub until: Option<EventTime>,
+    pub start: Action,
     /// Resets the target to normal.
-    pub(super) end: Action,
+    pub end: Action,
 }
 
 /// The actions, effects and descriptions of a timeline.
 #[derive(Debug)]
-pub(super) struct Timeline<'a> {
-    pub(super) index: FabricIndex<'a>,
-    pub(super) seed: u64,
+pub struct Timeline<'a> {
+    pub index: FabricIndex<'a>,
+    pub seed: u64,
     /// How MADs are delivered without any entry.
-    pub(super) delivery: MadDelivery,
+    pub delivery: MadDelivery,
     /// The size of packets of entries that have none.
-    pub(super) packet: u32,
+    pub packet: u32,
     /// All times are divided by this.
-    pub(super) speedup: f64,
-    /// When the cable of a link is moved, by the lower port of the link.
-    pub(super) cable_moves: HashMap<PortId, Vec<EventTime>>,
-    pub(super) effects: Vec<ActiveEffect>,
-    pub(super) actions: Vec<(EventTime, Action)>,
-    pub(super) descriptions: Vec<(EventTime, String)>,
+    pub speedup: f64,
+    pub effects: Vec<ActiveEffect>,
+    pub actions: Vec<(EventTime, Action)>,
+    pub descriptions: Vec<(EventTime, String)>,
     action_count: u64,
     port_count: u64,
 }
 
 impl<'a> Timeline<'a> {
-    pub(super) fn new(
+    pub fn new(
         net: &'a Net,
         seed: u64,
         delivery: MadDelivery,
@@ -86,7 +82,6 @@ impl<'a> Timeline<'a> {
             delivery,
             packet,
             speedup,
-            cable_moves: HashMap::new(),
             effects: Vec::new(),
             actions: Vec::new(),
             descriptions: Vec::new(),
@@ -96,35 +91,26 @@ impl<'a> Timeline<'a> {
     }
 
     /// A time of the file with the speed-up.
-    pub(super) fn scaled(&self, time: Duration) -> Duration {
+    pub fn scaled(&self, time: Duration) -> Duration {
         // It always fits: the speed-up is checked.
         Duration::try_from_secs_f64(time.as_secs_f64() / self.speedup).unwrap_or(time)
     }
 
     /// All actions in order: those of one time in the order of the file.
-    pub(super) fn take_actions(&mut self) -> Vec<(EventTime, Action)> {
+    pub fn take_actions(&mut self) -> Vec<(EventTime, Action)> {
         let mut effects = std::mem::take(&mut self.effects);
-        end_at_moves(&mut effects, &self.cable_moves);
+        for effect in &mut effects {
+            // A cable that is plugged in again has no effects on its link.
+            if let Target::Signal(port) | Target::Limit(port) = effect.target {
+                let moved = self.index.next_move(port, effect.from);
+                effect.until = moved.into_iter().chain(effect.until).min();
+            }
+        }
         // Before a cable is moved, the effects on its link end.
         let mut actions = effect_actions(effects);
         actions.append(&mut self.actions);
         actions.sort_by_key(|(when, _)| *when);
         actions
-    }
-}
-
-/// Ends the effects on links whose cables are moved: a cable that is plugged in again has none.
-fn end_at_moves(effects: &mut [ActiveEffect], moves: &HashMap<PortId, Vec<EventTime>>) {
-    for effect in effects {
-        let (Target::Signal(port) | Target::Limit(port)) = effect.target else {
-            continue;
-        };
-        let moves = moves.get(&port).map_or(&[][..], Vec::as_slice);
-        let first = moves.iter().find(|when| **when > effect.from);
-        if let Some(first) = first.filter(|first| effect.until.is_none_or(|until| **first < until))
-        {
-            effect.until = Some(*first);
-        }
     }
 }
 
@@ -139,6 +125,9 @@ fn effect_actions(effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
 
 fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
     effects.sort_by_key(|effect| effect.from);
+    // An effect of no length does nothing.
+    effects.retain(|effect| effect.until.is_none_or(|until| until.0 > effect.from.0));
+    let Some(normal) = effects.first().map(|effect| &effect.end) else { return Vec::new() };
     // By time: the effects that begin or end, each with its entry and whether it begins.
     let mut changes: BTreeMap<Duration, Vec<(usize, usize, bool)>> = BTreeMap::new();
     for (index, effect) in effects.iter().enumerate() {
@@ -148,26 +137,23 @@ fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
         }
     }
     let mut lasting: BTreeSet<usize> = BTreeSet::new();
-    let mut in_force: Option<&Action> = None;
+    let mut in_force = normal;
     let mut actions = Vec::new();
     for (at, changes) in changes {
         let mut order = 0;
         for (index, entry, begins) in changes {
             order = order.max(entry);
-            // An effect of no length does nothing.
-            if begins && effects[index].until.is_none_or(|until| until.0 > at) {
+            if begins {
                 lasting.insert(index);
             } else {
                 lasting.remove(&index);
             }
         }
         // Effects are sorted by their begin.
-        let last = lasting.last().map(|index| &effects[*index].start);
-        let normal = effects.first().map(|effect| &effect.end);
-        let action = last.or(normal);
-        if let Some(action) = action.filter(|action| in_force.or(normal) != Some(action)) {
+        let action = lasting.last().map_or(normal, |index| &effects[*index].start);
+        if action != in_force {
             actions.push(((at, order), action.clone()));
-            in_force = Some(action);
+            in_force = action;
         }
     }
     actions
@@ -175,28 +161,27 @@ fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
 
 /// The number of repetitions, and the time between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Repeats {
-    pub(super) times: u32,
-    pub(super) every: Duration,
+pub struct Repeats {
+    pub times: u32,
+    pub every: Duration,
 }
 
 /// An entry while it is applied to the timeline.
 #[derive(Debug)]
-pub(super) struct Context<'t, 'a> {
-    pub(super) timeline: &'t mut Timeline<'a>,
-    pub(super) at: EventTime,
-    pub(super) lines: &'t Lines,
-    /// The name of the entry.
-    pub(super) name: &'static str,
+pub struct Context<'t, 'a> {
+    pub timeline: &'t mut Timeline<'a>,
+    pub at: EventTime,
+    pub lines: &'t Lines,
+    pub name: &'static str,
 }
 
 impl<'a> Context<'_, 'a> {
-    pub(super) fn net(&self) -> &'a Net {
+    pub fn net(&self) -> &'a Net {
         self.timeline.index.net
     }
 
     /// A mistake in a key of the entry; in the entry as such if the key is empty.
-    pub(super) fn error(&self, key: &str, problem: impl Into<String>) -> Problem {
+    pub fn error(&self, key: &str, problem: impl Into<String>) -> Problem {
         // Entries are numbered from 1 on.
         let entry = format!("timeline[{}]", self.at.1.saturating_sub(1));
         let line = self.lines.of(&format!("{entry}.{}.{key}", self.name));
@@ -205,7 +190,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// The mistake in a key, unless a condition holds.
-    pub(super) fn require(
+    pub fn require(
         &self,
         holds: bool,
         key: &str,
@@ -214,8 +199,7 @@ impl<'a> Context<'_, 'a> {
         if holds { Ok(()) } else { Err(self.error(key, problem)) }
     }
 
-    /// What a key names.
-    pub(super) fn lookup<T>(
+    pub fn lookup<T>(
         &self,
         key: &str,
         text: &str,
@@ -224,26 +208,23 @@ impl<'a> Context<'_, 'a> {
         lookup(&self.timeline.index, text).map_err(|problem| self.error(key, problem))
     }
 
-    /// The node that a key names.
-    pub(super) fn node(&self, key: &str, text: &str) -> Result<NodeId, Problem> {
+    pub fn node(&self, key: &str, text: &str) -> Result<NodeId, Problem> {
         self.lookup(key, text, FabricIndex::node)
     }
 
     /// The port that a key names, which has a cable now, and the cable's other end.
-    pub(super) fn link(&self, key: &str, text: &str) -> Result<(PortId, PortId), Problem> {
+    pub fn link(&self, key: &str, text: &str) -> Result<(PortId, PortId), Problem> {
         let port = self.lookup(key, text, FabricIndex::port)?;
-        match self.timeline.index.peer(port, self.at) {
-            Some(peer) => Ok((port, peer)),
-            None => Err(self.error(key, format!("{} has no cable", self.label(port)))),
-        }
+        let peer = self.timeline.index.peer(port, self.at).map(|peer| (port, peer));
+        peer.ok_or_else(|| self.error(key, format!("{} has no cable", self.label(port))))
     }
 
-    pub(super) fn label(&self, port: PortId) -> String {
+    pub fn label(&self, port: PortId) -> String {
         self.net().label(port)
     }
 
     /// The time of a key, which must be more than 0.
-    pub(super) fn positive(&self, key: &str, time: Time) -> Result<Duration, Problem> {
+    pub fn positive(&self, key: &str, time: Time) -> Result<Duration, Problem> {
         match time.0 {
             Duration::ZERO => Err(self.error(key, format!("{key}: must be more than 0"))),
             time => Ok(time),
@@ -251,23 +232,20 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// How long an effect lasts, and that in words: ` for 10m`, or nothing if it does not end.
-    pub(super) fn duration(
-        &self,
-        lasts: Option<Time>,
-    ) -> Result<(Option<Duration>, String), Problem> {
+    pub fn duration(&self, lasts: Option<Time>) -> Result<(Option<Duration>, String), Problem> {
         let lasts = lasts.map(|time| self.positive("for", time)).transpose()?;
         let words = lasts.map_or_else(String::new, |lasts| format!(" for {}", self.time(lasts)));
         Ok((lasts, words))
     }
 
     /// A time of the file in words, with the speed-up.
-    pub(super) fn time(&self, time: Duration) -> String {
+    pub fn time(&self, time: Duration) -> String {
         value::words(self.timeline.scaled(time))
     }
 
     /// How often, by the keys `times` and `every`, each of which needs the other. `times` comes
     /// with the key that it is from.
-    pub(super) fn repeats(
+    pub fn repeats(
         &self,
         times: Option<(u32, &str)>,
         every: Option<Time>,
@@ -290,13 +268,12 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
-    /// The time of a repetition.
-    pub(super) fn turn(&self, repeats: Repeats, turn: u32) -> EventTime {
+    pub fn turn(&self, repeats: Repeats, turn: u32) -> EventTime {
         (self.at.0 + repeats.every * turn, self.at.1)
     }
 
     /// `, 5 times, every 20s`, or nothing for once.
-    pub(super) fn repeated(&self, Repeats { times, every }: Repeats) -> String {
+    pub fn repeated(&self, Repeats { times, every }: Repeats) -> String {
         if times == 1 {
             String::new()
         } else {
@@ -305,7 +282,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// Counts the entry's actions against the limits, before they are created.
-    pub(super) fn charge(&mut self, actions: u64, ports_each: usize) -> Result<(), Problem> {
+    pub fn charge(&mut self, actions: u64, ports_each: usize) -> Result<(), Problem> {
         let timeline = &mut *self.timeline;
         timeline.action_count = timeline.action_count.saturating_add(actions);
         let ports = actions.saturating_mul(ports_each as u64);
@@ -324,15 +301,14 @@ impl<'a> Context<'_, 'a> {
         Ok(())
     }
 
-    /// Adds an action at the time of the entry.
-    pub(super) fn add_action(&mut self, action: Action) -> Result<(), Problem> {
+    pub fn add_action(&mut self, action: Action) -> Result<(), Problem> {
         self.charge(1, 0)?;
         self.timeline.actions.push((self.at, action));
         Ok(())
     }
 
     /// Adds an effect from the time of the entry on.
-    pub(super) fn add_effect(
+    pub fn add_effect(
         &mut self,
         target: Target,
         lasts: Option<Duration>,

@@ -16,7 +16,7 @@ use site_config::units::HumanDuration;
 use site_config::yaml::Spanned;
 
 /// The longest timeline, and the longest time in it.
-pub(super) const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+pub const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// The smallest packet: a local route header, a base transport header and both CRCs, in whole words
 /// (IBTA 1.4, chapter 5).
@@ -24,15 +24,13 @@ const SMALLEST_PACKET: u64 = 28;
 /// The largest packet: the largest MTU and all headers.
 const LARGEST_PACKET: u64 = 4096 + 128;
 
-const WIDTHS: [Width; 5] = [Width::X1, Width::X2, Width::X4, Width::X8, Width::X12];
-
 /// Makes types that are read from a text by a function.
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ident($type:ty) = $parse:ident;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
         #[serde(try_from = "String")]
-        pub(super) struct $name(pub(super) $type);
+        pub struct $name(pub(super) $type);
 
         impl TryFrom<String> for $name {
             type Error = String;
@@ -112,39 +110,50 @@ fn m_key(text: &str) -> Result<u64, String> {
 }
 
 fn width(text: &str) -> Result<Width, String> {
-    WIDTHS.into_iter().find(|width| width.label() == text).ok_or_else(|| {
-        format!("unknown width {}; known: {}", quoted(text), WIDTHS.map(Width::label).join(", "))
-    })
+    labeled("width", Width::ALL, Width::label, text)
 }
 
 fn speed(text: &str) -> Result<Speed, String> {
-    let named = |speed: &Speed| speed.label().eq_ignore_ascii_case(text);
-    Speed::ALL.into_iter().find(named).ok_or_else(|| {
-        format!(
-            "unknown speed {}; known: {}",
-            quoted(text),
-            Speed::ALL.map(Speed::label).join(", ")
-        )
+    labeled("speed", Speed::ALL, Speed::label, text)
+}
+
+/// The value with this label, whatever its case.
+fn labeled<T: Copy, const N: usize>(
+    what: &str,
+    all: [T; N],
+    label: fn(T) -> &'static str,
+    text: &str,
+) -> Result<T, String> {
+    all.into_iter().find(|value| label(*value).eq_ignore_ascii_case(text)).ok_or_else(|| {
+        format!("unknown {what} {}; known: {}", quoted(text), all.map(label).join(", "))
     })
 }
 
 /// A counter by its name in the specification.
-pub(super) fn counter(name: &str) -> Result<Counter, String> {
+pub fn counter(name: &str) -> Result<Counter, String> {
     TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter).ok_or_else(|| {
         let near = suggestion(name, TABLE.iter().map(|row| row.ibta));
         format!("unknown counter {}{near}", quoted(name))
     })
 }
 
+macro_rules! numbers_as_text {
+    ($($visit:ident $type:ty),+) => {$(
+        fn $visit<E: Error>(self, number: $type) -> Result<Self::Value, E> {
+            self.visit_str(&number.to_string())
+        }
+    )+};
+}
+
 /// One value, or several in a list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum OneOrMore<T> {
+pub enum OneOrMore<T> {
     One(T),
     More(Vec<T>),
 }
 
 impl<T> OneOrMore<T> {
-    pub(super) fn as_slice(&self) -> &[T] {
+    pub fn as_slice(&self) -> &[T] {
         match self {
             OneOrMore::One(value) => std::slice::from_ref(value),
             OneOrMore::More(values) => values,
@@ -167,17 +176,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
                 T::deserialize(text.into_deserializer()).map(OneOrMore::One)
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-                self.visit_str(&number.to_string())
-            }
+            numbers_as_text! { visit_u64 u64, visit_i64 i64, visit_f64 f64 }
 
             fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
                 Vec::deserialize(SeqAccessDeserializer::new(items)).map(OneOrMore::More)
@@ -189,7 +188,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
 
 /// Names with a number each, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Numbers(pub(super) Vec<(Spanned<String>, Spanned<u64>)>);
+pub struct Numbers(pub(super) Vec<(Spanned<String>, Spanned<u64>)>);
 
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -215,7 +214,7 @@ impl<'de> Deserialize<'de> for Numbers {
 }
 
 /// A duration for readers: `10m`, `1m 30s`.
-pub(super) fn words(time: Duration) -> String {
+pub fn words(time: Duration) -> String {
     // With a speed-up times are odd numbers: show milliseconds at most, below a second
     // microseconds.
     let grain = match time.as_secs() {
@@ -228,13 +227,13 @@ pub(super) fn words(time: Duration) -> String {
 }
 
 /// A fraction in percent: `30%`, `0.5%`.
-pub(super) fn percent(fraction: f64) -> String {
+pub fn percent(fraction: f64) -> String {
     let text = format!("{:.4}", fraction * 100.0);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// Up to four names as `a, b and c`; of more, only how many there are of that kind.
-pub(super) fn few(names: &[String], kind: &str) -> String {
+pub fn few(names: &[String], kind: &str) -> String {
     match names {
         [one] => one.clone(),
         [most @ .., end] if names.len() <= 4 => format!("{} and {end}", most.join(", ")),
@@ -297,13 +296,6 @@ mod tests {
             counter("SymbolErrors").unwrap_err(),
             "unknown counter \"SymbolErrors\" (did you mean \"SymbolErrorCounter\"?)"
         );
-    }
-
-    #[test]
-    fn width_table_is_complete_and_sorted() {
-        assert!(WIDTHS.is_sorted() && Speed::ALL.is_sorted());
-        let of_bit = |bit: u8| Width::from_code(1 << bit).unwrap();
-        assert!((0..5).map(of_bit).all(|width| WIDTHS.contains(&width)));
     }
 
     #[test]

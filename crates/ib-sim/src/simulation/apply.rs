@@ -7,7 +7,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::{Lid, Moment};
 
-use super::port::{PortCounts, train};
+use super::port::PortCounts;
 use super::{HopCounts, Outdated, SM_REACTION_TIME, Simulation};
 
 /// Packets that a reliable connection has outstanding when its path breaks, times the retries
@@ -26,7 +26,12 @@ impl Simulation {
                 self.invalidate(Outdated::Load);
             }
             Action::SetSignal { port, up } => self.set_signal(port, up),
-            Action::Retrain { port } => self.recover_link(port),
+            Action::Retrain { port } => {
+                let is_up = self.port(port).trained.is_some();
+                for end in self.cable_ends(port).filter(|_| is_up) {
+                    self.port_mut(end).counts.add(Counter::LinkErrorRecoveries, 1);
+                }
+            }
             Action::LimitLink { port: end, width, speed } => {
                 for end in self.cable_ends(end) {
                     self.port_mut(end).limit = (width, speed);
@@ -43,14 +48,12 @@ impl Simulation {
             }
             Action::SetPower { node, on } => self.set_power(node, on),
             Action::ClearCounters { ports } => {
-                let now = self.now;
                 for port in ports {
-                    self.port_mut(port).counts.clear(now);
+                    self.ports[port.0 as usize].counts.clear(self.now);
                 }
             }
             Action::SetCounter { port, counter, value } => {
-                let now = self.now;
-                self.port_mut(port).counts.set(now, counter, value);
+                self.ports[port.0 as usize].counts.set(self.now, counter, value);
             }
             Action::SetAgents { node, behavior } => self.node_mut(node).behavior = behavior,
             Action::SetMKey { nodes, m_key, level } => {
@@ -68,11 +71,7 @@ impl Simulation {
             Action::MoveCable { from, to } => self.move_cable(from, to),
             Action::SetMaster { port, reassign_lids } => self.set_master(port, reassign_lids),
             Action::SetTraffic { name, flows } => {
-                if flows.is_empty() {
-                    self.traffic.remove(&name);
-                } else {
-                    self.traffic.insert(name, flows);
-                }
+                self.traffic.insert(name, flows);
                 self.invalidate(Outdated::Routes);
             }
         }
@@ -82,26 +81,13 @@ impl Simulation {
         self.outdated = self.outdated.max(what);
     }
 
-    /// Both ends of the cable at a port.
     fn cable_ends(&self, end: PortId) -> impl Iterator<Item = PortId> + use<> {
-        let far = self.port(end).cable.filter(|&far| far != end);
-        std::iter::once(end).chain(far)
+        std::iter::once(end).chain(self.port(end).cable)
     }
 
     fn set_signal(&mut self, end: PortId, up: bool) {
         for end in self.cable_ends(end) {
             self.port_mut(end).signal = up;
-        }
-        self.retrain(end);
-    }
-
-    /// A link loses its signal briefly and trains again by itself.
-    fn recover_link(&mut self, end: PortId) {
-        if self.port(end).trained.is_none() {
-            return;
-        }
-        for end in self.cable_ends(end) {
-            self.port_mut(end).counts.add(Counter::LinkErrorRecoveries, 1);
         }
         self.retrain(end);
     }
@@ -114,13 +100,12 @@ impl Simulation {
             self.port_mut(end).state = if is_switch { state::ACTIVE } else { state::DOWN };
             return;
         }
-        let agreed = self.port(end).cable.and_then(|far| {
-            let ends = [end, far];
-            let alive = ends
-                .iter()
-                .all(|&end| self.port(end).signal && self.node(self.net.port(end).node).on);
-            let of = |end: PortId| (self.net.port(end), self.port(end));
-            if alive { train(of(end), of(far)) } else { None }
+        let is_on = |end| self.node(self.net.port(end).node).on;
+        let has_signal = self.port(end).signal && self.cable_ends(end).all(is_on);
+        let agreed = self.port(end).cable.filter(|_| has_signal).and_then(|far| {
+            // The highest that both have enabled, within the limits.
+            let (width, speed) = self.port(end).limit;
+            self.net.port(end).rates.common(self.net.port(far).rates).up_to(width, speed).best()
         });
         let was = self.port(end).trained;
         if was == agreed {
@@ -182,12 +167,10 @@ impl Simulation {
         if on {
             // Counters and LIDs are in the chip, and are lost. The behavior of its agents is an
             // effect of its own, with its own end.
-            let now = self.now;
             let first = self.net.node(node).first_port;
-            let own = std::iter::once(PortId(first)).chain(self.net.cable_ports(node));
-            for port in own {
-                let port = self.port_mut(port);
-                (port.counts, port.lid) = (PortCounts::new(now), Lid(0));
+            for port in std::iter::once(PortId(first)).chain(self.net.cable_ports(node)) {
+                let port = &mut self.ports[port.0 as usize];
+                (port.counts, port.lid) = (PortCounts::new(self.now), Lid(0));
             }
         }
         for port in self.net.cable_ports(node) {
@@ -195,7 +178,6 @@ impl Simulation {
         }
     }
 
-    /// Pulls a cable's end out of one port and plugs it into another.
     fn move_cable(&mut self, from: PortId, to: PortId) {
         if from == to || [from, to].iter().any(|&end| self.net.port(end).number == 0) {
             return;
@@ -265,7 +247,11 @@ impl Simulation {
             if hop_counts.to(self.net.sm_port(port)).is_none() {
                 continue;
             }
-            self.join_subnet(port, subnet);
+            // A port that was built without a cable has one now: it joins the subnet.
+            if self.subnet_of[port.0 as usize].is_none() {
+                self.subnet_of[port.0 as usize] = Some(subnet as u8);
+                self.subnets[subnet].add_port(&self.net, port);
+            }
             if self.port(port).state == state::INIT {
                 self.port_mut(port).state = state::ACTIVE;
                 self.generation += 1;
@@ -277,15 +263,5 @@ impl Simulation {
         self.assign_lids(subnet, |port| hop_counts.to(port).is_some());
         // LIDs may have changed.
         self.generation += 1;
-    }
-
-    /// A port that was built without a cable has one now: it joins the subnet.
-    fn join_subnet(&mut self, port: PortId, subnet: usize) {
-        let index = &mut self.subnet_of[port.0 as usize];
-        if usize::from(*index) < self.subnets.len() {
-            return;
-        }
-        *index = subnet as u8;
-        self.subnets[subnet].add_port(&self.net, port);
     }
 }

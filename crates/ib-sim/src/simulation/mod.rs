@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub use port::PortState;
-pub use subnet::{HopCounts, Subnet, follow_route};
+pub(crate) use subnet::{HopCounts, Subnet, follow_route};
 
 use ib_mad::counter::Counter;
 use ib_mad::m_key::MKey;
@@ -30,7 +30,7 @@ use super::scenario::{Action, AgentBehavior, MadDelivery, ResolvedScenario, Time
 /// large one.
 const SM_REACTION_TIME: Duration = Duration::from_secs(1);
 
-/// The present state of a node.
+/// The state of a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeState {
     pub(crate) on: bool,
@@ -42,8 +42,8 @@ pub(crate) struct NodeState {
     pub(crate) limited: bool,
 }
 
-/// The M_Key protection of a node's ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The M_Key protection of a node's ports (IBTA 1.4, 14.2.4.1).
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Protection {
     /// The M_Key.
     pub m_key: MKey,
@@ -54,13 +54,13 @@ pub struct Protection {
 }
 
 impl Protection {
-    /// Whether a Get with this key gets a response (IBTA 1.4, 14.2.4.1).
-    pub fn admits(&self, m_key: MKey) -> bool {
+    /// Whether a Get with this key gets a response.
+    pub(crate) fn admits(&self, m_key: MKey) -> bool {
         self.level < 2 || self.is_owner(m_key)
     }
 
     /// Whether PortInfo shows the M_Key to a request with this key.
-    pub fn shows_m_key(&self, m_key: MKey) -> bool {
+    pub(crate) fn shows_m_key(&self, m_key: MKey) -> bool {
         self.level == 0 || self.is_owner(m_key)
     }
 
@@ -85,10 +85,8 @@ pub struct Simulation {
     nodes: Vec<NodeState>,
     subnets: Vec<Subnet>,
     /// The index of each port's subnet.
-    subnet_of: Vec<u8>,
-    /// How MADs are delivered now.
+    subnet_of: Vec<Option<u8>>,
     pub(crate) delivery: MadDelivery,
-    /// The seed of all random numbers.
     pub(crate) seed: u64,
     now: Moment,
     pending: VecDeque<TimedAction>,
@@ -108,7 +106,7 @@ impl Simulation {
         let ResolvedScenario { net, sm_ports, seed, delivery, actions, .. } = scenario;
         let subnet_of = subnet::subnet_indices(&net, &sm_ports);
         let subnet = |(number, &master): (usize, &PortId)| {
-            let is_member = |port: &PortId| usize::from(subnet_of[port.0 as usize]) == number;
+            let is_member = |port: &PortId| subnet_of[port.0 as usize] == Some(number as u8);
             Subnet::new(&net, net.port_ids().filter(is_member), master)
         };
         let subnets: Vec<Subnet> = sm_ports.iter().enumerate().map(subnet).collect();
@@ -212,12 +210,6 @@ impl Simulation {
         self.port(port).counts.get(counter, self.now)
     }
 
-    /// The number of symbols that forward error correction has corrected at a port.
-    pub fn fec_corrected(&self, port: PortId) -> u64 {
-        self.count(port, Counter::FecCorrectedSymbols)
-    }
-
-    /// The present state of a node.
     pub(crate) fn node(&self, node: NodeId) -> &NodeState {
         &self.nodes[node.0 as usize]
     }
@@ -232,18 +224,18 @@ impl Simulation {
     }
 
     /// Counts a Get that a node has dropped for its M_Key.
-    pub fn count_m_key_violation(&mut self, node: NodeId) {
+    pub(crate) fn count_m_key_violation(&mut self, node: NodeId) {
         let violations = &mut self.node_mut(node).protection.violations;
         *violations = violations.saturating_add(1);
     }
 
     /// The subnet of a port; `None` for a port that was never in one.
-    pub fn subnet(&self, port: PortId) -> Option<&Subnet> {
-        self.subnets.get(usize::from(self.subnet_of[port.0 as usize]))
+    pub(crate) fn subnet(&self, port: PortId) -> Option<&Subnet> {
+        self.subnets.get(usize::from(self.subnet_of[port.0 as usize]?))
     }
 
     fn subnet_mut(&mut self, port: PortId) -> Option<&mut Subnet> {
-        self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]))
+        self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]?))
     }
 
     /// The port with this LID in the subnet of a port, if the subnet manager has configured it

@@ -12,15 +12,16 @@ use ib_mad::{Lid, Moment};
 pub struct PortState {
     /// The peer of its cable.
     pub cable: Option<PortId>,
-    /// Whether the cable carries a signal.
+    /// Whether the cable carries a signal, seen from either end.
     pub signal: bool,
-    /// PortState, as `ib_mad::port_state::state` numbers it.
+    /// PortState, as `ib_mad::port_state::state` numbers it. Without ACTIVE it carries only subnet
+    /// management.
     pub state: u8,
     /// The width and speed of the link, while there is one.
     pub trained: Option<(Width, Speed)>,
     /// When it last trained; `None` for a link from the start.
     pub trained_at: Option<Moment>,
-    /// The limits of its width and speed.
+    /// The limits of its width and speed, the same at both ends.
     pub limit: (Option<Width>, Option<Speed>),
     /// The bit error ratio of the received bits.
     pub bit_errors: f64,
@@ -59,11 +60,6 @@ impl PortState {
         self.trained.map_or(0, |(width, speed)| bytes_per_second(width, speed))
     }
 
-    /// Whether it carries more than subnet management.
-    pub fn is_active(&self) -> bool {
-        self.state == state::ACTIVE
-    }
-
     /// Whether its link runs with Reed-Solomon forward error correction.
     pub fn has_fec(&self) -> bool {
         self.trained.is_some_and(|(_, speed)| speed >= Speed::Hdr)
@@ -76,18 +72,6 @@ impl PortState {
         let width = if tick > 7 { Width::X1 } else { width };
         bytes_per_second(width, speed) as f64 / (f64::from(tick) + 1.0)
     }
-}
-
-/// The width and speed that two ports train at: the highest that both have enabled, within the
-/// limits. `None` if they have none in common.
-pub fn train(
-    (a, a_now): (&Port, &PortState),
-    (b, b_now): (&Port, &PortState),
-) -> Option<(Width, Speed)> {
-    let limits = [a_now.limit, b_now.limit];
-    let width = limits.iter().filter_map(|limit| limit.0).min();
-    let speed = limits.iter().filter_map(|limit| limit.1).min();
-    a.rates.common(b.rates).up_to(width, speed).best()
 }
 
 /// The counters that a load or error correction adds to.
@@ -120,7 +104,6 @@ pub struct PortCounts {
 }
 
 impl PortCounts {
-    /// All at zero.
     pub fn new(since: Moment) -> Self {
         let load = PortLoad::default();
         PortCounts { totals: [0; COUNT], since, load, ticks: 0.0, corrected: 0.0 }
@@ -153,7 +136,6 @@ impl PortCounts {
         }
     }
 
-    /// The present load of the port.
     pub fn load(&self) -> &PortLoad {
         &self.load
     }
@@ -172,13 +154,11 @@ impl PortCounts {
         self.since = now;
     }
 
-    /// Adds to a counter.
     pub fn add(&mut self, counter: Counter, count: u64) {
         let total = &mut self.totals[slot(counter)];
         *total = total.saturating_add(count);
     }
 
-    /// Sets a counter.
     pub fn set(&mut self, now: Moment, counter: Counter, value: u64) {
         self.accrue(now);
         self.totals[slot(counter)] = value;

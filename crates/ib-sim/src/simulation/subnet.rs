@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use crate::net::{Net, PortId};
 use ib_mad::node::NodeKind;
+use ib_mad::port_state::state;
 use ib_mad::{Lid, Moment, PortNumber};
 
 use super::Simulation;
@@ -15,28 +16,22 @@ pub struct Subnet {
     pub master: PortId,
     /// Its LID, as configured at all ports.
     pub sm_lid: Lid,
-    /// When its manager sweeps next.
     pub next_sweep: Option<Moment>,
     /// Ports of subnet managers that have been the master, and are standby now.
     pub standbys: Vec<PortId>,
-    /// The port of each LID.
+    /// By LID.
     lids: Vec<Option<PortId>>,
     /// The ports that get LIDs, with their LMC, in the order of assignment.
     members: Vec<(PortId, u8)>,
 }
 
-/// The index of ports in no subnet.
-const NONE: u8 = u8::MAX;
-
 /// The index of each port's subnet, by the cables as built: that of the first master in the same
 /// plane.
-pub fn subnet_indices(net: &Net, masters: &[PortId]) -> Vec<u8> {
+pub fn subnet_indices(net: &Net, masters: &[PortId]) -> Vec<Option<u8>> {
     let planes = net.planes();
     let plane_of = |port: PortId| planes[port.0 as usize];
     let subnet = |port| masters.iter().position(|master| plane_of(*master) == plane_of(port));
-    net.port_ids()
-        .map(|port| subnet(port).and_then(|at| at.try_into().ok()).unwrap_or(NONE))
-        .collect()
+    net.port_ids().map(|port| subnet(port)?.try_into().ok()).collect()
 }
 
 impl Subnet {
@@ -52,8 +47,7 @@ impl Subnet {
             lids: Vec::new(),
             members: members.collect(),
         };
-        for index in 0..subnet.members.len() {
-            let (port, lmc) = subnet.members[index];
+        for (port, lmc) in subnet.members.clone() {
             let lid = net.port(port).lid.filter(|lid| lid.is_unicast());
             // Of two ports with one LID the first keeps it.
             if let Some(lid) = lid.filter(|&lid| subnet.is_free(lid, lmc)) {
@@ -64,7 +58,6 @@ impl Subnet {
         subnet
     }
 
-    /// Whether a port can have the LIDs from this one on, 2^lmc of them.
     fn is_free(&self, lid: Lid, lmc: u8) -> bool {
         let last = Lid(lid.0.saturating_add((1 << lmc) - 1));
         last.is_unicast() && (lid.0..=last.0).all(|lid| self.port_of_lid(Lid(lid)).is_none())
@@ -82,8 +75,7 @@ impl Subnet {
     fn assign_missing(&mut self) {
         let held: HashSet<PortId> = self.lids.iter().flatten().copied().collect();
         let mut next = 1u16;
-        for index in 0..self.members.len() {
-            let (port, lmc) = self.members[index];
+        for (port, lmc) in self.members.clone() {
             if held.contains(&port) {
                 continue;
             }
@@ -116,7 +108,6 @@ impl Subnet {
         self.assign_missing();
     }
 
-    /// The port of a LID.
     pub fn port_of_lid(&self, lid: Lid) -> Option<PortId> {
         self.lids.get(usize::from(lid.0)).copied().flatten()
     }
@@ -131,7 +122,6 @@ impl Subnet {
         })
     }
 
-    /// The highest LID in use.
     pub fn highest_lid(&self) -> Lid {
         Lid(self.lids.len().saturating_sub(1) as u16)
     }
@@ -142,7 +132,6 @@ impl Subnet {
 pub struct HopCounts(Vec<Option<u8>>);
 
 impl HopCounts {
-    /// The number of hops to a port.
     pub fn to(&self, port: PortId) -> Option<u8> {
         self.0.get(port.0 as usize).copied().flatten()
     }
@@ -166,7 +155,7 @@ impl HopCounts {
         }
         while let Some((port, hops)) = egress.pop_front() {
             let state = simulation.port(port);
-            let carries = state.trained.is_some() && (!active || state.is_active());
+            let carries = state.trained.is_some() && (!active || state.state == state::ACTIVE);
             let Some(there) = state.cable.filter(|_| carries) else { continue };
             let (addressed, hops) = (net.sm_port(there), hops.saturating_add(1));
             let known = &mut counts[addressed.0 as usize];

@@ -7,6 +7,7 @@ use crate::net::PortId;
 use crate::rng::Rng;
 use ib_mad::Moment;
 use ib_mad::counter::Counter;
+use ib_mad::port_state::state;
 
 use super::{Outdated, PortState, Simulation};
 
@@ -34,25 +35,20 @@ impl Simulation {
         if self.outdated == Outdated::Nothing {
             return;
         }
-        let links: Vec<Option<PortId>> = self
-            .ports
-            .iter()
-            .map(|port| port.cable.filter(|_| port.trained.is_some() && port.is_active()))
-            .collect();
+        let link = |port: &PortState| port.cable.filter(|_| port.state == state::ACTIVE);
+        let links: Vec<Option<PortId>> = self.ports.iter().map(link).collect();
         if self.outdated == Outdated::Routes {
             let flows: Vec<Flow> = self.traffic.values().flatten().copied().collect();
             self.routed = (!flows.is_empty()).then(|| RoutedFlows::new(&self.net, &links, &flows));
         }
         self.outdated = Outdated::Nothing;
-        let capacity: Vec<f64> =
-            self.ports.iter().map(|port| port.bytes_per_second() as f64).collect();
-        let intake: Vec<f64> = self
-            .ports
-            .iter()
-            .zip(&capacity)
-            .map(|(port, most)| if port.intake < 1.0 { port.intake * most } else { f64::INFINITY })
-            .collect();
-        let bit_errors: Vec<f64> = self.ports.iter().map(|port| port.bit_errors).collect();
+        let of_ports = |value: fn(&PortState) -> f64| self.ports.iter().map(value).collect();
+        let capacity: Vec<f64> = of_ports(|port| port.bytes_per_second() as f64);
+        let intake: Vec<f64> = of_ports(|port| match port.intake {
+            intake if intake < 1.0 => intake * port.bytes_per_second() as f64,
+            _ => f64::INFINITY,
+        });
+        let bit_errors: Vec<f64> = of_ports(|port| port.bit_errors);
         let conditions =
             Conditions { capacity: &capacity, intake: &intake, bit_errors: &bit_errors };
         let loads = self.routed.as_ref().map(|routed| routed.load(&conditions));
@@ -87,7 +83,7 @@ impl Simulation {
                 let mean = rate * seconds;
                 if mean > 0.0 { Rng::keyed(self.seed, &key).poisson(mean) } else { 0 }
             };
-            let [symbols, errors, remote, late, inactive] = error_rates(state).map(draw);
+            let [symbols, errors, remote, late] = error_rates(state).map(draw);
             for (counter, count) in [
                 (Counter::SymbolErrors, symbols),
                 // Errors after the correction are those that it could not correct.
@@ -96,9 +92,8 @@ impl Simulation {
                 (Counter::RcvErrors, errors),
                 (Counter::RcvLocalPhysicalErrors, errors),
                 (Counter::RcvRemotePhysicalErrors, remote),
-                (Counter::XmitDiscards, late + inactive),
+                (Counter::XmitDiscards, late),
                 (Counter::XmitHoqLimitDiscards, late),
-                (Counter::XmitInactiveDiscards, inactive),
             ] {
                 state.counts.add(counter, count);
             }
@@ -113,14 +108,13 @@ pub fn next_draw(drawn: Moment) -> Moment {
 }
 
 /// The counters of a port that errors add to at random, with their rates per second.
-fn error_rates(state: &PortState) -> [(Counter, f64); 5] {
+fn error_rates(state: &PortState) -> [(Counter, f64); 4] {
     let load = state.counts.load();
     [
         (Counter::SymbolErrors, state.bit_errors * bits_per_second(state)),
         (Counter::RcvErrors, load.rcv_errors),
         (Counter::RcvRemotePhysicalErrors, load.rcv_remote_physical_errors),
         (Counter::XmitHoqLimitDiscards, load.hoq_discards),
-        (Counter::XmitInactiveDiscards, load.inactive_discards),
     ]
 }
 

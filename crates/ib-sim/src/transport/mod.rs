@@ -52,16 +52,9 @@ pub struct SimTransport {
     /// What will arrive, by its time and the number of the request.
     arrivals: BTreeMap<(Moment, u64), Received>,
     sent: u64,
-    paths: Paths,
-}
-
-/// The hop counts from a port, found once for each generation of the fabric.
-#[derive(Debug, Default)]
-struct Paths {
-    generation: Option<u64>,
-    /// For subnet management, which needs a trained link only.
-    trained: HopCounts,
-    active: HopCounts,
+    /// The hop counts at a generation of the fabric: over trained links, which is enough for subnet
+    /// management, and over active ones.
+    hop_counts: Option<(u64, [HopCounts; 2])>,
 }
 
 /// A shorter wait is a busy wait: a thread that sleeps wakes up some 50 µs late.
@@ -77,7 +70,7 @@ impl SimTransport {
             now: Moment::default(),
             arrivals: BTreeMap::new(),
             sent: 0,
-            paths: Paths::default(),
+            hop_counts: None,
         }
     }
 
@@ -87,7 +80,7 @@ impl SimTransport {
         let mut simulation = lock(&self.simulation);
         simulation.advance(now);
         let mut rng = Rng::keyed(simulation.seed, &[u64::from(self.port.0), self.sent]);
-        let (at, hops) = destination(&mut self.paths, &simulation, self.port, request)?;
+        let (at, hops) = destination(&mut self.hop_counts, &simulation, self.port, request)?;
         let delivery = simulation.delivery;
         let mut delay = Duration::ZERO;
         // A request to the own port does not leave it.
@@ -106,14 +99,10 @@ impl SimTransport {
         }
         let mut is_busy = false;
         match simulation.node(net.port(at).node).behavior {
-            AgentBehavior::Normal => {}
             AgentBehavior::Silent => return None,
             AgentBehavior::Delayed(by) => delay += by,
-            AgentBehavior::Lossy(fraction) => {
-                if rng.next_f64() < fraction {
-                    return None;
-                }
-            }
+            AgentBehavior::Lossy(fraction) if rng.next_f64() < fraction => return None,
+            AgentBehavior::Normal | AgentBehavior::Lossy(_) => {}
             AgentBehavior::Busy(fraction) => is_busy = rng.next_f64() < fraction,
         }
         // A busy agent does not execute the request.
@@ -130,7 +119,7 @@ impl SimTransport {
 
 /// The port that a request comes in by, and the number of hops to it; `None` if it gets lost.
 fn destination(
-    paths: &mut Paths,
+    hop_counts: &mut Option<(u64, [HopCounts; 2])>,
     simulation: &Simulation,
     from: PortId,
     request: &OutgoingMad,
@@ -139,15 +128,13 @@ fn destination(
         let route = request.mad.route_ports();
         return Some((follow_route(simulation, from, route)?, route.len() as u8));
     }
-    if paths.generation != Some(simulation.generation) {
-        *paths = Paths {
-            generation: Some(simulation.generation),
-            trained: HopCounts::new(simulation, from, false),
-            active: HopCounts::new(simulation, from, true),
-        };
-    }
+    hop_counts.take_if(|(generation, _)| *generation != simulation.generation);
+    let (_, [trained, active]) = hop_counts.get_or_insert_with(|| {
+        let found = [false, true].map(|active| HopCounts::new(simulation, from, active));
+        (simulation.generation, found)
+    });
     let port = simulation.port_of_lid(from, request.lid)?;
-    let hop_counts = if request.class.is_smp() { &paths.trained } else { &paths.active };
+    let hop_counts = if request.class.is_smp() { trained } else { active };
     Some((port, hop_counts.to(port)?))
 }
 

@@ -84,7 +84,7 @@ proptest! {
         for (port, load) in loads.iter().enumerate() {
             let all = [
                 load.xmit_bytes, load.xmit_packets, load.rcv_bytes, load.rcv_packets, load.waiting,
-                load.hoq_discards, load.inactive_discards, load.rcv_errors,
+                load.hoq_discards, load.rcv_errors,
                 load.rcv_remote_physical_errors,
             ];
             prop_assert!(all.iter().all(|value| value.is_finite() && *value >= 0.0), "{load:?}");

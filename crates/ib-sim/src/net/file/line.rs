@@ -24,16 +24,18 @@ pub(super) fn number(text: &str) -> Option<(u64, &str)> {
     (!rest.starts_with(char::is_alphanumeric)).then_some((value, rest))
 }
 
-/// The number after a key's `=`.
-pub(super) fn value(key: &str, line: &str, most: u64, wanted: &str) -> Result<u64, String> {
+/// What a key takes of the number after its `=`.
+pub(super) fn value<T>(
+    key: &str,
+    line: &str,
+    wanted: &str,
+    take: impl FnOnce(u64) -> Option<T>,
+) -> Result<T, String> {
     let (_, text) = line.split_once('=').ok_or_else(|| no_value(key))?;
-    match number(text) {
-        Some((value, _)) if value <= most => Ok(value),
-        _ => Err(bad_number(key, text, wanted)),
-    }
+    let value = number(text).and_then(|(value, _)| take(value));
+    value.ok_or_else(|| bad_number(key, text, wanted))
 }
 
-/// The problem of a key without `=`.
 pub(super) fn no_value(key: &str) -> String {
     format!("\"{key}\" without \"=\" and a value")
 }
@@ -57,8 +59,8 @@ pub(super) fn guid_in_parentheses(text: &str) -> Option<(Guid, &str)> {
 
 /// A description cut to the 64 bytes of a NodeDescription, in whole characters.
 pub(super) fn description(text: &str) -> String {
-    let end = (0..=DESCRIPTION_LEN.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    text[..end.unwrap_or(0)].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let fits = text.char_indices().take_while(|(at, c)| at + c.len_utf8() <= DESCRIPTION_LEN);
+    fits.map(|(_, c)| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// `lid 5 lmc 1` in a comment, where nothing is an error.
@@ -74,7 +76,6 @@ pub(super) struct NodeLine<'a> {
     pub ports: u64,
     pub id: &'a str,
     pub description: Option<&'a str>,
-    /// The text after the description.
     pub more: &'a str,
 }
 
@@ -117,7 +118,6 @@ impl NodeLine<'_> {
 pub(super) struct CableLine<'a> {
     pub is_alias: bool,
     pub number: u64,
-    /// The port's own GUID.
     pub guid: Option<Guid>,
     /// The node at the other end, or the alias that the line gives this end.
     pub peer: &'a str,

@@ -24,22 +24,30 @@ use line::{CableLine, NodeLine};
 #[error("{0}")]
 pub struct NetFileError(String);
 
-impl NetFileError {
-    fn line(line: usize, problem: &str) -> NetFileError {
-        NetFileError(format!("line {line}: {problem}"))
-    }
-}
-
 /// Reads a net. Unknown lines are ignored, as by ibsim.
 pub fn parse(text: &str) -> Result<Net, NetFileError> {
     // The first GUIDs are those of ibsim, so that a file without GUIDs gets the same ones.
     let guids = [0x20_0000, 0x10_0000, 0].map(|base| Guids { base, next: base, port: None });
     let mut reader = Reader { guids, ..Reader::default() };
+    let in_line =
+        |line: usize| move |problem: String| NetFileError(format!("line {line}: {problem}"));
     for (index, text) in text.lines().enumerate() {
         reader.line = index + 1;
-        reader.read(text).map_err(|problem| NetFileError::line(index + 1, &problem))?;
+        reader.read(text).map_err(in_line(index + 1))?;
     }
-    reader.finish()
+    if reader.builder.net.nodes.is_empty() {
+        return Err(NetFileError(
+            "no nodes found: expected an ibsim net file or the output of ibnetdiscover, with lines such \
+             as Switch 8 \"leaf-1\""
+                .into(),
+        ));
+    }
+    // Now that all ends of cables are known.
+    for cable in std::mem::take(&mut reader.cables) {
+        reader.connect(&cable).map_err(in_line(cable.line))?;
+    }
+    reader.set_unlisted_rates();
+    Ok(reader.builder.net)
 }
 
 /// The kinds of nodes; their indices are those of the reader's GUIDs.
@@ -63,7 +71,6 @@ struct Guids {
     port: Option<Guid>,
 }
 
-/// A cable as listed at one end.
 struct ListedCable {
     line: usize,
     port: PortId,
@@ -89,6 +96,8 @@ struct Reader {
     listed: HashSet<PortId>,
     cables: Vec<ListedCable>,
     aliases: HashMap<String, PortId>,
+    /// The lines of the ports that are connected.
+    lines: HashMap<PortId, usize>,
 }
 
 impl Reader {
@@ -113,14 +122,15 @@ impl Reader {
         } else if let Some((key, kind)) = find(&GUIDS) {
             self.guid_base(kind, key, line)
         } else if starts("vendid") {
-            self.vendor_id =
-                line::value("vendid", line, 0xff_ffff, "expected at most 24 bits")? as u32;
+            let vendor_id = |id: u64| u32::try_from(id).ok().filter(|id| *id <= 0xff_ffff);
+            self.vendor_id = line::value("vendid", line, "expected at most 24 bits", vendor_id)?;
             Ok(())
         } else if starts("devid") {
-            self.device_id = line::value("devid", line, 0xffff, "expected at most 16 bits")? as u16;
+            let device_id = |id: u64| id.try_into().ok();
+            self.device_id = line::value("devid", line, "expected at most 16 bits", device_id)?;
             Ok(())
         } else if starts("sysimgguid") {
-            let guid = line::value("sysimgguid", line, u64::MAX, "expected at most 64 bits")?;
+            let guid = line::value("sysimgguid", line, "expected at most 64 bits", Some)?;
             self.system_guid = (guid != 0).then_some(Guid(guid));
             Ok(())
         } else if starts("module") {
@@ -131,20 +141,11 @@ impl Reader {
             Err(format!(
                 "\"{word}\" is supported by ibsim only: a net is read from a single file, without commands"
             ))
+        } else if let Some(mask) = MASKS.iter().find(|mask| starts(mask.key)) {
+            let set = |value| mask.set(&mut self.rates, value).then_some(());
+            line::value(mask.key, line, "expected a bit mask", set)
         } else {
-            self.rates(line)
-        }
-    }
-
-    fn rates(&mut self, line: &str) -> Result<(), String> {
-        let Some(mask) = MASKS.iter().find(|mask| line.starts_with(mask.key)) else {
-            return Ok(());
-        };
-        let value = line::value(mask.key, line, mask.most.into(), "expected a bit mask")?;
-        if mask.set(&mut self.rates, value) {
             Ok(())
-        } else {
-            Err(line::bad_number(mask.key, &value.to_string(), "expected a bit mask"))
         }
     }
 
@@ -210,7 +211,7 @@ impl Reader {
         let node = self.builder.add(node, self.rates, port_guid)?;
         self.node = Some(node);
         if is_switch {
-            let port0 = self.builder.port_mut(PortId(self.builder.net().node(node).first_port));
+            let port0 = self.builder.port_mut(PortId(self.builder.net.node(node).first_port));
             (port0.lid, port0.lmc) = line::lid_and_lmc(header.more);
         }
         Ok(())
@@ -250,7 +251,7 @@ impl Reader {
             *commented = commented.union(rates);
         }
         self.listed.insert(port);
-        let is_switch = self.builder.net().node(node).kind == NodeKind::Switch;
+        let is_switch = self.builder.net.node(node).kind == NodeKind::Switch;
         let port = self.builder.port_mut(port);
         port.rates = rates;
         if !is_switch {
@@ -271,45 +272,19 @@ impl Reader {
         }
     }
 
-    /// Connects the cables, now that all their ends are known.
-    fn finish(mut self) -> Result<Net, NetFileError> {
-        if self.builder.net().nodes.is_empty() {
-            return Err(NetFileError(
-                "no nodes found: expected an ibsim net file or the output of ibnetdiscover, with lines such \
-                 as Switch 8 \"leaf-1\""
-                    .into(),
-            ));
-        }
-        let mut lines: HashMap<PortId, usize> = HashMap::new();
-        for cable in std::mem::take(&mut self.cables) {
-            let peer = self.connect(&cable, &lines);
-            let peer = peer.map_err(|problem| NetFileError::line(cable.line, &problem))?;
-            lines.entry(cable.port).or_insert(cable.line);
-            lines.entry(peer).or_insert(cable.line);
-        }
-        self.set_unlisted_rates();
-        Ok(self.builder.finish())
-    }
-
     /// ibnetdiscover does not list ports without a link: they get the rates of the node's other
     /// ports.
     fn set_unlisted_rates(&mut self) {
         for (node, rates) in std::mem::take(&mut self.commented) {
-            let of = self.builder.net().node(node);
-            for port in (of.first_port..=of.first_port + u32::from(of.port_count)).map(PortId) {
-                if !self.listed.contains(&port) {
-                    self.builder.port_mut(port).rates = rates;
-                }
+            let of = self.builder.net.node(node);
+            let ports = (of.first_port..=of.first_port + u32::from(of.port_count)).map(PortId);
+            for port in ports.filter(|port| !self.listed.contains(port)) {
+                self.builder.port_mut(port).rates = rates;
             }
         }
     }
 
-    /// Connects a cable. `lines` has the lines of the ports that are connected already.
-    fn connect(
-        &mut self,
-        cable: &ListedCable,
-        lines: &HashMap<PortId, usize>,
-    ) -> Result<PortId, String> {
+    fn connect(&mut self, cable: &ListedCable) -> Result<(), String> {
         let (port, name) = (cable.port, &cable.peer);
         let known = if name.contains('@') {
             self.aliases.get(name).copied()
@@ -317,22 +292,22 @@ impl Reader {
             let node = self.builder.find(name);
             node.map(|node| self.builder.cable_port(node, cable.peer_number)).transpose()?
         };
-        let label = |port| self.builder.net().label(port);
+        let label = |port| self.builder.net.label(port);
         let peer = known.ok_or_else(|| {
             let (port, name) = (label(port), name.escape_default());
             format!("{port} is connected to \"{name}\", which is not in the file")
         })?;
-        let Err(problem) = self.builder.cable(port, peer) else { return Ok(peer) };
-        match self.builder.taken(port, peer) {
-            Some((taken, by)) if port != peer => {
-                let label = |port| self.builder.net().label(port);
-                let other = lines.get(&taken).copied().unwrap_or(cable.line);
-                let [port, peer, taken, by] = [port, peer, taken, by].map(label);
-                Err(format!(
-                    "{port} is connected to {peer} here, but {taken} is connected to {by} in line {other}"
-                ))
-            }
-            _ => Err(problem),
+        if let Some((taken, by)) = self.builder.taken(port, peer).filter(|_| port != peer) {
+            let other = self.lines.get(&taken).copied().unwrap_or(cable.line);
+            let [port, peer, taken, by] = [port, peer, taken, by].map(label);
+            return Err(format!(
+                "{port} is connected to {peer} here, but {taken} is connected to {by} in line {other}"
+            ));
         }
+        self.builder.cable(port, peer)?;
+        for end in [port, peer] {
+            self.lines.entry(end).or_insert(cable.line);
+        }
+        Ok(())
     }
 }

@@ -2,9 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{
-    MOST_HOSTS, Models, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, in_range, models,
-};
+use super::{MOST_HOSTS, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, in_range};
 
 /// A fat tree.
 ///
@@ -14,30 +12,23 @@ use super::{
 /// With three levels: pods of half a radix of leaves, each with one uplink to each of the pod's
 /// `up` aggregation switches; aggregation switch J of every pod has uplinks to core group J. Nodes
 /// are called `host-N`, `leaf-POD-N`, `agg-POD-J` and `core-J-N`.
+///
+/// With more than one plane switches are called `p0-leaf-0-1` and adapters `host-3-mlx5_0`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "docs/dev/scenarios.md describes the keys")]
 pub struct FatTree {
-    /// Levels of switches: 2 or 3.
     pub levels: u8,
-    /// Number of hosts.
     pub hosts: u32,
-    /// Ports of each switch.
     pub radix: u8,
-    /// Hosts at each leaf; half the radix if `None`.
     pub down: Option<u8>,
-    /// Uplinks of each leaf; half the radix if `None`.
     pub up: Option<u8>,
     /// Ports of each adapter, each at another leaf. A host's leaves are adjacent.
     pub ports: u8,
-    /// Number of fabrics that have only the hosts in common, with an adapter in each. With more
-    /// than one, switches are called `p0-leaf-0-1` and adapters `host-3-mlx5_0`.
     pub planes: u8,
-    /// Whether each switch has an aggregation node (SHARP) at an additional port, such as port 41
-    /// of a Quantum and port 65 of a Quantum-2.
+    /// At an additional port of each switch, such as port 41 of a Quantum and 65 of a Quantum-2.
     pub aggregation_nodes: bool,
-    /// The model of the switches.
     pub switch: String,
-    /// The model of the adapters.
     pub hca: String,
 }
 
@@ -59,10 +50,6 @@ impl Default for FatTree {
 }
 
 impl FatTree {
-    pub(crate) fn models(&self) -> Result<Models, ShapeError> {
-        models(&self.switch, &self.hca)
-    }
-
     /// The same tree with another number of hosts. With two levels the leaves keep their number of
     /// hosts and uplinks, and switches get as many ports as needed to connect every leaf with every
     /// spine.
@@ -90,6 +77,7 @@ impl FatTree {
     pub fn build(&self) -> Result<Net, ShapeError> {
         let Self { radix, hosts, ports, planes, .. } = *self;
         let (down, up) = (self.leaf_down(), self.leaf_up());
+        let mut builder = ShapeBuilder::new(&self.switch, &self.hca)?;
         in_range("levels", self.levels, (2, 3))?;
         in_range("radix", radix, RADIX)?;
         in_range("hosts", hosts, (1, MOST_HOSTS))?;
@@ -98,7 +86,6 @@ impl FatTree {
         in_range("ports", ports, (1, 8))?;
         in_range("planes", planes, (1, 16))?;
         in_radix("a leaf (down + up)", u64::from(down) + u64::from(up), radix)?;
-        let mut builder = ShapeBuilder::new(self.models()?)?;
         let mut adapters = vec![Vec::new(); usize::from(planes)];
         for host in 0..hosts {
             for plane in 0..planes {
@@ -107,14 +94,12 @@ impl FatTree {
         }
         for (plane, adapters) in adapters.iter().enumerate() {
             let prefix = if planes == 1 { String::new() } else { format!("p{plane}-") };
-            let plane = Plane { tree: self, prefix, down, up, adapters };
-            if self.levels == 2 {
-                plane.two_levels(&mut builder)?;
-            } else {
-                plane.three_levels(&mut builder)?;
-            }
+            let builder = &mut builder;
+            let mut plane = Plane { tree: self, prefix, down, up, adapters, builder };
+            let built = if self.levels == 2 { plane.two_levels() } else { plane.three_levels() };
+            built?;
         }
-        Ok(builder.net.finish())
+        Ok(builder.net.net)
     }
 }
 
@@ -125,31 +110,32 @@ struct Plane<'a> {
     down: u8,
     up: u8,
     adapters: &'a [NodeId],
+    builder: &'a mut ShapeBuilder,
 }
 
 impl Plane<'_> {
-    fn two_levels(&self, builder: &mut ShapeBuilder) -> Result<(), ShapeError> {
+    fn two_levels(&mut self) -> Result<(), ShapeError> {
         let uplinks = usize::from(self.up);
         let leaf_count = self.leaf_count();
         let spine_count = (leaf_count * uplinks).div_ceil(self.tree.radix.into());
         self.check_paths("leaves", uplinks, spine_count)?;
-        let leaves = self.switches(builder, leaf_count, |l| format!("leaf-0-{l}"))?;
-        let spines = self.switches(builder, spine_count, |s| format!("spine-{s}"))?;
-        self.connect_hosts(builder, &leaves)?;
+        let leaves = self.switches(leaf_count, |l| format!("leaf-0-{l}"))?;
+        let spines = self.switches(spine_count, |s| format!("spine-{s}"))?;
+        self.connect_hosts(&leaves)?;
         // Uplinks that do not divide evenly continue after those of the leaf before, to fill the
         // spines evenly.
         let even = uplinks % spine_count == 0;
         for (l, leaf) in leaves.iter().enumerate() {
-            builder.start_at(*leaf, self.down + 1);
+            self.builder.start_at(*leaf, self.down + 1);
             for u in 0..uplinks {
                 let spine = if even { u } else { l * uplinks + u } % spine_count;
-                builder.connect(*leaf, spines[spine])?;
+                self.builder.connect(*leaf, spines[spine])?;
             }
         }
         Ok(())
     }
 
-    fn three_levels(&self, builder: &mut ShapeBuilder) -> Result<(), ShapeError> {
+    fn three_levels(&mut self) -> Result<(), ShapeError> {
         let groups = usize::from(self.up);
         let leaf_count = self.leaf_count();
         let pod_leaves = usize::from(self.tree.radix / 2);
@@ -157,25 +143,24 @@ impl Plane<'_> {
         let pods = leaf_count.div_ceil(pod_leaves);
         let cores = (pods * agg_uplinks).div_ceil(self.tree.radix.into()); // in each group
         self.check_paths("aggregation switches", agg_uplinks, cores)?;
-        let leaves = self.switches(builder, leaf_count, |l| {
-            format!("leaf-{}-{}", l / pod_leaves, l % pod_leaves)
-        })?;
-        let aggs = self
-            .switches(builder, pods * groups, |a| format!("agg-{}-{}", a / groups, a % groups))?;
-        let cores_of = self
-            .switches(builder, groups * cores, |c| format!("core-{}-{}", c / cores, c % cores))?;
-        self.connect_hosts(builder, &leaves)?;
+        let name = |what: &'static str, size: usize| {
+            move |n: usize| format!("{what}-{}-{}", n / size, n % size)
+        };
+        let leaves = self.switches(leaf_count, name("leaf", pod_leaves))?;
+        let aggs = self.switches(pods * groups, name("agg", groups))?;
+        let cores_of = self.switches(groups * cores, name("core", cores))?;
+        self.connect_hosts(&leaves)?;
         for (l, leaf) in leaves.iter().enumerate() {
-            builder.start_at(*leaf, self.down + 1);
+            self.builder.start_at(*leaf, self.down + 1);
             for j in 0..groups {
-                builder.connect(*leaf, aggs[l / pod_leaves * groups + j])?;
+                self.builder.connect(*leaf, aggs[l / pod_leaves * groups + j])?;
             }
         }
         for (a, agg) in aggs.iter().enumerate() {
-            builder.start_at(*agg, self.tree.radix / 2 + 1);
+            self.builder.start_at(*agg, self.tree.radix / 2 + 1);
             for u in 0..agg_uplinks {
                 let core = (a / groups * agg_uplinks + u) % cores;
-                builder.connect(*agg, cores_of[a % groups * cores + core])?;
+                self.builder.connect(*agg, cores_of[a % groups * cores + core])?;
             }
         }
         Ok(())
@@ -187,32 +172,21 @@ impl Plane<'_> {
     }
 
     fn switches(
-        &self,
-        builder: &mut ShapeBuilder,
+        &mut self,
         count: usize,
         name: impl Fn(usize) -> String,
     ) -> Result<Vec<NodeId>, ShapeError> {
-        let add = |n| {
-            let id = format!("{}{}", self.prefix, name(n));
-            if self.tree.aggregation_nodes {
-                builder.switch_with_aggregation_node(&id, self.tree.radix)
-            } else {
-                builder.switch(id, self.tree.radix)
-            }
-        };
-        (0..count).map(add).collect()
+        let FatTree { radix, aggregation_nodes, .. } = *self.tree;
+        let id = |n| format!("{}{}", self.prefix, name(n));
+        (0..count).map(|n| self.builder.switch(&id(n), radix, aggregation_nodes)).collect()
     }
 
-    fn connect_hosts(
-        &self,
-        builder: &mut ShapeBuilder,
-        leaves: &[NodeId],
-    ) -> Result<(), ShapeError> {
+    fn connect_hosts(&mut self, leaves: &[NodeId]) -> Result<(), ShapeError> {
         let ports = usize::from(self.tree.ports);
         for (h, adapter) in self.adapters.iter().enumerate() {
             let first = h / usize::from(self.down) * ports;
             for leaf in &leaves[first..first + ports] {
-                builder.connect(*adapter, *leaf)?;
+                self.builder.connect(*adapter, *leaf)?;
             }
         }
         Ok(())

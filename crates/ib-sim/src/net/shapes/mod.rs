@@ -45,20 +45,23 @@ impl From<String> for ShapeError {
     }
 }
 
-/// The models of a shape's switches and adapters, by their names.
-pub(crate) type Models = (&'static DeviceModel, &'static DeviceModel);
-
-fn models(switch: &str, hca: &str) -> Result<Models, ShapeError> {
-    let known = |key, name: &str, kind| {
-        DeviceModel::by_name(name).ok_or_else(|| {
+/// The model that a key names.
+fn model(
+    key: &'static str,
+    name: &str,
+    kind: NodeKind,
+) -> Result<&'static DeviceModel, ShapeError> {
+    let problem = match DeviceModel::by_name(name) {
+        Some(model) if model.kind == kind => return Ok(model),
+        Some(_) => format!("model {name} is not a {}", kind.label()),
+        None => {
             let of_kind = MODELS.iter().filter(|model| model.kind == kind);
             let known: Vec<&str> = of_kind.map(|model| model.name).collect();
             let (near, known) = (suggestion(name, known.iter().copied()), known.join(", "));
-            let problem = format!("{key}: no model {}{near}; known: {known}", quoted(name));
-            ShapeError::new(key, problem)
-        })
+            format!("{key}: no model {}{near}; known: {known}", quoted(name))
+        }
     };
-    Ok((known("switch", switch, NodeKind::Switch)?, known("hca", hca, NodeKind::Ca)?))
+    Err(ShapeError::new(key, problem))
 }
 
 /// Two hosts, `host-0` and `host-1`, with a cable.
@@ -76,16 +79,12 @@ impl Default for BackToBack {
 }
 
 impl BackToBack {
-    pub(crate) fn models(&self) -> Result<Models, ShapeError> {
-        models("any-switch", &self.hca)
-    }
-
     /// Builds it.
     pub fn build(&self) -> Result<Net, ShapeError> {
-        let mut builder = ShapeBuilder::new(self.models()?)?;
+        let mut builder = ShapeBuilder::new("any-switch", &self.hca)?;
         let (a, b) = (builder.host(0, 0, 1, 1)?, builder.host(1, 0, 1, 1)?);
         builder.connect(a, b)?;
-        Ok(builder.net.finish())
+        Ok(builder.net.net)
     }
 }
 
@@ -132,37 +131,28 @@ struct ShapeBuilder {
 }
 
 impl ShapeBuilder {
-    fn new((switch, hca): Models) -> Result<ShapeBuilder, ShapeError> {
-        for (key, model, kind) in [("switch", switch, NodeKind::Switch), ("hca", hca, NodeKind::Ca)]
-        {
-            if model.kind != kind {
-                let problem = format!("model {} is not a {}", model.name, kind.label());
-                return Err(ShapeError::new(key, problem));
-            }
-        }
+    fn new(switch: &str, hca: &str) -> Result<ShapeBuilder, ShapeError> {
         Ok(ShapeBuilder {
             net: NetBuilder::default(),
-            switch,
-            hca,
+            switch: model("switch", switch, NodeKind::Switch)?,
+            hca: model("hca", hca, NodeKind::Ca)?,
             next_free: Vec::new(),
             // Different by kind, so that one can distinguish them at a glance.
             guids: [0x0002_c902_0000_0000, 0x0002_c903_0000_0000],
         })
     }
 
-    fn switch(&mut self, id: String, radix: u8) -> Result<NodeId, ShapeError> {
-        self.add(self.switch, id.clone(), id, radix)
-    }
-
-    /// A switch with an aggregation node at one port more.
-    fn switch_with_aggregation_node(&mut self, id: &str, radix: u8) -> Result<NodeId, ShapeError> {
-        let last = radix.saturating_add(1);
-        let switch = self.switch(id.to_owned(), last)?;
-        let model = DeviceModel::for_device(NodeKind::AggregationNode, AGGREGATION_NODE);
-        let node = self.add(model, format!("{id}-an"), AGGREGATION_NODE_NAME.to_owned(), 1)?;
-        self.start_at(switch, last);
-        self.connect(switch, node)?;
-        self.start_at(switch, 1);
+    /// A switch, perhaps with an aggregation node at one port more.
+    fn switch(&mut self, id: &str, radix: u8, aggregation: bool) -> Result<NodeId, ShapeError> {
+        let ports = radix.saturating_add(aggregation.into());
+        let switch = self.add(self.switch, id.to_owned(), id.to_owned(), ports)?;
+        if aggregation {
+            let model = DeviceModel::for_device(NodeKind::AggregationNode, AGGREGATION_NODE);
+            let node = self.add(model, format!("{id}-an"), AGGREGATION_NODE_NAME.to_owned(), 1)?;
+            self.start_at(switch, ports);
+            self.connect(switch, node)?;
+            self.start_at(switch, 1);
+        }
         Ok(switch)
     }
 

@@ -106,6 +106,10 @@ fn impossible_shapes_are_reported_with_their_line() {
             "{fat-tree: {hca: conectx-7}}",
             "line 1: fabric: hca: no model \"conectx-7\" (did you mean \"connectx-7\"?)",
         ),
+        (
+            "\n  fat-tree:\n    hca: connectx-77",
+            "line 3: fabric: hca: no model \"connectx-77\" (did you mean \"connectx-7\"?)",
+        ),
         ("{fat-tree: {switch: fast}}", "line 1: fabric: switch: no model \"fast\"; known: "),
     ] {
         let error = built(&format!("fabric: {text}")).unwrap_err();

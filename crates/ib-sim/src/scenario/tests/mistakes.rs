@@ -203,10 +203,6 @@ fn mistakes_are_one_line_with_their_place() {
             "line 3: fabric.back-to-back: too many keys",
         ),
         (
-            "fabric:\n  fat-tree:\n    hca: connectx-77".into(),
-            "line 3: fabric: hca: no model \"connectx-77\" (did you mean \"connectx-7\"?)",
-        ),
-        (
             "fabric:\n  fat-tree:\n    hosts: -4".into(),
             "line 3: fabric.fat-tree.hosts: \"-4\" is not a whole number between 0 and 4294967295",
         ),
