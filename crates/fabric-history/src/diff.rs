@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::EventKind;
-    use crate::source::Canned;
+    use crate::source::canned::Canned;
 
     /// A subnet that is monitored by two devices has each of its cables in two fabrics.
     #[test]

@@ -105,15 +105,24 @@ impl HistoryError {
         HistoryError::Unusable(path.into(), what.into())
     }
 
-    /// The error of an operation in SQLite.
-    pub(crate) fn database(path: &Path, doing: &'static str, error: rusqlite::Error) -> Self {
-        let path = path.into();
-        if let rusqlite::Error::ToSqlConversionFailure(source) = &error
-            && let Some(what) = source.downcast_ref::<OutOfIds>()
-        {
-            return HistoryError::OutOfIds(path, *what);
+    /// The error of a system call, for `map_err`.
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl Fn(std::io::Error) -> Self + Copy {
+        move |error| HistoryError::Io { path: path.into(), doing, error }
+    }
+
+    /// The error of an operation in SQLite, for `map_err`.
+    pub(crate) fn database(
+        path: &Path,
+        doing: &'static str,
+    ) -> impl Fn(rusqlite::Error) -> Self + Copy {
+        move |error| {
+            if let rusqlite::Error::ToSqlConversionFailure(source) = &error
+                && let Some(what) = source.downcast_ref::<OutOfIds>()
+            {
+                return HistoryError::OutOfIds(path.into(), *what);
+            }
+            HistoryError::Database { path: path.into(), doing, error }
         }
-        HistoryError::Database { path, doing, error }
     }
 
     /// Whether SQLite says that the file is corrupt. Nothing else makes a file damaged: not what an operator
@@ -147,16 +156,15 @@ impl HistoryError {
             HistoryError::OutOfIds(..) => return true,
             _ => return false,
         };
-        let is_odd = matches!(
-            error,
-            InvalidColumnType(..)
-                | FromSqlConversionFailure(..)
-                | IntegralValueOutOfRange(..)
-                | QueryReturnedNoRows
-                | Utf8Error(..)
-        );
         let codes = [ConstraintViolation, DatabaseCorrupt, TypeMismatch, Unknown];
-        is_odd || error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
+        match error {
+            InvalidColumnType(..)
+            | FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | QueryReturnedNoRows
+            | Utf8Error(..) => true,
+            other => other.sqlite_error_code().is_some_and(|code| codes.contains(&code)),
+        }
     }
 
     /// The kind under which it is counted.

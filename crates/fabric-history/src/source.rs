@@ -118,90 +118,6 @@ pub fn until_known(
     Ok(window)
 }
 
-/// A source for tests: its results are its fields, whatever the query.
-#[cfg(any(test, feature = "testing"))]
-#[derive(Debug, Default)]
-#[allow(missing_docs)]
-pub struct Canned {
-    pub ports: Vec<Port>,
-    pub events: Vec<Event>,
-    pub cables: Vec<Cable>,
-    pub moved: Vec<ErrorDelta>,
-    pub series: Vec<Series>,
-    pub fabrics: Vec<FabricState>,
-}
-
-#[cfg(any(test, feature = "testing"))]
-impl Canned {
-    /// A port of a node, whose GUID is that of its name.
-    pub fn port(fabric: &str, node: &str, number: u8) -> Port {
-        let guid = Guid(node.bytes().fold(0, |guid, byte| guid << 8 | u64::from(byte)));
-        Port { fabric: fabric.into(), guid, port: number, node: node.into() }
-    }
-
-    /// The symbol errors of a port.
-    pub fn counted(port: &Port, peer: Option<&Port>, by: u64) -> ErrorDelta {
-        let at = SystemTime::UNIX_EPOCH;
-        let counter = ib_mad::Counter::SymbolErrors;
-        let sums = vec![super::model::Sum { counter, by, first: at, last: at }];
-        ErrorDelta { port: port.clone(), peer: peer.cloned(), sums }
-    }
-
-    /// An event of a cable.
-    pub fn event(kind: EventKind, link: Option<ib_fabric::topology::LinkId>, port: &Port) -> Event {
-        Event {
-            at: SystemTime::UNIX_EPOCH,
-            fabric: port.fabric.clone(),
-            kind: kind.label().into(),
-            node: link.is_none().then_some(port.guid),
-            port: link.is_none().then_some(port.port),
-            link,
-            place: port.label(),
-            text: String::new(),
-            detail: serde_json::Value::Null,
-        }
-    }
-}
-
-#[cfg(any(test, feature = "testing"))]
-impl Source for Canned {
-    fn name(&self) -> String {
-        "canned".into()
-    }
-
-    fn span(&self) -> Result<Span, SourceError> {
-        Ok(Span::default())
-    }
-
-    fn ports(&self, _: &str) -> Result<Vec<Port>, SourceError> {
-        Ok(self.ports.clone())
-    }
-
-    fn events(&self, _: &EventFilter) -> Result<Vec<Event>, SourceError> {
-        Ok(self.events.clone())
-    }
-
-    fn cables(&self, _: &[End], _: Window) -> Result<Vec<Cable>, SourceError> {
-        Ok(self.cables.clone())
-    }
-
-    fn error_deltas(&self, _: Window) -> Result<Vec<ErrorDelta>, SourceError> {
-        Ok(self.moved.clone())
-    }
-
-    fn series(&self, _: &[End], _: SeriesDetail, _: Window) -> Result<Vec<Series>, SourceError> {
-        Ok(self.series.clone())
-    }
-
-    fn fabrics(&self, _: SystemTime) -> Result<Vec<FabricState>, SourceError> {
-        Ok(self.fabrics.clone())
-    }
-
-    fn coverage(&self, _: Window) -> Result<Coverage, SourceError> {
-        Ok(Coverage::default())
-    }
-}
-
 /// How many events a page has by default: about 0.5 MB of JSON.
 pub const DEFAULT_LIMIT: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
@@ -253,7 +169,7 @@ pub struct Cursor {
 }
 
 /// A text is not a cursor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be the value of \"next\" of the previous page")]
 pub struct InvalidCursor;
 
@@ -289,6 +205,102 @@ impl TryFrom<String> for Cursor {
 
     fn try_from(text: String) -> Result<Self, InvalidCursor> {
         text.parse()
+    }
+}
+
+/// A source for tests.
+#[cfg(any(test, feature = "testing"))]
+pub mod canned {
+    use super::*;
+
+    /// A source for tests: its results are its fields, whatever the query.
+    #[derive(Debug, Default)]
+    #[allow(missing_docs)]
+    pub struct Canned {
+        pub ports: Vec<Port>,
+        pub events: Vec<Event>,
+        pub cables: Vec<Cable>,
+        pub moved: Vec<ErrorDelta>,
+        pub series: Vec<Series>,
+        pub fabrics: Vec<FabricState>,
+    }
+
+    impl Canned {
+        /// A port of a node, whose GUID is that of its name.
+        pub fn port(fabric: &str, node: &str, number: u8) -> Port {
+            let guid = Guid(node.bytes().fold(0, |guid, byte| guid << 8 | u64::from(byte)));
+            Port { fabric: fabric.into(), guid, port: number, node: node.into() }
+        }
+
+        /// The symbol errors of a port.
+        pub fn counted(port: &Port, peer: Option<&Port>, by: u64) -> ErrorDelta {
+            let at = SystemTime::UNIX_EPOCH;
+            let counter = ib_mad::Counter::SymbolErrors;
+            let sums = vec![crate::model::Sum { counter, by, first: at, last: at }];
+            ErrorDelta { port: port.clone(), peer: peer.cloned(), sums }
+        }
+
+        /// An event of a cable.
+        pub fn event(
+            kind: EventKind,
+            link: Option<ib_fabric::topology::LinkId>,
+            port: &Port,
+        ) -> Event {
+            Event {
+                at: SystemTime::UNIX_EPOCH,
+                fabric: port.fabric.clone(),
+                kind: kind.label().into(),
+                node: link.is_none().then_some(port.guid),
+                port: link.is_none().then_some(port.port),
+                link,
+                place: port.label(),
+                text: String::new(),
+                detail: serde_json::Value::Null,
+            }
+        }
+    }
+
+    impl Source for Canned {
+        fn name(&self) -> String {
+            "canned".into()
+        }
+
+        fn span(&self) -> Result<Span, SourceError> {
+            Ok(Span::default())
+        }
+
+        fn ports(&self, _: &str) -> Result<Vec<Port>, SourceError> {
+            Ok(self.ports.clone())
+        }
+
+        fn events(&self, _: &EventFilter) -> Result<Vec<Event>, SourceError> {
+            Ok(self.events.clone())
+        }
+
+        fn cables(&self, _: &[End], _: Window) -> Result<Vec<Cable>, SourceError> {
+            Ok(self.cables.clone())
+        }
+
+        fn error_deltas(&self, _: Window) -> Result<Vec<ErrorDelta>, SourceError> {
+            Ok(self.moved.clone())
+        }
+
+        fn series(
+            &self,
+            _: &[End],
+            _: SeriesDetail,
+            _: Window,
+        ) -> Result<Vec<Series>, SourceError> {
+            Ok(self.series.clone())
+        }
+
+        fn fabrics(&self, _: SystemTime) -> Result<Vec<FabricState>, SourceError> {
+            Ok(self.fabrics.clone())
+        }
+
+        fn coverage(&self, _: Window) -> Result<Coverage, SourceError> {
+            Ok(Coverage::default())
+        }
     }
 }
 

@@ -389,7 +389,7 @@ mod tests {
 
     use super::*;
     use fabric_history::model::{Cable, Step};
-    use fabric_history::source::Canned;
+    use fabric_history::source::canned::Canned;
     use ib_health::Verdict;
 
     /// A node is the same one under its present name and under its name then.

@@ -57,13 +57,14 @@ fn folder_of(file: &Path) -> &Path {
 
 /// How many bytes of a file's disk are free.
 pub fn free(path: &Path) -> Result<u64, HistoryError> {
-    let doing = "query the free disk space";
-    let disk = rustix::fs::statvfs(folder_of(path)).map_err(|error| HistoryError::Io {
-        path: path.into(),
-        doing,
-        error: error.into(),
-    })?;
+    let failed = HistoryError::io(path, "query the free disk space");
+    let disk = rustix::fs::statvfs(folder_of(path)).map_err(|error| failed(error.into()))?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// An error if less than `least` bytes are free.
+pub(crate) fn ensure_free(path: &Path, free: u64, least: u64) -> Result<(), HistoryError> {
+    if free < least { Err(HistoryError::Full { path: path.into(), free, least }) } else { Ok(()) }
 }
 
 /// The path of the lock beside a file.
@@ -74,10 +75,16 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
 /// An error if there is something other than a regular file. It is not opened for this: a FIFO would wait
 /// for a writer, and a device may do something when it is opened.
 pub(crate) fn ensure_regular(path: &Path) -> Result<(), HistoryError> {
+    let found = metadata(path, "open the file")?;
+    found.map_or(Ok(()), |found| regular(path, &found))
+}
+
+/// The metadata of a file; `None` if it does not exist.
+fn metadata(path: &Path, doing: &'static str) -> Result<Option<Metadata>, HistoryError> {
     match std::fs::metadata(path) {
-        Ok(data) => regular(path, &data),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(HistoryError::Io { path: path.into(), doing: "open the file", error }),
+        Ok(data) => Ok(Some(data)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(HistoryError::io(path, doing)(error)),
     }
 }
 
@@ -107,12 +114,8 @@ pub struct Header(Option<Arc<File>>);
 impl Header {
     /// The header of the file at a path, as far as it exists; empty if the file does not exist yet.
     pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, HistoryError> {
-        let failed = |error| HistoryError::Io { path: path.into(), doing: "read the file", error };
-        let found = match std::fs::metadata(path) {
-            Ok(found) => found,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed(error)),
-        };
+        let failed = HistoryError::io(path, "read the file");
+        let Some(found) = metadata(path, "read the file")? else { return Ok(Vec::new()) };
         regular(path, &found)?;
         let is_same = |file: &Arc<File>| {
             let held = file.metadata();
@@ -132,7 +135,7 @@ impl Header {
 }
 
 fn open(path: &Path) -> Result<File, HistoryError> {
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "read the file", error };
+    let failed = HistoryError::io(path, "read the file");
     // A FIFO that has replaced the file since then must not block us either.
     let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
@@ -161,8 +164,7 @@ impl Drop for WriterLock {
 
 /// Takes the lock of a file.
 pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<WriterLock, HistoryError> {
-    let failed =
-        |error| HistoryError::Io { path: path.into(), doing: "create the lock file", error };
+    let failed = HistoryError::io(path, "create the lock file");
     ensure_regular(lock_path)?;
     let lock = File::options().create(true).truncate(false).write(true).open(lock_path);
     let lock = lock.map_err(failed)?;
@@ -180,9 +182,7 @@ pub(crate) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
     if is_marked(lock) {
         return Ok(());
     }
-    let failed =
-        |error| HistoryError::Io { path: path.into(), doing: "write the lock file", error };
-    std::fs::write(lock, MARK).map_err(failed)
+    std::fs::write(lock, MARK).map_err(HistoryError::io(path, "write the lock file"))
 }
 
 /// Whether a lock marks the file beside it as ours.
@@ -237,12 +237,9 @@ pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), History
 /// Sets a write-ahead log aside whose file is missing or empty: SQLite would delete it. The caller holds the
 /// lock.
 pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
-    let doing = "find the write-ahead log";
-    let failed = |error| HistoryError::Io { path: path.into(), doing, error };
-    let length = |suffix| match std::fs::metadata(with_suffix(path, suffix)) {
-        Ok(data) => Ok(data.len()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
-        Err(error) => Err(failed(error)),
+    let length = |suffix| {
+        let found = metadata(&with_suffix(path, suffix), "find the write-ahead log")?;
+        Ok::<_, HistoryError>(found.map_or(0, |found| found.len()))
     };
     if length("")? > 0 || length("-wal")? == 0 {
         return Ok(());
@@ -257,7 +254,7 @@ pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
 
 /// Renames a history to one with the time in its name, which it returns.
 fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, HistoryError> {
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "set the file aside", error };
+    let failed = HistoryError::io(path, "set the file aside");
     let count = count_aside(path).map_err(failed)?;
     if count >= MAX_ASIDE {
         return Err(HistoryError::Crowded { path: path.into(), what: what(), count });
@@ -277,16 +274,15 @@ fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
         std::fs::rename(with_suffix(from, suffix), with_suffix(to, suffix))
     };
     for (at, suffix) in SUFFIXES.iter().enumerate() {
-        match rename(from, to, suffix) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                // The file last: until then the log has its file under one of the names.
-                for suffix in SUFFIXES[..at].iter().rev() {
-                    // A file that keeps its new name is counted as set aside.
-                    let _ = rename(to, from, suffix);
-                }
-                return Err(error);
+        if let Err(error) = rename(from, to, suffix)
+            && error.kind() != ErrorKind::NotFound
+        {
+            // The file last: until then the log has its file under one of the names.
+            for suffix in SUFFIXES[..at].iter().rev() {
+                // A file that keeps its new name is counted as set aside.
+                let _ = rename(to, from, suffix);
             }
-            _ => {}
+            return Err(error);
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use rusqlite::{Result, Transaction, params};
 use crate::OutOfIds;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{CounterIds, RecordKind, State, part_of};
+use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
 use crate::record::catalog::FabricIds;
 use crate::record::events::active_rate;
@@ -106,8 +107,8 @@ impl CounterDeltas {
 
     /// Writes what is not written yet; returns how many kinds of frames the sweep has.
     pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> Result<u64> {
-        let mut written =
-            u64::from(insert_frame(db, sweep, RecordKind::ErrorDeltas, None, &self.errors)?);
+        let is_any = insert_frame(db, sweep, RecordKind::ErrorDeltas, None, &self.errors)?;
+        let mut written = u64::from(is_any);
         for (kind, parts, mut any) in [
             (RecordKind::FirstTotals, &self.first, self.is_first_written),
             (RecordKind::TrafficDeltas, &self.traffic, false),
@@ -133,10 +134,10 @@ pub fn insert_frame(
         return Ok(false);
     }
     let packed = frame.pack().map_err(pack_error)?;
-    db.prepare_cached(
+    Sql(db).execute(
         "INSERT INTO frames (fabric, tier, part, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?
-    .execute(params![fabric, kind, part, began, ended, packed])?;
+        params![fabric, kind, part, began, ended, packed],
+    )?;
     Ok(true)
 }
 

@@ -11,6 +11,7 @@ use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 use crate::event::NewEvent;
 use crate::file::Header;
 use crate::file::record_kind::{CounterIds, RecordKind};
+use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
 use crate::file::{
     BUSY, WriterLock, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside,
@@ -21,10 +22,9 @@ use crate::record::deltas::{CounterDeltas, StateDeltas, SweepKey, insert_frame};
 use crate::record::unreferenced::drop_unused;
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
-use ib_fabric::topology::End;
 use ib_health::Assessment;
 use ib_health::totals::{ResetOffsets, TotalsSeed};
-use ib_mad::{Counter, Guid};
+use ib_mad::{Counter, Guid, PortNumber};
 
 /// All totals are written every so many sweeps, so that reconstructing totals never takes longer than
 /// unpacking this many frames.
@@ -131,7 +131,7 @@ impl Store {
         header: &[u8],
         lock: &Arc<WriterLock>,
     ) -> Result<Self, HistoryError> {
-        let failed = |error| HistoryError::database(path, "open the file", error);
+        let failed = HistoryError::database(path, "open the file");
         schema::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
@@ -164,34 +164,24 @@ impl Store {
         })
     }
 
-    fn failed(&self, doing: &'static str) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
-        let path = self.path.clone();
-        move |error| HistoryError::database(&path, doing, error)
+    /// Its statements.
+    pub(super) fn sql(&self) -> Sql<'_> {
+        Sql(&self.db)
     }
 
     /// The totals of a fabric's ports, from which its monitor continues after a restart.
     pub fn totals(&self, fabric: &str) -> Result<TotalsSeed, HistoryError> {
-        self.read_totals(fabric).map_err(self.failed("read totals"))
+        self.read_totals(fabric).map_err(HistoryError::database(&self.path, "read totals"))
     }
 
     fn read_totals(&self, fabric: &str) -> Result<TotalsSeed> {
-        let mut statement = self.db.prepare(
-            "SELECT ports.id, guid, number, fabrics.id FROM ports
-             JOIN nodes ON nodes.id = node JOIN fabrics ON fabrics.id = fabric
-             WHERE fabrics.name = ?1",
-        )?;
-        let mut ends: HashMap<u32, End> = HashMap::new();
-        let mut fabric_id = None;
-        let mut rows = statement.query([fabric])?;
-        while let Some(row) = rows.next()? {
-            let guid = Guid(row.get::<_, i64>(1)?.cast_unsigned());
-            ends.insert(row.get(0)?, (guid, row.get(2)?));
-            fabric_id = Some(row.get(3)?);
-        }
+        let sql = "SELECT ports.id, guid, number FROM ports JOIN nodes ON nodes.id = node
+                   JOIN fabrics ON fabrics.id = fabric WHERE fabrics.name = ?1";
+        let ports: Vec<(u32, i64, PortNumber)> = self.sql().rows(sql, [fabric])?;
         let mut memory = TotalsSeed::new();
-        for (port, totals) in fabric_id.into_iter().flat_map(|id| self.ledger.of(id)) {
-            let Some(end) = ends.get(&port) else { continue };
-            let remembered = memory.entry(*end).or_default();
+        for (port, guid, number) in ports {
+            let Some(totals) = self.ledger.find(port) else { continue };
+            let remembered = memory.entry((Guid(guid.cast_unsigned()), number)).or_default();
             for (counter, total) in totals.iter() {
                 remembered.set(counter, total);
                 if let Some(before) = self.befores.get(&port) {
@@ -211,8 +201,8 @@ impl Store {
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Assessment)>,
     ) -> Result<WriteCounts, HistoryError> {
-        let failed = self.failed("write to the file");
-        self.write_all(fabric, events, sweep).map_err(failed)
+        let written = self.write_all(fabric, events, sweep);
+        written.map_err(HistoryError::database(&self.path, "write to the file"))
     }
 
     fn write_all(
@@ -282,8 +272,10 @@ fn insert_sweep(
 ) -> Result<()> {
     // The time of day may have been set back.
     let since = previous.filter(|previous| *previous < began);
-    db.prepare_cached("INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![fabric, since, began, ended])?;
+    Sql(db).execute(
+        "INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)",
+        params![fabric, since, began, ended],
+    )?;
     Ok(())
 }
 
@@ -295,17 +287,15 @@ fn write_totals(
     counters: &CounterIds,
     is_stale: bool,
 ) -> Result<bool> {
-    let last = "SELECT coalesce(max(id), 0) FROM frames WHERE tier = ?1 AND fabric = ?2";
-    let last: i64 = db
-        .prepare_cached(last)?
-        .query_row(params![RecordKind::AllTotals, sweep.fabric], |row| row.get(0))?;
+    let last = "SELECT max(id) FROM frames WHERE tier = ?1 AND fabric = ?2";
+    let last: Option<i64> = Sql(db).value(last, params![RecordKind::AllTotals, sweep.fabric])?;
     let mut any = false;
     ledger.for_each_part(sweep.fabric, counters, |part, frame| {
         any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), frame)?;
         Ok::<_, rusqlite::Error>(())
     })?;
     if any || is_stale {
-        db.execute(
+        Sql(db).execute(
             "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3",
             params![RecordKind::AllTotals, sweep.fabric, last],
         )?;
@@ -318,11 +308,11 @@ fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> 
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());
     let (fabric, place, text) = (ids.fabric, &event.place, &event.text);
-    db.prepare_cached(
+    Sql(db).execute(
         "INSERT INTO events (at, fabric, kind, node, port, link, place, text, detail)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    )?
-    .execute(params![at, fabric, kind, node, port, link, place, text, detail])?;
+        params![at, fabric, kind, node, port, link, place, text, detail],
+    )?;
     Ok(())
 }
 
@@ -344,10 +334,10 @@ fn write_befores(
             let Some(id) = counters.number(counter) else { continue };
             let count = before[counter as usize];
             if count != last.map_or(0, |last| last[counter as usize]) {
-                db.prepare_cached(
+                Sql(db).execute(
                     "INSERT OR REPLACE INTO befores (port, counter, count) VALUES (?1, ?2, ?3)",
-                )?
-                .execute(params![port, id, count.cast_signed()])?;
+                    params![port, id, count.cast_signed()],
+                )?;
             }
         }
         befores.insert(port, Arc::clone(before));
@@ -358,12 +348,10 @@ fn write_befores(
 /// What counters had counted before they were last reset, by port id.
 fn befores(db: &Connection, catalog: &Catalog) -> Result<HashMap<u32, Arc<ResetOffsets>>> {
     let mut befores: HashMap<u32, ResetOffsets> = HashMap::new();
-    let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let Some(counter) = catalog.counters.counter(row.get(1)?) else { continue };
-        let before = befores.entry(row.get(0)?).or_insert([0; _]);
-        before[counter as usize] = row.get::<_, i64>(2)?.cast_unsigned();
+    let rows: Vec<(u32, u8, i64)> = Sql(db).rows("SELECT port, counter, count FROM befores", [])?;
+    for (port, counter, count) in rows {
+        let Some(counter) = catalog.counters.counter(counter) else { continue };
+        befores.entry(port).or_insert([0; _])[counter as usize] = count.cast_unsigned();
     }
     Ok(befores.into_iter().map(|(port, before)| (port, Arc::new(before))).collect())
 }
@@ -371,9 +359,9 @@ fn befores(db: &Connection, catalog: &Catalog) -> Result<HashMap<u32, Arc<ResetO
 /// The beginning of each fabric's last recorded sweep: last in the order of writing, as clocks may have been
 /// wrong.
 fn latest(db: &Connection) -> Result<HashMap<i64, i64>> {
-    let mut statement = db.prepare(
+    Sql(db).rows(
         "SELECT fabrics.id, began FROM fabrics JOIN sweeps ON sweeps.id = (
              SELECT id FROM sweeps WHERE +fabric = fabrics.id ORDER BY id DESC LIMIT 1)",
-    )?;
-    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        [],
+    )
 }

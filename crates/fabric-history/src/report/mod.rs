@@ -365,7 +365,7 @@ mod tests {
     use super::*;
     use crate::EventKind;
     use crate::model::{Series, Step};
-    use crate::source::Canned;
+    use crate::source::canned::Canned;
     use ib_fabric::topology::LinkId;
 
     fn report(source: &Canned) -> Report {

@@ -110,9 +110,10 @@ impl Sql<'_> {
 
     /// The ids, GUIDs and kinds of a fabric's nodes.
     pub fn nodes(self, fabric: i64) -> Result<Vec<(u32, Guid, String)>> {
-        let rows = self.rows("SELECT id, guid, kind FROM nodes WHERE fabric = ?1", [fabric])?;
-        let of = |(id, guid, kind): (u32, i64, String)| (id, Guid(guid.cast_unsigned()), kind);
-        Ok(rows.into_iter().map(of).collect())
+        let sql = "SELECT id, guid, kind FROM nodes WHERE fabric = ?1";
+        let rows: Vec<(u32, i64, String)> = self.rows(sql, [fabric])?;
+        let rows = rows.into_iter();
+        Ok(rows.map(|(id, guid, kind)| (id, Guid(guid.cast_unsigned()), kind)).collect())
     }
 
     /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest
@@ -136,10 +137,10 @@ impl Sql<'_> {
         let sql =
             "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
                    WHERE since <= ?2 AND (until IS NULL OR until > ?1)";
-        let rows = self.rows(sql, [from, to, i64::MAX])?.into_iter();
-        Ok(rows
-            .map(|(low, high, since, until)| CablePresence { ends: [low, high], since, until })
-            .collect())
+        let rows: Vec<(u32, u32, i64, i64)> = self.rows(sql, [from, to, i64::MAX])?;
+        let rows = rows.into_iter();
+        let cable = |(low, high, since, until)| CablePresence { ends: [low, high], since, until };
+        Ok(rows.map(cable).collect())
     }
 
     /// The cables of some ports that were present in a time range, the earliest first.

@@ -1,4 +1,5 @@
-//! The SQL of the reading side: one function a statement, with typed parameters and rows.
+//! The SQL of the reading side: one function a statement, with typed parameters and rows. The recorder has its
+//! own statements.
 //!
 //! Times are microseconds since 1970. `fabric`, `port` and `node` are row ids, not names.
 
@@ -16,7 +17,7 @@ use ib_mad::Guid;
 pub(crate) use catalog::{CablePresence, CableRow, PortRow};
 pub(crate) use events::Order;
 
-/// A history that is read by SQL.
+/// A history, by its SQL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sql<'a>(pub &'a Connection);
 
@@ -61,21 +62,35 @@ pub(crate) struct FrameRow<'a> {
 
 impl Sql<'_> {
     /// The first column of the first row; none of no row, and of NULL.
-    fn value<T: FromSql>(self, sql: &str, params: impl Params) -> Result<Option<T>> {
+    pub fn value<T: FromSql>(self, sql: &str, params: impl Params) -> Result<Option<T>> {
         let mut statement = self.0.prepare_cached(sql)?;
         Ok(statement.query_row(params, |row| row.get::<_, Option<T>>(0)).optional()?.flatten())
     }
 
+    /// The first column of all rows.
+    pub fn column<T: FromSql, C: FromIterator<T>>(
+        self,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<C> {
+        self.0.prepare_cached(sql)?.query_map(params, |row| row.get(0))?.collect()
+    }
+
     /// Rows, each of them a tuple of its columns.
-    fn rows<T>(self, sql: &str, params: impl Params) -> Result<Vec<T>>
+    pub fn rows<T, C: FromIterator<T>>(self, sql: &str, params: impl Params) -> Result<C>
     where
         T: for<'r> TryFrom<&'r Row<'r>, Error = rusqlite::Error>,
     {
         self.0.prepare_cached(sql)?.query_map(params, |row| T::try_from(row))?.collect()
     }
 
+    /// Executes a statement; returns whether it changed anything.
+    pub fn execute(self, sql: &str, params: impl Params) -> Result<bool> {
+        Ok(self.0.prepare_cached(sql)?.execute(params)? > 0)
+    }
+
     /// Visits rows whose data is not copied.
-    fn visit(
+    pub fn visit(
         self,
         sql: &str,
         params: impl Params,
