@@ -53,7 +53,7 @@ impl HistoryClient {
 
     /// Requests a copy of a window, and writes it into a local file.
     pub fn dump(&self, window: Window, file: &Path) -> Result<(), SourceError> {
-        let failed = |error| HistoryError::Io { path: file.into(), doing: "write it", error };
+        let failed = HistoryError::io(file, "write it");
         let mut out = std::fs::File::create(file).map_err(failed)?;
         let status = self.save(DUMP, &history_query::window(window), &mut out)?;
         out.sync_all().map_err(failed)?;
@@ -166,7 +166,7 @@ impl HistoryClient {
     }
 
     fn problem(&self, problem: impl Into<String>) -> SourceError {
-        SourceError::Address { address: self.remote.name().to_owned(), problem: problem.into() }
+        SourceError::Address(self.remote.name().to_owned(), problem.into())
     }
 }
 

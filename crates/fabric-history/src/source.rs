@@ -20,14 +20,9 @@ pub enum SourceError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] HistoryError),
-    /// An exporter does not respond, or its response is invalid.
-    #[error("{address}: {problem}")]
-    Address {
-        /// Its address.
-        address: String,
-        /// What was wrong.
-        problem: String,
-    },
+    /// An exporter does not respond, or its response is invalid: its address, and what was wrong.
+    #[error("{0}: {1}")]
+    Address(String, String),
 }
 
 /// Which events are selected. An empty list selects all.

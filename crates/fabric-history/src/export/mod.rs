@@ -56,10 +56,10 @@ pub enum TableFormat {
 pub struct ExportFilter {
     /// The time.
     pub window: Window,
-    /// Only these nodes; `None` for all.
-    pub nodes: Option<HashSet<Guid>>,
-    /// Only these ports; `None` for all. With nodes as well, ports that are in both.
-    pub ports: Option<HashSet<End>>,
+    /// Only these nodes; empty for all.
+    pub nodes: HashSet<Guid>,
+    /// Only these ports; empty for all. With nodes as well, ports that are in both.
+    pub ports: HashSet<End>,
     /// One sample of totals per step; `None` for all.
     pub step: Option<Duration>,
 }
@@ -67,17 +67,17 @@ pub struct ExportFilter {
 impl ExportFilter {
     /// Everything in a window.
     pub fn all(window: Window) -> Self {
-        ExportFilter { window, nodes: None, ports: None, step: None }
+        ExportFilter { window, nodes: HashSet::new(), ports: HashSet::new(), step: None }
     }
 
     fn has_node(&self, guid: Guid) -> bool {
-        self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&guid))
-            && self.ports.as_ref().is_none_or(|ports| ports.iter().any(|(it, _)| *it == guid))
+        (self.nodes.is_empty() || self.nodes.contains(&guid))
+            && (self.ports.is_empty() || self.ports.iter().any(|(it, _)| *it == guid))
     }
 
     fn has_port(&self, end: End) -> bool {
-        self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&end.0))
-            && self.ports.as_ref().is_none_or(|ports| ports.contains(&end))
+        (self.nodes.is_empty() || self.nodes.contains(&end.0))
+            && (self.ports.is_empty() || self.ports.contains(&end))
     }
 
     /// The ports of the file that are exported, by id.
@@ -297,8 +297,8 @@ pub fn events(
 ) -> Result<u64, ExportError> {
     let mut table = row_writer(format, EVENTS, out)?;
     let wanted = EventFilter {
-        nodes: filter.nodes.iter().flatten().copied().collect(),
-        ports: filter.ports.iter().flatten().copied().collect(),
+        nodes: filter.nodes.iter().copied().collect(),
+        ports: filter.ports.iter().copied().collect(),
         ..EventFilter::all(filter.window)
     };
     let mut rows = 0;

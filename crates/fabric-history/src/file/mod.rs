@@ -64,7 +64,7 @@ pub fn free(path: &Path) -> Result<u64, HistoryError> {
 
 /// An error if less than `least` bytes are free.
 pub(crate) fn ensure_free(path: &Path, free: u64, least: u64) -> Result<(), HistoryError> {
-    if free < least { Err(HistoryError::Full { path: path.into(), free, least }) } else { Ok(()) }
+    if free < least { Err(HistoryError::Full(path.into(), free, least)) } else { Ok(()) }
 }
 
 /// The path of the lock beside a file.
@@ -223,7 +223,7 @@ const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
     let what = || match error {
         HistoryError::Damaged(_, what) => what.clone(),
-        HistoryError::Database { error, .. } => error.to_string(),
+        HistoryError::Database(_, _, error) => error.to_string(),
         other => other.to_string(),
     };
     let aside = rename_aside(path, what)?;
@@ -257,7 +257,7 @@ fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, H
     let failed = HistoryError::io(path, "set the file aside");
     let count = count_aside(path).map_err(failed)?;
     if count >= MAX_ASIDE {
-        return Err(HistoryError::Crowded { path: path.into(), what: what(), count });
+        return Err(HistoryError::Crowded(path.into(), what(), count));
     }
     let now = humantime::format_rfc3339_micros(SystemTime::now());
     let aside = with_suffix(path, &format!("{ASIDE}{}", now.to_string().replace(':', "")));

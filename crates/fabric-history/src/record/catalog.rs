@@ -8,7 +8,7 @@ use rusqlite::{Connection, Result, params};
 
 use crate::event::About;
 use crate::file::record_kind::{CounterIds, guid_bits};
-use crate::file::sql::Sql;
+use crate::file::sql::{FABRIC_OF_LINK, Sql};
 use crate::{MOST_PORTS, OutOfIds};
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{Fabric, PortIndex};
@@ -210,10 +210,6 @@ impl FabricIds {
         Ok(id)
     }
 }
-
-/// The end of a statement that selects links by their fabric.
-pub(super) const FABRIC_OF_LINK: &str =
-    "JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node WHERE nodes.fabric";
 
 /// What is present, each with its open row in the file.
 ///

@@ -291,7 +291,7 @@ impl Recorder {
         self.report(error);
         // A full disk does not change the file. After any other error the state in memory may differ from
         // the file, so the file is reopened.
-        if matches!(error, HistoryError::Full { .. }) {
+        if matches!(error, HistoryError::Full(..)) {
             return;
         }
         if let Some(store) = self.store.take() {
@@ -299,7 +299,7 @@ impl Recorder {
         }
         self.counted = None;
         // Only if the error is about the file itself, not about a copy or a file beside it.
-        if matches!(error, HistoryError::Damaged(..) | HistoryError::Database { .. })
+        if matches!(error, HistoryError::Damaged(..) | HistoryError::Database(..))
             && error.is_damage()
             && let Err(error) = Store::set_aside(&self.settings.file, error)
         {

@@ -26,8 +26,8 @@ use crate::file::record_kind::RecordKind::{
     AllTotals, ErrorDeltas, FirstTotals, NodeChanges, NodeStates, PortChanges, PortStates,
     TrafficDeltas,
 };
+use crate::file::sql::FABRIC_OF_LINK;
 use crate::file::{BUSY, ensure_free, free, with_suffix};
-use crate::record::catalog::FABRIC_OF_LINK;
 use crate::record::store::Store;
 use crate::record::unreferenced::oldest;
 use crate::settings::HistorySettings;

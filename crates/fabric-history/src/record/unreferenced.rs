@@ -18,8 +18,8 @@ use rusqlite::{Connection, Result, Row, Transaction};
 use ib_fabric::Fabric;
 use ib_mad::Guid;
 
-use super::catalog::{FABRIC_OF_LINK, FabricIds};
-use crate::file::sql::Sql;
+use super::catalog::FabricIds;
+use crate::file::sql::{FABRIC_OF_LINK, Sql};
 
 /// The beginning of a fabric's oldest sweep of which anything is kept. `None` if there is none, or if times
 /// do not rise in the order of writing.

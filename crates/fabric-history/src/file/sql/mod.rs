@@ -17,6 +17,10 @@ use ib_mad::Guid;
 pub(crate) use catalog::{CablePresence, CableRow, PortRow};
 pub(crate) use events::Order;
 
+/// The end of a statement that selects links by their fabric.
+pub(crate) const FABRIC_OF_LINK: &str =
+    "JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node WHERE nodes.fabric";
+
 /// A history, by its SQL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sql<'a>(pub &'a Connection);
