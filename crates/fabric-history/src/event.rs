@@ -90,6 +90,19 @@ pub struct NewEvent {
     pub detail: Value,
 }
 
+impl NewEvent {
+    /// An event of a whole fabric, or of the exporter, without details.
+    pub(crate) fn of_fabric(
+        kind: EventKind,
+        fabric: &str,
+        text: impl Into<String>,
+        at: SystemTime,
+    ) -> Self {
+        let (place, text) = (fabric.to_owned(), text.into());
+        NewEvent { at, kind, about: About::All, place, text, detail: Value::Null }
+    }
+}
+
 /// The text of a [`EventKind::Flap`]: how often the link went down, for how long if that is known, and its
 /// flaps so far.
 pub(crate) fn flap_text(count: u32, down: Downtime, all: u64) -> String {

@@ -59,7 +59,7 @@ pub mod physical {
 }
 
 /// State of a port, as PortInfo reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the other names say it")]
 pub struct PortStatus {
     /// LID of the port; a switch has one, on port 0.

@@ -14,24 +14,25 @@ use crate::file::walk::{PortSet, Visitor, Walk};
 use crate::model::Window;
 use ib_mad::Counter;
 use ib_mad::counter::COUNT;
+use ib_mad::reading::CounterSet;
 
 /// The latest totals of a port.
 #[derive(Clone, Debug)]
 pub struct PortTotals {
     /// The id of the port's fabric in the file.
     pub fabric: i64,
-    known: u64,
+    known: CounterSet,
     values: [u64; COUNT],
 }
 
 impl PortTotals {
     pub fn get(&self, counter: Counter) -> Option<u64> {
-        (self.known >> counter as usize & 1 == 1).then(|| self.values[counter as usize])
+        self.known.contains(counter).then(|| self.values[counter as usize])
     }
 
     pub fn set(&mut self, counter: Counter, total: u64) {
         self.values[counter as usize] = total;
-        self.known |= 1 << counter as usize;
+        self.known.insert(counter);
     }
 
     pub fn undo(&mut self, counter: Counter, by: u64) {
@@ -40,7 +41,7 @@ impl PortTotals {
     }
 
     pub fn forget(&mut self, counter: Counter) {
-        self.known &= !(1 << counter as usize);
+        self.known.set(counter, false);
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
@@ -61,7 +62,8 @@ impl TotalsTable {
         if self.ports.len() <= index {
             self.ports.resize_with(index + 1, || None);
         }
-        let blank = || Box::new(PortTotals { fabric, known: 0, values: [0; COUNT] });
+        let known = CounterSet::default();
+        let blank = || Box::new(PortTotals { fabric, known, values: [0; COUNT] });
         self.ports[index].get_or_insert_with(blank)
     }
 
@@ -102,9 +104,8 @@ impl TotalsTable {
     /// All ports of a fabric with totals.
     pub fn of(&self, fabric: i64) -> impl Iterator<Item = (u32, &PortTotals)> {
         let ports = self.ports.iter().zip(0u32..);
-        ports
-            .filter_map(|(totals, port)| Some((port, &**totals.as_ref()?)))
-            .filter(move |(_, totals)| totals.fabric == fabric)
+        let known = ports.filter_map(|(totals, port)| Some((port, &**totals.as_ref()?)));
+        known.filter(move |(_, totals)| totals.fabric == fabric)
     }
 }
 
@@ -255,10 +256,9 @@ pub(crate) fn totals_at(
     change(RecordKind::TrafficDeltas, PortTotals::undo)?;
     change(RecordKind::FirstTotals, |totals, counter, _| totals.forget(counter))?;
     if !range.is_traffic_known_at(at) {
+        let is_busy = |counter: &Counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas;
         for totals in table.ports.iter_mut().flatten() {
-            let busy = Counter::all()
-                .filter(|counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas);
-            busy.for_each(|counter| totals.forget(counter));
+            Counter::all().filter(is_busy).for_each(|counter| totals.forget(counter));
         }
     }
     Ok(table)

@@ -10,14 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::HistoryError;
-use crate::event::{About, EventKind, NewEvent};
-use crate::file::Header;
-use crate::file::count_aside;
+use crate::event::{EventKind, NewEvent};
+use crate::file::{Header, count_aside};
 use crate::record::events::EventDetector;
 use crate::record::host::HostFabric;
 use crate::record::store::Store;
@@ -61,9 +60,11 @@ struct RecordedFabric {
 impl RecordedFabric {
     /// Begins with an event that says that nothing is known of the time before.
     fn new(fabric: &str, detector: EventDetector, now: SystemTime) -> Self {
-        let text = format!("fabric-exporter {} started", env!("CARGO_PKG_VERSION"));
-        let start = exporter_event(EventKind::ExporterStart, fabric, text, now);
-        RecordedFabric { detector, events: vec![start], ..RecordedFabric::default() }
+        let version = env!("CARGO_PKG_VERSION");
+        let text = format!("fabric-exporter {version} started");
+        let start = NewEvent::of_fabric(EventKind::ExporterStart, fabric, text, now);
+        let events = vec![NewEvent { detail: json!({"version": version}), ..start }];
+        RecordedFabric { detector, events, ..RecordedFabric::default() }
     }
 }
 
@@ -124,14 +125,8 @@ impl Recorder {
 
     /// The recorded totals of a fabric's ports.
     pub fn totals(&mut self, fabric: &str) -> TotalsSeed {
-        match self.store.as_ref().map(|store| store.totals(fabric)) {
-            None => TotalsSeed::new(),
-            Some(Ok(totals)) => totals,
-            Some(Err(error)) => {
-                self.handle_error(&error);
-                TotalsSeed::new()
-            }
-        }
+        let totals = self.store.as_ref().map(|store| store.totals(fabric)).transpose();
+        totals.inspect_err(|error| self.handle_error(error)).ok().flatten().unwrap_or_default()
     }
 
     /// Records what is published until the sender of the published state is dropped.
@@ -190,11 +185,8 @@ impl Recorder {
             let missed = sweeps - fabric.sweeps - 1;
             if missed > 0 && fabric.sweeps > 0 {
                 self.metrics.add_missed(missed);
-                tracing::warn!(
-                    fabric = name,
-                    missed,
-                    "history recorder missed sweeps: it fell behind"
-                );
+                let fabric = name;
+                tracing::warn!(fabric, missed, "history recorder missed sweeps: it fell behind");
             }
             fabric.sweeps = sweeps;
             fabric.events.extend(fabric.clock.update(name, sweep));
@@ -241,11 +233,10 @@ impl Recorder {
         let pruned = store.prune(&self.settings, trusted_time);
         self.metrics.set_bytes(store.bytes());
         match pruned {
-            Ok(()) => {
-                if std::mem::take(&mut self.is_failing) {
-                    tracing::info!(file = %self.settings.file.display(), "history recording resumed");
-                }
+            Ok(()) if std::mem::take(&mut self.is_failing) => {
+                tracing::info!(file = %self.settings.file.display(), "history recording resumed");
             }
+            Ok(()) => {}
             // The sweep itself is committed.
             Err(error) => {
                 self.handle_error(&error);
@@ -259,8 +250,8 @@ impl Recorder {
     pub fn finish(&mut self, now: SystemTime) {
         for (name, mut fabric) in std::mem::take(&mut self.fabrics) {
             let at = fabric.last_ended.map_or(now, |last| last.max(now));
-            let text = "fabric-exporter stopped".into();
-            fabric.events.push(exporter_event(EventKind::ExporterStop, &name, text, at));
+            let (kind, text) = (EventKind::ExporterStop, "fabric-exporter stopped");
+            fabric.events.push(NewEvent::of_fabric(kind, &name, text, at));
             // After an error the file is reopened for the next fabric.
             let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&name, &fabric.events, None));
@@ -352,14 +343,6 @@ fn open_store<'a>(
     }
 }
 
-fn exporter_event(kind: EventKind, fabric: &str, text: String, at: SystemTime) -> NewEvent {
-    let detail = match kind {
-        EventKind::ExporterStart => json!({"version": env!("CARGO_PKG_VERSION")}),
-        _ => Value::Null,
-    };
-    NewEvent { at, kind, about: About::All, place: fabric.into(), text, detail }
-}
-
 /// How far the two clocks may differ between two sweeps: NTP slews by less.
 const MAX_DRIFT: Duration = Duration::from_secs(2);
 
@@ -394,14 +377,9 @@ impl ClockMonitor {
         self.continuous_since = now.moment;
         let seconds = by.as_secs_f64() * if direction == "back" { -1.0 } else { 1.0 };
         let by = humantime::format_duration(Duration::from_secs(by.as_secs()));
-        Some(NewEvent {
-            at: now.wall_of(sweep.began),
-            kind: EventKind::ClockJump,
-            about: About::All,
-            place: fabric.into(),
-            text: format!("clock set {direction} by {by}"),
-            detail: json!({ "seconds": seconds }),
-        })
+        let (text, at) = (format!("clock set {direction} by {by}"), now.wall_of(sweep.began));
+        let event = NewEvent::of_fabric(EventKind::ClockJump, fabric, text, at);
+        Some(NewEvent { detail: json!({ "seconds": seconds }), ..event })
     }
 
     /// The time of day, if it has been continuous for [`TRUSTED_AFTER`].
