@@ -9,7 +9,7 @@ use ib_health::Verdict;
 use ib_mad::label;
 
 use super::model::{Cable, ErrorDelta, FabricState, Port, Sum, Window};
-use super::source::{EventFilter, Source, SourceError};
+use super::source::{Answer, EventFilter, Source};
 
 /// What changed on a cable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,7 +90,7 @@ impl LinkDiff {
 }
 
 /// The cables on which anything changed in a window, the worst first.
-pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, SourceError> {
+pub fn diff_links(source: &dyn Source, window: Window) -> Answer<Vec<LinkDiff>> {
     let events = source.events(&EventFilter::all(window))?;
     let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
     let mut links: BTreeMap<Key, LinkDiff> = BTreeMap::new();

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use crate::model::{Window, time};
-use crate::source::{EventFilter, Page, PagedSource, SeriesDetail, SourceError};
+use crate::source::{Answer, EventFilter, Page, PagedSource, SeriesDetail};
 use crate::{EventKind, source};
 use ib_fabric::topology::End;
 use ib_mad::Guid;
@@ -133,10 +133,7 @@ impl HistoryQuery {
     }
 
     /// A source's answer as JSON.
-    pub fn answer(
-        &self,
-        source: &dyn PagedSource,
-    ) -> Result<serde_json::Result<Vec<u8>>, SourceError> {
+    pub fn answer(&self, source: &dyn PagedSource) -> Answer<serde_json::Result<Vec<u8>>> {
         use serde_json::to_vec;
         Ok(match self {
             HistoryQuery::Span => to_vec(&source.span()?),

@@ -25,6 +25,9 @@ pub enum SourceError {
     Address(String, String),
 }
 
+/// The answer of a source.
+pub type Answer<T> = Result<T, SourceError>;
+
 /// Which events are selected. An empty list selects all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFilter {
@@ -60,50 +63,41 @@ pub trait Source {
     fn name(&self) -> String;
 
     /// The recorded period.
-    fn span(&self) -> Result<Span, SourceError>;
+    fn span(&self) -> Answer<Span>;
 
     /// The ports that match a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
     /// GUID alone: all of its ports. Empty if the name is unknown.
-    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError>;
+    fn ports(&self, called: &str) -> Answer<Vec<Port>>;
 
     /// The events that a filter selects, the earliest first.
-    fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError>;
+    fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>>;
 
     /// The cables of any of these ports in a window, as they were at its end, or when
     /// they were last seen in it.
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError>;
+    fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>>;
 
     /// The errors of all ports in a window.
-    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError>;
+    fn error_deltas(&self, window: Window) -> Answer<Vec<ErrorDelta>>;
 
     /// The increases of some ports' counters, by reading. Traffic may be coarser than errors, especially in a
     /// window that is long or long ago.
-    fn series(
-        &self,
-        ports: &[End],
-        detail: SeriesDetail,
-        window: Window,
-    ) -> Result<Vec<Series>, SourceError>;
+    fn series(&self, ports: &[End], detail: SeriesDetail, window: Window) -> Answer<Vec<Series>>;
 
     /// The states of the fabrics at a time; fabrics that were not recorded yet are omitted.
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError>;
+    fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>>;
 
     /// Which parts of a window are recorded, and which are missing.
-    fn coverage(&self, window: Window) -> Result<Coverage, SourceError>;
+    fn coverage(&self, window: Window) -> Answer<Coverage>;
 }
 
 /// A source that also returns events page by page: no more are in memory than a page has.
 pub trait PagedSource: Source {
     /// A page of the events that a filter selects, the earliest first.
-    fn page(&self, filter: &EventFilter, page: Page) -> Result<Events, SourceError>;
+    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events>;
 }
 
 /// The window without what lies in the future.
-pub fn until_known(
-    source: &dyn Source,
-    window: Window,
-    now: SystemTime,
-) -> Result<Window, SourceError> {
+pub fn until_known(source: &dyn Source, window: Window, now: SystemTime) -> Answer<Window> {
     let mut window = window;
     if window.to > now {
         // A simulated clock may be ahead of the host's.
@@ -260,23 +254,23 @@ pub mod canned {
             "canned".into()
         }
 
-        fn span(&self) -> Result<Span, SourceError> {
+        fn span(&self) -> Answer<Span> {
             Ok(Span::default())
         }
 
-        fn ports(&self, _: &str) -> Result<Vec<Port>, SourceError> {
+        fn ports(&self, _: &str) -> Answer<Vec<Port>> {
             Ok(self.ports.clone())
         }
 
-        fn events(&self, _: &EventFilter) -> Result<Vec<Event>, SourceError> {
+        fn events(&self, _: &EventFilter) -> Answer<Vec<Event>> {
             Ok(self.events.clone())
         }
 
-        fn cables(&self, _: &[End], _: Window) -> Result<Vec<Cable>, SourceError> {
+        fn cables(&self, _: &[End], _: Window) -> Answer<Vec<Cable>> {
             Ok(self.cables.clone())
         }
 
-        fn error_deltas(&self, _: Window) -> Result<Vec<ErrorDelta>, SourceError> {
+        fn error_deltas(&self, _: Window) -> Answer<Vec<ErrorDelta>> {
             Ok(self.moved.clone())
         }
 
@@ -285,15 +279,15 @@ pub mod canned {
             _: &[End],
             _: SeriesDetail,
             _: Window,
-        ) -> Result<Vec<Series>, SourceError> {
+        ) -> Answer<Vec<Series>> {
             Ok(self.series.clone())
         }
 
-        fn fabrics(&self, _: SystemTime) -> Result<Vec<FabricState>, SourceError> {
+        fn fabrics(&self, _: SystemTime) -> Answer<Vec<FabricState>> {
             Ok(self.fabrics.clone())
         }
 
-        fn coverage(&self, _: Window) -> Result<Coverage, SourceError> {
+        fn coverage(&self, _: Window) -> Answer<Coverage> {
             Ok(Coverage::default())
         }
     }

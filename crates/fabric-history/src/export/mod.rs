@@ -259,7 +259,7 @@ fn write_readings(
         let range = SegmentRange::read(sql, fabric, before, last, false).map_err(failed)?;
         for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
             let mut result = Ok(());
-            let visited = range.visit(sql, kind, None, &mut |span, frame, entry| {
+            let visited = range.visit(kind, None, &mut |span, frame, entry| {
                 let (from, to) = reading_times(span, entry);
                 let Some(port) = ports.get(&entry.port).filter(|_| filter.window.has(to)) else {
                     return;

@@ -40,13 +40,14 @@ pub struct ExportCounts {
 
 /// A fabric in the window.
 struct ExportedFabric<'a> {
+    reader: &'a Reader,
     filter: &'a ExportFilter,
     name: String,
     /// The sweeps with samples.
     sweeps: Vec<SweepTimes>,
     /// The end of a sample's line for each sweep: its time.
     times: Vec<String>,
-    range: SegmentRange,
+    range: SegmentRange<'a>,
     timeline: Timeline,
     /// The totals at the end.
     ledger: TotalsTable,
@@ -84,7 +85,7 @@ pub fn openmetrics(
         fabrics.iter().try_for_each(|fabric| fabric.port_info(lines))?;
         for row in TABLE {
             lines.family(counter_header(row.counter));
-            fabrics.iter().try_for_each(|fabric| fabric.counter(row, reader, lines))?;
+            fabrics.iter().try_for_each(|fabric| fabric.counter(row, lines))?;
         }
         lines.family(LINK_INFO.into());
         fabrics.iter().try_for_each(|fabric| fabric.link_info(lines))?;
@@ -98,7 +99,7 @@ pub fn openmetrics(
 }
 
 fn fabrics<'a>(
-    reader: &Reader,
+    reader: &'a Reader,
     filter: &'a ExportFilter,
 ) -> rusqlite::Result<Vec<ExportedFabric<'a>>> {
     let mut all = Vec::new();
@@ -119,9 +120,17 @@ fn fabrics<'a>(
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
         };
         let times = sweeps.iter().map(time).collect();
-        let ports = Vec::new();
-        let mut fabric =
-            ExportedFabric { filter, name, sweeps, times, range, timeline, ledger, ports };
+        let mut fabric = ExportedFabric {
+            reader,
+            filter,
+            name,
+            sweeps,
+            times,
+            range,
+            timeline,
+            ledger,
+            ports: Vec::new(),
+        };
         let is_exported = |port: &u32| fabric.end(*port).is_some_and(|end| filter.has_port(end));
         fabric.ports = fabric.timeline.ports.keys().copied().filter(is_exported).collect();
         fabric.ports.sort_unstable();
@@ -162,12 +171,7 @@ impl ExportedFabric<'_> {
         Ok(())
     }
 
-    fn counter(
-        &self,
-        row: &CounterRow,
-        reader: &Reader,
-        lines: &mut SampleWriter<'_>,
-    ) -> Result<(), ExportError> {
+    fn counter(&self, row: &CounterRow, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let is_of_link =
             |field: &CounterField| field.attribute == Attribute::PortExtendedSpeedsCounters;
         let of_link = row.fields.iter().any(is_of_link);
@@ -181,15 +185,10 @@ impl ExportedFabric<'_> {
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
                 continue;
             };
-            let growth = CounterGrowth::read(
-                reader.sql(),
-                &reader.counter_ids,
-                &self.range,
-                row.counter,
-                *first..last + 1,
-                &self.sweeps,
-            )
-            .map_err(reader.failed())?;
+            let (ids, ports) = (&self.reader.counter_ids, *first..last + 1);
+            let growth =
+                CounterGrowth::read(&self.range, ids, row.counter, ports, &self.sweeps)
+                    .map_err(self.reader.failed())?;
             for (port, end) in known {
                 let Some((node, _)) = self.timeline.ports.get(&port) else { continue };
                 let Some(of) = self.end(port) else { continue };

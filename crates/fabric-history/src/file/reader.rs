@@ -14,7 +14,9 @@ use crate::file::{
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricCoverage, FabricState, Port, Series, Span, Window,
 };
-use crate::source::{EventFilter, Events, Page, PagedSource, SeriesDetail, Source, SourceError};
+use crate::source::{
+    Answer, EventFilter, Events, Page, PagedSource, SeriesDetail, Source, SourceError,
+};
 use crate::{HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
@@ -154,7 +156,7 @@ impl Reader {
 }
 
 impl PagedSource for Reader {
-    fn page(&self, filter: &EventFilter, page: Page) -> Result<Events, SourceError> {
+    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
         let mut found = Events::default();
         let mut last = None;
         self.read(|| {
@@ -177,17 +179,17 @@ impl Source for Reader {
         self.path.display().to_string()
     }
 
-    fn span(&self) -> Result<Span, SourceError> {
+    fn span(&self) -> Answer<Span> {
         let [first, last] = self.sql().first_and_last().map_err(self.failed())?;
         Ok(Span { first: first.map(time_of), last: last.map(time_of) })
     }
 
-    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
+    fn ports(&self, called: &str) -> Answer<Vec<Port>> {
         let ports = self.read(|| self.ports_called(called))?;
         Ok(ports.into_iter().map(|(_, port)| port).collect())
     }
 
-    fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError> {
+    fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
         self.in_one_transaction(|| {
             let mut events = Vec::new();
             self.visit_events(filter, &mut |event| {
@@ -198,28 +200,23 @@ impl Source for Reader {
         })
     }
 
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
+    fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>> {
         Ok(self.read(|| timeline::cables(self.sql(), ports, window))?)
     }
 
-    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
+    fn error_deltas(&self, window: Window) -> Answer<Vec<ErrorDelta>> {
         Ok(self.read(|| walk::error_deltas(self, window))?)
     }
 
-    fn series(
-        &self,
-        ports: &[End],
-        detail: SeriesDetail,
-        window: Window,
-    ) -> Result<Vec<Series>, SourceError> {
+    fn series(&self, ports: &[End], detail: SeriesDetail, window: Window) -> Answer<Vec<Series>> {
         Ok(self.in_one_transaction(|| walk::series(self, ports, detail, window))?)
     }
 
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
+    fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>> {
         Ok(self.read(|| timeline::fabrics(self.sql(), at))?)
     }
 
-    fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
+    fn coverage(&self, window: Window) -> Answer<Coverage> {
         Ok(self.read(|| coverage(self.sql(), window))?)
     }
 }

@@ -161,7 +161,8 @@ impl SweepRange {
 
 /// What grew after one sweep, up to another.
 #[derive(Debug)]
-pub struct SegmentRange {
+pub struct SegmentRange<'a> {
+    sql: Sql<'a>,
     fabric: i64,
     after: i64,
     to: i64,
@@ -173,11 +174,11 @@ pub struct SegmentRange {
     floor: i64,
 }
 
-impl SegmentRange {
+impl<'a> SegmentRange<'a> {
     /// The range after one sweep, up to another. Traffic is by the hour where nothing else is left, or
     /// wherever possible.
     pub(crate) fn read(
-        sql: Sql<'_>,
+        sql: Sql<'a>,
         fabric: i64,
         after: i64,
         to: i64,
@@ -204,7 +205,7 @@ impl SegmentRange {
         {
             floor = floor.max(sql.sweep_before(fabric, full)?);
         }
-        Ok(SegmentRange { fabric, after, to, hours, summed, floor })
+        Ok(SegmentRange { sql, fabric, after, to, hours, summed, floor })
     }
 
     /// Whether the totals of traffic are known at one of its sweeps.
@@ -216,7 +217,6 @@ impl SegmentRange {
     /// Visits what all ports counted, or some.
     pub(crate) fn visit(
         &self,
-        sql: Sql<'_>,
         kind: RecordKind,
         ports: Option<&PortSet>,
         see: &mut Visitor<'_>,
@@ -227,8 +227,8 @@ impl SegmentRange {
             _ => &[],
         };
         let began = (self.after.saturating_add(1), self.to);
-        let walk = Walk { kind, fabric: Some(self.fabric), ports, began, ended: i64::MIN };
-        walk.visit(sql, hours, see)
+        let (sql, fabric) = (self.sql, Some(self.fabric));
+        Walk { sql, kind, fabric, ports, began, ended: i64::MIN }.visit(hours, see)
     }
 }
 
@@ -243,7 +243,7 @@ pub(crate) fn totals_at(
     let mut table = latest(sql.0, counter_ids)?;
     let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
     let mut change = |kind, change: fn(&mut PortTotals, Counter, u64)| {
-        range.visit(sql, kind, None, &mut |_, frame, entry| {
+        range.visit(kind, None, &mut |_, frame, entry| {
             let Some(totals) = table.find_mut(entry.port) else { return };
             for (number, by) in frame.values(entry) {
                 if let Some(counter) = counter_ids.counter(number) {
@@ -300,9 +300,8 @@ pub struct CounterGrowth {
 
 impl CounterGrowth {
     pub(crate) fn read(
-        sql: Sql<'_>,
+        range: &SegmentRange<'_>,
         counter_ids: &CounterIds,
-        range: &SegmentRange,
         counter: Counter,
         ports: Range<u32>,
         sweeps: &[SweepTimes],
@@ -318,7 +317,7 @@ impl CounterGrowth {
             return Ok(CounterGrowth { ports, columns, by, since, known });
         };
         let set: PortSet = ports.clone().collect();
-        range.visit(sql, kind, Some(&set), &mut |span, frame, entry| {
+        range.visit(kind, Some(&set), &mut |span, frame, entry| {
             if entry.counters >> number & 1 == 0 {
                 return;
             }
@@ -330,7 +329,7 @@ impl CounterGrowth {
                 *by = by.saturating_add(value);
             }
         })?;
-        range.visit(sql, RecordKind::FirstTotals, Some(&set), &mut |span, _, entry| {
+        range.visit(RecordKind::FirstTotals, Some(&set), &mut |span, _, entry| {
             if entry.counters >> number & 1 == 1
                 && let Some(since) = since.get_mut((entry.port - ports.start) as usize)
             {

@@ -63,6 +63,7 @@ fn contains(ports: &[u32], port: u32) -> bool {
 /// Which readings are visited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'a> {
+    pub sql: Sql<'a>,
     pub kind: RecordKind,
     /// Of one fabric; of some ports, and of kinds without parts, also of all.
     pub fabric: Option<i64>,
@@ -78,25 +79,24 @@ impl Walk<'_> {
     /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is
     /// damaged is skipped: an hour whose digests cannot be read is visited by its frames, if they are
     /// still in the file.
-    pub fn visit(&self, sql: Sql<'_>, hours: &[Hour], see: &mut Visitor<'_>) -> Result<()> {
+    pub fn visit(&self, hours: &[Hour], see: &mut Visitor<'_>) -> Result<()> {
         let parts: Vec<Option<u32>> = match self.ports {
             None => vec![None],
             Some(ports) => ports.parts.keys().copied().map(Some).collect(),
         };
         let mut digested = Vec::new();
         for part in parts {
-            self.visit_digests(sql, hours, part, &mut digested, see)?;
+            self.visit_digests(hours, part, &mut digested, see)?;
             if self.kind.is_in_parts() {
-                self.visit_frames(sql, part, &std::mem::take(&mut digested), see)?;
+                self.visit_frames(part, &std::mem::take(&mut digested), see)?;
             }
         }
-        if self.kind.is_in_parts() { Ok(()) } else { self.visit_frames(sql, None, &digested, see) }
+        if self.kind.is_in_parts() { Ok(()) } else { self.visit_frames(None, &digested, see) }
     }
 
     /// Visits the digests of some hours; adds the hours that had any that can be read.
     fn visit_digests<'h>(
         &self,
-        sql: Sql<'_>,
         hours: &'h [Hour],
         part: Option<u32>,
         digested: &mut Vec<&'h Hour>,
@@ -104,7 +104,7 @@ impl Walk<'_> {
     ) -> Result<()> {
         let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return Ok(()) };
         let by_id: HashMap<i64, &Hour> = hours.iter().map(|hour| (hour.id, hour)).collect();
-        sql.digests(self.kind, first.id..=last.id, part, &mut |id, data| {
+        self.sql.digests(self.kind, first.id..=last.id, part, &mut |id, data| {
             let Some(hour) = by_id.get(&id) else { return Ok(()) };
             let Ok(digest) = Digest::unpack(data, *hour.sweeps.start()) else { return Ok(()) };
             if digested.last().is_none_or(|last| last.id != id) {
@@ -127,7 +127,6 @@ impl Walk<'_> {
 
     fn visit_frames(
         &self,
-        sql: Sql<'_>,
         part: Option<u32>,
         digested: &[&Hour],
         see: &mut Visitor<'_>,
@@ -139,7 +138,7 @@ impl Walk<'_> {
             (None, None) => true,
         };
         let began = self.began.0..=self.began.1;
-        sql.frames(self.kind, self.fabric, part, began, &mut |row| {
+        self.sql.frames(self.kind, self.fabric, part, began, &mut |row| {
             if row.ended < self.ended || digested.iter().any(|hour| hour.has(&row)) {
                 return Ok(());
             }
@@ -184,9 +183,14 @@ impl Steps<'_> {
 }
 
 /// Readings of all fabrics in a window.
-fn walk(kind: RecordKind, ports: Option<&PortSet>, window: Window) -> Walk<'_> {
+fn walk<'a>(
+    sql: Sql<'a>,
+    kind: RecordKind,
+    ports: Option<&'a PortSet>,
+    window: Window,
+) -> Walk<'a> {
     let (from, to) = window.micros();
-    Walk { kind, fabric: None, ports, began: (from - LONGEST_SWEEP, to), ended: from }
+    Walk { sql, kind, fabric: None, ports, began: (from - LONGEST_SWEEP, to), ended: from }
 }
 
 /// The series of some ports' counters.
@@ -225,10 +229,10 @@ fn read_steps(
     let set: PortSet = ports.iter().map(|(id, _)| *id).collect();
     let mut add = |span, frame: &Frame, entry: &Entry| steps.add(span, frame, entry);
     let hours = sql.hours(window.micros())?;
-    walk(RecordKind::ErrorDeltas, Some(&set), window).visit(sql, &hours, &mut add)?;
+    walk(sql, RecordKind::ErrorDeltas, Some(&set), window).visit(&hours, &mut add)?;
     if detail == SeriesDetail::All {
         let summed = summed(sql, &hours, window)?;
-        walk(RecordKind::TrafficDeltas, Some(&set), window).visit(sql, &summed, &mut add)?;
+        walk(sql, RecordKind::TrafficDeltas, Some(&set), window).visit(&summed, &mut add)?;
     }
     Ok(ports)
 }
@@ -258,7 +262,8 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorD
     let sql = reader.sql();
     let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
     let hours = sql.hours(window.micros())?;
-    walk(RecordKind::ErrorDeltas, None, window).visit(sql, &hours, &mut |span, frame, entry| {
+    let errors = walk(sql, RecordKind::ErrorDeltas, None, window);
+    errors.visit(&hours, &mut |span, frame, entry| {
         let (_, at) = reading_times(span, entry);
         if !window.has(at) {
             return;
@@ -272,8 +277,7 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorD
     })?;
     let peers = peers(sql, window)?;
     let other = |port: &u32| peers.get(port).map(|(peer, _)| *peer);
-    let ids: BTreeSet<u32> =
-        sums.keys().flat_map(|port| [Some(*port), other(port)]).flatten().collect();
+    let ids: BTreeSet<u32> = sums.keys().copied().chain(sums.keys().filter_map(other)).collect();
     let ports: HashMap<u32, _> = sql.ports_by_id(ids)?.into_iter().collect();
     let moved = sums.into_iter().filter_map(|(port, sums)| {
         let peer = other(&port).and_then(|peer| ports.get(&peer).cloned());

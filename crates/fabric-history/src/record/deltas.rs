@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{Result, Transaction, params};
+use rusqlite::{Params, Result, Transaction, params};
 
 use crate::OutOfIds;
 use crate::file::frame::Frame;
@@ -30,24 +30,44 @@ pub struct CounterDeltas {
 /// A part with this many ports of first values is written as soon as another part begins.
 const MAX_FIRST_PORTS: usize = 256;
 
-/// What identifies a sweep's rows: its fabric's id, and its time in microseconds since 1970.
+/// Writes the rows of a sweep: of its fabric, by its id, with its times in microseconds since 1970.
 #[derive(Clone, Copy)]
-pub struct SweepKey {
+pub struct SweepWriter<'a> {
+    pub db: &'a Transaction<'a>,
+    pub counters: &'a CounterIds,
     pub fabric: i64,
     pub began: i64,
     pub ended: i64,
+}
+
+impl SweepWriter<'_> {
+    /// Executes a statement.
+    pub fn execute(self, sql: &str, values: impl Params) -> Result<()> {
+        Sql(self.db).execute(sql, values).map(drop)
+    }
+
+    /// Writes a frame unless it is empty; returns whether it was written.
+    pub fn frame(self, kind: RecordKind, part: Option<u32>, frame: &Frame) -> Result<bool> {
+        if frame.is_empty() {
+            return Ok(false);
+        }
+        let packed = frame.pack().map_err(pack_error)?;
+        self.execute(
+            "INSERT INTO frames (fabric, tier, part, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![self.fabric, kind, part, self.began, self.ended, packed],
+        )?;
+        Ok(true)
+    }
 }
 
 impl CounterDeltas {
     /// Compares a sweep with the totals that were written last, and updates these. Writes part of the first
     /// values as it goes: with the first sweep of 60,000 ports they are 20 MB.
     pub fn compute(
-        db: &Transaction<'_>,
-        sweep: SweepKey,
+        sweep: SweepWriter<'_>,
         ledger: &mut TotalsTable,
         ids: &FabricIds,
         snapshot: &Snapshot,
-        counters: &CounterIds,
     ) -> Result<Self> {
         let mut deltas = CounterDeltas::default();
         let mut last_part = 0;
@@ -56,16 +76,12 @@ impl CounterDeltas {
             let Some(reading) = reading else { continue };
             let totals = ledger.port(sweep.fabric, port);
             for counter in Counter::all() {
-                let Some((id, total)) = counters.number(counter).zip(reading.get(counter)) else {
-                    continue;
-                };
+                let id = sweep.counters.number(counter);
+                let Some((id, total)) = id.zip(reading.get(counter)) else { continue };
+                let is_rare = || RecordKind::of(counter) == RecordKind::ErrorDeltas;
                 let (values, value) = match totals.get(counter) {
                     Some(last) if last == total => continue,
-                    Some(last)
-                        if last < total && RecordKind::of(counter) == RecordKind::ErrorDeltas =>
-                    {
-                        (&mut errors, total - last)
-                    }
+                    Some(last) if last < total && is_rare() => (&mut errors, total - last),
                     Some(last) if last < total => (&mut traffic, total - last),
                     // Never seen, or restarted: the monitor did not know the total before.
                     _ => (&mut first, total),
@@ -76,7 +92,7 @@ impl CounterDeltas {
             let after = reading.at.since(snapshot.began);
             let part = part_of(port) as usize;
             if std::mem::replace(&mut last_part, part) != part {
-                deltas.write_full_first(db, sweep)?;
+                deltas.write_full_first(sweep)?;
             }
             errors.sort_unstable();
             deltas.errors.push(port, after, errors.drain(..));
@@ -95,50 +111,30 @@ impl CounterDeltas {
     }
 
     /// Writes first values of a part with many ports, so that they need not be held until the end.
-    fn write_full_first(&mut self, db: &Transaction<'_>, sweep: SweepKey) -> Result<()> {
+    fn write_full_first(&mut self, sweep: SweepWriter<'_>) -> Result<()> {
         let mut parts = self.first.iter_mut();
         if let Some(full) = parts.find(|frame| frame.entries().len() >= MAX_FIRST_PORTS) {
             let part = full.entries().first().map(|entry| part_of(entry.port));
-            self.is_first_written |= insert_frame(db, sweep, RecordKind::FirstTotals, part, full)?;
+            self.is_first_written |= sweep.frame(RecordKind::FirstTotals, part, full)?;
             *full = Frame::default();
         }
         Ok(())
     }
 
     /// Writes what is not written yet; returns how many kinds of frames the sweep has.
-    pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> Result<u64> {
-        let is_any = insert_frame(db, sweep, RecordKind::ErrorDeltas, None, &self.errors)?;
-        let mut written = u64::from(is_any);
+    pub fn write(&self, sweep: SweepWriter<'_>) -> Result<u64> {
+        let mut written = u64::from(sweep.frame(RecordKind::ErrorDeltas, None, &self.errors)?);
         for (kind, parts, mut any) in [
             (RecordKind::FirstTotals, &self.first, self.is_first_written),
             (RecordKind::TrafficDeltas, &self.traffic, false),
         ] {
             for (part, frame) in (0..).zip(parts) {
-                any |= insert_frame(db, sweep, kind, Some(part), frame)?;
+                any |= sweep.frame(kind, Some(part), frame)?;
             }
             written += u64::from(any);
         }
         Ok(written)
     }
-}
-
-/// Inserts a frame unless it is empty; returns whether it was inserted.
-pub fn insert_frame(
-    db: &Transaction<'_>,
-    SweepKey { fabric, began, ended }: SweepKey,
-    kind: RecordKind,
-    part: Option<u32>,
-    frame: &Frame,
-) -> Result<bool> {
-    if frame.is_empty() {
-        return Ok(false);
-    }
-    let packed = frame.pack().map_err(pack_error)?;
-    Sql(db).execute(
-        "INSERT INTO frames (fabric, tier, part, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![fabric, kind, part, began, ended, packed],
-    )?;
-    Ok(true)
 }
 
 /// An error of packing, as an error of SQLite.
@@ -166,8 +162,7 @@ impl StateDeltas {
     /// Writes the states that changed, or all of them when that is due.
     pub fn write(
         &mut self,
-        db: &Transaction<'_>,
-        sweep: SweepKey,
+        sweep: SweepWriter<'_>,
         ids: &FabricIds,
         snapshot: &Snapshot,
         assessment: &Assessment,
@@ -202,8 +197,8 @@ impl StateDeltas {
         } else {
             [RecordKind::PortChanges, RecordKind::NodeChanges]
         };
-        insert_frame(db, sweep, ports_kind, None, &ports)?;
-        insert_frame(db, sweep, nodes_kind, None, &nodes)?;
+        sweep.frame(ports_kind, None, &ports)?;
+        sweep.frame(nodes_kind, None, &nodes)?;
         Ok(())
     }
 }

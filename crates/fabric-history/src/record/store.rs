@@ -18,7 +18,7 @@ use crate::file::{
     set_log_aside, totals,
 };
 use crate::record::catalog::{Catalog, FabricIds};
-use crate::record::deltas::{CounterDeltas, StateDeltas, SweepKey, insert_frame};
+use crate::record::deltas::{CounterDeltas, StateDeltas, SweepWriter};
 use crate::record::unreferenced::drop_unused;
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
@@ -233,23 +233,29 @@ impl Store {
         let mut counts = WriteCounts::default();
         if let Some((snapshot, assessment)) = sweep {
             let ended = micros_of(snapshot.anchor.wall_of(snapshot.ended));
-            let sweep = SweepKey { fabric: ids.fabric, began: at, ended };
-            insert_sweep(&db, sweep, latest.insert(ids.fabric, at))?;
-            let deltas = CounterDeltas::compute(&db, sweep, ledger, ids, snapshot, &counters)?;
-            counts.frames += deltas.write(&db, sweep)?;
-            if !dropped.is_empty() {
-                // Their ids may be assigned again: what is written of these must not follow the old ones.
-                written.remove(&ids.fabric);
-            }
-            let written = written.entry(ids.fabric).or_default();
-            written.states.write(&db, sweep, ids, snapshot, assessment)?;
-            let since = written.since_totals.map_or(SWEEPS_PER_TOTALS, |since| since + 1);
+            let previous = latest.insert(ids.fabric, at);
+            let fabric = ids.fabric;
+            let sweep = SweepWriter { db: &db, counters: &counters, fabric, began: at, ended };
+            // The time of day may have been set back.
+            let since = previous.filter(|previous| *previous < at);
+            sweep.execute(
+                "INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)",
+                params![fabric, since, at, ended],
+            )?;
+            let deltas = CounterDeltas::compute(sweep, ledger, ids, snapshot)?;
+            counts.frames += deltas.write(sweep)?;
             let is_stale = !dropped.is_empty();
-            let is_written = since >= SWEEPS_PER_TOTALS
-                && write_totals(&db, sweep, ledger, &counters, is_stale)?;
+            if is_stale {
+                // Their ids may be assigned again: what is written of these must not follow the old ones.
+                written.remove(&fabric);
+            }
+            let written = written.entry(fabric).or_default();
+            written.states.write(sweep, ids, snapshot, assessment)?;
+            let since = written.since_totals.map_or(SWEEPS_PER_TOTALS, |since| since + 1);
+            let is_written = since >= SWEEPS_PER_TOTALS && write_totals(sweep, ledger, is_stale)?;
             counts.frames += u64::from(is_written);
             written.since_totals = Some(if is_written { 0 } else { since });
-            write_befores(&db, befores, ids, assessment, &counters)?;
+            write_befores(sweep, befores, ids, assessment)?;
         }
         for event in events {
             insert_event(&db, ids, event)?;
@@ -265,40 +271,20 @@ fn set_checkpoint_on_close(db: &Connection, enabled: bool) -> Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !enabled).map(|_| ())
 }
 
-fn insert_sweep(
-    db: &Transaction<'_>,
-    SweepKey { fabric, began, ended }: SweepKey,
-    previous: Option<i64>,
-) -> Result<()> {
-    // The time of day may have been set back.
-    let since = previous.filter(|previous| *previous < began);
-    Sql(db).execute(
-        "INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)",
-        params![fabric, since, began, ended],
-    )?;
-    Ok(())
-}
-
-/// Writes the totals of all counters. Returns whether there were any. Deletes the totals that were written before, even without new ones if they are stale.
-fn write_totals(
-    db: &Transaction<'_>,
-    sweep: SweepKey,
-    ledger: &TotalsTable,
-    counters: &CounterIds,
-    is_stale: bool,
-) -> Result<bool> {
+/// Writes the totals of all counters; returns whether there were any. Deletes the totals that were written
+/// before, even without new ones if they are stale.
+fn write_totals(sweep: SweepWriter<'_>, ledger: &TotalsTable, is_stale: bool) -> Result<bool> {
+    let (kind, fabric) = (RecordKind::AllTotals, sweep.fabric);
     let last = "SELECT max(id) FROM frames WHERE tier = ?1 AND fabric = ?2";
-    let last: Option<i64> = Sql(db).value(last, params![RecordKind::AllTotals, sweep.fabric])?;
+    let last: Option<i64> = Sql(sweep.db).value(last, params![kind, fabric])?;
     let mut any = false;
-    ledger.for_each_part(sweep.fabric, counters, |part, frame| {
-        any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), frame)?;
+    ledger.for_each_part(fabric, sweep.counters, |part, frame| {
+        any |= sweep.frame(kind, Some(part), frame)?;
         Ok::<_, rusqlite::Error>(())
     })?;
     if any || is_stale {
-        Sql(db).execute(
-            "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3",
-            params![RecordKind::AllTotals, sweep.fabric, last],
-        )?;
+        let delete = "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3";
+        sweep.execute(delete, params![kind, fabric, last])?;
     }
     Ok(any)
 }
@@ -318,11 +304,10 @@ fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> 
 
 /// Writes what counters had counted before they were reset, where it differs from what was written last.
 fn write_befores(
-    db: &Transaction<'_>,
+    sweep: SweepWriter<'_>,
     befores: &mut HashMap<u32, Arc<ResetOffsets>>,
     ids: &FabricIds,
     assessment: &Assessment,
-    counters: &CounterIds,
 ) -> Result<()> {
     for (&port, found) in ids.ports.iter().zip(&assessment.ports) {
         let Some(before) = &found.reset_offsets else { continue };
@@ -331,10 +316,10 @@ fn write_befores(
             continue;
         }
         for counter in Counter::all() {
-            let Some(id) = counters.number(counter) else { continue };
+            let Some(id) = sweep.counters.number(counter) else { continue };
             let count = before[counter as usize];
             if count != last.map_or(0, |last| last[counter as usize]) {
-                Sql(db).execute(
+                sweep.execute(
                     "INSERT OR REPLACE INTO befores (port, counter, count) VALUES (?1, ?2, ?3)",
                     params![port, id, count.cast_signed()],
                 )?;

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::EventKind;
 use crate::local_clock::LocalClock;
 use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Window};
-use crate::source::{EventFilter, Source, SourceError, until_known};
+use crate::source::{Answer, EventFilter, Source, until_known};
 use ib_health::Verdict;
 use ib_mad::label;
 
@@ -67,7 +67,7 @@ impl Report {
         window: Window,
         now: SystemTime,
         format_time: FormatTime<'_>,
-    ) -> Result<Self, SourceError> {
+    ) -> Answer<Self> {
         let window = until_known(source, window, now)?;
         let cover = source.coverage(window)?;
         let mut events = source.events(&EventFilter::all(window))?;
@@ -165,7 +165,7 @@ fn truncate<T>(list: &mut Vec<T>, max: usize) -> usize {
 }
 
 /// The fabrics at a window's beginning, or at the first sweep, if that came later.
-fn at_beginning(source: &dyn Source, window: Window) -> Result<Vec<FabricState>, SourceError> {
+fn at_beginning(source: &dyn Source, window: Window) -> Answer<Vec<FabricState>> {
     let then = source.fabrics(window.from)?;
     let first = source.span()?.first.filter(|first| then.is_empty() && window.has(*first));
     // Over HTTP times have milliseconds.

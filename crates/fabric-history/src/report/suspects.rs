@@ -9,7 +9,7 @@ use crate::EventKind;
 use crate::event::downtime_of;
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
 use crate::plot::LinkTimeline;
-use crate::source::{SeriesDetail, Source, SourceError};
+use crate::source::{Answer, SeriesDetail, Source};
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
 use ib_health::verdict::Repair;
@@ -291,7 +291,7 @@ pub(super) fn read_series(
     source: &dyn Source,
     suspects: &mut [Suspect],
     window: Window,
-) -> Result<(), SourceError> {
+) -> Answer<()> {
     let ends: Vec<_> = suspects.iter().flat_map(|suspect| suspect.link.ends()).collect();
     if ends.is_empty() {
         return Ok(());
