@@ -3,7 +3,6 @@
 //! finely as the file has it: sweep by sweep, or by the hour.
 
 use std::ops::Range;
-use std::time::Duration;
 
 use rusqlite::{Connection, Result};
 
@@ -96,7 +95,7 @@ impl TotalsTable {
             }
             let values = counter_ids.in_order();
             let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
-            frame.push(port, Duration::ZERO, values);
+            frame.push(port, 0, values);
         }
         see(part, &frame)
     }

@@ -89,7 +89,8 @@ impl CounterDeltas {
                 values.push((id, value));
                 totals.set(counter, total);
             }
-            let after = reading.at.since(snapshot.began);
+            let after = reading.at.since(snapshot.began).as_millis();
+            let after = u32::try_from(after).unwrap_or(u32::MAX);
             let part = part_of(port) as usize;
             if std::mem::replace(&mut last_part, part) != part {
                 deltas.write_full_first(sweep)?;
@@ -210,6 +211,6 @@ fn push_change(states: &mut Vec<State>, id: u32, now: State, changes: &mut Frame
         states.resize(index + 1, State::default());
     }
     if let Some(state) = states.get_mut(index) {
-        changes.push_after(id, 0, now.changes_since(std::mem::replace(state, now)));
+        changes.push(id, 0, now.changes_since(std::mem::replace(state, now)));
     }
 }

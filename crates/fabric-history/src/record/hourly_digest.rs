@@ -123,7 +123,7 @@ fn digest_errors(
         for entry in frame.entries() {
             let digest = parts.entry(part_of(entry.port)).or_default();
             digest.begin(span);
-            digest.push(entry, frame.values(entry));
+            digest.push(entry.port, entry.after, frame.values(entry));
         }
     })?;
     for id in read {
@@ -157,7 +157,7 @@ fn digest_traffic(
         let digest = parts.entry(part_of(port)).or_default();
         digest.begin(span);
         let (after, values) = sums.get(port);
-        digest.push(&Entry::new(port, after.min(longest)), values);
+        digest.push(port, after.min(longest), values);
     }
     parts.retain(|_, digest| !digest.is_empty());
     Ok((first.map(|first| first.began), parts))

@@ -227,9 +227,8 @@ impl Recorder {
         }
         let store = open_store(&mut self.store, &mut self.header, &self.settings.file)?;
         store.ensure_free_space(self.settings.least_free, &self.metrics)?;
-        let written = store.write(fabric, events, sweep)?;
-        self.metrics.add_frames(written.frames);
-        self.metrics.add_events(written.events);
+        self.metrics.add_frames(store.write(fabric, events, sweep)?);
+        self.metrics.add_events(events.len() as u64);
         let pruned = store.prune(&self.settings, trusted_time);
         self.metrics.set_bytes(store.bytes());
         match pruned {
@@ -256,7 +255,7 @@ impl Recorder {
             let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&name, &fabric.events, None));
             match written {
-                Ok(written) => self.metrics.add_events(written.events),
+                Ok(_) => self.metrics.add_events(fabric.events.len() as u64),
                 Err(error) => self.handle_error(&error),
             }
         }

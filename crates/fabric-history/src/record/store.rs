@@ -45,11 +45,7 @@ pub struct Store {
     /// What counters had counted before they were last reset, by port id.
     befores: HashMap<u32, Arc<ResetOffsets>>,
     /// By fabric id.
-    written: HashMap<i64, WrittenFabric>,
-    /// The beginning of the last recorded sweep, by fabric id.
-    latest: HashMap<i64, i64>,
-    /// The beginning of the sweep with which unreferenced rows were last searched, by the fabric's name.
-    pruned_unused: HashMap<String, i64>,
+    fabrics: HashMap<i64, WrittenFabric>,
     /// The length of the write-ahead log when it could not be truncated.
     pub(super) log_left: Cell<u64>,
     /// Closed after the connection.
@@ -58,21 +54,16 @@ pub struct Store {
     _lock: Arc<WriterLock>,
 }
 
-/// What this process has written of a fabric.
+/// What was written of a fabric.
 #[derive(Debug, Default)]
 struct WrittenFabric {
     states: StateDeltas,
     /// Sweeps since all totals were written; `None` before that.
     since_totals: Option<u32>,
-}
-
-/// What was written in a transaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriteCounts {
-    /// Kinds of counter frames.
-    pub frames: u64,
-    /// Events.
-    pub events: u64,
+    /// The beginning of its last recorded sweep.
+    latest: Option<i64>,
+    /// The beginning of the sweep with which unreferenced rows were last searched.
+    pruned_unused: Option<i64>,
 }
 
 impl Store {
@@ -147,7 +138,7 @@ impl Store {
         let catalog = Catalog::read(&db).map_err(failed)?;
         let ledger = totals::latest(&db, &catalog.counters).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
-        let latest = latest(&db).map_err(failed)?;
+        let fabrics = written_fabrics(&db).map_err(failed)?;
         set_checkpoint_on_close(&db, true).map_err(failed)?;
         Ok(Store {
             db,
@@ -155,9 +146,7 @@ impl Store {
             catalog,
             ledger,
             befores,
-            written: HashMap::new(),
-            latest,
-            pruned_unused: HashMap::new(),
+            fabrics,
             log_left: Cell::new(0),
             _header: held.clone(),
             _lock: Arc::clone(lock),
@@ -192,7 +181,8 @@ impl Store {
         Ok(memory)
     }
 
-    /// Writes events, and a sweep if there is one, in one transaction.
+    /// Writes events, and a sweep if there is one, in one transaction; returns how many kinds of counter
+    /// frames were written.
     ///
     /// After an error, what is known of the file may be wrong: it must be reopened.
     pub fn write(
@@ -200,7 +190,7 @@ impl Store {
         fabric: &str,
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Assessment)>,
-    ) -> Result<WriteCounts, HistoryError> {
+    ) -> Result<u64, HistoryError> {
         let written = self.write_all(fabric, events, sweep);
         written.map_err(HistoryError::database(&self.path, "write to the file"))
     }
@@ -210,19 +200,19 @@ impl Store {
         fabric: &str,
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Assessment)>,
-    ) -> Result<WriteCounts> {
-        let Store { db, catalog, ledger, befores, written, latest, pruned_unused, .. } = self;
+    ) -> Result<u64> {
+        let Store { db, catalog, ledger, befores, fabrics, .. } = self;
         let db = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let counters = catalog.counters.clone();
         let began = sweep.map(|(snapshot, _)| snapshot.anchor.wall_of(snapshot.began));
         let at = began.or(events.first().map(|event| event.at)).map_or(0, micros_of);
-        let is_pruned = pruned_unused
-            .get(fabric)
-            .is_some_and(|last| (0..PRUNE_UNUSED_INTERVAL).contains(&at.saturating_sub(*last)));
+        let known = fabrics.entry(catalog.fabric(&db, fabric)?.fabric).or_default();
+        let is_recent = |last: i64| (0..PRUNE_UNUSED_INTERVAL).contains(&at.saturating_sub(last));
+        let is_pruned = known.pruned_unused.is_some_and(is_recent);
         let mut dropped = Vec::new();
         if let Some((snapshot, _)) = sweep.filter(|_| !is_pruned) {
             dropped = drop_unused(&db, catalog.fabric(&db, fabric)?, &snapshot.fabric)?;
-            pruned_unused.insert(fabric.to_owned(), at);
+            known.pruned_unused = Some(at);
         }
         for port in &dropped {
             ledger.remove(*port);
@@ -230,39 +220,35 @@ impl Store {
         }
         // Without a sweep the fabric is as it was last known.
         let ids = catalog.update(&db, fabric, sweep.map(|(snapshot, _)| &snapshot.fabric), at)?;
-        let mut counts = WriteCounts::default();
+        let mut frames = 0;
         if let Some((snapshot, assessment)) = sweep {
             let ended = micros_of(snapshot.anchor.wall_of(snapshot.ended));
-            let previous = latest.insert(ids.fabric, at);
             let fabric = ids.fabric;
             let sweep = SweepWriter { db: &db, counters: &counters, fabric, began: at, ended };
             // The time of day may have been set back.
-            let since = previous.filter(|previous| *previous < at);
+            let since = known.latest.replace(at).filter(|previous| *previous < at);
             sweep.execute(
                 "INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)",
                 params![fabric, since, at, ended],
             )?;
-            let deltas = CounterDeltas::compute(sweep, ledger, ids, snapshot)?;
-            counts.frames += deltas.write(sweep)?;
+            frames += CounterDeltas::compute(sweep, ledger, ids, snapshot)?.write(sweep)?;
             let is_stale = !dropped.is_empty();
             if is_stale {
                 // Their ids may be assigned again: what is written of these must not follow the old ones.
-                written.remove(&fabric);
+                (known.states, known.since_totals) = (StateDeltas::default(), None);
             }
-            let written = written.entry(fabric).or_default();
-            written.states.write(sweep, ids, snapshot, assessment)?;
-            let since = written.since_totals.map_or(SWEEPS_PER_TOTALS, |since| since + 1);
+            known.states.write(sweep, ids, snapshot, assessment)?;
+            let since = known.since_totals.map_or(SWEEPS_PER_TOTALS, |since| since + 1);
             let is_written = since >= SWEEPS_PER_TOTALS && write_totals(sweep, ledger, is_stale)?;
-            counts.frames += u64::from(is_written);
-            written.since_totals = Some(if is_written { 0 } else { since });
+            frames += u64::from(is_written);
+            known.since_totals = Some(if is_written { 0 } else { since });
             write_befores(sweep, befores, ids, assessment)?;
         }
         for event in events {
             insert_event(&db, ids, event)?;
-            counts.events += 1;
         }
         db.commit()?;
-        Ok(counts)
+        Ok(frames)
     }
 }
 
@@ -341,12 +327,13 @@ fn befores(db: &Connection, catalog: &Catalog) -> Result<HashMap<u32, Arc<ResetO
     Ok(befores.into_iter().map(|(port, before)| (port, Arc::new(before))).collect())
 }
 
-/// The beginning of each fabric's last recorded sweep: last in the order of writing, as clocks may have been
-/// wrong.
-fn latest(db: &Connection) -> Result<HashMap<i64, i64>> {
-    Sql(db).rows(
+/// What an earlier process has written: the last sweep in the order of writing, as clocks may have been wrong.
+fn written_fabrics(db: &Connection) -> Result<HashMap<i64, WrittenFabric>> {
+    let latest: Vec<(i64, i64)> = Sql(db).rows(
         "SELECT fabrics.id, began FROM fabrics JOIN sweeps ON sweeps.id = (
              SELECT id FROM sweeps WHERE +fabric = fabrics.id ORDER BY id DESC LIMIT 1)",
         [],
-    )
+    )?;
+    let written = |latest| WrittenFabric { latest: Some(latest), ..WrittenFabric::default() };
+    Ok(latest.into_iter().map(|(fabric, latest)| (fabric, written(latest))).collect())
 }
