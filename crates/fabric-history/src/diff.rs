@@ -27,6 +27,12 @@ pub struct LinkDiff {
 }
 
 impl LinkDiff {
+    /// Of a cable about which nothing is known yet.
+    fn of(ends: Vec<Port>) -> Self {
+        let (cable, known, errors) = ([None, None], [false; 2], vec![Vec::new(); ends.len()]);
+        LinkDiff { ends, cable, known, events: BTreeMap::new(), errors }
+    }
+
     /// The labels of its ends.
     pub fn label(&self) -> String {
         self.ends.iter().map(Port::label).collect::<Vec<_>>().join(" – ")
@@ -42,14 +48,11 @@ impl LinkDiff {
         let mut changes = Vec::new();
         match &self.cable {
             [Some(was), Some(is)] => {
-                if was.verdict != is.verdict {
-                    changes.push(format!(
-                        "verdict {} -> {}",
-                        was.verdict.label(),
-                        is.verdict.label()
-                    ));
+                let [from, to] = [was, is].map(|cable| cable.verdict.label());
+                if from != to {
+                    changes.push(format!("verdict {from} -> {to}"));
                 } else if is.verdict >= Verdict::Watch {
-                    changes.push(format!("verdict unchanged: {}", is.verdict.label()));
+                    changes.push(format!("verdict unchanged: {to}"));
                 }
                 if let (Some(was), Some(is)) = (&was.rate, &is.rate)
                     && was != is
@@ -97,8 +100,7 @@ pub fn diff_links(source: &dyn Source, window: Window) -> Answer<Vec<LinkDiff>> 
     let mut loose: Vec<LinkDiff> = Vec::new();
     for ErrorDelta { port, peer, sums } in source.error_deltas(window)? {
         let Some(peer) = peer else {
-            let (cable, known, events) = ([None, None], [false; 2], BTreeMap::new());
-            loose.push(LinkDiff { ends: vec![port], cable, known, events, errors: vec![sums] });
+            loose.push(LinkDiff { errors: vec![sums], ..LinkDiff::of(vec![port]) });
             continue;
         };
         let diff = entry(&mut links, [port.clone(), peer]);
@@ -143,13 +145,7 @@ type Key = (String, LinkId);
 fn entry(links: &mut BTreeMap<Key, LinkDiff>, mut ends: [Port; 2]) -> &mut LinkDiff {
     ends.sort_by_key(Port::end);
     let id = LinkId::between(ends[0].end(), ends[1].end());
-    links.entry((ends[0].fabric.clone(), id)).or_insert_with(|| LinkDiff {
-        ends: ends.into(),
-        cable: [None, None],
-        known: [false; 2],
-        events: BTreeMap::new(),
-        errors: vec![Vec::new(), Vec::new()],
-    })
+    links.entry((ends[0].fabric.clone(), id)).or_insert_with(|| LinkDiff::of(ends.into()))
 }
 
 fn by_link(fabrics: &[FabricState]) -> BTreeMap<Key, Cable> {

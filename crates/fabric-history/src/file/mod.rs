@@ -96,10 +96,9 @@ fn regular(path: &Path, data: &Metadata) -> Result<(), HistoryError> {
         (kind.is_socket(), "a socket"),
         (kind.is_block_device() || kind.is_char_device(), "a device"),
     ];
-    match names.into_iter().find(|(is_it, _)| *is_it) {
-        Some((_, what)) => Err(HistoryError::NotAFile(path.into(), what)),
-        None => Ok(()),
-    }
+    let found = names.into_iter().find(|(is_it, _)| *is_it);
+    found.map_or(Ok(()), |(_, what)| Err(HistoryError::NotAFile(path.into(), what)))
+}
 }
 
 /// A file whose header is read again and again, kept open.
@@ -191,16 +190,9 @@ fn is_marked(lock: &Path) -> bool {
 }
 
 /// An error if a file is not a history: a mistyped name must not cost a file.
-pub(crate) fn ensure_ours(
-    path: &Path,
-    header: &[u8],
-    lock_path: &Path,
-) -> Result<(), HistoryError> {
-    if schema::is_history(header) || is_marked(lock_path) {
-        Ok(())
-    } else {
-        Err(HistoryError::foreign(path))
-    }
+pub(crate) fn ensure_ours(path: &Path, header: &[u8], lock: &Path) -> Result<(), HistoryError> {
+    let is_ours = schema::is_history(header) || is_marked(lock);
+    if is_ours { Ok(()) } else { Err(HistoryError::foreign(path)) }
 }
 
 /// The suffix of a file that was set aside, before the time.

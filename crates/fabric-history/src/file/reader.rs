@@ -180,8 +180,9 @@ impl Source for Reader {
     }
 
     fn span(&self) -> Answer<Span> {
-        let [first, last] = self.sql().first_and_last().map_err(self.failed())?;
-        Ok(Span { first: first.map(time_of), last: last.map(time_of) })
+        let ends = self.sql().first_and_last().map_err(self.failed())?;
+        let [first, last] = ends.map(|end| end.map(time_of));
+        Ok(Span { first, last })
     }
 
     fn ports(&self, called: &str) -> Answer<Vec<Port>> {

@@ -183,10 +183,9 @@ pub(crate) fn is_history(header: &[u8]) -> bool {
 pub(crate) fn ensure_format(path: &Path, header: &[u8]) -> Result<(), HistoryError> {
     let versions = header.get(VERSIONS_AT).unwrap_or_default();
     if header.starts_with(MAGIC) && versions.iter().any(|version| *version > LAST_VERSION) {
-        return Err(unusable(
-            path,
-            &format!("its header requires a newer SQLite (file format versions {versions:?})"),
-        ));
+        let what =
+            format!("its header requires a newer SQLite (file format versions {versions:?})");
+        return Err(unusable(path, &what));
     }
     Ok(())
 }

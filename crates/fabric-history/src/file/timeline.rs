@@ -77,10 +77,9 @@ impl Timeline {
             port_states: changes(sql, PORTS, fabric, first, last)?,
             ..Timeline::default()
         };
-        for (id, guid, kind) in sql.nodes(fabric)? {
-            let (names, present) = (Vec::new(), Vec::new());
-            timeline.nodes.insert(id, NodeTimeline { guid, kind, names, present });
-        }
+        let nodes = sql.nodes(fabric)?.into_iter();
+        let node = |guid, kind| NodeTimeline { guid, kind, names: Vec::new(), present: Vec::new() };
+        timeline.nodes = nodes.map(|(id, guid, kind)| (id, node(guid, kind))).collect();
         for (node, since, name) in sql.names(fabric)? {
             if let Some(node) = timeline.nodes.get_mut(&node) {
                 node.names.push((since, name));

@@ -200,8 +200,7 @@ pub(super) fn series(
     detail: SeriesDetail,
     window: Window,
 ) -> Result<Vec<Series>, HistoryError> {
-    let most = reader.max_readings;
-    let counter_ids = &reader.counter_ids;
+    let (most, counter_ids) = (reader.max_readings, &reader.counter_ids);
     let mut steps = Steps { counter_ids, window, most, by: BTreeMap::new(), count: 0 };
     let ports = read_steps(reader.sql(), ends, detail, &mut steps).map_err(reader.failed())?;
     if steps.count > most {

@@ -107,11 +107,9 @@ impl Recorder {
             counted: None,
             board: None,
         };
-        match Store::reopen(&recorder.settings.file, &mut recorder.header) {
-            Ok(store) => {
-                recorder.metrics.set_bytes(store.bytes());
-                recorder.store = Some(store);
-            }
+        let store = open_store(&mut recorder.store, &mut recorder.header, &recorder.settings.file);
+        match store.map(|store| store.bytes()) {
+            Ok(bytes) => recorder.metrics.set_bytes(bytes),
             Err(error) => recorder.handle_error(&error),
         }
         recorder.count_set_aside();
