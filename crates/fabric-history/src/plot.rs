@@ -32,7 +32,6 @@ const COLUMNS: usize = 160;
 /// Intervals between the ticks of the time axis.
 const TICKS: u32 = 4;
 
-/// A row of the picture.
 struct Row {
     title: String,
     unit: String,

@@ -85,7 +85,6 @@ pub struct DumpArgs {
 }
 
 impl ExportArgs {
-    /// Exports the window.
     pub(super) fn run(&self, origin: OriginArgs, clock: &LocalClock) -> Result<Output, Fatal> {
         let format = self.format()?;
         let origin = origin.open()?;
@@ -210,7 +209,6 @@ fn reader(origin: Origin, window: Window) -> Result<(Reader, Option<NamedTempFil
 }
 
 impl DumpArgs {
-    /// Copies the window.
     pub(super) fn run(&self, origin: OriginArgs, clock: &LocalClock) -> Result<Output, Fatal> {
         let file = &*self.output;
         self.ensure_free()?;

@@ -87,7 +87,6 @@ impl ExportFilter {
     }
 }
 
-/// A writer of rows.
 fn row_writer<'a>(
     format: TableFormat,
     columns: &'static [Column],

@@ -55,7 +55,6 @@ struct ExportedFabric<'a> {
     ports: Vec<u32>,
 }
 
-/// Writes samples.
 struct SampleWriter<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,

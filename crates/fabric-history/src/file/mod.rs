@@ -43,7 +43,6 @@ pub(crate) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// A path with a suffix behind its name.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -67,7 +66,6 @@ pub(crate) fn ensure_free(path: &Path, free: u64, least: u64) -> Result<(), Hist
     if free < least { Err(HistoryError::Full(path.into(), free, least)) } else { Ok(()) }
 }
 
-/// The path of the lock beside a file.
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
     with_suffix(path, ".lock")
 }
@@ -161,7 +159,6 @@ impl Drop for WriterLock {
     }
 }
 
-/// Takes the lock of a file.
 pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<WriterLock, HistoryError> {
     let failed = HistoryError::io(path, "create the lock file");
     ensure_regular(lock_path)?;

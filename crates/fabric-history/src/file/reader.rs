@@ -84,7 +84,6 @@ impl Reader {
         self.read(|| self.sql().counts())
     }
 
-    /// Its statements.
     pub(crate) fn sql(&self) -> Sql<'_> {
         Sql(&self.db)
     }
@@ -250,7 +249,6 @@ const GAP: f64 = 2.5;
 /// Sweeps before a window from which the interval is computed if there are too few in it.
 const BEFORE: u32 = 20;
 
-/// The coverage of a window.
 pub(super) fn coverage(sql: Sql<'_>, window: Window) -> Result<Coverage> {
     let mut fabrics = BTreeMap::new();
     for (fabric, name) in sql.fabrics()? {

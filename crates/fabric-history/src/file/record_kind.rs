@@ -62,7 +62,6 @@ impl RecordKind {
     }
 }
 
-/// Its value in SQL.
 impl fmt::Display for RecordKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (*self as u8).fmt(f)

@@ -15,7 +15,6 @@ use ib_fabric::{Fabric, PortIndex};
 use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
-/// The ids of a fabric, its nodes, ports and links.
 #[derive(Debug)]
 pub struct FabricIds {
     pub fabric: i64,

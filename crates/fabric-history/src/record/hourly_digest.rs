@@ -25,7 +25,6 @@ const MAX_SWEEPS: u32 = 256;
 /// Packed bytes of errors that are digested together, at most: 400,000 readings, 20 MB in memory.
 const MAX_BYTES: i64 = 1 << 20;
 
-/// A sweep to digest.
 #[derive(Clone, Copy)]
 struct DueSweep {
     id: i64,

@@ -43,7 +43,6 @@ const HOURS_AT_ONCE: u32 = 8;
 /// Sweeps whose errors and states are dropped at a time: as many as are digested together.
 const SWEEP_ROWS_AT_ONCE: u32 = 256;
 
-/// Events that are dropped at a time.
 const EVENTS_AT_ONCE: u32 = 1_000;
 
 /// Sweeps' errors, and events, that are kept whatever the budget: where totals alone need more than that

@@ -120,8 +120,6 @@ impl Sql<'_> {
         self.rows(sql, [])
     }
 
-    // Sweeps.
-
     /// When the first sweep began and the last one ended, by the order of writing: a clock that was
     /// wrong for a while does not matter.
     pub fn first_and_last(self) -> Result<[Option<i64>; 2]> {
@@ -183,8 +181,6 @@ impl Sql<'_> {
         self.0.prepare_cached(sql)?.exists([fabric, began])
     }
 
-    // Hours, and their digests.
-
     /// The hours that overlap a time range, the earliest first.
     pub fn hours(self, (from, to): (i64, i64)) -> Result<Vec<Hour>> {
         let sql = "SELECT id, fabric, first, began, ended, traffic, sweeps, last FROM spans
@@ -234,8 +230,6 @@ impl Sql<'_> {
             see(row.get(0)?, row.get_ref(1)?.as_blob()?)
         })
     }
-
-    // Frames.
 
     /// The frames of the sweeps that began in a time range, the earliest first: of one fabric or, of a
     /// part and of kinds without parts, of all; of one part, or of all.

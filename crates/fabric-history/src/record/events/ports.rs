@@ -178,14 +178,12 @@ pub(super) struct LastPort {
 }
 
 impl LastPort {
-    /// A port that is new.
     pub fn new(counting: &CounterStatus) -> Self {
         let (resets, saturated) = (counting.resets, saturated(counting));
         LastPort { resets, saturated, ..LastPort::default() }
     }
 }
 
-/// A congestion that has not ended.
 #[derive(Clone, Debug)]
 pub(super) struct OpenCongestion {
     place: String,

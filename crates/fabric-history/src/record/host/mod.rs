@@ -194,7 +194,6 @@ fn by_name(snapshot: &Snapshot) -> HashMap<&str, Guid> {
     nodes.into_iter().map(|node| (&*node.name, node.identity.guid)).collect()
 }
 
-/// The events of a port.
 fn push_port(
     was: &LastState,
     is: &LastState,
