@@ -52,7 +52,6 @@ impl EventKind {
         EventKind::ALL.map(EventKind::label).join(", ")
     }
 }
-}
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

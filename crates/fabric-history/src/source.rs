@@ -274,12 +274,7 @@ pub mod canned {
             Ok(self.moved.clone())
         }
 
-        fn series(
-            &self,
-            _: &[End],
-            _: SeriesDetail,
-            _: Window,
-        ) -> Answer<Vec<Series>> {
+        fn series(&self, _: &[End], _: SeriesDetail, _: Window) -> Answer<Vec<Series>> {
             Ok(self.series.clone())
         }
 

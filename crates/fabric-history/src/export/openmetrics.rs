@@ -189,9 +189,8 @@ impl ExportedFabric<'_> {
                 continue;
             };
             let (ids, ports) = (&self.reader.counter_ids, *first..last + 1);
-            let growth =
-                CounterGrowth::read(&self.range, ids, row.counter, ports, &self.sweeps)
-                    .map_err(self.reader.failed())?;
+            let growth = CounterGrowth::read(&self.range, ids, row.counter, ports, &self.sweeps)
+                .map_err(self.reader.failed())?;
             for (port, end) in known {
                 let Some((node, _)) = self.timeline.ports.get(&port) else { continue };
                 let Some(of) = self.end(port) else { continue };

@@ -210,7 +210,10 @@ impl Copy<'_> {
             ("frames", states(NODES)),
             ("spans", hours.to_owned()),
             ("digests", format!("WHERE span IN (SELECT id FROM spans {hours})")),
-            ("cables", format!("{there} AND link IN (SELECT links.id FROM links {FABRIC_OF_LINK} = ?1)")),
+            (
+                "cables",
+                format!("{there} AND link IN (SELECT links.id FROM links {FABRIC_OF_LINK} = ?1)"),
+            ),
             ("presences", format!("{there} AND node IN (SELECT id FROM nodes WHERE fabric = ?1)")),
         ] {
             self.rows(table, &which, &of)?;

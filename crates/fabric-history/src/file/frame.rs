@@ -38,12 +38,7 @@ pub struct Frame {
 
 impl Frame {
     /// Adds a port, if it has any value: `after` in milliseconds, `values` by the counters' ids, in rising order.
-    pub fn push(
-        &mut self,
-        port: u32,
-        after: u32,
-        values: impl IntoIterator<Item = (u8, u64)>,
-    ) {
+    pub fn push(&mut self, port: u32, after: u32, values: impl IntoIterator<Item = (u8, u64)>) {
         let first = self.values.len() as u32;
         let mut counters = 0;
         for (counter, value) in values {

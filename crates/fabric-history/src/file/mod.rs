@@ -97,7 +97,6 @@ fn regular(path: &Path, data: &Metadata) -> Result<(), HistoryError> {
     let found = names.into_iter().find(|(is_it, _)| *is_it);
     found.map_or(Ok(()), |(_, what)| Err(HistoryError::NotAFile(path.into(), what)))
 }
-}
 
 /// A file whose header is read again and again, kept open.
 ///

@@ -247,9 +247,10 @@ impl FabricSummary {
         rows.extend(
             self.rates.iter().map(|(rate, count)| (format!("links at {rate}"), count.to_string())),
         );
-        rows.extend((self.verdicts.iter()).map(|(label, count)| {
-            (format!("links with verdict {label}"), count.to_string())
-        }));
+        rows.extend(
+            (self.verdicts.iter())
+                .map(|(label, count)| (format!("links with verdict {label}"), count.to_string())),
+        );
         rows
     }
 }
@@ -381,11 +382,7 @@ fn unresponsive_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<Stri
 }
 
 /// Adds up to [`MAX_OF_A_KIND`] sentences, and the number of further ones.
-fn push_some(
-    sentences: &mut Vec<String>,
-    lines: impl IntoIterator<Item = String>,
-    what: &str,
-) {
+fn push_some(sentences: &mut Vec<String>, lines: impl IntoIterator<Item = String>, what: &str) {
     let mut lines = lines.into_iter();
     sentences.extend(lines.by_ref().take(MAX_OF_A_KIND));
     match lines.count() {

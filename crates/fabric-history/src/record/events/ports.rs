@@ -15,8 +15,8 @@ use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
 use ib_health::congestion::GRACE;
-use ib_health::outage::Loss;
 use ib_health::evidence::port_label;
+use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
 use ib_health::{LinkAssessment, Verdict, evidence};
 use ib_mad::label;
@@ -69,8 +69,11 @@ impl Sweep<'_> {
         if let Some(up) = found.up
             && last.up.replace(up).is_some_and(|was| was != up)
         {
-            let (kind, text) =
-                if up { (EventKind::LinkUp, "link up") } else { (EventKind::LinkDown, "link down") };
+            let (kind, text) = if up {
+                (EventKind::LinkUp, "link up")
+            } else {
+                (EventKind::LinkDown, "link down")
+            };
             push(kind, text.into(), at, Value::Null);
         }
         // The losses of a link that was forgotten meanwhile are counted from 1 again.
@@ -241,9 +244,8 @@ impl EventDetector {
                 }
             }
         }
-        let ports_of = |(node, ports): (&&str, &usize)| {
-            format!("{node} ({})", label::plural(*ports, "port"))
-        };
+        let ports_of =
+            |(node, ports): (&&str, &usize)| format!("{node} ({})", label::plural(*ports, "port"));
         let nodes: Vec<String> = unread.iter().take(MAX_NAMED).map(ports_of).collect();
         let more = match unread.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
