@@ -10,7 +10,7 @@ use fabric_history::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window,
 };
 use fabric_history::source::{
-    Answer, Cursor, EventFilter, Events, Page, PagedSource, SeriesDetail, Source, SourceError,
+    Answer, Cursor, EventFilter, Events, Page, SeriesDetail, Source, SourceError,
 };
 use ib_fabric::topology::End;
 use serde::de::DeserializeOwned;
@@ -183,12 +183,6 @@ fn is_ours(body: &[u8]) -> bool {
     !text.is_empty() && text.lines().count() == 1 && !text.starts_with(['<', '{'])
 }
 
-impl PagedSource for HistoryClient {
-    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
-        self.query(&HistoryQuery::Events(filter.clone(), page))
-    }
-}
-
 impl Source for HistoryClient {
     fn name(&self) -> String {
         self.remote.name().to_owned()
@@ -229,6 +223,10 @@ impl Source for HistoryClient {
             }
         }
         Ok(unique)
+    }
+
+    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
+        self.query(&HistoryQuery::Events(filter.clone(), page))
     }
 
     fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>> {

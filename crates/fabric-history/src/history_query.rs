@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use crate::model::{Window, time};
-use crate::source::{Answer, EventFilter, Page, PagedSource, SeriesDetail};
+use crate::source::{Answer, EventFilter, Page, SeriesDetail, Source};
 use crate::{EventKind, source};
 use ib_fabric::topology::End;
 use ib_mad::Guid;
@@ -40,7 +40,7 @@ pub enum HistoryQuery {
     Span,
     /// [`Source::ports`](super::Source::ports).
     Ports(String),
-    /// [`PagedSource::page`].
+    /// [`Source::page`](super::Source::page).
     Events(EventFilter, Page),
     /// [`Source::cables`](super::Source::cables).
     Cables(Vec<End>, Window),
@@ -133,7 +133,7 @@ impl HistoryQuery {
     }
 
     /// A source's answer as JSON.
-    pub fn answer(&self, source: &dyn PagedSource) -> Answer<serde_json::Result<Vec<u8>>> {
+    pub fn answer(&self, source: &dyn Source) -> Answer<serde_json::Result<Vec<u8>>> {
         use serde_json::to_vec;
         Ok(match self {
             HistoryQuery::Span => to_vec(&source.span()?),
@@ -242,15 +242,14 @@ pub struct Query<'a> {
 impl<'a> Query<'a> {
     /// An error if there is a parameter that is not known.
     pub fn new(pairs: &'a [(String, String)], known: &[&str]) -> Result<Self, String> {
-        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-            None => Ok(Query { pairs }),
-            Some((name, _)) if known.is_empty() => {
-                Err(format!("unknown parameter {name:?}: this path has no parameters"))
+        let is_unknown = |(name, _): &&(String, String)| !known.contains(&name.as_str());
+        let Some((name, _)) = pairs.iter().find(is_unknown) else { return Ok(Query { pairs }) };
+        Err(match known.join(", ") {
+            none if none.is_empty() => {
+                format!("unknown parameter {name:?}: this path has no parameters")
             }
-            Some((name, _)) => {
-                Err(format!("unknown parameter {name:?}; known: {}", known.join(", ")))
-            }
-        }
+            known => format!("unknown parameter {name:?}; known: {known}"),
+        })
     }
 
     /// The values of a parameter that may be repeated.

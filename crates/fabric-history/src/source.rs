@@ -72,6 +72,9 @@ pub trait Source {
     /// The events that a filter selects, the earliest first.
     fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>>;
 
+    /// A page of these: no more are in memory than a page has.
+    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events>;
+
     /// The cables of any of these ports in a window, as they were at its end, or when
     /// they were last seen in it.
     fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>>;
@@ -88,12 +91,6 @@ pub trait Source {
 
     /// Which parts of a window are recorded, and which are missing.
     fn coverage(&self, window: Window) -> Answer<Coverage>;
-}
-
-/// A source that also returns events page by page: no more are in memory than a page has.
-pub trait PagedSource: Source {
-    /// A page of the events that a filter selects, the earliest first.
-    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events>;
 }
 
 /// The window without what lies in the future.
@@ -264,6 +261,10 @@ pub mod canned {
 
         fn events(&self, _: &EventFilter) -> Answer<Vec<Event>> {
             Ok(self.events.clone())
+        }
+
+        fn page(&self, _: &EventFilter, _: Page) -> Answer<Events> {
+            Ok(Events { events: self.events.clone(), next: None })
         }
 
         fn cables(&self, _: &[End], _: Window) -> Answer<Vec<Cable>> {

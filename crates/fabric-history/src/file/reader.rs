@@ -14,9 +14,7 @@ use crate::file::{
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricCoverage, FabricState, Port, Series, Span, Window,
 };
-use crate::source::{
-    Answer, EventFilter, Events, Page, PagedSource, SeriesDetail, Source, SourceError,
-};
+use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source, SourceError};
 use crate::{HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
@@ -154,25 +152,6 @@ impl Reader {
     }
 }
 
-impl PagedSource for Reader {
-    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
-        let mut found = Events::default();
-        let mut last = None;
-        self.read(|| {
-            self.sql().events(filter, Order::EarliestFirst, page.after, &mut |at, event| {
-                if found.events.len() == page.limit.get() {
-                    found.next = last;
-                    return false;
-                }
-                found.events.push(event);
-                last = Some(at);
-                true
-            })
-        })?;
-        Ok(found)
-    }
-}
-
 impl Source for Reader {
     fn name(&self) -> String {
         self.path.display().to_string()
@@ -198,6 +177,23 @@ impl Source for Reader {
             })?;
             Ok(events)
         })
+    }
+
+    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
+        let mut found = Events::default();
+        let mut last = None;
+        self.read(|| {
+            self.sql().events(filter, Order::EarliestFirst, page.after, &mut |at, event| {
+                if found.events.len() == page.limit.get() {
+                    found.next = last;
+                    return false;
+                }
+                found.events.push(event);
+                last = Some(at);
+                true
+            })
+        })?;
+        Ok(found)
     }
 
     fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>> {
@@ -259,7 +255,7 @@ pub(super) fn coverage(sql: Sql<'_>, window: Window) -> Result<Coverage> {
 
 fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> Result<FabricCoverage> {
     let (from, to) = window.micros();
-    let sweeps = sql.sweeps(fabric, from..=to)?;
+    let sweeps = sql.sweeps(fabric, from, to)?;
     let length = |(began, since): &(i64, Option<i64>)| Some(began - (*since)?);
     let mut lengths: Vec<i64> = sweeps.iter().filter_map(length).collect();
     if lengths.is_empty() {

@@ -85,7 +85,7 @@ impl Timeline {
                 node.names.push((since, name));
             }
         }
-        for (node, since, until) in sql.presences(fabric, (first, last))? {
+        for (node, since, until) in sql.presences(fabric, first, last)? {
             if let Some(node) = timeline.nodes.get_mut(&node) {
                 node.present.push((since, until));
             }
@@ -219,7 +219,7 @@ fn fabric_at(sql: Sql<'_>, fabric: i64, name: String, at: i64) -> Result<Option<
     let Some(ports) = states(sql, PORTS, fabric, sweep)? else { return Ok(None) };
     let up = states(sql, NODES, fabric, sweep)?.unwrap_or_default();
     let names = names(sql, fabric, sweep)?;
-    let present = sql.presences(fabric, (sweep, sweep))?;
+    let present = sql.presences(fabric, sweep, sweep)?;
     let present: HashSet<u32> = present.into_iter().map(|(node, ..)| node).collect();
     let nodes = sql.nodes(fabric)?.into_iter().filter(|(id, ..)| present.contains(id));
     let node = |(id, guid, kind)| {

@@ -275,7 +275,7 @@ impl SweepTimes {
     pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> Result<Vec<Self>> {
         let (from, to) = window.micros();
         let mut sweeps: Vec<SweepTimes> = Vec::new();
-        for (began, ended) in sql.sweeps_ended(fabric, from..=to)? {
+        for (began, ended) in sql.sweeps_ended(fabric, from, to)? {
             if sweeps.last().is_none_or(|last| ended / 1000 > last.ended / 1000) {
                 sweeps.push(SweepTimes { began, ended });
             }
