@@ -182,7 +182,7 @@ impl ExportedFabric<'_> {
             .clamp(PORTS_AT_ONCE.start, PORTS_AT_ONCE.end) as u32;
         let chunk = |port: u32| (part_of(port), port / most);
         for ports in self.ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
-            let end = |port: u32| self.ledger.find(port)?.get(row.counter);
+            let end = |port: u32| self.ledger.get(&port)?.get(row.counter);
             let known: Vec<(u32, u64)> =
                 ports.iter().filter_map(|port| Some((*port, end(*port)?))).collect();
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
@@ -218,7 +218,7 @@ impl ExportedFabric<'_> {
                 continue;
             };
             // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
-            if end.1 == 0 && self.ledger.find(port).is_none() {
+            if end.1 == 0 && !self.ledger.contains_key(&port) {
                 continue;
             }
             let labels_at = |began| {

@@ -20,7 +20,7 @@ use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
 use crate::file::sql::{FABRIC_OF_LINK, Sql, marks};
 use crate::file::timeline::{NODES, PORTS};
-use crate::file::totals::{SweepRange, totals_at};
+use crate::file::totals::{SweepRange, for_each_part, totals_at};
 use crate::file::{ensure_free, folder_of, free, schema};
 use crate::model::Window;
 
@@ -225,7 +225,7 @@ impl Copy<'_> {
     fn totals(&self, fabric: i64, last: i64) -> Result<(), HistoryError> {
         let ids = &self.from.counter_ids;
         let table = totals_at(self.from.sql(), ids, fabric, last).map_err(self.from.failed())?;
-        table.for_each_part(fabric, ids, |part, frame| {
+        for_each_part(&table, fabric, ids, |part, frame| {
             if frame.is_empty() {
                 return Ok(());
             }

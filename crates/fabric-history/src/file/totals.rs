@@ -2,6 +2,7 @@
 //! they continue when the exporter is restarted; and at earlier sweeps, less what counters grew by since then, as
 //! finely as the file has it: sweep by sweep, or by the hour.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rusqlite::{Connection, Result};
@@ -25,6 +26,11 @@ pub struct PortTotals {
 }
 
 impl PortTotals {
+    /// Of a port of which nothing is known yet.
+    pub fn blank(fabric: i64) -> Box<Self> {
+        Box::new(PortTotals { fabric, known: CounterSet::default(), values: [0; COUNT] })
+    }
+
     pub fn get(&self, counter: Counter) -> Option<u64> {
         self.known.contains(counter).then(|| self.values[counter as usize])
     }
@@ -49,70 +55,33 @@ impl PortTotals {
 }
 
 /// The latest totals of all ports, by the port's number in the file.
-#[derive(Clone, Debug, Default)]
-pub struct TotalsTable {
-    ports: Vec<Option<Box<PortTotals>>>,
-}
+pub type TotalsTable = BTreeMap<u32, Box<PortTotals>>;
 
-impl TotalsTable {
-    /// A port's totals, created if there are none.
-    pub fn port(&mut self, fabric: i64, port: u32) -> &mut PortTotals {
-        let index = port as usize;
-        if self.ports.len() <= index {
-            self.ports.resize_with(index + 1, || None);
+/// Passes on the totals of a fabric's ports, part by part: all at once are 20 MB. Some parts may be empty.
+pub fn for_each_part<E>(
+    table: &TotalsTable,
+    fabric: i64,
+    counter_ids: &CounterIds,
+    mut see: impl FnMut(u32, &Frame) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut frame, mut part) = (Frame::default(), 0);
+    for (&port, totals) in table.iter().filter(|(_, totals)| totals.fabric == fabric) {
+        if part_of(port) != part {
+            see(part, &frame)?;
+            (frame, part) = (Frame::default(), part_of(port));
         }
-        let known = CounterSet::default();
-        let blank = || Box::new(PortTotals { fabric, known, values: [0; COUNT] });
-        self.ports[index].get_or_insert_with(blank)
+        let values = counter_ids.in_order();
+        let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
+        frame.push(port, 0, values);
     }
-
-    pub fn find(&self, port: u32) -> Option<&PortTotals> {
-        self.ports.get(port as usize)?.as_deref()
-    }
-
-    pub fn find_mut(&mut self, port: u32) -> Option<&mut PortTotals> {
-        self.ports.get_mut(port as usize)?.as_deref_mut()
-    }
-
-    pub fn remove(&mut self, port: u32) {
-        if let Some(totals) = self.ports.get_mut(port as usize) {
-            *totals = None;
-        }
-    }
-
-    /// Passes on the totals of a fabric's ports, part by part: all at once are 20 MB. Some parts may be empty.
-    pub fn for_each_part<E>(
-        &self,
-        fabric: i64,
-        counter_ids: &CounterIds,
-        mut see: impl FnMut(u32, &Frame) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let (mut frame, mut part) = (Frame::default(), 0);
-        for (port, totals) in self.of(fabric) {
-            if part_of(port) != part {
-                see(part, &frame)?;
-                (frame, part) = (Frame::default(), part_of(port));
-            }
-            let values = counter_ids.in_order();
-            let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
-            frame.push(port, 0, values);
-        }
-        see(part, &frame)
-    }
-
-    /// All ports of a fabric with totals.
-    pub fn of(&self, fabric: i64) -> impl Iterator<Item = (u32, &PortTotals)> {
-        let ports = self.ports.iter().zip(0u32..);
-        let known = ports.filter_map(|(totals, port)| Some((port, &**totals.as_ref()?)));
-        known.filter(move |(_, totals)| totals.fabric == fabric)
-    }
+    see(part, &frame)
 }
 
 /// The latest totals, as the file has them. Ports after the last one of the catalog are ignored.
 pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> {
     let sql = Sql(db);
     let last = sql.last_port()?;
-    let mut table = TotalsTable::default();
+    let mut table = TotalsTable::new();
     sql.frames_of_totals(&mut |fabric, is_absolute, data| {
         let frame = match Frame::unpack(data) {
             Ok(frame) => frame,
@@ -120,7 +89,7 @@ pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> 
             Err(error) => return tracing::warn!(%error, "history sweep unreadable: skipped"),
         };
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
-            let totals = table.port(fabric, entry.port);
+            let totals = table.entry(entry.port).or_insert_with(|| PortTotals::blank(fabric));
             for (number, value) in frame.values(entry) {
                 let Some(counter) = counter_ids.counter(number) else { continue };
                 if is_absolute {
@@ -243,7 +212,7 @@ pub(crate) fn totals_at(
     let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
     let mut change = |kind, change: fn(&mut PortTotals, Counter, u64)| {
         range.visit(kind, None, &mut |_, frame, entry| {
-            let Some(totals) = table.find_mut(entry.port) else { return };
+            let Some(totals) = table.get_mut(&entry.port) else { return };
             for (number, by) in frame.values(entry) {
                 if let Some(counter) = counter_ids.counter(number) {
                     change(totals, counter, by);
@@ -256,7 +225,7 @@ pub(crate) fn totals_at(
     change(RecordKind::FirstTotals, |totals, counter, _| totals.forget(counter))?;
     if !range.is_traffic_known_at(at) {
         let is_busy = |counter: &Counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas;
-        for totals in table.ports.iter_mut().flatten() {
+        for totals in table.values_mut() {
             Counter::all().filter(is_busy).for_each(|counter| totals.forget(counter));
         }
     }

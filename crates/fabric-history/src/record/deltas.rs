@@ -1,6 +1,7 @@
 //! What is written of a sweep: how much each counter increased, and the states of ports, links and nodes, all of
 //! them once an hour, and the changes in between.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use rusqlite::{Params, Result, Transaction, params};
@@ -9,7 +10,7 @@ use crate::OutOfIds;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{CounterIds, RecordKind, State, part_of};
 use crate::file::sql::Sql;
-use crate::file::totals::TotalsTable;
+use crate::file::totals::{PortTotals, TotalsTable};
 use crate::record::catalog::FabricIds;
 use crate::record::events::active_rate;
 use ib_fabric::Snapshot;
@@ -74,7 +75,7 @@ impl CounterDeltas {
         let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
         for (&port, reading) in ids.ports.iter().zip(&snapshot.readings) {
             let Some(reading) = reading else { continue };
-            let totals = ledger.port(sweep.fabric, port);
+            let totals = ledger.entry(port).or_insert_with(|| PortTotals::blank(sweep.fabric));
             for counter in Counter::all() {
                 let id = sweep.counters.number(counter);
                 let Some((id, total)) = id.zip(reading.get(counter)) else { continue };
@@ -153,8 +154,8 @@ const ALL_INTERVAL: Duration = Duration::from_secs(3600);
 /// The states of a fabric that were written last, by id.
 #[derive(Debug, Default)]
 pub struct StateDeltas {
-    ports: Vec<State>,
-    nodes: Vec<State>,
+    ports: HashMap<u32, State>,
+    nodes: HashMap<u32, State>,
     /// The beginning of the sweep of which all states were last written; `None` after a start.
     all_written: Option<i64>,
 }
@@ -187,11 +188,15 @@ impl StateDeltas {
         let ends = snapshot.fabric.port_indexes().zip(&ids.ports).zip(links);
         for ((index, &port), (up, verdict)) in ends {
             let rate = active_rate(snapshot, index);
-            push_change(&mut self.ports, port, State::of_port(up, rate, verdict), &mut ports);
+            let now = State::of_port(up, rate, verdict);
+            let was = self.ports.insert(port, now).unwrap_or_default();
+            ports.push(port, 0, now.changes_since(was));
         }
         let mut nodes = Frame::default();
         for (index, &node) in snapshot.fabric.node_indexes().zip(&ids.present_nodes) {
-            push_change(&mut self.nodes, node, State::of_node(snapshot.is_up(index)), &mut nodes);
+            let now = State::of_node(snapshot.is_up(index));
+            let was = self.nodes.insert(node, now).unwrap_or_default();
+            nodes.push(node, 0, now.changes_since(was));
         }
         let [ports_kind, nodes_kind] = if is_all {
             [RecordKind::PortStates, RecordKind::NodeStates]
@@ -201,16 +206,5 @@ impl StateDeltas {
         sweep.frame(ports_kind, None, &ports)?;
         sweep.frame(nodes_kind, None, &nodes)?;
         Ok(())
-    }
-}
-
-/// Replaces a state by the one that holds now, and adds what of it changed to a frame.
-fn push_change(states: &mut Vec<State>, id: u32, now: State, changes: &mut Frame) {
-    let index = id as usize;
-    if states.len() <= index {
-        states.resize(index + 1, State::default());
-    }
-    if let Some(state) = states.get_mut(index) {
-        changes.push(id, 0, now.changes_since(std::mem::replace(state, now)));
     }
 }

@@ -169,7 +169,7 @@ impl Store {
         let ports: Vec<(u32, i64, PortNumber)> = self.sql().rows(sql, [fabric])?;
         let mut memory = TotalsSeed::new();
         for (port, guid, number) in ports {
-            let Some(totals) = self.ledger.find(port) else { continue };
+            let Some(totals) = self.ledger.get(&port) else { continue };
             let remembered = memory.entry((Guid(guid.cast_unsigned()), number)).or_default();
             for (counter, total) in totals.iter() {
                 remembered.set(counter, total);
@@ -215,7 +215,7 @@ impl Store {
             known.pruned_unused = Some(at);
         }
         for port in &dropped {
-            ledger.remove(*port);
+            ledger.remove(port);
             befores.remove(port);
         }
         // Without a sweep the fabric is as it was last known.
@@ -264,7 +264,7 @@ fn write_totals(sweep: SweepWriter<'_>, ledger: &TotalsTable, is_stale: bool) ->
     let last = "SELECT max(id) FROM frames WHERE tier = ?1 AND fabric = ?2";
     let last: Option<i64> = Sql(sweep.db).value(last, params![kind, fabric])?;
     let mut any = false;
-    ledger.for_each_part(fabric, sweep.counters, |part, frame| {
+    totals::for_each_part(ledger, fabric, sweep.counters, |part, frame| {
         any |= sweep.frame(kind, Some(part), frame)?;
         Ok::<_, rusqlite::Error>(())
     })?;
