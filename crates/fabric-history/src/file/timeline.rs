@@ -1,6 +1,6 @@
 //! The state of nodes, ports and cables: at a moment, and in the sweeps of a window.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::SystemTime;
 
 use rusqlite::Result;
@@ -34,7 +34,7 @@ pub struct Timeline {
     pub ports: HashMap<u32, (u32, PortNumber)>,
     /// Its cables, the earliest first; with those of other fabrics.
     pub cables: Vec<CablePresence>,
-    cables_of: HashMap<u32, Vec<usize>>,
+    cables_of: HashMap<u32, Vec<CablePresence>>,
     node_states: Changes,
     port_states: Changes,
 }
@@ -94,11 +94,9 @@ impl Timeline {
         timeline.ports = ports.map(|(port, node, number)| (port, (node, number))).collect();
         timeline.cables = sql.cable_presences((first, last))?;
         timeline.cables.sort_by_key(|cable| cable.since);
-        for (at, cable) in timeline.cables.iter().enumerate() {
-            let [low, high] = cable.ends;
-            timeline.cables_of.entry(low).or_default().push(at);
-            if low != high {
-                timeline.cables_of.entry(high).or_default().push(at);
+        for cable in &timeline.cables {
+            for end in BTreeSet::from(cable.ends) {
+                timeline.cables_of.entry(end).or_default().push(*cable);
             }
         }
         Ok(timeline)
@@ -123,7 +121,7 @@ impl Timeline {
 
     /// The peer of a port in a sweep.
     pub fn cable(&self, port: u32, began: i64) -> Option<&CablePresence> {
-        let cables = self.cables_of.get(&port)?.iter().filter_map(|at| self.cables.get(*at));
+        let cables = self.cables_of.get(&port)?.iter();
         cables.filter(|cable| cable.is_present(began)).max_by_key(|cable| cable.since)
     }
 }

@@ -159,29 +159,6 @@ const SHORT: Duration = Duration::from_secs(3 * 3600);
 /// No sweep takes this long, in microseconds: one that began this long before a window is not in it.
 const LONGEST_SWEEP: i64 = 3_600_000_000;
 
-/// The steps of some ports' counters.
-struct Steps<'a> {
-    counter_ids: &'a CounterIds,
-    window: Window,
-    most: usize,
-    by: BTreeMap<(u32, Counter), Vec<Step>>,
-    count: usize,
-}
-
-impl Steps<'_> {
-    fn add(&mut self, span: SweepInterval, frame: &Frame, entry: &Entry) {
-        let (from, to) = reading_times(span, entry);
-        if self.window.has(to) {
-            for (counter, by) in self.counter_ids.values(frame, entry) {
-                self.count = self.count.saturating_add(1);
-                if self.count <= self.most {
-                    self.by.entry((entry.port, counter)).or_default().push(Step { from, to, by });
-                }
-            }
-        }
-    }
-}
-
 /// Readings of all fabrics in a window.
 fn walk<'a>(
     sql: Sql<'a>,
@@ -200,38 +177,51 @@ pub(super) fn series(
     detail: SeriesDetail,
     window: Window,
 ) -> Result<Vec<Series>, HistoryError> {
-    let (most, counter_ids) = (reader.max_readings, &reader.counter_ids);
-    let mut steps = Steps { counter_ids, window, most, by: BTreeMap::new(), count: 0 };
-    let ports = read_steps(reader.sql(), ends, detail, &mut steps).map_err(reader.failed())?;
-    if steps.count > most {
+    let (most, mut count) = (reader.max_readings, 0usize);
+    let mut steps: BTreeMap<(u32, Counter), Vec<Step>> = BTreeMap::new();
+    let mut add = |span, frame: &Frame, entry: &Entry| {
+        let (from, to) = reading_times(span, entry);
+        if !window.has(to) {
+            return;
+        }
+        for (counter, by) in reader.counter_ids.values(frame, entry) {
+            count = count.saturating_add(1);
+            if count <= most {
+                steps.entry((entry.port, counter)).or_default().push(Step { from, to, by });
+            }
+        }
+    };
+    let ports = visit_ports(reader.sql(), ends, detail, window, &mut add);
+    let ports = ports.map_err(reader.failed())?;
+    if count > most {
         return Err(HistoryError::TooMuch(most));
     }
     let ports: HashMap<u32, _> = ports.into_iter().collect();
-    let series = steps.by.into_iter().filter_map(|((port, counter), mut steps)| {
+    let series = steps.into_iter().filter_map(|((port, counter), mut steps)| {
         steps.sort_by_key(|step| step.to);
         Some(Series { port: ports.get(&port)?.clone(), counter, steps })
     });
     Ok(series.collect())
 }
 
-fn read_steps(
+/// Visits the readings of some ports in a window; returns the ports.
+fn visit_ports(
     sql: Sql<'_>,
     ends: &[End],
     detail: SeriesDetail,
-    steps: &mut Steps<'_>,
+    window: Window,
+    see: &mut Visitor<'_>,
 ) -> Result<Vec<PortRow>> {
-    let window = steps.window;
     let ports = sql.ports_at(ends)?;
     if ports.is_empty() {
         return Ok(ports);
     }
     let set: PortSet = ports.iter().map(|(id, _)| *id).collect();
-    let mut add = |span, frame: &Frame, entry: &Entry| steps.add(span, frame, entry);
     let hours = sql.hours(window.micros())?;
-    walk(sql, RecordKind::ErrorDeltas, Some(&set), window).visit(&hours, &mut add)?;
+    walk(sql, RecordKind::ErrorDeltas, Some(&set), window).visit(&hours, see)?;
     if detail == SeriesDetail::All {
         let summed = summed(sql, &hours, window)?;
-        walk(sql, RecordKind::TrafficDeltas, Some(&set), window).visit(&summed, &mut add)?;
+        walk(sql, RecordKind::TrafficDeltas, Some(&set), window).visit(&summed, see)?;
     }
     Ok(ports)
 }
