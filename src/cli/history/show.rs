@@ -313,7 +313,12 @@ impl DiffArgs {
 
 fn diff_lines(diff: &LinkDiff) -> Vec<String> {
     let changes = diff.changes();
-    let changes = if changes.is_empty() { "errors".into() } else { changes.join(", ") };
+    let is_discard = |sum: &Sum| sum.counter.is_discard();
+    let changes = match &changes[..] {
+        [] if diff.errors.iter().flatten().all(is_discard) => "discards".into(),
+        [] => "errors".into(),
+        changes => changes.join(", "),
+    };
     let head = format!("{}: {}", printable(&diff.label()), printable(&changes));
     let ends = diff.ends.iter().zip(&diff.errors).filter(|(_, sums)| !sums.is_empty());
     let line = |(end, sums): (&Port, &Vec<Sum>)| {

@@ -201,14 +201,14 @@ impl<W: Write> RowWriter for TextRows<W> {
 }
 
 const COUNTERS: &[Column] = &[
-    Column::required("from", Time),
-    Column::required("to", Time),
+    Column::required("start", Time),
+    Column::required("end", Time),
     Column::required("fabric", Text),
     Column::required("guid", Text),
     Column::required("node", Text),
     Column::required("port", Number),
     Column::required("counter", Text),
-    Column::required("by", Number),
+    Column::required("increase", Number),
 ];
 
 const EVENTS: &[Column] = &[

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::EventKind;
 use crate::local_clock::LocalClock;
-use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Window};
+use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Window};
 use crate::source::{Answer, EventFilter, Source, until_known};
 use ib_health::Verdict;
 use ib_mad::label;
@@ -123,8 +123,14 @@ impl Report {
         all.extend(not_listed(self.more_events, "more event", "after these"));
         if !self.others.is_empty() {
             all.push(Section::Heading("Errors and discards of other ports"));
-            let errors = |moved| suspects::list_errors(moved, &|at| clock.format(at));
-            let rows = self.others.iter().map(|moved| vec![moved.port.label(), errors(moved)]);
+            let rows = self.others.iter().map(|moved| {
+                let mut errors = suspects::list_errors(moved, &|at| clock.format(at));
+                // The cause of discards.
+                if let Some(event) = self.events.iter().find(|event| is_root(event, &moved.port)) {
+                    errors = format!("{errors}; {}", event.text);
+                }
+                vec![moved.port.label(), errors]
+            });
             all.push(Section::Table(["port", "counters"].into(), rows.collect()));
             all.extend(not_listed(self.more_others, "more port", "with fewer errors"));
         }
@@ -144,6 +150,13 @@ impl Report {
         }
         all
     }
+}
+
+/// Whether an event says that a port is the root of a congestion.
+fn is_root(event: &Event, port: &Port) -> bool {
+    event.kind == EventKind::CongestionStart.label()
+        && event.fabric == port.fabric
+        && event.node.zip(event.port) == Some(port.end())
 }
 
 /// A section of the report, which each format writes in its own markup.
@@ -464,6 +477,19 @@ mod tests {
         let page = markdown::write(&report(&source), &LocalClock::now());
         assert!(page.contains("errors at a b \\[2J port 1\n"), "{page}");
         assert!(!page.contains('\u{1b}'), "{page}");
+    }
+
+    #[test]
+    fn cause_of_discards_is_named() {
+        let [root, other] = ["aaaa", "bbbb"].map(|node| Canned::port("fab", node, 1));
+        let mut start = Canned::event(EventKind::CongestionStart, None, &root);
+        start.text = "congestion root: 5 ports waiting".into();
+        let moved = [&root, &other].map(|port| Canned::counted(port, None, 7));
+        let source = Canned { events: vec![start], moved: moved.into(), ..Canned::default() };
+        let page = markdown::write(&report(&source), &LocalClock::now());
+        let lines: Vec<&str> = page.lines().filter(|line| line.contains("7 symbol")).collect();
+        assert!(lines[0].ends_with("; congestion root: 5 ports waiting |"), "{page}");
+        assert!(!lines[1].contains("congestion"), "{page}");
     }
 
     #[test]
