@@ -8,7 +8,7 @@ use rusqlite::Result;
 
 use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
 use crate::file::reader::Reader;
-use crate::file::record_kind::{CounterIds, RecordKind, part_of};
+use crate::file::record_kind::{RecordKind, part_of};
 use crate::file::sql::{Hour, PortRow, Sql};
 use crate::model::{ErrorDelta, Series, Step, Sum, Window};
 use crate::source::SeriesDetail;

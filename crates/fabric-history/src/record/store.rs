@@ -10,7 +10,7 @@ use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
 use crate::file::Header;
-use crate::file::record_kind::{CounterIds, RecordKind};
+use crate::file::record_kind::RecordKind;
 use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
 use crate::file::{
