@@ -10,7 +10,7 @@ use fabric_history::model::{
     Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window,
 };
 use fabric_history::source::{
-    Cursor, EventFilter, Events, Page, PagedSource, SeriesDetail, Source, SourceError,
+    Answer, Cursor, EventFilter, Events, Page, SeriesDetail, Source, SourceError,
 };
 use ib_fabric::topology::End;
 use serde::de::DeserializeOwned;
@@ -40,7 +40,7 @@ impl HistoryClient {
         Ok(HistoryClient { remote: Remote::new(url, access, CONNECT_TIMEOUT, RESPONSE_TIMEOUT)? })
     }
 
-    fn query<T: DeserializeOwned>(&self, query: &HistoryQuery) -> Result<T, SourceError> {
+    fn query<T: DeserializeOwned>(&self, query: &HistoryQuery) -> Answer<T> {
         let path = format!("{PATH}/{}", query.name());
         let (status, body) = self.get(&path, &query.pairs())?;
         match status {
@@ -52,8 +52,8 @@ impl HistoryClient {
     }
 
     /// Requests a copy of a window, and writes it into a local file.
-    pub fn dump(&self, window: Window, file: &Path) -> Result<(), SourceError> {
-        let failed = |error| HistoryError::Io { path: file.into(), doing: "write it", error };
+    pub fn dump(&self, window: Window, file: &Path) -> Answer<()> {
+        let failed = HistoryError::io(file, "write it");
         let mut out = std::fs::File::create(file).map_err(failed)?;
         let status = self.save(DUMP, &history_query::window(window), &mut out)?;
         out.sync_all().map_err(failed)?;
@@ -61,7 +61,7 @@ impl HistoryClient {
     }
 
     /// All events that a filter selects, page after page.
-    fn pages(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError> {
+    fn pages(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
         let (mut all, mut after) = (Vec::new(), None::<Cursor>);
         loop {
             let Events { events, next } = self.page(filter, Page::largest(after))?;
@@ -85,7 +85,7 @@ impl HistoryClient {
         pairs.iter().fold(request, |request, (key, value)| request.query(*key, value))
     }
 
-    fn get(&self, path: &str, pairs: &Pairs<'_>) -> Result<(u16, Vec<u8>), SourceError> {
+    fn get(&self, path: &str, pairs: &Pairs<'_>) -> Answer<(u16, Vec<u8>)> {
         self.read(self.request(path, pairs).call())
     }
 
@@ -96,7 +96,7 @@ impl HistoryClient {
         path: &str,
         pairs: &Pairs<'_>,
         out: &mut dyn Write,
-    ) -> Result<Result<(), (u16, Vec<u8>)>, SourceError> {
+    ) -> Answer<Result<(), (u16, Vec<u8>)>> {
         let config = self.request(path, pairs).config();
         let request = config.timeout_global(None).timeout_recv_response(Some(COPY_TIMEOUT)).build();
         let mut response = match request.call() {
@@ -117,7 +117,7 @@ impl HistoryClient {
     fn read(
         &self,
         response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    ) -> Result<(u16, Vec<u8>), SourceError> {
+    ) -> Answer<(u16, Vec<u8>)> {
         let read = |mut response: ureq::http::Response<ureq::Body>| {
             let body = response.body_mut().with_config().limit(MAX_RESPONSE).read_to_vec()?;
             Ok((response.status().as_u16(), body))
@@ -166,7 +166,7 @@ impl HistoryClient {
     }
 
     fn problem(&self, problem: impl Into<String>) -> SourceError {
-        SourceError::Address { address: self.remote.name().to_owned(), problem: problem.into() }
+        SourceError::Address(self.remote.name().to_owned(), problem.into())
     }
 }
 
@@ -183,26 +183,20 @@ fn is_ours(body: &[u8]) -> bool {
     !text.is_empty() && text.lines().count() == 1 && !text.starts_with(['<', '{'])
 }
 
-impl PagedSource for HistoryClient {
-    fn page(&self, filter: &EventFilter, page: Page) -> Result<Events, SourceError> {
-        self.query(&HistoryQuery::Events(filter.clone(), page))
-    }
-}
-
 impl Source for HistoryClient {
     fn name(&self) -> String {
         self.remote.name().to_owned()
     }
 
-    fn span(&self) -> Result<Span, SourceError> {
+    fn span(&self) -> Answer<Span> {
         self.query(&HistoryQuery::Span)
     }
 
-    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
+    fn ports(&self, called: &str) -> Answer<Vec<Port>> {
         self.query(&HistoryQuery::Ports(called.to_owned()))
     }
 
-    fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError> {
+    fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
         if filter.ports.len() + filter.nodes.len() <= MAX_PORTS {
             return self.pages(filter);
         }
@@ -231,7 +225,11 @@ impl Source for HistoryClient {
         Ok(unique)
     }
 
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
+    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
+        self.query(&HistoryQuery::Events(filter.clone(), page))
+    }
+
+    fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>> {
         let mut cables: Vec<Cable> = Vec::new();
         for some in ports.chunks(MAX_PORTS) {
             cables.extend(self.query::<Vec<Cable>>(&HistoryQuery::Cables(some.to_vec(), window))?);
@@ -241,16 +239,11 @@ impl Source for HistoryClient {
         Ok(cables)
     }
 
-    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
+    fn error_deltas(&self, window: Window) -> Answer<Vec<ErrorDelta>> {
         self.query(&HistoryQuery::ErrorDeltas(window))
     }
 
-    fn series(
-        &self,
-        ports: &[End],
-        detail: SeriesDetail,
-        window: Window,
-    ) -> Result<Vec<Series>, SourceError> {
+    fn series(&self, ports: &[End], detail: SeriesDetail, window: Window) -> Answer<Vec<Series>> {
         let mut series = Vec::new();
         for some in ports.chunks(MAX_PORTS) {
             let query = HistoryQuery::Series(some.to_vec(), detail, window);
@@ -259,11 +252,11 @@ impl Source for HistoryClient {
         Ok(series)
     }
 
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
+    fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>> {
         self.query(&HistoryQuery::Fabrics(at))
     }
 
-    fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
+    fn coverage(&self, window: Window) -> Answer<Coverage> {
         self.query(&HistoryQuery::Coverage(window))
     }
 }

@@ -159,9 +159,8 @@ struct EventsQuery {
 impl EventsQuery {
     fn parse(query: &QueryParams) -> Result<Self, String> {
         let kind = query.parse("kind", |kind| {
-            let labels =
-                || EventKind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
-            EventKind::from_label(kind).ok_or_else(|| format!("must be one of: {}", labels()))
+            EventKind::from_label(kind)
+                .ok_or_else(|| format!("must be one of: {}", EventKind::labels()))
         })?;
         let page = query.parse("page", |page| {
             let page = page.parse().ok().filter(|page| (1..=MAX_PAGE).contains(page));
@@ -252,7 +251,7 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
                 select #kind name="kind" {
                     option value="" { "all" }
                     @for kind in EventKind::ALL {
-                        option value=(kind.label()) selected[query.kind == Some(*kind)] { (components::label_text(kind.label())) }
+                        option value=(kind.label()) selected[query.kind == Some(kind)] { (components::label_text(kind.label())) }
                     }
                 }
             }

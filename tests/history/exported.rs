@@ -227,7 +227,7 @@ fn rows(reader: &Reader, form: TableFormat, is_events: bool) -> Vec<Value> {
             let head = table.headers().unwrap().clone();
             let row = |row: csv::StringRecord| {
                 let cell = |(name, it): (&str, &str)| {
-                    let is_number = ["port", "by"].contains(&name);
+                    let is_number = ["port", "increase"].contains(&name);
                     let value = match it {
                         "" => Value::Null,
                         it if is_number => Value::from(it.parse::<u64>().unwrap()),
@@ -294,8 +294,8 @@ fn rows_are_equal_in_all_formats() {
     for row in &told {
         let text = |name: &str| row[name].as_str().unwrap().to_owned();
         let key = (text("guid"), row["port"].as_u64().unwrap(), text("counter"));
-        *sums.entry(key).or_default() += row["by"].as_u64().unwrap();
-        assert!(text("from") < text("to") && row["fabric"] == "default");
+        *sums.entry(key).or_default() += row["increase"].as_u64().unwrap();
+        assert!(text("start") < text("end") && row["fabric"] == "default");
     }
     let port = reader.ports("leaf-0-1[9]").unwrap().remove(0);
     let series = reader.series(&[port.end()], SeriesDetail::All, always()).unwrap();

@@ -8,8 +8,9 @@ use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
 use ib_mad::label;
 
+use super::EventKind;
 use super::model::{Cable, ErrorDelta, FabricState, Port, Sum, Window};
-use super::source::{EventFilter, Source, SourceError};
+use super::source::{Answer, EventFilter, Source};
 
 /// What changed on a cable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,13 +21,19 @@ pub struct LinkDiff {
     pub cable: [Option<Cable>; 2],
     /// Whether the fabric was known at each time: otherwise an absent cable says nothing.
     pub known: [bool; 2],
-    /// The number of events by kind.
+    /// The number of events by kind; of flaps, how often the link went down.
     pub events: BTreeMap<String, usize>,
     /// The increases of each end's error counters, in the order of the ends.
     pub errors: Vec<Vec<Sum>>,
 }
 
 impl LinkDiff {
+    /// Of a cable about which nothing is known yet.
+    fn of(ends: Vec<Port>) -> Self {
+        let (cable, known, errors) = ([None, None], [false; 2], vec![Vec::new(); ends.len()]);
+        LinkDiff { ends, cable, known, events: BTreeMap::new(), errors }
+    }
+
     /// The labels of its ends.
     pub fn label(&self) -> String {
         self.ends.iter().map(Port::label).collect::<Vec<_>>().join(" – ")
@@ -42,14 +49,11 @@ impl LinkDiff {
         let mut changes = Vec::new();
         match &self.cable {
             [Some(was), Some(is)] => {
-                if was.verdict != is.verdict {
-                    changes.push(format!(
-                        "verdict {} -> {}",
-                        was.verdict.label(),
-                        is.verdict.label()
-                    ));
+                let [from, to] = [was, is].map(|cable| cable.verdict.label());
+                if from != to {
+                    changes.push(format!("verdict {from} -> {to}"));
                 } else if is.verdict >= Verdict::Watch {
-                    changes.push(format!("verdict unchanged: {}", is.verdict.label()));
+                    changes.push(format!("verdict unchanged: {to}"));
                 }
                 if let (Some(was), Some(is)) = (&was.rate, &is.rate)
                     && was != is
@@ -73,8 +77,14 @@ impl LinkDiff {
             }
             _ => {}
         }
-        let events = self.events.iter();
-        changes.extend(events.map(|(kind, count)| label::plural(*count, &format!("{kind} event"))));
+        let has_verdict = changes.iter().any(|change| change.starts_with("verdict"));
+        for (kind, count) in &self.events {
+            if kind == EventKind::Flap.label() {
+                changes.push(label::plural(*count, kind));
+            } else if kind != EventKind::VerdictChanged.label() || !has_verdict {
+                changes.push(label::plural(*count, &format!("{kind} event")));
+            }
+        }
         changes
     }
 
@@ -85,20 +95,19 @@ impl LinkDiff {
         // Unknown ranks as ok.
         let now = if now == Verdict::Unknown { Verdict::Ok } else { now };
         let gone = usize::from(self.known == [true; 2] && was.is_some() != is.is_some());
-        (now, self.events.values().sum::<usize>() + gone, self.sum())
+        (now, self.events.values().fold(gone, |sum, count| sum.saturating_add(*count)), self.sum())
     }
 }
 
 /// The cables on which anything changed in a window, the worst first.
-pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, SourceError> {
+pub fn diff_links(source: &dyn Source, window: Window) -> Answer<Vec<LinkDiff>> {
     let events = source.events(&EventFilter::all(window))?;
     let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
     let mut links: BTreeMap<Key, LinkDiff> = BTreeMap::new();
     let mut loose: Vec<LinkDiff> = Vec::new();
     for ErrorDelta { port, peer, sums } in source.error_deltas(window)? {
         let Some(peer) = peer else {
-            let (cable, known, events) = ([None, None], [false; 2], BTreeMap::new());
-            loose.push(LinkDiff { ends: vec![port], cable, known, events, errors: vec![sums] });
+            loose.push(LinkDiff { errors: vec![sums], ..LinkDiff::of(vec![port]) });
             continue;
         };
         let diff = entry(&mut links, [port.clone(), peer]);
@@ -113,7 +122,11 @@ pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, 
         let key = (event.fabric.clone(), link);
         let known = || cables.iter().rev().find_map(|cables| cables.get(&key));
         let ends = known().map_or_else(|| ends_of(&event.fabric, link), |cable| cable.ends.clone());
-        *entry(&mut links, ends).events.entry(event.kind.clone()).or_default() += 1;
+        let count =
+            event.detail["losses"].as_u64().filter(|_| event.kind == EventKind::Flap.label());
+        let count = usize::try_from(count.unwrap_or(1)).unwrap_or(usize::MAX);
+        let counted = entry(&mut links, ends).events.entry(event.kind.clone()).or_default();
+        *counted = counted.saturating_add(count);
     }
     // A fabric that was not known at one of the times says nothing about which cables came and went.
     let knows =
@@ -143,13 +156,7 @@ type Key = (String, LinkId);
 fn entry(links: &mut BTreeMap<Key, LinkDiff>, mut ends: [Port; 2]) -> &mut LinkDiff {
     ends.sort_by_key(Port::end);
     let id = LinkId::between(ends[0].end(), ends[1].end());
-    links.entry((ends[0].fabric.clone(), id)).or_insert_with(|| LinkDiff {
-        ends: ends.into(),
-        cable: [None, None],
-        known: [false; 2],
-        events: BTreeMap::new(),
-        errors: vec![Vec::new(), Vec::new()],
-    })
+    links.entry((ends[0].fabric.clone(), id)).or_insert_with(|| LinkDiff::of(ends.into()))
 }
 
 fn by_link(fabrics: &[FabricState]) -> BTreeMap<Key, Cable> {
@@ -172,8 +179,24 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::EventKind;
-    use crate::source::Canned;
+    use crate::source::canned::Canned;
+
+    /// One event has all losses of a sweep.
+    #[test]
+    fn flaps_are_counted_and_not_their_events() {
+        let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port("fab", node, 1));
+        let id = LinkId::between(a.end(), b.end());
+        let mut source = Canned::default();
+        for losses in [2, 3] {
+            let mut flap = Canned::event(EventKind::Flap, Some(id), &a);
+            flap.detail = serde_json::json!({ "losses": losses });
+            source.events.push(flap);
+        }
+        source.events.push(Canned::event(EventKind::LinkDown, Some(id), &a));
+        let window = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::UNIX_EPOCH };
+        let diffs = diff_links(&source, window).unwrap();
+        assert_eq!(diffs[0].changes(), ["5 flaps", "1 link_down event"]);
+    }
 
     /// A subnet that is monitored by two devices has each of its cables in two fabrics.
     #[test]

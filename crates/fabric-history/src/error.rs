@@ -22,55 +22,27 @@ pub enum HistoryError {
     /// SQLite found it corrupt.
     #[error("{0}: damaged: {1}")]
     Damaged(PathBuf, String),
-    /// It is damaged, and not set aside because too many were before.
+    /// It is damaged, and not set aside because this many damaged files were before.
     #[error(
-        "{path}: damaged ({what}), and not set aside because {count} damaged files already are: move \
+        "{0}: damaged ({1}), and not set aside because {2} damaged files already are: move \
          those elsewhere, and recording resumes"
     )]
-    Crowded {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite found.
-        what: String,
-        /// How many files were set aside.
-        count: usize,
-    },
+    Crowded(PathBuf, String, usize),
     /// All ids are in use.
     #[error("{0}: {1}: use a new file")]
     OutOfIds(PathBuf, OutOfIds),
-    /// Its disk is nearly full.
-    #[error("{path}: disk nearly full: {free} bytes are free, and {least} are reserved")]
-    Full {
-        /// The file.
-        path: PathBuf,
-        /// Free bytes.
-        free: u64,
-        /// Bytes that must stay free.
-        least: u64,
-    },
+    /// Its disk is nearly full: the free bytes, and those that must stay free.
+    #[error("{0}: disk nearly full: {1} bytes are free, and {2} are reserved")]
+    Full(PathBuf, u64, u64),
     /// The response would be too large.
     #[error("more than {0} readings in one response: request fewer ports or a shorter period")]
     TooMuch(usize),
-    /// A system call failed.
-    #[error("{path}: cannot {doing}: {error}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The operation.
-        doing: &'static str,
-        /// The error.
-        error: std::io::Error,
-    },
+    /// A system call failed: the operation, and the error.
+    #[error("{0}: cannot {1}: {2}")]
+    Io(PathBuf, &'static str, std::io::Error),
     /// SQLite failed.
-    #[error("{path}: cannot {doing}: {error}")]
-    Database {
-        /// The file.
-        path: PathBuf,
-        /// The operation.
-        doing: &'static str,
-        /// The error.
-        error: rusqlite::Error,
-    },
+    #[error("{0}: cannot {1}: {2}")]
+    Database(PathBuf, &'static str, rusqlite::Error),
 }
 
 /// Which ids a file has run out of.
@@ -105,15 +77,24 @@ impl HistoryError {
         HistoryError::Unusable(path.into(), what.into())
     }
 
-    /// The error of an operation in SQLite.
-    pub(crate) fn database(path: &Path, doing: &'static str, error: rusqlite::Error) -> Self {
-        let path = path.into();
-        if let rusqlite::Error::ToSqlConversionFailure(source) = &error
-            && let Some(what) = source.downcast_ref::<OutOfIds>()
-        {
-            return HistoryError::OutOfIds(path, *what);
+    /// The error of a system call, for `map_err`.
+    pub fn io(path: &Path, doing: &'static str) -> impl Fn(std::io::Error) -> Self + Copy {
+        move |error| HistoryError::Io(path.into(), doing, error)
+    }
+
+    /// The error of an operation in SQLite, for `map_err`.
+    pub(crate) fn database(
+        path: &Path,
+        doing: &'static str,
+    ) -> impl Fn(rusqlite::Error) -> Self + Copy {
+        move |error| {
+            if let rusqlite::Error::ToSqlConversionFailure(source) = &error
+                && let Some(what) = source.downcast_ref::<OutOfIds>()
+            {
+                return HistoryError::OutOfIds(path.into(), *what);
+            }
+            HistoryError::Database(path.into(), doing, error)
         }
-        HistoryError::Database { path, doing, error }
     }
 
     /// Whether SQLite says that the file is corrupt. Nothing else makes a file damaged: not what an operator
@@ -121,8 +102,8 @@ impl HistoryError {
     pub fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
-            HistoryError::Damaged(..) | HistoryError::Crowded { .. } => true,
-            HistoryError::Database { error, .. } => match error.sqlite_error_code() {
+            HistoryError::Damaged(..) | HistoryError::Crowded(..) => true,
+            HistoryError::Database(_, _, error) => match error.sqlite_error_code() {
                 Some(NotADatabase) => true,
                 Some(DatabaseCorrupt) => !crate::file::schema::is_about_additions(error),
                 _ => false,
@@ -141,22 +122,21 @@ impl HistoryError {
         };
         use rusqlite::ErrorCode::{ConstraintViolation, DatabaseCorrupt, TypeMismatch, Unknown};
         let error = match self {
-            HistoryError::Database { error, .. } => error,
+            HistoryError::Database(_, _, error) => error,
             // No history has grown that large: a damaged id is as likely, and a check finds that it is not
             // in order, or not what an index has.
             HistoryError::OutOfIds(..) => return true,
             _ => return false,
         };
-        let is_odd = matches!(
-            error,
-            InvalidColumnType(..)
-                | FromSqlConversionFailure(..)
-                | IntegralValueOutOfRange(..)
-                | QueryReturnedNoRows
-                | Utf8Error(..)
-        );
         let codes = [ConstraintViolation, DatabaseCorrupt, TypeMismatch, Unknown];
-        is_odd || error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
+        match error {
+            InvalidColumnType(..)
+            | FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | QueryReturnedNoRows
+            | Utf8Error(..) => true,
+            other => other.sqlite_error_code().is_some_and(|code| codes.contains(&code)),
+        }
     }
 
     /// The kind under which it is counted.
@@ -164,10 +144,10 @@ impl HistoryError {
         match self {
             _ if self.is_damage() => RecorderErrorKind::Damaged,
             HistoryError::Taken(_) => RecorderErrorKind::Taken,
-            HistoryError::Full { .. } => RecorderErrorKind::Full,
-            HistoryError::Io { .. } => RecorderErrorKind::Io,
+            HistoryError::Full(..) => RecorderErrorKind::Full,
+            HistoryError::Io(..) => RecorderErrorKind::Io,
             HistoryError::OutOfIds(..) => RecorderErrorKind::Numbers,
-            HistoryError::Database { .. } => RecorderErrorKind::Database,
+            HistoryError::Database(..) => RecorderErrorKind::Database,
             _ => RecorderErrorKind::Unusable,
         }
     }

@@ -10,60 +10,46 @@ use ib_health::outage::Downtime;
 use ib_mad::label;
 use ib_mad::{Guid, PortNumber};
 
-macro_rules! kinds {
-    ($($kind:ident $label:literal $help:literal;)+) => {
-        /// The kind of an event.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum EventKind { $(#[doc = $help] $kind),+ }
-
-        impl EventKind {
-            /// All of them.
-            pub const ALL: &[EventKind] = &[$(EventKind::$kind),+];
-
-            /// Its name in the file, in JSON and on the command line.
-            pub fn label(self) -> &'static str {
-                match self { $(EventKind::$kind => $label),+ }
-            }
-
-            /// What it means, in a sentence.
-            pub fn help(self) -> &'static str {
-                match self { $(EventKind::$kind => $help),+ }
-            }
-        }
-    };
-}
-
-kinds! {
-    ExporterStart "exporter_start" "The exporter started. Nothing is known about the time before.";
-    ExporterStop "exporter_stop" "The exporter stopped.";
-    SweepFailed "sweep_failed" "Sweeps of the fabric fail.";
-    SweepRecovered "sweep_recovered" "Sweeps of the fabric succeed again.";
-    ReadsFailed "reads_failed" "Counters of some ports cannot be read, although their nodes respond.";
-    ReadsRecovered "reads_recovered" "Counters of all ports can be read again.";
-    MasterChanged "master_changed" "Another subnet manager became master.";
-    ClockJump "clock_jump" "The clock of the exporter's host was set. Times before and after this event cannot be compared.";
-    LinkDown "link_down" "A link went down.";
-    LinkUp "link_up" "A link came up.";
-    Flap "flap" "A link went down unexpectedly and came up again.";
-    ExpectedLinkDown "expected_link_down" "A link went down because a node at its end was reset, or during maintenance.";
-    LinkAdded "link_added" "A new link was discovered.";
-    CableMoved "cable_moved" "The cable of a port now leads to another port.";
-    VerdictChanged "verdict_changed" "The verdict of a link changed.";
-    RateChanged "rate_changed" "The width or speed of a link changed.";
-    NodeDown "node_down" "A node is missing or does not respond.";
-    NodeUp "node_up" "A node responds again.";
-    NodeAdded "node_added" "A new node was discovered.";
-    DeviceFatal "device_fatal" "The kernel reported that a device of the exporter's host failed or is being removed (IBV_EVENT_DEVICE_FATAL).";
-    CounterReset "counter_reset" "Counters are lower than before: they were cleared, or the device was reset.";
-    CounterSaturated "counter_saturated" "A counter reached its maximum and stopped.";
-    CongestionStart "congestion_start" "Other ports started to wait for this port.";
-    CongestionEnd "congestion_end" "No other port waits for this port any longer.";
+ib_mad::labeled_enum! {
+    /// The kind of an event; its label is its name in the file, in JSON and on the command line.
+    #[derive(PartialOrd, Ord)]
+    pub enum EventKind {
+        ExporterStart, "exporter_start", "The exporter started. Nothing is known about the time before.";
+        ExporterStop, "exporter_stop", "The exporter stopped.";
+        SweepFailed, "sweep_failed", "Sweeps of the fabric fail.";
+        SweepRecovered, "sweep_recovered", "Sweeps of the fabric succeed again.";
+        ReadsFailed, "reads_failed", "Counters of some ports cannot be read, although their nodes respond.";
+        ReadsRecovered, "reads_recovered", "Counters of all ports can be read again.";
+        MasterChanged, "master_changed", "Another subnet manager became master.";
+        ClockJump, "clock_jump", "The clock of the exporter's host was set. Times before and after this event cannot be compared.";
+        LinkDown, "link_down", "A link went down.";
+        LinkUp, "link_up", "A link came up.";
+        Flap, "flap", "A link went down unexpectedly and came up again.";
+        ExpectedLinkDown, "expected_link_down", "A link went down because a node at its end was reset, or during maintenance.";
+        LinkAdded, "link_added", "A new link was discovered.";
+        CableMoved, "cable_moved", "The cable of a port now leads to another port.";
+        VerdictChanged, "verdict_changed", "The verdict of a link changed.";
+        RateChanged, "rate_changed", "The width or speed of a link changed.";
+        NodeDown, "node_down", "A node is missing or does not respond.";
+        NodeUp, "node_up", "A node responds again.";
+        NodeAdded, "node_added", "A new node was discovered.";
+        DeviceFatal, "device_fatal", "The kernel reported that a device of the exporter's host failed or is being removed (IBV_EVENT_DEVICE_FATAL).";
+        CounterReset, "counter_reset", "Counters are lower than before: they were cleared, or the device was reset.";
+        CounterSaturated, "counter_saturated", "A counter reached its maximum and stopped.";
+        CongestionStart, "congestion_start", "Other ports started to wait for this port.";
+        CongestionEnd, "congestion_end", "No other port waits for this port any longer.";
+    }
 }
 
 impl EventKind {
     /// The kind with this label.
     pub fn from_label(label: &str) -> Option<EventKind> {
-        EventKind::ALL.iter().copied().find(|kind| kind.label() == label)
+        EventKind::ALL.into_iter().find(|kind| kind.label() == label)
+    }
+
+    /// The labels of all kinds, for messages.
+    pub fn labels() -> String {
+        EventKind::ALL.map(EventKind::label).join(", ")
     }
 }
 
@@ -101,6 +87,19 @@ pub struct NewEvent {
     pub text: String,
     /// Its details for programs; null if there are none.
     pub detail: Value,
+}
+
+impl NewEvent {
+    /// An event of a whole fabric, or of the exporter, without details.
+    pub(crate) fn of_fabric(
+        kind: EventKind,
+        fabric: &str,
+        text: impl Into<String>,
+        at: SystemTime,
+    ) -> Self {
+        let (place, text) = (fabric.to_owned(), text.into());
+        NewEvent { at, kind, about: About::All, place, text, detail: Value::Null }
+    }
 }
 
 /// The text of a [`EventKind::Flap`]: how often the link went down, for how long if that is known, and its

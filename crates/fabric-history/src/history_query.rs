@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use crate::model::{Window, time};
-use crate::source::{EventFilter, Page, PagedSource, SeriesDetail, SourceError};
+use crate::source::{Answer, EventFilter, Page, SeriesDetail, Source};
 use crate::{EventKind, source};
 use ib_fabric::topology::End;
 use ib_mad::Guid;
@@ -40,7 +40,7 @@ pub enum HistoryQuery {
     Span,
     /// [`Source::ports`](super::Source::ports).
     Ports(String),
-    /// [`PagedSource::page`].
+    /// [`Source::page`](super::Source::page).
     Events(EventFilter, Page),
     /// [`Source::cables`](super::Source::cables).
     Cables(Vec<End>, Window),
@@ -133,10 +133,7 @@ impl HistoryQuery {
     }
 
     /// A source's answer as JSON.
-    pub fn answer(
-        &self,
-        source: &dyn PagedSource,
-    ) -> Result<serde_json::Result<Vec<u8>>, SourceError> {
+    pub fn answer(&self, source: &dyn Source) -> Answer<serde_json::Result<Vec<u8>>> {
         use serde_json::to_vec;
         Ok(match self {
             HistoryQuery::Span => to_vec(&source.span()?),
@@ -161,7 +158,10 @@ impl Query<'_> {
             "events" => {
                 let filter = EventFilter {
                     window: self.window()?,
-                    kinds: self.read_all("kind", kind)?,
+                    kinds: self.read_all("kind", |label| {
+                        EventKind::from_label(label)
+                            .ok_or_else(|| format!("must be one of: {}", EventKind::labels()))
+                    })?,
                     nodes: self.read_all("node", |text| {
                         text.parse::<Guid>()
                             .map_err(|_| "must be a GUID such as 0x00aa000000000001")
@@ -201,30 +201,24 @@ impl Query<'_> {
     }
 
     fn detail(&self) -> Result<SeriesDetail, String> {
-        match self.required("detail")? {
+        self.read_required("detail", |text| match text {
             "errors" => Ok(SeriesDetail::Errors),
             "all" => Ok(SeriesDetail::All),
-            other => Err(format!("detail: {other:?} must be errors or all")),
-        }
+            _ => Err("must be errors or all"),
+        })
     }
 
     fn time(&self, name: &str) -> Result<SystemTime, String> {
-        let text = self.required(name)?;
-        humantime::parse_rfc3339(text)
-            .map_err(|_| format!("{name}: {text:?} must be a time such as 2026-11-21T03:12:00Z"))
+        self.read_required(name, |text| {
+            humantime::parse_rfc3339(text)
+                .map_err(|_| "must be a time such as 2026-11-21T03:12:00Z")
+        })
     }
 
     fn window(&self) -> Result<Window, String> {
         let window = Window { from: self.time("from")?, to: self.time("to")? };
         if window.from > window.to { Err("to: is before from".into()) } else { Ok(window) }
     }
-}
-
-fn kind(label: &str) -> Result<EventKind, String> {
-    EventKind::from_label(label).ok_or_else(|| {
-        let labels: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.label()).collect();
-        format!("must be one of: {}", labels.join(", "))
-    })
 }
 
 fn port_pair((guid, number): &End) -> (&'static str, String) {
@@ -248,15 +242,14 @@ pub struct Query<'a> {
 impl<'a> Query<'a> {
     /// An error if there is a parameter that is not known.
     pub fn new(pairs: &'a [(String, String)], known: &[&str]) -> Result<Self, String> {
-        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-            None => Ok(Query { pairs }),
-            Some((name, _)) if known.is_empty() => {
-                Err(format!("unknown parameter {name:?}: this path has no parameters"))
+        let is_unknown = |(name, _): &&(String, String)| !known.contains(&name.as_str());
+        let Some((name, _)) = pairs.iter().find(is_unknown) else { return Ok(Query { pairs }) };
+        Err(match known.join(", ") {
+            none if none.is_empty() => {
+                format!("unknown parameter {name:?}: this path has no parameters")
             }
-            Some((name, _)) => {
-                Err(format!("unknown parameter {name:?}; known: {}", known.join(", ")))
-            }
-        }
+            known => format!("unknown parameter {name:?}; known: {known}"),
+        })
     }
 
     /// The values of a parameter that may be repeated.
@@ -275,7 +268,7 @@ impl<'a> Query<'a> {
 
     /// The value of a parameter that has to be there.
     pub fn required(&self, name: &str) -> Result<&'a str, String> {
-        self.optional(name)?.ok_or_else(|| format!("parameter {name:?} is required"))
+        self.optional(name)?.ok_or_else(|| missing(name))
     }
 
     /// The value of a parameter that may be left out, read.
@@ -284,7 +277,16 @@ impl<'a> Query<'a> {
         name: &str,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Result<Option<T>, String> {
-        self.optional(name)?.map(|value| read_one(name, value, &read)).transpose()
+        self.optional(name)?;
+        Ok(self.read_all(name, read)?.pop())
+    }
+
+    fn read_required<T, E: Display>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<T, String> {
+        self.read(name, read)?.ok_or_else(|| missing(name))
     }
 
     /// The values of a parameter that may be repeated, read.
@@ -293,7 +295,8 @@ impl<'a> Query<'a> {
         name: &str,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Result<Vec<T>, String> {
-        self.values(name).map(|value| read_one(name, value, &read)).collect()
+        let read = |text| read(text).map_err(|error| format!("{name}: {text:?} {error}"));
+        self.values(name).map(read).collect()
     }
 
     /// A parameter that is `true` or `false`, and `false` if it is left out.
@@ -303,12 +306,8 @@ impl<'a> Query<'a> {
     }
 }
 
-fn read_one<T, E: Display>(
-    name: &str,
-    value: &str,
-    read: impl Fn(&str) -> Result<T, E>,
-) -> Result<T, String> {
-    read(value).map_err(|error| format!("{name}: {value:?} {error}"))
+fn missing(name: &str) -> String {
+    format!("parameter {name:?} is required")
 }
 
 #[cfg(test)]

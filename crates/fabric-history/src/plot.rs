@@ -32,7 +32,6 @@ const COLUMNS: usize = 160;
 /// Intervals between the ticks of the time axis.
 const TICKS: u32 = 4;
 
-/// A row of the picture.
 struct Row {
     title: String,
     unit: String,
@@ -78,10 +77,8 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
     if let Some((port, directions)) = timeline.traffic() {
         for (series, direction) in directions.into_iter().zip(["sent", "received"]) {
             let Some(series) = series else { continue };
-            let mut columns = resample(&series.steps, window, COLUMNS);
-            for bytes in &mut columns {
-                *bytes /= column_seconds * 1e9;
-            }
+            let bytes = resample(&series.steps, window, COLUMNS).into_iter();
+            let columns: Vec<f64> = bytes.map(|bytes| bytes / (column_seconds * 1e9)).collect();
             let max = columns.iter().copied().fold(0.0, f64::max);
             let title = format!("{} {direction}", port.label());
             rows.push(Row { title, unit: format!("max {max:.3} GB/s"), class: "load", columns });
@@ -109,9 +106,8 @@ fn bar_row(row: &Row, top: f64) -> Markup {
 
 fn event_mark(event: &Event, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
     let x = rounded(x_of(event.at, window));
-    let is_good = [EventKind::LinkUp, EventKind::ExpectedLinkDown]
-        .iter()
-        .any(|kind| kind.label() == event.kind);
+    let good = [EventKind::LinkUp, EventKind::ExpectedLinkDown].map(EventKind::label);
+    let is_good = good.contains(&&*event.kind);
     let class = if is_good { "mark good" } else { "mark" };
     html! {
         g class=(class) {

@@ -20,15 +20,13 @@ pub enum SourceError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] HistoryError),
-    /// An exporter does not respond, or its response is invalid.
-    #[error("{address}: {problem}")]
-    Address {
-        /// Its address.
-        address: String,
-        /// What was wrong.
-        problem: String,
-    },
+    /// An exporter does not respond, or its response is invalid: its address, and what was wrong.
+    #[error("{0}: {1}")]
+    Address(String, String),
 }
+
+/// The answer of a source.
+pub type Answer<T> = Result<T, SourceError>;
 
 /// Which events are selected. An empty list selects all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,50 +63,38 @@ pub trait Source {
     fn name(&self) -> String;
 
     /// The recorded period.
-    fn span(&self) -> Result<Span, SourceError>;
+    fn span(&self) -> Answer<Span>;
 
     /// The ports that match a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
     /// GUID alone: all of its ports. Empty if the name is unknown.
-    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError>;
+    fn ports(&self, called: &str) -> Answer<Vec<Port>>;
 
     /// The events that a filter selects, the earliest first.
-    fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError>;
+    fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>>;
+
+    /// A page of these: no more are in memory than a page has.
+    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events>;
 
     /// The cables of any of these ports in a window, as they were at its end, or when
     /// they were last seen in it.
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError>;
+    fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>>;
 
     /// The errors of all ports in a window.
-    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError>;
+    fn error_deltas(&self, window: Window) -> Answer<Vec<ErrorDelta>>;
 
     /// The increases of some ports' counters, by reading. Traffic may be coarser than errors, especially in a
     /// window that is long or long ago.
-    fn series(
-        &self,
-        ports: &[End],
-        detail: SeriesDetail,
-        window: Window,
-    ) -> Result<Vec<Series>, SourceError>;
+    fn series(&self, ports: &[End], detail: SeriesDetail, window: Window) -> Answer<Vec<Series>>;
 
     /// The states of the fabrics at a time; fabrics that were not recorded yet are omitted.
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError>;
+    fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>>;
 
     /// Which parts of a window are recorded, and which are missing.
-    fn coverage(&self, window: Window) -> Result<Coverage, SourceError>;
-}
-
-/// A source that also returns events page by page: no more are in memory than a page has.
-pub trait PagedSource: Source {
-    /// A page of the events that a filter selects, the earliest first.
-    fn page(&self, filter: &EventFilter, page: Page) -> Result<Events, SourceError>;
+    fn coverage(&self, window: Window) -> Answer<Coverage>;
 }
 
 /// The window without what lies in the future.
-pub fn until_known(
-    source: &dyn Source,
-    window: Window,
-    now: SystemTime,
-) -> Result<Window, SourceError> {
+pub fn until_known(source: &dyn Source, window: Window, now: SystemTime) -> Answer<Window> {
     let mut window = window;
     if window.to > now {
         // A simulated clock may be ahead of the host's.
@@ -116,90 +102,6 @@ pub fn until_known(
         window.to = last.map_or(now, |last| last.max(now)).min(window.to).max(window.from);
     }
     Ok(window)
-}
-
-/// A source for tests: its results are its fields, whatever the query.
-#[cfg(any(test, feature = "testing"))]
-#[derive(Debug, Default)]
-#[allow(missing_docs)]
-pub struct Canned {
-    pub ports: Vec<Port>,
-    pub events: Vec<Event>,
-    pub cables: Vec<Cable>,
-    pub moved: Vec<ErrorDelta>,
-    pub series: Vec<Series>,
-    pub fabrics: Vec<FabricState>,
-}
-
-#[cfg(any(test, feature = "testing"))]
-impl Canned {
-    /// A port of a node, whose GUID is that of its name.
-    pub fn port(fabric: &str, node: &str, number: u8) -> Port {
-        let guid = Guid(node.bytes().fold(0, |guid, byte| guid << 8 | u64::from(byte)));
-        Port { fabric: fabric.into(), guid, port: number, node: node.into() }
-    }
-
-    /// The symbol errors of a port.
-    pub fn counted(port: &Port, peer: Option<&Port>, by: u64) -> ErrorDelta {
-        let at = SystemTime::UNIX_EPOCH;
-        let counter = ib_mad::Counter::SymbolErrors;
-        let sums = vec![super::model::Sum { counter, by, first: at, last: at }];
-        ErrorDelta { port: port.clone(), peer: peer.cloned(), sums }
-    }
-
-    /// An event of a cable.
-    pub fn event(kind: EventKind, link: Option<ib_fabric::topology::LinkId>, port: &Port) -> Event {
-        Event {
-            at: SystemTime::UNIX_EPOCH,
-            fabric: port.fabric.clone(),
-            kind: kind.label().into(),
-            node: link.is_none().then_some(port.guid),
-            port: link.is_none().then_some(port.port),
-            link,
-            place: port.label(),
-            text: String::new(),
-            detail: serde_json::Value::Null,
-        }
-    }
-}
-
-#[cfg(any(test, feature = "testing"))]
-impl Source for Canned {
-    fn name(&self) -> String {
-        "canned".into()
-    }
-
-    fn span(&self) -> Result<Span, SourceError> {
-        Ok(Span::default())
-    }
-
-    fn ports(&self, _: &str) -> Result<Vec<Port>, SourceError> {
-        Ok(self.ports.clone())
-    }
-
-    fn events(&self, _: &EventFilter) -> Result<Vec<Event>, SourceError> {
-        Ok(self.events.clone())
-    }
-
-    fn cables(&self, _: &[End], _: Window) -> Result<Vec<Cable>, SourceError> {
-        Ok(self.cables.clone())
-    }
-
-    fn error_deltas(&self, _: Window) -> Result<Vec<ErrorDelta>, SourceError> {
-        Ok(self.moved.clone())
-    }
-
-    fn series(&self, _: &[End], _: SeriesDetail, _: Window) -> Result<Vec<Series>, SourceError> {
-        Ok(self.series.clone())
-    }
-
-    fn fabrics(&self, _: SystemTime) -> Result<Vec<FabricState>, SourceError> {
-        Ok(self.fabrics.clone())
-    }
-
-    fn coverage(&self, _: Window) -> Result<Coverage, SourceError> {
-        Ok(Coverage::default())
-    }
 }
 
 /// How many events a page has by default: about 0.5 MB of JSON.
@@ -253,7 +155,7 @@ pub struct Cursor {
 }
 
 /// A text is not a cursor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be the value of \"next\" of the previous page")]
 pub struct InvalidCursor;
 
@@ -289,6 +191,101 @@ impl TryFrom<String> for Cursor {
 
     fn try_from(text: String) -> Result<Self, InvalidCursor> {
         text.parse()
+    }
+}
+
+/// A source for tests.
+#[cfg(any(test, feature = "testing"))]
+pub mod canned {
+    use super::*;
+
+    /// A source for tests: its results are its fields, whatever the query.
+    #[derive(Debug, Default)]
+    #[allow(missing_docs)]
+    pub struct Canned {
+        pub ports: Vec<Port>,
+        pub events: Vec<Event>,
+        pub cables: Vec<Cable>,
+        pub moved: Vec<ErrorDelta>,
+        pub series: Vec<Series>,
+        pub fabrics: Vec<FabricState>,
+    }
+
+    impl Canned {
+        /// A port of a node, whose GUID is that of its name.
+        pub fn port(fabric: &str, node: &str, number: u8) -> Port {
+            let guid = Guid(node.bytes().fold(0, |guid, byte| guid << 8 | u64::from(byte)));
+            Port { fabric: fabric.into(), guid, port: number, node: node.into() }
+        }
+
+        /// The symbol errors of a port.
+        pub fn counted(port: &Port, peer: Option<&Port>, by: u64) -> ErrorDelta {
+            let at = SystemTime::UNIX_EPOCH;
+            let counter = ib_mad::Counter::SymbolErrors;
+            let sums = vec![crate::model::Sum { counter, by, first: at, last: at }];
+            ErrorDelta { port: port.clone(), peer: peer.cloned(), sums }
+        }
+
+        /// An event of a cable.
+        pub fn event(
+            kind: EventKind,
+            link: Option<ib_fabric::topology::LinkId>,
+            port: &Port,
+        ) -> Event {
+            Event {
+                at: SystemTime::UNIX_EPOCH,
+                fabric: port.fabric.clone(),
+                kind: kind.label().into(),
+                node: link.is_none().then_some(port.guid),
+                port: link.is_none().then_some(port.port),
+                link,
+                place: port.label(),
+                text: String::new(),
+                detail: serde_json::Value::Null,
+            }
+        }
+    }
+
+    impl Source for Canned {
+        fn name(&self) -> String {
+            "canned".into()
+        }
+
+        fn span(&self) -> Answer<Span> {
+            Ok(Span::default())
+        }
+
+        fn ports(&self, _: &str) -> Answer<Vec<Port>> {
+            Ok(self.ports.clone())
+        }
+
+        fn events(&self, _: &EventFilter) -> Answer<Vec<Event>> {
+            Ok(self.events.clone())
+        }
+
+        fn page(&self, _: &EventFilter, _: Page) -> Answer<Events> {
+            Ok(Events { events: self.events.clone(), next: None })
+        }
+
+        fn cables(&self, _: &[End], _: Window) -> Answer<Vec<Cable>> {
+            Ok(self.cables.clone())
+        }
+
+        fn error_deltas(&self, _: Window) -> Answer<Vec<ErrorDelta>> {
+            Ok(self.moved.clone())
+        }
+
+        fn series(&self, _: &[End], _: SeriesDetail, _: Window) -> Answer<Vec<Series>> {
+            Ok(self.series.clone())
+        }
+
+        fn fabrics(&self, _: SystemTime) -> Answer<Vec<FabricState>> {
+            Ok(self.fabrics.clone())
+        }
+
+        fn coverage(&self, _: Window) -> Answer<Coverage> {
+            Ok(Coverage::default())
+        }
     }
 }
 

@@ -32,6 +32,11 @@ macro_rules! labeled_enum {
             pub fn label(self) -> &'static str {
                 match self { $($name::$variant => $label),+ }
             }
+
+            /// What it means, in a sentence.
+            pub fn help(self) -> &'static str {
+                match self { $($name::$variant => $doc),+ }
+            }
         }
     };
 }

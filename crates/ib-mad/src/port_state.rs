@@ -51,7 +51,7 @@ fn name(names: &[&'static str], state: u8) -> &'static str {
 }
 
 /// State of a port, as PortInfo reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the other names say it")]
 pub struct PortStatus {
     /// LID of the port; a switch has one, on port 0.

@@ -1,6 +1,5 @@
 //! The commands that write what was recorded for other programs: `history export` and `dump`.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -86,7 +85,6 @@ pub struct DumpArgs {
 }
 
 impl ExportArgs {
-    /// Exports the window.
     pub(super) fn run(&self, origin: OriginArgs, clock: &LocalClock) -> Result<Output, Fatal> {
         let format = self.format()?;
         let origin = origin.open()?;
@@ -151,16 +149,14 @@ impl ExportArgs {
         let step = self.step.map(Duration::from);
         let mut filter = ExportFilter { step, ..ExportFilter::all(window) };
         for node in &self.node {
-            let guids = ports(reader, "--node", node)?.into_iter().map(|port| port.guid);
-            filter.nodes.get_or_insert_with(HashSet::new).extend(guids);
+            filter.nodes.extend(ports(reader, "--node", node)?.iter().map(|port| port.guid));
         }
         for link in &self.link {
             let ends: Vec<_> = ports(reader, "--link", link)?.iter().map(Port::end).collect();
             // An end names its cable, which has another end.
             let cables = reader.cables(&ends, window)?;
             let others = cables.iter().flat_map(|cable| cable.ends.iter().map(Port::end));
-            let all = ends.iter().copied().chain(others);
-            filter.ports.get_or_insert_with(HashSet::new).extend(all);
+            filter.ports.extend(others.chain(ends));
         }
         Ok(filter)
     }
@@ -213,7 +209,6 @@ fn reader(origin: Origin, window: Window) -> Result<(Reader, Option<NamedTempFil
 }
 
 impl DumpArgs {
-    /// Copies the window.
     pub(super) fn run(&self, origin: OriginArgs, clock: &LocalClock) -> Result<Output, Fatal> {
         let file = &*self.output;
         self.ensure_free()?;
@@ -245,20 +240,18 @@ impl DumpArgs {
 
     /// An error if the file exists, or is a history in use.
     fn ensure_free(&self) -> Result<(), Fatal> {
-        let file = self.output.display();
         let exists_with = |suffix: &str| {
             let mut name = self.output.as_os_str().to_owned();
             name.push(suffix);
             Path::new(&name).exists()
         };
-        if exists_with("-wal") || exists_with("-shm") {
-            let problem = "this history is in use";
-            return Err(Fatal::usage(format!("--output: {file}: {problem}")));
-        }
-        if self.output.exists() && !self.force {
-            let problem = "already exists (--force overwrites it)";
-            return Err(Fatal::usage(format!("--output: {file}: {problem}")));
-        }
-        Ok(())
+        let problem = if exists_with("-wal") || exists_with("-shm") {
+            "this history is in use"
+        } else if exists_with("") && !self.force {
+            "already exists (--force overwrites it)"
+        } else {
+            return Ok(());
+        };
+        Err(Fatal::usage(format!("--output: {}: {problem}", self.output.display())))
     }
 }

@@ -163,7 +163,6 @@ enum Origin {
 }
 
 impl Origin {
-    /// The source that answers queries.
     fn source(&self) -> &dyn Source {
         match self {
             Origin::File(reader) => reader,
@@ -191,7 +190,6 @@ impl OriginArgs {
 }
 
 impl WindowArgs {
-    /// The window that the arguments name.
     fn window(&self, clock: &LocalClock, source: &dyn Source) -> Result<Window, Fatal> {
         let parse = |flag, text: &Option<String>| {
             text.as_ref().map(|text| parse_time(clock, flag, text)).transpose()
@@ -227,7 +225,6 @@ fn open_end(clock: &LocalClock) -> SystemTime {
     clock.time() + Duration::from_secs(365 * 24 * 3600)
 }
 
-/// Parses the time of a flag.
 fn parse_time(clock: &LocalClock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
     clock.parse(text).map_err(|error| Fatal::usage(format!("{flag}: {error}")))
 }

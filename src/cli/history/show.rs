@@ -18,8 +18,8 @@ use fabric_history::report::{Report, html, markdown};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{EventKind, Source, plot};
 use ib_fabric::topology::End;
+use ib_mad::Guid;
 use ib_mad::label::plural;
-use ib_mad::{Counter, Guid};
 
 use super::{Fatal, Output, WindowArgs, open_end, parse_time, ports, printable};
 
@@ -134,8 +134,8 @@ enum ReportFormat {
 }
 
 fn kind(label: &str) -> Result<EventKind, String> {
-    let known = || EventKind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
-    EventKind::from_label(label).ok_or_else(|| format!("unknown kind; known: {}", known()))
+    EventKind::from_label(label)
+        .ok_or_else(|| format!("unknown kind; known: {}", EventKind::labels()))
 }
 
 fn as_json(value: &impl Serialize) -> Result<String, Fatal> {
@@ -146,10 +146,10 @@ fn text_of(lines: Vec<String>) -> String {
     lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
-/// The end of a summary.
-fn range(clock: &LocalClock, window: Window) -> String {
+/// The summary: what was found, in which period, and other remarks.
+fn summarize(what: &str, window: Window, remarks: &str, clock: &LocalClock) -> String {
     let [from, to] = [window.from, window.to].map(|at| clock.format(at));
-    format!("from {from} to {to}")
+    format!("{what} from {from} to {to}{remarks}; time zone: {}", clock.zone())
 }
 
 /// The width of a column with these cells.
@@ -170,12 +170,8 @@ impl EventsArgs {
             wanted.ports = ports(source, "--link", link)?.iter().map(Port::end).collect();
         }
         let events = source.events(&wanted)?;
-        let summary = format!(
-            "{} {}; time zone: {}",
-            plural(events.len(), "event"),
-            range(clock, until_known(source, window, clock.time())?),
-            clock.zone()
-        );
+        let known = until_known(source, window, clock.time())?;
+        let summary = summarize(&plural(events.len(), "event"), known, "", clock);
         let text = if self.json { as_json(&events)? } else { event_table(&events, clock) };
         Ok(Output { text, summary })
     }
@@ -226,8 +222,7 @@ impl TimelineOptions {
         let ends: Vec<End> = ports.iter().map(Port::end).collect();
         let series = source.series(&ends, SeriesDetail::All, window)?;
         let events = source.events(&EventFilter { ports: ends, ..EventFilter::all(window) })?;
-        let (count, zone) = (plural(events.len(), "event"), clock.zone());
-        let summary = format!("{count} {}; time zone: {zone}", range(clock, window));
+        let summary = summarize(&plural(events.len(), "event"), window, "", clock);
         if self.json {
             let all = json!({"window": window, "ports": ports, "series": series, "events": events});
             return Ok(Output { text: as_json(&all)?, summary });
@@ -295,21 +290,18 @@ impl DiffArgs {
         let window = until_known(source, Window { from, to }, clock.time())?;
         let all = diff_links(source, window)?;
         let diffs = &all[..all.len().min(self.limit)];
-        let shown = match diffs.len() {
+        let mut remarks = match diffs.len() {
             count if count == all.len() => String::new(),
             1 => ", only the worst is listed".into(),
             count => format!(", only the worst {count} are listed"),
         };
         // Before it, the state of the links is not known.
-        let first = source.span()?.first.filter(|first| *first > window.from);
-        let start = first
-            .map_or(String::new(), |first| format!("; the history starts {}", clock.format(first)));
-        let summary = format!(
-            "{} with changes, errors, or the verdict bad or watch, {}{shown}{start}; time zone: {}",
-            plural(all.len(), "link"),
-            range(clock, window),
-            clock.zone()
-        );
+        if let Some(first) = source.span()?.first.filter(|first| *first > window.from) {
+            remarks += &format!("; the history starts {}", clock.format(first));
+        }
+        let links = plural(all.len(), "link");
+        let what = format!("{links} with changes, errors, or the verdict bad or watch,");
+        let summary = summarize(&what, window, &remarks, clock);
         let text = if self.json {
             as_json(&diffs)?
         } else {
@@ -321,21 +313,26 @@ impl DiffArgs {
 
 fn diff_lines(diff: &LinkDiff) -> Vec<String> {
     let changes = diff.changes();
-    let changes = if changes.is_empty() { "errors".into() } else { changes.join(", ") };
+    let is_discard = |sum: &Sum| sum.counter.is_discard();
+    let changes = match &changes[..] {
+        [] if diff.errors.iter().flatten().all(is_discard) => "discards".into(),
+        [] => "errors".into(),
+        changes => changes.join(", "),
+    };
     let head = format!("{}: {}", printable(&diff.label()), printable(&changes));
     let ends = diff.ends.iter().zip(&diff.errors).filter(|(_, sums)| !sums.is_empty());
-    let ends =
-        ends.map(|(end, sums)| format!("  {}: {}", printable(&end.label()), list_increases(sums)));
-    std::iter::once(head).chain(ends).collect()
+    let line = |(end, sums): (&Port, &Vec<Sum>)| {
+        format!("  {}: {}", printable(&end.label()), list_increases(sums))
+    };
+    std::iter::once(head).chain(ends.map(line)).collect()
 }
 
 /// An end's increases, the largest first.
 fn list_increases(sums: &[Sum]) -> String {
-    let mut sums: Vec<(Counter, u64)> = sums.iter().map(|sum| (sum.counter, sum.by)).collect();
-    sums.sort_by_key(|(counter, by)| (Reverse(*by), *counter));
-    let largest = sums.iter().take(MAX_COUNTERS);
-    let mut increases: Vec<String> =
-        largest.map(|(counter, by)| format!("{} +{by}", counter.row().metric)).collect();
+    let mut sums: Vec<&Sum> = sums.iter().collect();
+    sums.sort_by_key(|sum| (Reverse(sum.by), sum.counter));
+    let increase = |sum: &&Sum| format!("{} +{}", sum.counter.row().metric, sum.by);
+    let mut increases: Vec<String> = sums.iter().take(MAX_COUNTERS).map(increase).collect();
     if sums.len() > MAX_COUNTERS {
         increases.push(plural(sums.len() - MAX_COUNTERS, "more counter"));
     }
@@ -350,12 +347,10 @@ impl ReportArgs {
             Some("html" | "htm") => Ok(ReportFormat::Html),
             Some("md" | "markdown" | "txt") => Ok(ReportFormat::Markdown),
             Some("json") => Ok(ReportFormat::Json),
-            _ => {
-                let file = file.display();
-                Err(Fatal::usage(format!(
-                    "--output: {file}: unknown extension; known: .html, .md, .json"
-                )))
-            }
+            _ => Err(Fatal::usage(format!(
+                "--output: {}: unknown extension; known: .html, .md, .json",
+                file.display()
+            ))),
         }
     }
 
@@ -368,13 +363,7 @@ impl ReportArgs {
             ReportFormat::Markdown => markdown::write(&report, clock),
             ReportFormat::Json => as_json(&report)?,
         };
-        let summary = format!(
-            "{}, {} {}; time zone: {}",
-            plural(report.suspects.len() + report.more_suspects, "suspect link"),
-            plural(report.events.len() + report.more_events, "event"),
-            range(clock, report.window),
-            clock.zone()
-        );
+        let summary = summarize(&report.summary(), report.window, "", clock);
         let Some(file) = &self.output else { return Ok(Output { text, summary }) };
         let shown = file.display();
         std::fs::write(file, text)
@@ -389,8 +378,9 @@ mod tests {
 
     use super::*;
     use fabric_history::model::{Cable, Step};
-    use fabric_history::source::Canned;
+    use fabric_history::source::canned::Canned;
     use ib_health::Verdict;
+    use ib_mad::Counter;
 
     /// A node is the same one under its present name and under its name then.
     #[test]

@@ -19,7 +19,7 @@ use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
 use crate::file::totals::{SegmentRange, SweepRange};
 use crate::file::walk::reading_times;
-use crate::model::{Event, Port, Window, time};
+use crate::model::{Port, Window, time};
 use crate::source::EventFilter;
 use ib_fabric::topology::End;
 use ib_mad::Guid;
@@ -56,10 +56,10 @@ pub enum TableFormat {
 pub struct ExportFilter {
     /// The time.
     pub window: Window,
-    /// Only these nodes; `None` for all.
-    pub nodes: Option<HashSet<Guid>>,
-    /// Only these ports; `None` for all. With nodes as well, ports that are in both.
-    pub ports: Option<HashSet<End>>,
+    /// Only these nodes; empty for all.
+    pub nodes: HashSet<Guid>,
+    /// Only these ports; empty for all. With nodes as well, ports that are in both.
+    pub ports: HashSet<End>,
     /// One sample of totals per step; `None` for all.
     pub step: Option<Duration>,
 }
@@ -67,37 +67,28 @@ pub struct ExportFilter {
 impl ExportFilter {
     /// Everything in a window.
     pub fn all(window: Window) -> Self {
-        ExportFilter { window, nodes: None, ports: None, step: None }
+        ExportFilter { window, nodes: HashSet::new(), ports: HashSet::new(), step: None }
     }
 
     fn has_node(&self, guid: Guid) -> bool {
-        self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&guid))
-            && self.ports.as_ref().is_none_or(|ports| ports.iter().any(|(it, _)| *it == guid))
+        (self.nodes.is_empty() || self.nodes.contains(&guid))
+            && (self.ports.is_empty() || self.ports.iter().any(|(it, _)| *it == guid))
     }
 
     fn has_port(&self, end: End) -> bool {
-        self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&end.0))
-            && self.ports.as_ref().is_none_or(|ports| ports.contains(&end))
-    }
-
-    /// The ports of the file that are exported, by id.
-    fn ports_of(&self, reader: &Reader) -> rusqlite::Result<HashMap<u32, Port>> {
-        let ports = reader.sql().all_ports()?.into_iter();
-        Ok(ports.filter(|(_, port)| self.has_port(port.end())).collect())
+        (self.nodes.is_empty() || self.nodes.contains(&end.0))
+            && (self.ports.is_empty() || self.ports.contains(&end))
     }
 }
 
-/// A writer of rows.
 fn row_writer<'a>(
     format: TableFormat,
     columns: &'static [Column],
     out: Box<dyn Write + Send + 'a>,
 ) -> Result<Box<dyn RowWriter + 'a>, ExportError> {
     Ok(match format {
-        TableFormat::Csv => Box::new(TextRows::csv(columns, out)?),
-        TableFormat::JsonLines => {
-            Box::new(TextRows { columns, is_json: true, out, line: Vec::new() })
-        }
+        TableFormat::Csv => Box::new(TextRows::new(columns, false, out)?),
+        TableFormat::JsonLines => Box::new(TextRows::new(columns, true, out)?),
         #[cfg(feature = "parquet")]
         TableFormat::Parquet => Box::new(parquet::Parquet::new(columns, out)?),
         #[cfg(not(feature = "parquet"))]
@@ -160,10 +151,12 @@ struct TextRows<W> {
 }
 
 impl<W: Write> TextRows<W> {
-    fn csv(columns: &'static [Column], mut out: W) -> io::Result<Self> {
-        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
-        writeln!(out, "{}", names.join(","))?;
-        Ok(TextRows { columns, is_json: false, out, line: Vec::new() })
+    fn new(columns: &'static [Column], is_json: bool, mut out: W) -> io::Result<Self> {
+        if !is_json {
+            let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+            writeln!(out, "{}", names.join(","))?;
+        }
+        Ok(TextRows { columns, is_json, out, line: Vec::new() })
     }
 
     fn push_text(&mut self, text: &str) -> io::Result<()> {
@@ -208,14 +201,14 @@ impl<W: Write> RowWriter for TextRows<W> {
 }
 
 const COUNTERS: &[Column] = &[
-    Column::required("from", Time),
-    Column::required("to", Time),
+    Column::required("start", Time),
+    Column::required("end", Time),
     Column::required("fabric", Text),
     Column::required("guid", Text),
     Column::required("node", Text),
     Column::required("port", Number),
     Column::required("counter", Text),
-    Column::required("by", Number),
+    Column::required("increase", Number),
 ];
 
 const EVENTS: &[Column] = &[
@@ -249,9 +242,11 @@ fn write_readings(
     table: &mut dyn RowWriter,
 ) -> Result<u64, ExportError> {
     let failed = |error| ExportError::from(reader.failed()(error));
-    let ports = filter.ports_of(reader).map_err(failed)?;
-    let mut rows = 0;
     let sql = reader.sql();
+    let ports = sql.all_ports().map_err(failed)?.into_iter();
+    let is_exported = |(_, port): &(u32, Port)| filter.has_port(port.end());
+    let ports: HashMap<u32, Port> = ports.filter(is_exported).collect();
+    let mut rows = 0;
     for (fabric, name) in sql.fabrics().map_err(failed)? {
         let sweeps = SweepRange::read(sql, fabric, filter.window).map_err(failed)?;
         let Some(SweepRange { first, last }) = sweeps else { continue };
@@ -259,7 +254,7 @@ fn write_readings(
         let range = SegmentRange::read(sql, fabric, before, last, false).map_err(failed)?;
         for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
             let mut result = Ok(());
-            let visited = range.visit(sql, kind, None, &mut |span, frame, entry| {
+            let visited = range.visit(kind, None, &mut |span, frame, entry| {
                 let (from, to) = reading_times(span, entry);
                 let Some(port) = ports.get(&entry.port).filter(|_| filter.window.has(to)) else {
                     return;
@@ -297,32 +292,28 @@ pub fn events(
 ) -> Result<u64, ExportError> {
     let mut table = row_writer(format, EVENTS, out)?;
     let wanted = EventFilter {
-        nodes: filter.nodes.iter().flatten().copied().collect(),
-        ports: filter.ports.iter().flatten().copied().collect(),
+        nodes: filter.nodes.iter().copied().collect(),
+        ports: filter.ports.iter().copied().collect(),
         ..EventFilter::all(filter.window)
     };
     let mut rows = 0;
+    let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
     reader.visit_events(&wanted, &mut |event| {
         rows += 1;
-        write_event(&event, &mut *table)
+        table.row(&[
+            Cell::Time(event.at),
+            Cell::Text((&*event.fabric).into()),
+            Cell::Text((&*event.kind).into()),
+            text(event.node.map(|guid| guid.to_string())),
+            event.port.map_or(Cell::Null, |port| Cell::Number(port.into())),
+            text(event.link.map(|link| link.to_string())),
+            Cell::Text((&*event.place).into()),
+            Cell::Text((&*event.text).into()),
+            if event.detail.is_null() { Cell::Null } else { Cell::Json(&event.detail) },
+        ])
     })?;
     table.finish()?;
     Ok(rows)
-}
-
-fn write_event(event: &Event, table: &mut dyn RowWriter) -> Result<(), ExportError> {
-    let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
-    table.row(&[
-        Cell::Time(event.at),
-        Cell::Text((&*event.fabric).into()),
-        Cell::Text((&*event.kind).into()),
-        text(event.node.map(|guid| guid.to_string())),
-        event.port.map_or(Cell::Null, |port| Cell::Number(port.into())),
-        text(event.link.map(|link| link.to_string())),
-        Cell::Text((&*event.place).into()),
-        Cell::Text((&*event.text).into()),
-        if event.detail.is_null() { Cell::Null } else { Cell::Json(&event.detail) },
-    ])
 }
 
 #[cfg(test)]
@@ -333,7 +324,7 @@ mod tests {
     fn csv_quotes_separators_quotes_and_line_breaks() {
         const COLUMNS: &[Column] = &[Column::required("a", Text), Column::optional("b", Json)];
         let mut out = Vec::new();
-        let mut csv = TextRows::csv(COLUMNS, &mut out).unwrap();
+        let mut csv = TextRows::new(COLUMNS, false, &mut out).unwrap();
         let json = serde_json::json!({"x": 1});
         for (text, cell) in [
             ("plain", Cell::Null),

@@ -11,7 +11,7 @@ use crate::export::{ExportError, ExportFilter};
 use crate::file::reader::Reader;
 use crate::file::record_kind::part_of;
 use crate::file::sql::CablePresence;
-use crate::file::timeline::Timeline;
+use crate::file::timeline::{NodeTimeline, Timeline};
 use crate::file::totals::{
     CounterGrowth, SegmentRange, SweepRange, SweepTimes, TotalsTable, totals_at,
 };
@@ -40,13 +40,14 @@ pub struct ExportCounts {
 
 /// A fabric in the window.
 struct ExportedFabric<'a> {
+    reader: &'a Reader,
     filter: &'a ExportFilter,
     name: String,
     /// The sweeps with samples.
     sweeps: Vec<SweepTimes>,
     /// The end of a sample's line for each sweep: its time.
     times: Vec<String>,
-    range: SegmentRange,
+    range: SegmentRange<'a>,
     timeline: Timeline,
     /// The totals at the end.
     ledger: TotalsTable,
@@ -54,7 +55,6 @@ struct ExportedFabric<'a> {
     ports: Vec<u32>,
 }
 
-/// Writes samples.
 struct SampleWriter<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,
@@ -84,7 +84,7 @@ pub fn openmetrics(
         fabrics.iter().try_for_each(|fabric| fabric.port_info(lines))?;
         for row in TABLE {
             lines.family(counter_header(row.counter));
-            fabrics.iter().try_for_each(|fabric| fabric.counter(row, reader, lines))?;
+            fabrics.iter().try_for_each(|fabric| fabric.counter(row, lines))?;
         }
         lines.family(LINK_INFO.into());
         fabrics.iter().try_for_each(|fabric| fabric.link_info(lines))?;
@@ -98,7 +98,7 @@ pub fn openmetrics(
 }
 
 fn fabrics<'a>(
-    reader: &Reader,
+    reader: &'a Reader,
     filter: &'a ExportFilter,
 ) -> rusqlite::Result<Vec<ExportedFabric<'a>>> {
     let mut all = Vec::new();
@@ -119,9 +119,17 @@ fn fabrics<'a>(
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
         };
         let times = sweeps.iter().map(time).collect();
-        let ports = Vec::new();
-        let mut fabric =
-            ExportedFabric { filter, name, sweeps, times, range, timeline, ledger, ports };
+        let mut fabric = ExportedFabric {
+            reader,
+            filter,
+            name,
+            sweeps,
+            times,
+            range,
+            timeline,
+            ledger,
+            ports: Vec::new(),
+        };
         let is_exported = |port: &u32| fabric.end(*port).is_some_and(|end| filter.has_port(end));
         fabric.ports = fabric.timeline.ports.keys().copied().filter(is_exported).collect();
         fabric.ports.sort_unstable();
@@ -134,6 +142,10 @@ impl ExportedFabric<'_> {
     fn end(&self, port: u32) -> Option<End> {
         let (node, number) = self.timeline.ports.get(&port)?;
         Some((self.timeline.nodes.get(node)?.guid, *number))
+    }
+
+    fn node_of(&self, port: u32) -> Option<&NodeTimeline> {
+        self.timeline.nodes.get(&self.timeline.ports.get(&port)?.0)
     }
 
     fn port_labels(&self, (guid, number): End) -> Vec<u8> {
@@ -162,12 +174,7 @@ impl ExportedFabric<'_> {
         Ok(())
     }
 
-    fn counter(
-        &self,
-        row: &CounterRow,
-        reader: &Reader,
-        lines: &mut SampleWriter<'_>,
-    ) -> Result<(), ExportError> {
+    fn counter(&self, row: &CounterRow, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let is_of_link =
             |field: &CounterField| field.attribute == Attribute::PortExtendedSpeedsCounters;
         let of_link = row.fields.iter().any(is_of_link);
@@ -175,21 +182,15 @@ impl ExportedFabric<'_> {
             .clamp(PORTS_AT_ONCE.start, PORTS_AT_ONCE.end) as u32;
         let chunk = |port: u32| (part_of(port), port / most);
         for ports in self.ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
-            let end = |port: u32| self.ledger.find(port)?.get(row.counter);
+            let end = |port: u32| self.ledger.get(&port)?.get(row.counter);
             let known: Vec<(u32, u64)> =
                 ports.iter().filter_map(|port| Some((*port, end(*port)?))).collect();
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
                 continue;
             };
-            let growth = CounterGrowth::read(
-                reader.sql(),
-                &reader.counter_ids,
-                &self.range,
-                row.counter,
-                *first..last + 1,
-                &self.sweeps,
-            )
-            .map_err(reader.failed())?;
+            let (ids, ports) = (&self.reader.counter_ids, *first..last + 1);
+            let growth = CounterGrowth::read(&self.range, ids, row.counter, ports, &self.sweeps)
+                .map_err(self.reader.failed())?;
             for (port, end) in known {
                 let Some((node, _)) = self.timeline.ports.get(&port) else { continue };
                 let Some(of) = self.end(port) else { continue };
@@ -217,35 +218,51 @@ impl ExportedFabric<'_> {
                 continue;
             };
             // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
-            if end.1 == 0 && self.ledger.find(port).is_none() {
+            if end.1 == 0 && !self.ledger.contains_key(&port) {
                 continue;
             }
-            let mut series: Vec<(InfoLabels<'_>, Vec<usize>)> = Vec::new();
-            for (at, sweep) in self.sweeps.iter().enumerate() {
-                let began = sweep.began;
-                if timeline.is_up(*node_id, began) != Some(true) {
-                    continue;
-                }
+            let labels_at = |began| {
+                timeline.is_up(*node_id, began).filter(|is_up| *is_up)?;
                 let peer = timeline.cable(port, began).and_then(|cable| {
                     let other = cable.other(port);
-                    let node = timeline.nodes.get(&timeline.ports.get(&other)?.0)?;
-                    Some((self.end(other)?, node.name(began)))
+                    Some((self.end(other)?, self.node_of(other)?.name(began)))
                 });
-                let rate = timeline.port(port, began).runs();
-                add(&mut series, InfoLabels { names: [node.name(began), ""], peer, rate }, at);
-            }
-            for (info, sweeps) in series {
+                Some((node.name(began), peer, timeline.port(port, began).runs()))
+            };
+            self.info(lines, labels_at, |(name, peer, rate)| {
                 let mut text = self.port_labels(end);
                 let mut labels = Labels::more(&mut text);
-                labels.push("node", info.names[0]).push("node_type", &node.kind);
-                if let Some((peer, name)) = info.peer {
+                labels.push("node", name).push("node_type", &node.kind);
+                if let Some((peer, name)) = peer {
                     labels.push("peer_guid", &peer.0.to_string());
                     labels.push("peer_port", &peer.1.to_string()).push("peer_node", name);
-                    labels.push("link", &LinkId::between(end, peer).to_string());
+                    labels.push("link", &LinkId::between(end, *peer).to_string());
                 }
-                push_rate(&mut labels, info.rate);
-                self.ones(&text, &sweeps, lines)?;
+                push_rate(&mut labels, *rate);
+                text
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes a series of ones for all different labels that a port or link had in a sweep.
+    fn info<L: PartialEq>(
+        &self,
+        lines: &mut SampleWriter<'_>,
+        labels_at: impl Fn(i64) -> Option<L>,
+        text_of: impl Fn(&L) -> Vec<u8>,
+    ) -> Result<(), ExportError> {
+        let mut series: Vec<(L, Vec<usize>)> = Vec::new();
+        for (at, sweep) in self.sweeps.iter().enumerate() {
+            let Some(labels) = labels_at(sweep.began) else { continue };
+            match series.iter_mut().rev().find(|(known, _)| *known == labels) {
+                Some((_, sweeps)) => sweeps.push(at),
+                None => series.push((labels, vec![at])),
             }
+        }
+        for (labels, sweeps) in series {
+            let ones = sweeps.iter().filter_map(|at| Some((1, self.times.get(*at)?)));
+            lines.series(&text_of(&labels), ones)?;
         }
         Ok(())
     }
@@ -273,30 +290,25 @@ impl ExportedFabric<'_> {
     fn link_info(&self, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
         for (ids, ends, there) in self.cables() {
-            let nodes = ids.map(|port| timeline.nodes.get(&timeline.ports.get(&port)?.0));
-            let [Some(low), Some(high)] = nodes else { continue };
-            let mut series: Vec<(InfoLabels<'_>, Vec<usize>)> = Vec::new();
-            for (at, sweep) in self.sweeps.iter().enumerate() {
-                let began = sweep.began;
-                if there.iter().any(|cable| cable.is_present(began)) {
-                    let names = [low, high].map(|node| node.name(began));
-                    let rate = timeline.port(ids[0], began).runs();
-                    add(&mut series, InfoLabels { names, peer: None, rate }, at);
-                }
-            }
-            for (info, sweeps) in series {
+            let [Some(low), Some(high)] = ids.map(|port| self.node_of(port)) else { continue };
+            let labels_at = |began| {
+                there.iter().find(|cable| cable.is_present(began))?;
+                let names = [low, high].map(|node| node.name(began));
+                Some((names, timeline.port(ids[0], began).runs()))
+            };
+            self.info(lines, labels_at, |(names, rate)| {
                 let mut text = self.link_labels(ends);
                 let mut labels = Labels::more(&mut text);
-                let of = [low, high].into_iter().zip(ends).zip(info.names);
+                let of = [low, high].into_iter().zip(ends).zip(names);
                 for (prefix, ((node, (guid, number)), name)) in ["", "peer_"].into_iter().zip(of) {
                     labels.push_if_any(&format!("{prefix}guid"), &guid.to_string());
                     labels.push(&format!("{prefix}port"), itoa::Buffer::new().format(number));
                     labels.push_if_any(&format!("{prefix}node"), name);
                     labels.push_if_any(&format!("{prefix}node_type"), &node.kind);
                 }
-                push_rate(&mut labels, info.rate);
-                self.ones(&text, &sweeps, lines)?;
-            }
+                push_rate(&mut labels, *rate);
+                text
+            })?;
         }
         Ok(())
     }
@@ -310,31 +322,6 @@ impl ExportedFabric<'_> {
             lines.series(&self.link_labels(ends), samples)?;
         }
         Ok(())
-    }
-
-    fn ones(
-        &self,
-        labels: &[u8],
-        sweeps: &[usize],
-        lines: &mut SampleWriter<'_>,
-    ) -> Result<(), ExportError> {
-        lines.series(labels, sweeps.iter().filter_map(|at| Some((1, self.times.get(*at)?))))
-    }
-}
-
-/// The labels of an info metric that may change from sweep to sweep.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct InfoLabels<'a> {
-    names: [&'a str; 2],
-    peer: Option<(End, &'a str)>,
-    rate: Option<(Width, Speed)>,
-}
-
-/// Adds a sweep, by its index, to those with the same labels.
-fn add<'a>(series: &mut Vec<(InfoLabels<'a>, Vec<usize>)>, labels: InfoLabels<'a>, at: usize) {
-    match series.iter_mut().rev().find(|(known, _)| *known == labels) {
-        Some((_, sweeps)) => sweeps.push(at),
-        None => series.push((labels, vec![at])),
     }
 }
 

@@ -16,14 +16,12 @@ use crate::model::time::millis;
 /// Rows of a row group, which is held in memory: some 15 MB.
 const GROUP_ROWS: usize = 1 << 16;
 
-/// Writes a Parquet file.
 pub struct Parquet<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<ColumnBuffer>,
     rows: usize,
 }
 
-/// A column of a row group.
 struct ColumnBuffer {
     is_required: bool,
     /// Definition levels: 1 for each row with a value.
@@ -37,7 +35,6 @@ enum Values {
 }
 
 impl<W: Write + Send> Parquet<W> {
-    /// Writes the header.
     pub fn new(columns: &[Column], out: W) -> Result<Self, ExportError> {
         let fields: String = columns.iter().map(field).collect();
         let schema =
@@ -60,7 +57,6 @@ impl<W: Write + Send> Parquet<W> {
         Ok(Parquet { writer: writer.map_err(write_error)?, columns: columns.collect(), rows: 0 })
     }
 
-    /// Writes the rows of the row group.
     fn write_group(&mut self) -> Result<(), ParquetError> {
         if std::mem::take(&mut self.rows) == 0 {
             return Ok(());
@@ -127,7 +123,6 @@ impl<W: Write + Send> RowWriter for Parquet<W> {
     }
 }
 
-/// A column's field in the schema.
 fn field(column: &Column) -> String {
     let repetition = if column.is_required { "REQUIRED" } else { "OPTIONAL" };
     let (physical, logical) = match column.of {

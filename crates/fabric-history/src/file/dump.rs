@@ -9,31 +9,23 @@
 
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rusqlite::types::Value;
+use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, params, params_from_iter};
 use tempfile::NamedTempFile;
 
+use crate::HistoryError;
 use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
-use crate::file::sql::marks;
+use crate::file::sql::{FABRIC_OF_LINK, Sql, marks};
 use crate::file::timeline::{NODES, PORTS};
-use crate::file::totals::{SweepRange, totals_at};
-use crate::file::{folder_of, free, schema};
+use crate::file::totals::{SweepRange, for_each_part, totals_at};
+use crate::file::{ensure_free, folder_of, free, schema};
 use crate::model::Window;
-use crate::{HistoryError, micros_of};
 
-/// The tables of the catalog with their columns. They are copied completely: names take little space.
-const CATALOG: [(&str, &str); 7] = [
-    ("fabrics", "id, name"),
-    ("counters", "id, name"),
-    ("nodes", "id, fabric, guid, kind"),
-    ("names", "node, since, name"),
-    ("ports", "id, node, number"),
-    ("links", "id, low, high"),
-    ("befores", "port, counter, count"),
-];
+/// The tables of the catalog. They are copied completely: names take little space.
+const CATALOG: [&str; 7] = ["fabrics", "counters", "nodes", "names", "ports", "links", "befores"];
 
 /// Free space is checked each time this number of rows is copied: of 60,000 ports' traffic that is 6 MB.
 const CHECK_EVERY: usize = 256;
@@ -63,13 +55,12 @@ pub enum Existing {
 
 /// A copy that is being written.
 struct Copy<'a> {
-    from: &'a Connection,
-    source: &'a Path,
+    from: &'a Reader,
     to: Connection,
     /// The path in errors: of the copy, or of the folder of one without a name.
-    place: PathBuf,
+    place: &'a Path,
     /// Its path when it was created.
-    empty: PathBuf,
+    empty: &'a Path,
     /// Bytes of its disk that must stay free.
     least_free: u64,
 }
@@ -128,18 +119,13 @@ impl Reader {
     ) -> Result<Dumped, HistoryError> {
         let to = Connection::open(empty);
         opened().map_err(unmade(place))?;
-        let mut copy = Copy {
-            from: self.sql().0,
-            source: &self.path,
-            to: to.and_then(begun).map_err(unwritten(place))?,
-            place: place.into(),
-            empty: empty.into(),
-            least_free,
-        };
+        let unwritten = HistoryError::database(place, WRITE);
+        let to = to.and_then(begun).map_err(unwritten)?;
+        let copy = Copy { from: self, to, place, empty, least_free };
         copy.ensure_room()?;
-        let dumped = self.in_one_transaction(|| copy.all(self, window))?;
-        copy.to.execute_batch("COMMIT").map_err(unwritten(place))?;
-        copy.to.close().map_err(|(_, error)| unwritten(place)(error))?;
+        let dumped = self.in_one_transaction(|| copy.all(window))?;
+        copy.to.execute_batch("COMMIT").map_err(unwritten)?;
+        copy.to.close().map_err(|(_, error)| unwritten(error))?;
         Ok(dumped)
     }
 }
@@ -166,36 +152,32 @@ fn begun(mut db: Connection) -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-fn unmade(place: &Path) -> impl FnOnce(std::io::Error) -> HistoryError + use<> {
-    let path = place.to_owned();
-    move |error| HistoryError::Io { path, doing: "write the copy", error }
-}
+/// What fails in errors.
+const WRITE: &str = "write the copy";
 
-fn unwritten(place: &Path) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
-    let path = place.to_owned();
-    move |error| HistoryError::Database { path, doing: "write the copy", error }
+fn unmade(place: &Path) -> impl Fn(std::io::Error) -> HistoryError {
+    HistoryError::io(place, WRITE)
 }
 
 impl Copy<'_> {
-    fn all(&mut self, reader: &Reader, window: Window) -> Result<Dumped, HistoryError> {
+    fn all(&self, window: Window) -> Result<Dumped, HistoryError> {
+        let (sql, unread) = (self.from.sql(), self.from.failed());
         let mut dumped = Dumped::default();
-        for (table, columns) in CATALOG {
-            self.rows(table, columns, "", &[])?;
+        for table in CATALOG {
+            self.rows(table, "", &[])?;
         }
-        let between = [micros_of(window.from), micros_of(window.to)].map(Value::from);
-        let events = "id, at, fabric, kind, node, port, link, place, text, detail";
-        dumped.events = self.rows("events", events, "WHERE at BETWEEN ?1 AND ?2", &between)?;
+        let (from, to) = window.micros();
+        dumped.events = self.rows("events", "WHERE at BETWEEN ?1 AND ?2", &[from, to])?;
         let mut reached = Vec::new();
-        for (fabric, _) in reader.sql().fabrics().map_err(reader.failed())? {
-            let range = SweepRange::read(reader.sql(), fabric, window).map_err(reader.failed())?;
-            if let Some(range) = range {
+        for (fabric, _) in sql.fabrics().map_err(unread)? {
+            if let Some(range) = SweepRange::read(sql, fabric, window).map_err(unread)? {
                 dumped.sweeps += self.fabric(fabric, range)?;
                 reached.push((fabric, range.last));
             }
         }
         // Totals get ids after those of all frames that are copied with their own.
         for (fabric, last) in reached {
-            self.totals(reader, fabric, last)?;
+            self.totals(fabric, last)?;
         }
         Ok(dumped)
     }
@@ -207,92 +189,79 @@ impl Copy<'_> {
         SweepRange { first, last }: SweepRange,
     ) -> Result<usize, HistoryError> {
         use RecordKind::{ErrorDeltas, FirstTotals, TrafficDeltas};
-        let of: [Value; 3] = [fabric, first, last].map(Value::from);
-        let sweeps = self.rows(
-            "sweeps",
-            "id, fabric, since, began, ended",
-            "WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3",
-            &of,
-        )?;
-        let frames = "id, fabric, tier, began, ended, data, part";
         let counted = format!(
             "WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}) AND fabric = ?1
              AND began BETWEEN ?2 AND ?3"
         );
-        self.rows("frames", frames, &counted, &of)?;
         // The states of the first sweep are computed from the latest complete ones before it.
-        for [complete, changes] in [PORTS, NODES] {
-            let states = format!(
+        let states = |[complete, changes]: [RecordKind; 2]| {
+            format!(
                 "WHERE tier IN ({complete}, {changes}) AND fabric = ?1 AND began <= ?3
                  AND began >= coalesce((SELECT max(began) FROM frames
                      WHERE tier = {complete} AND fabric = ?1 AND began <= ?2), ?2)"
-            );
-            self.rows("frames", frames, &states, &of)?;
-        }
+            )
+        };
         let hours = "WHERE fabric = ?1 AND began >= ?2 AND first <= ?3";
-        let spans = "id, fabric, first, began, ended, traffic, sweeps, last";
-        self.rows("spans", spans, hours, &of)?;
-        let digests = format!("WHERE span IN (SELECT id FROM spans {hours})");
-        self.rows("digests", "id, span, tier, part, data", &digests, &of)?;
-        let there = "since <= ?3 AND (until IS NULL OR until > ?2)";
-        let cables = format!(
-            "WHERE {there} AND link IN (SELECT links.id FROM links JOIN ports ON ports.id = low
-                 JOIN nodes ON nodes.id = node WHERE fabric = ?1)"
-        );
-        self.rows("cables", "id, link, since, until", &cables, &of)?;
-        let nodes = format!("WHERE {there} AND node IN (SELECT id FROM nodes WHERE fabric = ?1)");
-        self.rows("presences", "id, node, since, until", &nodes, &of)?;
-        Ok(sweeps)
+        let there = "WHERE since <= ?3 AND (until IS NULL OR until > ?2)";
+        let of = [fabric, first, last];
+        for (table, which) in [
+            ("frames", counted),
+            ("frames", states(PORTS)),
+            ("frames", states(NODES)),
+            ("spans", hours.to_owned()),
+            ("digests", format!("WHERE span IN (SELECT id FROM spans {hours})")),
+            (
+                "cables",
+                format!("{there} AND link IN (SELECT links.id FROM links {FABRIC_OF_LINK} = ?1)"),
+            ),
+            ("presences", format!("{there} AND node IN (SELECT id FROM nodes WHERE fabric = ?1)")),
+        ] {
+            self.rows(table, &which, &of)?;
+        }
+        self.rows("sweeps", "WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3", &of)
     }
 
     /// Writes all totals as they were, after all other frames, so that totals continue from there.
-    fn totals(&self, reader: &Reader, fabric: i64, last: i64) -> Result<(), HistoryError> {
-        let table = totals_at(reader.sql(), &reader.counter_ids, fabric, last);
-        let table = table.map_err(reader.failed())?;
-        table.for_each_part(fabric, &reader.counter_ids, |part, frame| {
+    fn totals(&self, fabric: i64, last: i64) -> Result<(), HistoryError> {
+        let ids = &self.from.counter_ids;
+        let table = totals_at(self.from.sql(), ids, fabric, last).map_err(self.from.failed())?;
+        for_each_part(&table, fabric, ids, |part, frame| {
             if frame.is_empty() {
                 return Ok(());
             }
-            let (path, doing) = (self.place.clone(), "compress the totals");
-            let packed = frame.pack().map_err(|error| HistoryError::Io { path, doing, error })?;
-            let mut insert = (self.to)
-                .prepare_cached(
-                    "INSERT INTO frames (id, fabric, tier, part, began, ended, data)
-                     SELECT coalesce(max(id), 0) + 1, ?1, ?2, ?3, ?4, ?4, ?5 FROM frames",
-                )
-                .map_err(self.unwritten())?;
-            let written =
-                insert.execute(params![fabric, RecordKind::AllTotals, part, last, packed]);
-            written.map(|_| ()).map_err(self.unwritten())
+            let packed =
+                frame.pack().map_err(HistoryError::io(self.place, "compress the totals"))?;
+            let written = Sql(&self.to).execute(
+                "INSERT INTO frames (id, fabric, tier, part, began, ended, data)
+                 SELECT coalesce(max(id), 0) + 1, ?1, ?2, ?3, ?4, ?4, ?5 FROM frames",
+                params![fabric, RecordKind::AllTotals, part, last, packed],
+            );
+            written.map(drop).map_err(HistoryError::database(self.place, WRITE))
         })
     }
 
-    /// Copies rows of a table as they are.
-    fn rows(
-        &self,
-        table: &str,
-        columns: &str,
-        which: &str,
-        values: &[Value],
-    ) -> Result<usize, HistoryError> {
+    /// Copies rows of a table as they are: the columns that a history has.
+    fn rows(&self, table: &str, which: &str, values: &[i64]) -> Result<usize, HistoryError> {
+        let (unread, unwritten) = (self.from.failed(), HistoryError::database(self.place, WRITE));
+        let columns = "SELECT group_concat(name, ', ') FROM pragma_table_info(?1)";
+        let columns: Option<String> = Sql(&self.to).value(columns, [table]).map_err(unwritten)?;
+        let columns = columns.unwrap_or_default();
         let select = format!("SELECT {columns} FROM {table} {which}");
-        let mut read = self.from.prepare(&select).map_err(self.unread())?;
+        let mut read = self.from.sql().0.prepare(&select).map_err(unread)?;
         let count = read.column_count();
         let marks = marks(count, "?");
         let insert = format!("INSERT INTO {table} ({columns}) VALUES ({marks})");
-        let mut write = self.to.prepare_cached(&insert).map_err(self.unwritten())?;
+        let mut write = self.to.prepare_cached(&insert).map_err(unwritten)?;
         // Not every statement has all of the parameters.
         let values = values.iter().take(read.parameter_count());
-        let mut rows = read.query(params_from_iter(values)).map_err(self.unread())?;
+        let mut rows = read.query(params_from_iter(values)).map_err(unread)?;
         let mut copied = 0;
-        while let Some(row) = rows.next().map_err(self.unread())? {
+        while let Some(row) = rows.next().map_err(unread)? {
             for at in 0..count {
-                let value = row.get_ref(at).map_err(self.unread())?;
-                write
-                    .raw_bind_parameter(at + 1, rusqlite::types::ToSqlOutput::Borrowed(value))
-                    .map_err(self.unwritten())?;
+                let value = ToSqlOutput::Borrowed(row.get_ref(at).map_err(unread)?);
+                write.raw_bind_parameter(at + 1, value).map_err(unwritten)?;
             }
-            write.raw_execute().map_err(self.unwritten())?;
+            write.raw_execute().map_err(unwritten)?;
             copied += 1;
             if copied % CHECK_EVERY == 0 {
                 self.ensure_room()?;
@@ -302,20 +271,6 @@ impl Copy<'_> {
     }
 
     fn ensure_room(&self) -> Result<(), HistoryError> {
-        let (free, least) = (free(&self.empty)?, self.least_free);
-        if free < least {
-            Err(HistoryError::Full { path: self.place.clone(), free, least })
-        } else {
-            Ok(())
-        }
-    }
-
-    fn unread(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
-        let path = self.source.to_owned();
-        move |error| HistoryError::Database { path, doing: "read the file", error }
-    }
-
-    fn unwritten(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
-        unwritten(&self.place)
+        ensure_free(self.place, free(self.empty)?, self.least_free)
     }
 }

@@ -9,8 +9,6 @@
 //! reading of a port, then the sweeps, each as steps in time from the one before, and the index of each entry's
 //! sweep.
 
-use std::time::Duration;
-
 use crate::OutOfIds;
 use crate::file::packed::{
     self, FrameError, put_signed, put_varint, skip_varints, take_signed, take_varint,
@@ -29,13 +27,6 @@ pub struct Entry {
     first: u32,
 }
 
-impl Entry {
-    /// An entry without values.
-    pub fn new(port: u32, after: u32) -> Self {
-        Entry { port, after, counters: 0, first: 0 }
-    }
-}
-
 /// Values of counters, by port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
@@ -46,24 +37,8 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Adds a port, if it has any value; `values` by the counters' ids, in rising order.
-    pub fn push(
-        &mut self,
-        port: u32,
-        after: Duration,
-        values: impl IntoIterator<Item = (u8, u64)>,
-    ) {
-        let after = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
-        self.push_after(port, after, values);
-    }
-
-    /// Adds a port, with `after` in milliseconds.
-    pub fn push_after(
-        &mut self,
-        port: u32,
-        after: u32,
-        values: impl IntoIterator<Item = (u8, u64)>,
-    ) {
+    /// Adds a port, if it has any value: `after` in milliseconds, `values` by the counters' ids, in rising order.
+    pub fn push(&mut self, port: u32, after: u32, values: impl IntoIterator<Item = (u8, u64)>) {
         let first = self.values.len() as u32;
         let mut counters = 0;
         for (counter, value) in values {
@@ -232,9 +207,9 @@ impl Digest {
     }
 
     /// Adds a port's reading in the latest sweep.
-    pub fn push(&mut self, entry: &Entry, values: impl IntoIterator<Item = (u8, u64)>) {
+    pub fn push(&mut self, port: u32, after: u32, values: impl IntoIterator<Item = (u8, u64)>) {
         let before = self.frame.entries().len();
-        self.frame.push_after(entry.port, entry.after, values);
+        self.frame.push(port, after, values);
         if self.frame.entries().len() > before {
             self.which.push(self.spans.len().saturating_sub(1) as u32);
         }
@@ -326,6 +301,17 @@ mod tests {
 
     use super::*;
 
+    /// A packed form with a valid CRC and another length than it has.
+    fn promising(plain: &[u8], length: u64) -> Vec<u8> {
+        let mut tail = Vec::new();
+        put_varint(&mut tail, length);
+        tail.extend(zstd::bulk::compress(plain, 1).unwrap());
+        let mut bytes = vec![packed::FORM];
+        bytes.extend(crc32fast::hash(&tail).to_le_bytes());
+        bytes.extend(tail);
+        bytes
+    }
+
     type Ports = BTreeMap<u32, (u32, BTreeMap<u8, u64>)>;
 
     fn frame(ports: &Ports) -> Frame {
@@ -333,7 +319,7 @@ mod tests {
         // Backwards: ports may be pushed in any order.
         for (port, (after, values)) in ports.iter().rev() {
             let values = values.iter().map(|(counter, value)| (*counter, *value));
-            frame.push(*port, Duration::from_millis((*after).into()), values);
+            frame.push(*port, *after, values);
         }
         frame
     }
@@ -378,7 +364,7 @@ mod tests {
             plain in proptest::collection::vec(any::<u8>(), 0..200), promised in any::<u64>(),
         ) {
             let _ = Frame::read(&mut &*plain, |_| true);
-            let bytes = packed::promising(&plain, promised);
+            let bytes = promising(&plain, promised);
             prop_assert!(promised == plain.len() as u64 || Frame::unpack(&bytes).is_err());
         }
     }
@@ -387,7 +373,7 @@ mod tests {
     fn counter_id_above_63_cannot_be_packed() {
         for number in [64, 65, 127, 255] {
             let mut frame = Frame::default();
-            frame.push_after(1, 0, [(0, 7), (number, 5)]);
+            frame.push(1, 0, [(0, 7), (number, 5)]);
             assert!(frame.pack().is_err(), "{number}");
         }
     }
@@ -414,8 +400,7 @@ mod digest_tests {
         let mut digest = Digest::default();
         for (span, port, after, values) in readings {
             digest.begin(*span);
-            let entry = Entry::new(*port, *after);
-            digest.push(&entry, values.iter().copied());
+            digest.push(*port, *after, values.iter().copied());
         }
         digest
     }

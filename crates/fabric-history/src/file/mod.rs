@@ -43,7 +43,6 @@ pub(crate) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// A path with a suffix behind its name.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -57,16 +56,16 @@ fn folder_of(file: &Path) -> &Path {
 
 /// How many bytes of a file's disk are free.
 pub fn free(path: &Path) -> Result<u64, HistoryError> {
-    let doing = "query the free disk space";
-    let disk = rustix::fs::statvfs(folder_of(path)).map_err(|error| HistoryError::Io {
-        path: path.into(),
-        doing,
-        error: error.into(),
-    })?;
+    let failed = HistoryError::io(path, "query the free disk space");
+    let disk = rustix::fs::statvfs(folder_of(path)).map_err(|error| failed(error.into()))?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// The path of the lock beside a file.
+/// An error if less than `least` bytes are free.
+pub(crate) fn ensure_free(path: &Path, free: u64, least: u64) -> Result<(), HistoryError> {
+    if free < least { Err(HistoryError::Full(path.into(), free, least)) } else { Ok(()) }
+}
+
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
     with_suffix(path, ".lock")
 }
@@ -74,10 +73,16 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
 /// An error if there is something other than a regular file. It is not opened for this: a FIFO would wait
 /// for a writer, and a device may do something when it is opened.
 pub(crate) fn ensure_regular(path: &Path) -> Result<(), HistoryError> {
+    let found = metadata(path, "open the file")?;
+    found.map_or(Ok(()), |found| regular(path, &found))
+}
+
+/// The metadata of a file; `None` if it does not exist.
+fn metadata(path: &Path, doing: &'static str) -> Result<Option<Metadata>, HistoryError> {
     match std::fs::metadata(path) {
-        Ok(data) => regular(path, &data),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(HistoryError::Io { path: path.into(), doing: "open the file", error }),
+        Ok(data) => Ok(Some(data)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(HistoryError::io(path, doing)(error)),
     }
 }
 
@@ -89,10 +94,8 @@ fn regular(path: &Path, data: &Metadata) -> Result<(), HistoryError> {
         (kind.is_socket(), "a socket"),
         (kind.is_block_device() || kind.is_char_device(), "a device"),
     ];
-    match names.into_iter().find(|(is_it, _)| *is_it) {
-        Some((_, what)) => Err(HistoryError::NotAFile(path.into(), what)),
-        None => Ok(()),
-    }
+    let found = names.into_iter().find(|(is_it, _)| *is_it);
+    found.map_or(Ok(()), |(_, what)| Err(HistoryError::NotAFile(path.into(), what)))
 }
 
 /// A file whose header is read again and again, kept open.
@@ -107,12 +110,8 @@ pub struct Header(Option<Arc<File>>);
 impl Header {
     /// The header of the file at a path, as far as it exists; empty if the file does not exist yet.
     pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, HistoryError> {
-        let failed = |error| HistoryError::Io { path: path.into(), doing: "read the file", error };
-        let found = match std::fs::metadata(path) {
-            Ok(found) => found,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed(error)),
-        };
+        let failed = HistoryError::io(path, "read the file");
+        let Some(found) = metadata(path, "read the file")? else { return Ok(Vec::new()) };
         regular(path, &found)?;
         let is_same = |file: &Arc<File>| {
             let held = file.metadata();
@@ -132,7 +131,7 @@ impl Header {
 }
 
 fn open(path: &Path) -> Result<File, HistoryError> {
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "read the file", error };
+    let failed = HistoryError::io(path, "read the file");
     // A FIFO that has replaced the file since then must not block us either.
     let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
@@ -159,10 +158,8 @@ impl Drop for WriterLock {
     }
 }
 
-/// Takes the lock of a file.
 pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<WriterLock, HistoryError> {
-    let failed =
-        |error| HistoryError::Io { path: path.into(), doing: "create the lock file", error };
+    let failed = HistoryError::io(path, "create the lock file");
     ensure_regular(lock_path)?;
     let lock = File::options().create(true).truncate(false).write(true).open(lock_path);
     let lock = lock.map_err(failed)?;
@@ -180,9 +177,7 @@ pub(crate) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
     if is_marked(lock) {
         return Ok(());
     }
-    let failed =
-        |error| HistoryError::Io { path: path.into(), doing: "write the lock file", error };
-    std::fs::write(lock, MARK).map_err(failed)
+    std::fs::write(lock, MARK).map_err(HistoryError::io(path, "write the lock file"))
 }
 
 /// Whether a lock marks the file beside it as ours.
@@ -191,16 +186,9 @@ fn is_marked(lock: &Path) -> bool {
 }
 
 /// An error if a file is not a history: a mistyped name must not cost a file.
-pub(crate) fn ensure_ours(
-    path: &Path,
-    header: &[u8],
-    lock_path: &Path,
-) -> Result<(), HistoryError> {
-    if schema::is_history(header) || is_marked(lock_path) {
-        Ok(())
-    } else {
-        Err(HistoryError::foreign(path))
-    }
+pub(crate) fn ensure_ours(path: &Path, header: &[u8], lock: &Path) -> Result<(), HistoryError> {
+    let is_ours = schema::is_history(header) || is_marked(lock);
+    if is_ours { Ok(()) } else { Err(HistoryError::foreign(path)) }
 }
 
 /// The suffix of a file that was set aside, before the time.
@@ -223,7 +211,7 @@ const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
     let what = || match error {
         HistoryError::Damaged(_, what) => what.clone(),
-        HistoryError::Database { error, .. } => error.to_string(),
+        HistoryError::Database(_, _, error) => error.to_string(),
         other => other.to_string(),
     };
     let aside = rename_aside(path, what)?;
@@ -237,12 +225,9 @@ pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), History
 /// Sets a write-ahead log aside whose file is missing or empty: SQLite would delete it. The caller holds the
 /// lock.
 pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
-    let doing = "find the write-ahead log";
-    let failed = |error| HistoryError::Io { path: path.into(), doing, error };
-    let length = |suffix| match std::fs::metadata(with_suffix(path, suffix)) {
-        Ok(data) => Ok(data.len()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
-        Err(error) => Err(failed(error)),
+    let length = |suffix| {
+        let found = metadata(&with_suffix(path, suffix), "find the write-ahead log")?;
+        Ok::<_, HistoryError>(found.map_or(0, |found| found.len()))
     };
     if length("")? > 0 || length("-wal")? == 0 {
         return Ok(());
@@ -257,10 +242,10 @@ pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
 
 /// Renames a history to one with the time in its name, which it returns.
 fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, HistoryError> {
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "set the file aside", error };
+    let failed = HistoryError::io(path, "set the file aside");
     let count = count_aside(path).map_err(failed)?;
     if count >= MAX_ASIDE {
-        return Err(HistoryError::Crowded { path: path.into(), what: what(), count });
+        return Err(HistoryError::Crowded(path.into(), what(), count));
     }
     let now = humantime::format_rfc3339_micros(SystemTime::now());
     let aside = with_suffix(path, &format!("{ASIDE}{}", now.to_string().replace(':', "")));
@@ -277,16 +262,15 @@ fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
         std::fs::rename(with_suffix(from, suffix), with_suffix(to, suffix))
     };
     for (at, suffix) in SUFFIXES.iter().enumerate() {
-        match rename(from, to, suffix) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                // The file last: until then the log has its file under one of the names.
-                for suffix in SUFFIXES[..at].iter().rev() {
-                    // A file that keeps its new name is counted as set aside.
-                    let _ = rename(to, from, suffix);
-                }
-                return Err(error);
+        if let Err(error) = rename(from, to, suffix)
+            && error.kind() != ErrorKind::NotFound
+        {
+            // The file last: until then the log has its file under one of the names.
+            for suffix in SUFFIXES[..at].iter().rev() {
+                // A file that keeps its new name is counted as set aside.
+                let _ = rename(to, from, suffix);
             }
-            _ => {}
+            return Err(error);
         }
     }
     Ok(())

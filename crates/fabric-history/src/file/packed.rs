@@ -43,7 +43,6 @@ const HEAD: usize = 5;
 /// The longest plain form: the counters of 162,000 ports, each with its largest value, need less.
 const MOST_PLAIN: u64 = 64 << 20;
 
-/// The level of compression.
 const LEVEL: i32 = 1;
 
 /// Compresses a plain form.
@@ -96,18 +95,6 @@ pub fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     });
     let plain = plain.map_err(|_: std::io::Error| FrameError::Packing)?;
     if plain.len() == length { Ok(plain) } else { Err(FrameError::Length) }
-}
-
-/// A packed form with a valid CRC and another length than it has.
-#[cfg(test)]
-pub(super) fn promising(plain: &[u8], length: u64) -> Vec<u8> {
-    let mut tail = Vec::new();
-    put_varint(&mut tail, length);
-    tail.extend(zstd::bulk::compress(plain, LEVEL).unwrap());
-    let mut bytes = vec![FORM];
-    bytes.extend(crc32fast::hash(&tail).to_le_bytes());
-    bytes.extend(tail);
-    bytes
 }
 
 /// Appends a number.

@@ -1,21 +1,20 @@
 //! The reader of a file, which answers queries also while an exporter writes it; and what of a window it has.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, InterruptHandle, OpenFlags, Result};
 
-use crate::file::frame::{Digest, Frame};
 use crate::file::record_kind::{CounterIds, RecordKind};
 use crate::file::sql::{Order, PortRow, Sql};
 use crate::file::{
-    ensure_regular, is_marked, lock_path, packed, schema, timeline, walk, with_suffix,
+    BUSY, ensure_regular, is_marked, lock_path, packed, schema, timeline, walk, with_suffix,
 };
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricCoverage, FabricState, Port, Series, Span, Window,
 };
-use crate::source::{EventFilter, Events, Page, PagedSource, SeriesDetail, Source, SourceError};
+use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source, SourceError};
 use crate::{HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
@@ -33,9 +32,7 @@ pub struct Reader {
 impl Reader {
     /// Opens an existing file.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
-        if let Err(error) = std::fs::metadata(path) {
-            return Err(HistoryError::Io { path: path.into(), doing: "open the file", error });
-        }
+        std::fs::metadata(path).map_err(HistoryError::io(path, "open the file"))?;
         // Only SQLite reads the header: closing another descriptor would drop its locks (see `validate`).
         ensure_regular(path)?;
         let failed = |error: rusqlite::Error| {
@@ -43,7 +40,7 @@ impl Reader {
             if is_none && !is_marked(&lock_path(path)) {
                 return HistoryError::foreign(path);
             }
-            HistoryError::database(path, "read the file", error)
+            HistoryError::database(path, "read the file")(error)
         };
         let db = open(path).map_err(failed)?;
         let application: i32 =
@@ -85,22 +82,12 @@ impl Reader {
         self.read(|| self.sql().counts())
     }
 
-    /// How many sweeps can be read of a kind of record, how many cannot, and when the latest ended.
-    pub fn frames(
-        &self,
-        kind: RecordKind,
-    ) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
-        self.read(|| count_sweeps(self.sql(), kind))
-    }
-
-    /// Its statements.
     pub(crate) fn sql(&self) -> Sql<'_> {
         Sql(&self.db)
     }
 
-    pub(crate) fn failed(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
-        let path = self.path.clone();
-        move |error| HistoryError::database(&path, "read the file", error)
+    pub(crate) fn failed(&self) -> impl Fn(rusqlite::Error) -> HistoryError + Copy {
+        HistoryError::database(&self.path, "read the file")
     }
 
     /// Visits events one at a time, the earliest first.
@@ -165,8 +152,34 @@ impl Reader {
     }
 }
 
-impl PagedSource for Reader {
-    fn page(&self, filter: &EventFilter, page: Page) -> Result<Events, SourceError> {
+impl Source for Reader {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn span(&self) -> Answer<Span> {
+        let ends = self.sql().first_and_last().map_err(self.failed())?;
+        let [first, last] = ends.map(|end| end.map(time_of));
+        Ok(Span { first, last })
+    }
+
+    fn ports(&self, called: &str) -> Answer<Vec<Port>> {
+        let ports = self.read(|| self.ports_called(called))?;
+        Ok(ports.into_iter().map(|(_, port)| port).collect())
+    }
+
+    fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
+        self.in_one_transaction(|| {
+            let mut events = Vec::new();
+            self.visit_events(filter, &mut |event| {
+                events.push(event);
+                Ok::<_, SourceError>(())
+            })?;
+            Ok(events)
+        })
+    }
+
+    fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
         let mut found = Events::default();
         let mut last = None;
         self.read(|| {
@@ -182,56 +195,24 @@ impl PagedSource for Reader {
         })?;
         Ok(found)
     }
-}
 
-impl Source for Reader {
-    fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-
-    fn span(&self) -> Result<Span, SourceError> {
-        let [first, last] = self.sql().first_and_last().map_err(self.failed())?;
-        Ok(Span { first: first.map(time_of), last: last.map(time_of) })
-    }
-
-    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
-        let ports = self.read(|| self.ports_called(called))?;
-        Ok(ports.into_iter().map(|(_, port)| port).collect())
-    }
-
-    fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError> {
-        self.in_one_transaction(|| {
-            let mut events = Vec::new();
-            self.visit_events(filter, &mut |event| {
-                events.push(event);
-                Ok::<_, SourceError>(())
-            })?;
-            Ok(events)
-        })
-    }
-
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
+    fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>> {
         Ok(self.read(|| timeline::cables(self.sql(), ports, window))?)
     }
 
-    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
+    fn error_deltas(&self, window: Window) -> Answer<Vec<ErrorDelta>> {
         Ok(self.read(|| walk::error_deltas(self, window))?)
     }
 
-    fn series(
-        &self,
-        ports: &[End],
-        detail: SeriesDetail,
-        window: Window,
-    ) -> Result<Vec<Series>, SourceError> {
+    fn series(&self, ports: &[End], detail: SeriesDetail, window: Window) -> Answer<Vec<Series>> {
         Ok(self.in_one_transaction(|| walk::series(self, ports, detail, window))?)
     }
 
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
+    fn fabrics(&self, at: SystemTime) -> Answer<Vec<FabricState>> {
         Ok(self.read(|| timeline::fabrics(self.sql(), at))?)
     }
 
-    fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
+    fn coverage(&self, window: Window) -> Answer<Coverage> {
         Ok(self.read(|| coverage(self.sql(), window))?)
     }
 }
@@ -241,7 +222,7 @@ impl Source for Reader {
 fn open(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let look = |db: Connection| {
-        db.busy_timeout(Duration::from_secs(5))?;
+        db.busy_timeout(BUSY)?;
         schema::version(&db).map(|_| db)
     };
     match Connection::open_with_flags(path, flags).and_then(look) {
@@ -264,7 +245,6 @@ const GAP: f64 = 2.5;
 /// Sweeps before a window from which the interval is computed if there are too few in it.
 const BEFORE: u32 = 20;
 
-/// The coverage of a window.
 pub(super) fn coverage(sql: Sql<'_>, window: Window) -> Result<Coverage> {
     let mut fabrics = BTreeMap::new();
     for (fabric, name) in sql.fabrics()? {
@@ -275,7 +255,7 @@ pub(super) fn coverage(sql: Sql<'_>, window: Window) -> Result<Coverage> {
 
 fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> Result<FabricCoverage> {
     let (from, to) = window.micros();
-    let sweeps = sql.sweeps(fabric, from..=to)?;
+    let sweeps = sql.sweeps(fabric, from, to)?;
     let length = |(began, since): &(i64, Option<i64>)| Some(began - (*since)?);
     let mut lengths: Vec<i64> = sweeps.iter().filter_map(length).collect();
     if lengths.is_empty() {
@@ -289,10 +269,7 @@ fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> Result<FabricCoverage
     let mut ends = vec![window.from];
     ends.extend(sweeps.iter().map(|(began, _)| time_of(*began)));
     ends.push(window.to);
-    let spans = ends.windows(2).filter_map(|pair| {
-        let [from, to] = *pair else { return None };
-        Some(Window { from, to })
-    });
+    let spans = ends.iter().zip(ends.iter().skip(1)).map(|(&from, &to)| Window { from, to });
     let gaps = spans.filter(|gap| sweeps.is_empty() || gap.length() > most).collect();
     // The earliest frame has what was counted since the sweep before it.
     let traffic_from = match sql.first_frame(RecordKind::TrafficDeltas, fabric)? {
@@ -322,37 +299,54 @@ fn damaged(sql: Sql<'_>, window: Window) -> Result<usize> {
     Ok(damaged)
 }
 
-/// How many sweeps can be read of a kind, how many cannot, and when the latest ended.
-pub(super) fn count_sweeps(
-    sql: Sql<'_>,
-    kind: RecordKind,
-) -> Result<(usize, usize, Option<SystemTime>)> {
-    let mut sweeps: HashMap<(i64, i64), bool> = HashMap::new();
-    let (mut damaged_hours, mut last) = (HashSet::new(), None);
-    for (fabric, _) in sql.fabrics()? {
-        sql.frames(kind, Some(fabric), None, i64::MIN..=i64::MAX, &mut |row| {
-            *sweeps.entry((fabric, row.began)).or_insert(true) &= Frame::unpack(row.data).is_ok();
-            last = last.max(Some(row.ended));
-            Ok(())
-        })?;
+/// How many sweeps a file has, and how many of them are damaged: for tests.
+#[cfg(any(test, feature = "testing"))]
+mod counting {
+    use std::collections::{HashMap, HashSet};
+
+    use super::*;
+    use crate::file::frame::{Digest, Frame};
+
+    impl Reader {
+        /// How many sweeps can be read of a kind of record, how many cannot, and when the latest ended.
+        pub fn frames(
+            &self,
+            kind: RecordKind,
+        ) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
+            self.read(|| count_sweeps(self.sql(), kind))
+        }
     }
-    let damaged = sweeps.values().filter(|is_whole| !**is_whole).count();
-    let whole = sweeps.len() - damaged;
-    if kind != RecordKind::ErrorDeltas {
-        return Ok((whole, damaged, last.map(time_of)));
-    }
-    let mut digested: HashSet<(i64, i64)> = HashSet::new();
-    for hour in sql.hours((i64::MIN, i64::MAX))? {
-        sql.digests(kind, hour.id..=hour.id, None, &mut |_, data| {
-            match Digest::unpack(data, *hour.sweeps.start()) {
-                Ok(digest) => {
-                    digested.extend(digest.spans().iter().map(|span| (hour.fabric, span.began)));
+
+    fn count_sweeps(sql: Sql<'_>, kind: RecordKind) -> Result<(usize, usize, Option<SystemTime>)> {
+        let mut sweeps: HashMap<(i64, i64), bool> = HashMap::new();
+        let (mut damaged_hours, mut last) = (HashSet::new(), None);
+        for (fabric, _) in sql.fabrics()? {
+            sql.frames(kind, Some(fabric), None, i64::MIN..=i64::MAX, &mut |row| {
+                *sweeps.entry((fabric, row.began)).or_insert(true) &=
+                    Frame::unpack(row.data).is_ok();
+                last = last.max(Some(row.ended));
+                Ok(())
+            })?;
+        }
+        let damaged = sweeps.values().filter(|is_whole| !**is_whole).count();
+        let whole = sweeps.len() - damaged;
+        if kind != RecordKind::ErrorDeltas {
+            return Ok((whole, damaged, last.map(time_of)));
+        }
+        let mut digested: HashSet<(i64, i64)> = HashSet::new();
+        for hour in sql.hours((i64::MIN, i64::MAX))? {
+            sql.digests(kind, hour.id..=hour.id, None, &mut |_, data| {
+                match Digest::unpack(data, *hour.sweeps.start()) {
+                    Ok(digest) => {
+                        let began = digest.spans().iter().map(|span| span.began);
+                        digested.extend(began.map(|began| (hour.fabric, began)));
+                    }
+                    Err(_) => drop(damaged_hours.insert(hour.id)),
                 }
-                Err(_) => drop(damaged_hours.insert(hour.id)),
-            }
-            last = last.max(Some(hour.ended));
-            Ok(())
-        })?;
+                last = last.max(Some(hour.ended));
+                Ok(())
+            })?;
+        }
+        Ok((whole + digested.len(), damaged + damaged_hours.len(), last.map(time_of)))
     }
-    Ok((whole + digested.len(), damaged + damaged_hours.len(), last.map(time_of)))
 }

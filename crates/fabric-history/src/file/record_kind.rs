@@ -62,7 +62,6 @@ impl RecordKind {
     }
 }
 
-/// Its value in SQL.
 impl fmt::Display for RecordKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (*self as u8).fmt(f)
@@ -132,17 +131,9 @@ pub(crate) fn guid_bits(guid: Guid) -> i64 {
     guid.0.cast_signed()
 }
 
-/// The fields of a port and its link; a node has the first alone.
-const UP: u8 = 0;
-const WIDTH: u8 = 1;
-const SPEED: u8 = 2;
-const VERDICT: u8 = 3;
-
-const FIELDS: usize = 4;
-
-/// The state of a port and its link; of a node, whether it responds.
+/// The state of a port and its link: up, width, speed and verdict; of a node, whether it responds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State([u8; FIELDS]);
+pub(crate) struct State([u8; 4]);
 
 impl State {
     pub fn of_node(up: bool) -> Self {
@@ -166,7 +157,7 @@ impl State {
 
     /// Whether the link carries traffic, or the node responds.
     pub fn up(self) -> Option<bool> {
-        match self.0[usize::from(UP)] {
+        match self.0[0] {
             1 => Some(false),
             2 => Some(true),
             _ => None,
@@ -175,8 +166,8 @@ impl State {
 
     /// The width and the speed that it runs at.
     pub fn runs(self) -> Option<(Width, Speed)> {
-        let width = Width::from_lanes(self.0[usize::from(WIDTH)])?;
-        let speed = usize::from(self.0[usize::from(SPEED)]).checked_sub(1)?;
+        let [_, width, speed, _] = self.0;
+        let (width, speed) = (Width::from_lanes(width)?, usize::from(speed).checked_sub(1)?);
         Some((width, *Speed::ALL.get(speed)?))
     }
 
@@ -186,7 +177,7 @@ impl State {
     }
 
     pub fn verdict(self) -> Verdict {
-        let known = usize::from(self.0[usize::from(VERDICT)]).checked_sub(1);
+        let known = usize::from(self.0[3]).checked_sub(1);
         known.and_then(|nth| Verdict::ALL.get(nth).copied()).unwrap_or(Verdict::Unknown)
     }
 
@@ -233,7 +224,7 @@ mod tests {
         let was = State::of_port(Some(true), Some((Width::X4, Speed::Ndr)), Some(Verdict::Ok));
         let is = State::of_port(None, None, Some(Verdict::Ok));
         let mut frame = Frame::default();
-        frame.push_after(7, 0, is.changes_since(was));
+        frame.push(7, 0, is.changes_since(was));
         let mut after = was;
         after.apply(&frame, &frame.entries()[0]);
         assert_eq!(after, is);

@@ -1,6 +1,6 @@
 //! The state of nodes, ports and cables: at a moment, and in the sweeps of a window.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::SystemTime;
 
 use rusqlite::Result;
@@ -34,7 +34,7 @@ pub struct Timeline {
     pub ports: HashMap<u32, (u32, PortNumber)>,
     /// Its cables, the earliest first; with those of other fabrics.
     pub cables: Vec<CablePresence>,
-    cables_of: HashMap<u32, Vec<usize>>,
+    cables_of: HashMap<u32, Vec<CablePresence>>,
     node_states: Changes,
     port_states: Changes,
 }
@@ -77,16 +77,15 @@ impl Timeline {
             port_states: changes(sql, PORTS, fabric, first, last)?,
             ..Timeline::default()
         };
-        for (id, guid, kind) in sql.nodes(fabric)? {
-            let (names, present) = (Vec::new(), Vec::new());
-            timeline.nodes.insert(id, NodeTimeline { guid, kind, names, present });
-        }
+        let nodes = sql.nodes(fabric)?.into_iter();
+        let node = |guid, kind| NodeTimeline { guid, kind, names: Vec::new(), present: Vec::new() };
+        timeline.nodes = nodes.map(|(id, guid, kind)| (id, node(guid, kind))).collect();
         for (node, since, name) in sql.names(fabric)? {
             if let Some(node) = timeline.nodes.get_mut(&node) {
                 node.names.push((since, name));
             }
         }
-        for (node, since, until) in sql.presences(fabric, (first, last))? {
+        for (node, since, until) in sql.presences(fabric, first, last)? {
             if let Some(node) = timeline.nodes.get_mut(&node) {
                 node.present.push((since, until));
             }
@@ -95,11 +94,9 @@ impl Timeline {
         timeline.ports = ports.map(|(port, node, number)| (port, (node, number))).collect();
         timeline.cables = sql.cable_presences((first, last))?;
         timeline.cables.sort_by_key(|cable| cable.since);
-        for (at, cable) in timeline.cables.iter().enumerate() {
-            let [low, high] = cable.ends;
-            timeline.cables_of.entry(low).or_default().push(at);
-            if low != high {
-                timeline.cables_of.entry(high).or_default().push(at);
+        for cable in &timeline.cables {
+            for end in BTreeSet::from(cable.ends) {
+                timeline.cables_of.entry(end).or_default().push(*cable);
             }
         }
         Ok(timeline)
@@ -124,7 +121,7 @@ impl Timeline {
 
     /// The peer of a port in a sweep.
     pub fn cable(&self, port: u32, began: i64) -> Option<&CablePresence> {
-        let cables = self.cables_of.get(&port)?.iter().filter_map(|at| self.cables.get(*at));
+        let cables = self.cables_of.get(&port)?.iter();
         cables.filter(|cable| cable.is_present(began)).max_by_key(|cable| cable.since)
     }
 }
@@ -220,7 +217,7 @@ fn fabric_at(sql: Sql<'_>, fabric: i64, name: String, at: i64) -> Result<Option<
     let Some(ports) = states(sql, PORTS, fabric, sweep)? else { return Ok(None) };
     let up = states(sql, NODES, fabric, sweep)?.unwrap_or_default();
     let names = names(sql, fabric, sweep)?;
-    let present = sql.presences(fabric, (sweep, sweep))?;
+    let present = sql.presences(fabric, sweep, sweep)?;
     let present: HashSet<u32> = present.into_iter().map(|(node, ..)| node).collect();
     let nodes = sql.nodes(fabric)?.into_iter().filter(|(id, ..)| present.contains(id));
     let node = |(id, guid, kind)| {

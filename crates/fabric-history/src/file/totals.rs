@@ -2,8 +2,8 @@
 //! they continue when the exporter is restarted; and at earlier sweeps, less what counters grew by since then, as
 //! finely as the file has it: sweep by sweep, or by the hour.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::time::Duration;
 
 use rusqlite::{Connection, Result};
 
@@ -14,24 +14,30 @@ use crate::file::walk::{PortSet, Visitor, Walk};
 use crate::model::Window;
 use ib_mad::Counter;
 use ib_mad::counter::COUNT;
+use ib_mad::reading::CounterSet;
 
 /// The latest totals of a port.
 #[derive(Clone, Debug)]
 pub struct PortTotals {
     /// The id of the port's fabric in the file.
     pub fabric: i64,
-    known: u64,
+    known: CounterSet,
     values: [u64; COUNT],
 }
 
 impl PortTotals {
+    /// Of a port of which nothing is known yet.
+    pub fn blank(fabric: i64) -> Box<Self> {
+        Box::new(PortTotals { fabric, known: CounterSet::default(), values: [0; COUNT] })
+    }
+
     pub fn get(&self, counter: Counter) -> Option<u64> {
-        (self.known >> counter as usize & 1 == 1).then(|| self.values[counter as usize])
+        self.known.contains(counter).then(|| self.values[counter as usize])
     }
 
     pub fn set(&mut self, counter: Counter, total: u64) {
         self.values[counter as usize] = total;
-        self.known |= 1 << counter as usize;
+        self.known.insert(counter);
     }
 
     pub fn undo(&mut self, counter: Counter, by: u64) {
@@ -40,7 +46,7 @@ impl PortTotals {
     }
 
     pub fn forget(&mut self, counter: Counter) {
-        self.known &= !(1 << counter as usize);
+        self.known.set(counter, false);
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
@@ -49,70 +55,33 @@ impl PortTotals {
 }
 
 /// The latest totals of all ports, by the port's number in the file.
-#[derive(Clone, Debug, Default)]
-pub struct TotalsTable {
-    ports: Vec<Option<Box<PortTotals>>>,
-}
+pub type TotalsTable = BTreeMap<u32, Box<PortTotals>>;
 
-impl TotalsTable {
-    /// A port's totals, created if there are none.
-    pub fn port(&mut self, fabric: i64, port: u32) -> &mut PortTotals {
-        let index = port as usize;
-        if self.ports.len() <= index {
-            self.ports.resize_with(index + 1, || None);
+/// Passes on the totals of a fabric's ports, part by part: all at once are 20 MB. Some parts may be empty.
+pub fn for_each_part<E>(
+    table: &TotalsTable,
+    fabric: i64,
+    counter_ids: &CounterIds,
+    mut see: impl FnMut(u32, &Frame) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut frame, mut part) = (Frame::default(), 0);
+    for (&port, totals) in table.iter().filter(|(_, totals)| totals.fabric == fabric) {
+        if part_of(port) != part {
+            see(part, &frame)?;
+            (frame, part) = (Frame::default(), part_of(port));
         }
-        let blank = || Box::new(PortTotals { fabric, known: 0, values: [0; COUNT] });
-        self.ports[index].get_or_insert_with(blank)
+        let values = counter_ids.in_order();
+        let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
+        frame.push(port, 0, values);
     }
-
-    pub fn find(&self, port: u32) -> Option<&PortTotals> {
-        self.ports.get(port as usize)?.as_deref()
-    }
-
-    pub fn find_mut(&mut self, port: u32) -> Option<&mut PortTotals> {
-        self.ports.get_mut(port as usize)?.as_deref_mut()
-    }
-
-    pub fn remove(&mut self, port: u32) {
-        if let Some(totals) = self.ports.get_mut(port as usize) {
-            *totals = None;
-        }
-    }
-
-    /// Passes on the totals of a fabric's ports, part by part: all at once are 20 MB. Some parts may be empty.
-    pub fn for_each_part<E>(
-        &self,
-        fabric: i64,
-        counter_ids: &CounterIds,
-        mut see: impl FnMut(u32, &Frame) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let (mut frame, mut part) = (Frame::default(), 0);
-        for (port, totals) in self.of(fabric) {
-            if part_of(port) != part {
-                see(part, &frame)?;
-                (frame, part) = (Frame::default(), part_of(port));
-            }
-            let values = counter_ids.in_order();
-            let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
-            frame.push(port, Duration::ZERO, values);
-        }
-        see(part, &frame)
-    }
-
-    /// All ports of a fabric with totals.
-    pub fn of(&self, fabric: i64) -> impl Iterator<Item = (u32, &PortTotals)> {
-        let ports = self.ports.iter().zip(0u32..);
-        ports
-            .filter_map(|(totals, port)| Some((port, &**totals.as_ref()?)))
-            .filter(move |(_, totals)| totals.fabric == fabric)
-    }
+    see(part, &frame)
 }
 
 /// The latest totals, as the file has them. Ports after the last one of the catalog are ignored.
 pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> {
     let sql = Sql(db);
     let last = sql.last_port()?;
-    let mut table = TotalsTable::default();
+    let mut table = TotalsTable::new();
     sql.frames_of_totals(&mut |fabric, is_absolute, data| {
         let frame = match Frame::unpack(data) {
             Ok(frame) => frame,
@@ -120,7 +89,7 @@ pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> 
             Err(error) => return tracing::warn!(%error, "history sweep unreadable: skipped"),
         };
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
-            let totals = table.port(fabric, entry.port);
+            let totals = table.entry(entry.port).or_insert_with(|| PortTotals::blank(fabric));
             for (number, value) in frame.values(entry) {
                 let Some(counter) = counter_ids.counter(number) else { continue };
                 if is_absolute {
@@ -160,7 +129,8 @@ impl SweepRange {
 
 /// What grew after one sweep, up to another.
 #[derive(Debug)]
-pub struct SegmentRange {
+pub struct SegmentRange<'a> {
+    sql: Sql<'a>,
     fabric: i64,
     after: i64,
     to: i64,
@@ -172,11 +142,11 @@ pub struct SegmentRange {
     floor: i64,
 }
 
-impl SegmentRange {
+impl<'a> SegmentRange<'a> {
     /// The range after one sweep, up to another. Traffic is by the hour where nothing else is left, or
     /// wherever possible.
     pub(crate) fn read(
-        sql: Sql<'_>,
+        sql: Sql<'a>,
         fabric: i64,
         after: i64,
         to: i64,
@@ -203,7 +173,7 @@ impl SegmentRange {
         {
             floor = floor.max(sql.sweep_before(fabric, full)?);
         }
-        Ok(SegmentRange { fabric, after, to, hours, summed, floor })
+        Ok(SegmentRange { sql, fabric, after, to, hours, summed, floor })
     }
 
     /// Whether the totals of traffic are known at one of its sweeps.
@@ -215,7 +185,6 @@ impl SegmentRange {
     /// Visits what all ports counted, or some.
     pub(crate) fn visit(
         &self,
-        sql: Sql<'_>,
         kind: RecordKind,
         ports: Option<&PortSet>,
         see: &mut Visitor<'_>,
@@ -226,8 +195,8 @@ impl SegmentRange {
             _ => &[],
         };
         let began = (self.after.saturating_add(1), self.to);
-        let walk = Walk { kind, fabric: Some(self.fabric), ports, began, ended: i64::MIN };
-        walk.visit(sql, hours, see)
+        let (sql, fabric) = (self.sql, Some(self.fabric));
+        Walk { sql, kind, fabric, ports, began, ended: i64::MIN }.visit(hours, see)
     }
 }
 
@@ -242,8 +211,8 @@ pub(crate) fn totals_at(
     let mut table = latest(sql.0, counter_ids)?;
     let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
     let mut change = |kind, change: fn(&mut PortTotals, Counter, u64)| {
-        range.visit(sql, kind, None, &mut |_, frame, entry| {
-            let Some(totals) = table.find_mut(entry.port) else { return };
+        range.visit(kind, None, &mut |_, frame, entry| {
+            let Some(totals) = table.get_mut(&entry.port) else { return };
             for (number, by) in frame.values(entry) {
                 if let Some(counter) = counter_ids.counter(number) {
                     change(totals, counter, by);
@@ -255,10 +224,9 @@ pub(crate) fn totals_at(
     change(RecordKind::TrafficDeltas, PortTotals::undo)?;
     change(RecordKind::FirstTotals, |totals, counter, _| totals.forget(counter))?;
     if !range.is_traffic_known_at(at) {
-        for totals in table.ports.iter_mut().flatten() {
-            let busy = Counter::all()
-                .filter(|counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas);
-            busy.for_each(|counter| totals.forget(counter));
+        let is_busy = |counter: &Counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas;
+        for totals in table.values_mut() {
+            Counter::all().filter(is_busy).for_each(|counter| totals.forget(counter));
         }
     }
     Ok(table)
@@ -276,7 +244,7 @@ impl SweepTimes {
     pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> Result<Vec<Self>> {
         let (from, to) = window.micros();
         let mut sweeps: Vec<SweepTimes> = Vec::new();
-        for (began, ended) in sql.sweeps_ended(fabric, from..=to)? {
+        for (began, ended) in sql.sweeps_ended(fabric, from, to)? {
             if sweeps.last().is_none_or(|last| ended / 1000 > last.ended / 1000) {
                 sweeps.push(SweepTimes { began, ended });
             }
@@ -300,9 +268,8 @@ pub struct CounterGrowth {
 
 impl CounterGrowth {
     pub(crate) fn read(
-        sql: Sql<'_>,
+        range: &SegmentRange<'_>,
         counter_ids: &CounterIds,
-        range: &SegmentRange,
         counter: Counter,
         ports: Range<u32>,
         sweeps: &[SweepTimes],
@@ -318,7 +285,7 @@ impl CounterGrowth {
             return Ok(CounterGrowth { ports, columns, by, since, known });
         };
         let set: PortSet = ports.clone().collect();
-        range.visit(sql, kind, Some(&set), &mut |span, frame, entry| {
+        range.visit(kind, Some(&set), &mut |span, frame, entry| {
             if entry.counters >> number & 1 == 0 {
                 return;
             }
@@ -330,7 +297,7 @@ impl CounterGrowth {
                 *by = by.saturating_add(value);
             }
         })?;
-        range.visit(sql, RecordKind::FirstTotals, Some(&set), &mut |span, _, entry| {
+        range.visit(RecordKind::FirstTotals, Some(&set), &mut |span, _, entry| {
             if entry.counters >> number & 1 == 1
                 && let Some(since) = since.get_mut((entry.port - ports.start) as usize)
             {

@@ -8,7 +8,7 @@ use rusqlite::Result;
 
 use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
 use crate::file::reader::Reader;
-use crate::file::record_kind::{CounterIds, RecordKind, part_of};
+use crate::file::record_kind::{RecordKind, part_of};
 use crate::file::sql::{Hour, PortRow, Sql};
 use crate::model::{ErrorDelta, Series, Step, Sum, Window};
 use crate::source::SeriesDetail;
@@ -63,6 +63,7 @@ fn contains(ports: &[u32], port: u32) -> bool {
 /// Which readings are visited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'a> {
+    pub sql: Sql<'a>,
     pub kind: RecordKind,
     /// Of one fabric; of some ports, and of kinds without parts, also of all.
     pub fabric: Option<i64>,
@@ -78,25 +79,24 @@ impl Walk<'_> {
     /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is
     /// damaged is skipped: an hour whose digests cannot be read is visited by its frames, if they are
     /// still in the file.
-    pub fn visit(&self, sql: Sql<'_>, hours: &[Hour], see: &mut Visitor<'_>) -> Result<()> {
+    pub fn visit(&self, hours: &[Hour], see: &mut Visitor<'_>) -> Result<()> {
         let parts: Vec<Option<u32>> = match self.ports {
             None => vec![None],
             Some(ports) => ports.parts.keys().copied().map(Some).collect(),
         };
         let mut digested = Vec::new();
         for part in parts {
-            self.visit_digests(sql, hours, part, &mut digested, see)?;
+            self.visit_digests(hours, part, &mut digested, see)?;
             if self.kind.is_in_parts() {
-                self.visit_frames(sql, part, &std::mem::take(&mut digested), see)?;
+                self.visit_frames(part, &std::mem::take(&mut digested), see)?;
             }
         }
-        if self.kind.is_in_parts() { Ok(()) } else { self.visit_frames(sql, None, &digested, see) }
+        if self.kind.is_in_parts() { Ok(()) } else { self.visit_frames(None, &digested, see) }
     }
 
     /// Visits the digests of some hours; adds the hours that had any that can be read.
     fn visit_digests<'h>(
         &self,
-        sql: Sql<'_>,
         hours: &'h [Hour],
         part: Option<u32>,
         digested: &mut Vec<&'h Hour>,
@@ -104,7 +104,7 @@ impl Walk<'_> {
     ) -> Result<()> {
         let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return Ok(()) };
         let by_id: HashMap<i64, &Hour> = hours.iter().map(|hour| (hour.id, hour)).collect();
-        sql.digests(self.kind, first.id..=last.id, part, &mut |id, data| {
+        self.sql.digests(self.kind, first.id..=last.id, part, &mut |id, data| {
             let Some(hour) = by_id.get(&id) else { return Ok(()) };
             let Ok(digest) = Digest::unpack(data, *hour.sweeps.start()) else { return Ok(()) };
             if digested.last().is_none_or(|last| last.id != id) {
@@ -127,7 +127,6 @@ impl Walk<'_> {
 
     fn visit_frames(
         &self,
-        sql: Sql<'_>,
         part: Option<u32>,
         digested: &[&Hour],
         see: &mut Visitor<'_>,
@@ -139,7 +138,7 @@ impl Walk<'_> {
             (None, None) => true,
         };
         let began = self.began.0..=self.began.1;
-        sql.frames(self.kind, self.fabric, part, began, &mut |row| {
+        self.sql.frames(self.kind, self.fabric, part, began, &mut |row| {
             if row.ended < self.ended || digested.iter().any(|hour| hour.has(&row)) {
                 return Ok(());
             }
@@ -160,33 +159,15 @@ const SHORT: Duration = Duration::from_secs(3 * 3600);
 /// No sweep takes this long, in microseconds: one that began this long before a window is not in it.
 const LONGEST_SWEEP: i64 = 3_600_000_000;
 
-/// The steps of some ports' counters.
-struct Steps<'a> {
-    counter_ids: &'a CounterIds,
-    window: Window,
-    most: usize,
-    by: BTreeMap<(u32, Counter), Vec<Step>>,
-    count: usize,
-}
-
-impl Steps<'_> {
-    fn add(&mut self, span: SweepInterval, frame: &Frame, entry: &Entry) {
-        let (from, to) = reading_times(span, entry);
-        if self.window.has(to) {
-            for (counter, by) in self.counter_ids.values(frame, entry) {
-                self.count = self.count.saturating_add(1);
-                if self.count <= self.most {
-                    self.by.entry((entry.port, counter)).or_default().push(Step { from, to, by });
-                }
-            }
-        }
-    }
-}
-
 /// Readings of all fabrics in a window.
-fn walk(kind: RecordKind, ports: Option<&PortSet>, window: Window) -> Walk<'_> {
+fn walk<'a>(
+    sql: Sql<'a>,
+    kind: RecordKind,
+    ports: Option<&'a PortSet>,
+    window: Window,
+) -> Walk<'a> {
     let (from, to) = window.micros();
-    Walk { kind, fabric: None, ports, began: (from - LONGEST_SWEEP, to), ended: from }
+    Walk { sql, kind, fabric: None, ports, began: (from - LONGEST_SWEEP, to), ended: from }
 }
 
 /// The series of some ports' counters.
@@ -196,39 +177,51 @@ pub(super) fn series(
     detail: SeriesDetail,
     window: Window,
 ) -> Result<Vec<Series>, HistoryError> {
-    let most = reader.max_readings;
-    let counter_ids = &reader.counter_ids;
-    let mut steps = Steps { counter_ids, window, most, by: BTreeMap::new(), count: 0 };
-    let ports = read_steps(reader.sql(), ends, detail, &mut steps).map_err(reader.failed())?;
-    if steps.count > most {
+    let (most, mut count) = (reader.max_readings, 0usize);
+    let mut steps: BTreeMap<(u32, Counter), Vec<Step>> = BTreeMap::new();
+    let mut add = |span, frame: &Frame, entry: &Entry| {
+        let (from, to) = reading_times(span, entry);
+        if !window.has(to) {
+            return;
+        }
+        for (counter, by) in reader.counter_ids.values(frame, entry) {
+            count = count.saturating_add(1);
+            if count <= most {
+                steps.entry((entry.port, counter)).or_default().push(Step { from, to, by });
+            }
+        }
+    };
+    let ports = visit_ports(reader.sql(), ends, detail, window, &mut add);
+    let ports = ports.map_err(reader.failed())?;
+    if count > most {
         return Err(HistoryError::TooMuch(most));
     }
     let ports: HashMap<u32, _> = ports.into_iter().collect();
-    let series = steps.by.into_iter().filter_map(|((port, counter), mut steps)| {
+    let series = steps.into_iter().filter_map(|((port, counter), mut steps)| {
         steps.sort_by_key(|step| step.to);
         Some(Series { port: ports.get(&port)?.clone(), counter, steps })
     });
     Ok(series.collect())
 }
 
-fn read_steps(
+/// Visits the readings of some ports in a window; returns the ports.
+fn visit_ports(
     sql: Sql<'_>,
     ends: &[End],
     detail: SeriesDetail,
-    steps: &mut Steps<'_>,
+    window: Window,
+    see: &mut Visitor<'_>,
 ) -> Result<Vec<PortRow>> {
-    let window = steps.window;
     let ports = sql.ports_at(ends)?;
     if ports.is_empty() {
         return Ok(ports);
     }
     let set: PortSet = ports.iter().map(|(id, _)| *id).collect();
-    let mut add = |span, frame: &Frame, entry: &Entry| steps.add(span, frame, entry);
     let hours = sql.hours(window.micros())?;
-    walk(RecordKind::ErrorDeltas, Some(&set), window).visit(sql, &hours, &mut add)?;
+    walk(sql, RecordKind::ErrorDeltas, Some(&set), window).visit(&hours, see)?;
     if detail == SeriesDetail::All {
         let summed = summed(sql, &hours, window)?;
-        walk(RecordKind::TrafficDeltas, Some(&set), window).visit(sql, &summed, &mut add)?;
+        walk(sql, RecordKind::TrafficDeltas, Some(&set), window).visit(&summed, see)?;
     }
     Ok(ports)
 }
@@ -258,7 +251,8 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorD
     let sql = reader.sql();
     let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
     let hours = sql.hours(window.micros())?;
-    walk(RecordKind::ErrorDeltas, None, window).visit(sql, &hours, &mut |span, frame, entry| {
+    let errors = walk(sql, RecordKind::ErrorDeltas, None, window);
+    errors.visit(&hours, &mut |span, frame, entry| {
         let (_, at) = reading_times(span, entry);
         if !window.has(at) {
             return;
@@ -272,8 +266,7 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorD
     })?;
     let peers = peers(sql, window)?;
     let other = |port: &u32| peers.get(port).map(|(peer, _)| *peer);
-    let ids: BTreeSet<u32> =
-        sums.keys().flat_map(|port| [Some(*port), other(port)]).flatten().collect();
+    let ids: BTreeSet<u32> = sums.keys().copied().chain(sums.keys().filter_map(other)).collect();
     let ports: HashMap<u32, _> = sql.ports_by_id(ids)?.into_iter().collect();
     let moved = sums.into_iter().filter_map(|(port, sums)| {
         let peer = other(&port).and_then(|peer| ports.get(&peer).cloned());

@@ -4,17 +4,17 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use rusqlite::{Connection, Result, Row, params};
+use rusqlite::{Connection, Result, params};
 
 use crate::event::About;
 use crate::file::record_kind::{CounterIds, guid_bits};
+use crate::file::sql::{FABRIC_OF_LINK, Sql};
 use crate::{MOST_PORTS, OutOfIds};
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{Fabric, PortIndex};
 use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
-/// The ids of a fabric, its nodes, ports and links.
 #[derive(Debug)]
 pub struct FabricIds {
     pub fabric: i64,
@@ -88,31 +88,34 @@ impl FabricIds {
         db.execute("INSERT OR IGNORE INTO fabrics (name) VALUES (?1)", [name])?;
         let fabric =
             db.query_row("SELECT id FROM fabrics WHERE name = ?1", [name], |row| row.get(0))?;
-        let nodes = "SELECT id, guid, coalesce(
+        let nodes: Vec<(i64, i64, String)> = Sql(db).rows(
+            "SELECT id, guid, coalesce(
                  (SELECT name FROM names WHERE node = id ORDER BY since DESC LIMIT 1), '')
-             FROM nodes WHERE fabric = ?1";
+             FROM nodes WHERE fabric = ?1",
+            [fabric],
+        )?;
+        let nodes = nodes.into_iter();
+        let mut by_end = HashMap::new();
         let ports = "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node
              WHERE fabric = ?1";
-        let links = "SELECT low, high, links.id FROM links JOIN ports ON ports.id = low
-             JOIN nodes ON nodes.id = node WHERE fabric = ?1";
+        for (id, node, number) in Sql(db).rows::<_, Vec<(i64, i64, PortNumber)>>(ports, [fabric])? {
+            by_end.insert((node, number), port_id(id)?);
+        }
+        let links = format!("SELECT low, high, links.id FROM links {FABRIC_OF_LINK} = ?1");
+        let links: Vec<(u32, u32, i64)> = Sql(db).rows(&links, [fabric])?;
+        let cables = format!("JOIN links ON links.id = link {FABRIC_OF_LINK}");
+        let presences = "JOIN nodes ON nodes.id = node WHERE fabric";
         Ok(FabricIds {
             fabric,
             ports: Vec::new(),
             present_nodes: Vec::new(),
             current: None,
-            nodes: read_map(db, nodes, fabric, |row| {
-                let guid = Guid(row.get::<_, i64>(1)?.cast_unsigned());
-                Ok((guid, (row.get(0)?, row.get(2)?)))
-            })?,
-            by_end: read_map(db, ports, fabric, |row| {
-                Ok(((row.get(1)?, row.get(2)?), port_id(row.get(0)?)?))
-            })?,
-            links: read_map(db, links, fabric, |row| {
-                Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
-            })?,
+            nodes: nodes.map(|(id, guid, name)| (Guid(guid.cast_unsigned()), (id, name))).collect(),
+            by_end,
+            links: links.into_iter().map(|(low, high, id)| ((low, high), id)).collect(),
             referring_events: BTreeSet::new(),
-            cable_intervals: PresenceIntervals::cables(db, fabric)?,
-            node_intervals: PresenceIntervals::nodes(db, fabric)?,
+            cable_intervals: PresenceIntervals::read(db, fabric, "cables", "link", &cables)?,
+            node_intervals: PresenceIntervals::read(db, fabric, "presences", "node", presences)?,
         })
     }
 
@@ -128,20 +131,18 @@ impl FabricIds {
         for index in fabric.node_indexes() {
             let node = fabric.node(index);
             let guid = node.identity.guid;
-            let id = match self.nodes.get(&guid) {
-                Some((id, name)) if *name == node.name => *id,
-                known => {
-                    let id = if let Some((id, _)) = known {
-                        *id
-                    } else {
-                        let kind = node.identity.kind.label();
-                        add_node.insert(params![self.fabric, guid_bits(guid), kind])?
-                    };
-                    name_node.execute(params![id, at, node.name])?;
-                    self.nodes.insert(guid, (id, node.name.clone()));
-                    id
+            let known = self.nodes.get(&guid);
+            let id = match known {
+                Some((id, _)) => *id,
+                None => {
+                    let kind = node.identity.kind.label();
+                    add_node.insert(params![self.fabric, guid_bits(guid), kind])?
                 }
             };
+            if known.is_none_or(|(_, name)| *name != node.name) {
+                name_node.execute(params![id, at, node.name])?;
+                self.nodes.insert(guid, (id, node.name.clone()));
+            }
             self.present_nodes.push(port_id(id)?);
             for port in fabric.ports_of(index) {
                 let number = fabric.port(port).number;
@@ -209,16 +210,6 @@ impl FabricIds {
     }
 }
 
-/// Reads a fabric's rows into a map.
-pub(super) fn read_map<K: Eq + std::hash::Hash, V>(
-    db: &Connection,
-    sql: &str,
-    fabric: i64,
-    entry: impl FnMut(&Row<'_>) -> Result<(K, V)>,
-) -> Result<HashMap<K, V>> {
-    db.prepare(sql)?.query_map([fabric], entry)?.collect()
-}
-
 /// What is present, each with its open row in the file.
 ///
 /// A row has the number of the cable or node, and the times from which and until which it was present; the
@@ -227,39 +218,36 @@ pub(super) fn read_map<K: Eq + std::hash::Hash, V>(
 pub struct PresenceIntervals {
     /// Row ids by the number of the cable or node.
     open: HashMap<i64, i64>,
-    insert: &'static str,
-    close: &'static str,
+    insert: String,
+    close: String,
 }
 
 impl PresenceIntervals {
-    fn cables(db: &Connection, fabric: i64) -> Result<Self> {
-        let open = "SELECT link, cables.id FROM cables JOIN links ON links.id = link
-             JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
-             WHERE until IS NULL AND fabric = ?1";
+    /// Reads the open rows of a table; `fabric_of` is the end of a statement that selects by the fabric.
+    fn read(
+        db: &Connection,
+        fabric: i64,
+        table: &str,
+        item: &str,
+        fabric_of: &str,
+    ) -> Result<Self> {
+        let open = format!(
+            "SELECT {item}, {table}.id FROM {table} {fabric_of} = ?1 AND {table}.until IS NULL"
+        );
         Ok(PresenceIntervals {
-            open: read_map(db, open, fabric, |row| row.try_into())?,
-            insert: "INSERT INTO cables (link, since) VALUES (?1, ?2)",
-            close: "UPDATE cables SET until = ?2 WHERE id = ?1",
-        })
-    }
-
-    fn nodes(db: &Connection, fabric: i64) -> Result<Self> {
-        let open = "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
-             WHERE until IS NULL AND fabric = ?1";
-        Ok(PresenceIntervals {
-            open: read_map(db, open, fabric, |row| row.try_into())?,
-            insert: "INSERT INTO presences (node, since) VALUES (?1, ?2)",
-            close: "UPDATE presences SET until = ?2 WHERE id = ?1",
+            open: Sql(db).rows(&open, [fabric])?,
+            insert: format!("INSERT INTO {table} ({item}, since) VALUES (?1, ?2)"),
+            close: format!("UPDATE {table} SET until = ?2 WHERE id = ?1"),
         })
     }
 
     /// Closes the intervals of what is not present any more, and opens those of what is new.
     pub fn update(&mut self, db: &Connection, present: HashSet<i64>, at: i64) -> Result<()> {
-        let mut close = db.prepare_cached(self.close)?;
+        let mut close = db.prepare_cached(&self.close)?;
         for (_, row) in self.open.extract_if(|id, _| !present.contains(id)) {
             close.execute([row, at])?;
         }
-        let mut insert = db.prepare_cached(self.insert)?;
+        let mut insert = db.prepare_cached(&self.insert)?;
         for id in present {
             if let Entry::Vacant(new) = self.open.entry(id) {
                 new.insert(insert.insert([id, at])?);

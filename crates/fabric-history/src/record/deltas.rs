@@ -1,14 +1,16 @@
 //! What is written of a sweep: how much each counter increased, and the states of ports, links and nodes, all of
 //! them once an hour, and the changes in between.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use rusqlite::{Result, Transaction, params};
+use rusqlite::{Params, Result, Transaction, params};
 
 use crate::OutOfIds;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{CounterIds, RecordKind, State, part_of};
-use crate::file::totals::TotalsTable;
+use crate::file::sql::Sql;
+use crate::file::totals::{PortTotals, TotalsTable};
 use crate::record::catalog::FabricIds;
 use crate::record::events::active_rate;
 use ib_fabric::Snapshot;
@@ -29,42 +31,58 @@ pub struct CounterDeltas {
 /// A part with this many ports of first values is written as soon as another part begins.
 const MAX_FIRST_PORTS: usize = 256;
 
-/// What identifies a sweep's rows: its fabric's id, and its time in microseconds since 1970.
+/// Writes the rows of a sweep: of its fabric, by its id, with its times in microseconds since 1970.
 #[derive(Clone, Copy)]
-pub struct SweepKey {
+pub struct SweepWriter<'a> {
+    pub db: &'a Transaction<'a>,
+    pub counters: &'a CounterIds,
     pub fabric: i64,
     pub began: i64,
     pub ended: i64,
+}
+
+impl SweepWriter<'_> {
+    /// Executes a statement.
+    pub fn execute(self, sql: &str, values: impl Params) -> Result<()> {
+        Sql(self.db).execute(sql, values).map(drop)
+    }
+
+    /// Writes a frame unless it is empty; returns whether it was written.
+    pub fn frame(self, kind: RecordKind, part: Option<u32>, frame: &Frame) -> Result<bool> {
+        if frame.is_empty() {
+            return Ok(false);
+        }
+        let packed = frame.pack().map_err(pack_error)?;
+        self.execute(
+            "INSERT INTO frames (fabric, tier, part, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![self.fabric, kind, part, self.began, self.ended, packed],
+        )?;
+        Ok(true)
+    }
 }
 
 impl CounterDeltas {
     /// Compares a sweep with the totals that were written last, and updates these. Writes part of the first
     /// values as it goes: with the first sweep of 60,000 ports they are 20 MB.
     pub fn compute(
-        db: &Transaction<'_>,
-        sweep: SweepKey,
+        sweep: SweepWriter<'_>,
         ledger: &mut TotalsTable,
         ids: &FabricIds,
         snapshot: &Snapshot,
-        counters: &CounterIds,
     ) -> Result<Self> {
         let mut deltas = CounterDeltas::default();
         let mut last_part = 0;
         let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
         for (&port, reading) in ids.ports.iter().zip(&snapshot.readings) {
             let Some(reading) = reading else { continue };
-            let totals = ledger.port(sweep.fabric, port);
+            let totals = ledger.entry(port).or_insert_with(|| PortTotals::blank(sweep.fabric));
             for counter in Counter::all() {
-                let Some((id, total)) = counters.number(counter).zip(reading.get(counter)) else {
-                    continue;
-                };
+                let id = sweep.counters.number(counter);
+                let Some((id, total)) = id.zip(reading.get(counter)) else { continue };
+                let is_rare = || RecordKind::of(counter) == RecordKind::ErrorDeltas;
                 let (values, value) = match totals.get(counter) {
                     Some(last) if last == total => continue,
-                    Some(last)
-                        if last < total && RecordKind::of(counter) == RecordKind::ErrorDeltas =>
-                    {
-                        (&mut errors, total - last)
-                    }
+                    Some(last) if last < total && is_rare() => (&mut errors, total - last),
                     Some(last) if last < total => (&mut traffic, total - last),
                     // Never seen, or restarted: the monitor did not know the total before.
                     _ => (&mut first, total),
@@ -72,10 +90,11 @@ impl CounterDeltas {
                 values.push((id, value));
                 totals.set(counter, total);
             }
-            let after = reading.at.since(snapshot.began);
+            let after = reading.at.since(snapshot.began).as_millis();
+            let after = u32::try_from(after).unwrap_or(u32::MAX);
             let part = part_of(port) as usize;
             if std::mem::replace(&mut last_part, part) != part {
-                deltas.write_full_first(db, sweep)?;
+                deltas.write_full_first(sweep)?;
             }
             errors.sort_unstable();
             deltas.errors.push(port, after, errors.drain(..));
@@ -94,50 +113,30 @@ impl CounterDeltas {
     }
 
     /// Writes first values of a part with many ports, so that they need not be held until the end.
-    fn write_full_first(&mut self, db: &Transaction<'_>, sweep: SweepKey) -> Result<()> {
+    fn write_full_first(&mut self, sweep: SweepWriter<'_>) -> Result<()> {
         let mut parts = self.first.iter_mut();
         if let Some(full) = parts.find(|frame| frame.entries().len() >= MAX_FIRST_PORTS) {
             let part = full.entries().first().map(|entry| part_of(entry.port));
-            self.is_first_written |= insert_frame(db, sweep, RecordKind::FirstTotals, part, full)?;
+            self.is_first_written |= sweep.frame(RecordKind::FirstTotals, part, full)?;
             *full = Frame::default();
         }
         Ok(())
     }
 
     /// Writes what is not written yet; returns how many kinds of frames the sweep has.
-    pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> Result<u64> {
-        let mut written =
-            u64::from(insert_frame(db, sweep, RecordKind::ErrorDeltas, None, &self.errors)?);
+    pub fn write(&self, sweep: SweepWriter<'_>) -> Result<u64> {
+        let mut written = u64::from(sweep.frame(RecordKind::ErrorDeltas, None, &self.errors)?);
         for (kind, parts, mut any) in [
             (RecordKind::FirstTotals, &self.first, self.is_first_written),
             (RecordKind::TrafficDeltas, &self.traffic, false),
         ] {
             for (part, frame) in (0..).zip(parts) {
-                any |= insert_frame(db, sweep, kind, Some(part), frame)?;
+                any |= sweep.frame(kind, Some(part), frame)?;
             }
             written += u64::from(any);
         }
         Ok(written)
     }
-}
-
-/// Inserts a frame unless it is empty; returns whether it was inserted.
-pub fn insert_frame(
-    db: &Transaction<'_>,
-    SweepKey { fabric, began, ended }: SweepKey,
-    kind: RecordKind,
-    part: Option<u32>,
-    frame: &Frame,
-) -> Result<bool> {
-    if frame.is_empty() {
-        return Ok(false);
-    }
-    let packed = frame.pack().map_err(pack_error)?;
-    db.prepare_cached(
-        "INSERT INTO frames (fabric, tier, part, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?
-    .execute(params![fabric, kind, part, began, ended, packed])?;
-    Ok(true)
 }
 
 /// An error of packing, as an error of SQLite.
@@ -155,8 +154,8 @@ const ALL_INTERVAL: Duration = Duration::from_secs(3600);
 /// The states of a fabric that were written last, by id.
 #[derive(Debug, Default)]
 pub struct StateDeltas {
-    ports: Vec<State>,
-    nodes: Vec<State>,
+    ports: HashMap<u32, State>,
+    nodes: HashMap<u32, State>,
     /// The beginning of the sweep of which all states were last written; `None` after a start.
     all_written: Option<i64>,
 }
@@ -165,8 +164,7 @@ impl StateDeltas {
     /// Writes the states that changed, or all of them when that is due.
     pub fn write(
         &mut self,
-        db: &Transaction<'_>,
-        sweep: SweepKey,
+        sweep: SweepWriter<'_>,
         ids: &FabricIds,
         snapshot: &Snapshot,
         assessment: &Assessment,
@@ -190,30 +188,23 @@ impl StateDeltas {
         let ends = snapshot.fabric.port_indexes().zip(&ids.ports).zip(links);
         for ((index, &port), (up, verdict)) in ends {
             let rate = active_rate(snapshot, index);
-            push_change(&mut self.ports, port, State::of_port(up, rate, verdict), &mut ports);
+            let now = State::of_port(up, rate, verdict);
+            let was = self.ports.insert(port, now).unwrap_or_default();
+            ports.push(port, 0, now.changes_since(was));
         }
         let mut nodes = Frame::default();
         for (index, &node) in snapshot.fabric.node_indexes().zip(&ids.present_nodes) {
-            push_change(&mut self.nodes, node, State::of_node(snapshot.is_up(index)), &mut nodes);
+            let now = State::of_node(snapshot.is_up(index));
+            let was = self.nodes.insert(node, now).unwrap_or_default();
+            nodes.push(node, 0, now.changes_since(was));
         }
         let [ports_kind, nodes_kind] = if is_all {
             [RecordKind::PortStates, RecordKind::NodeStates]
         } else {
             [RecordKind::PortChanges, RecordKind::NodeChanges]
         };
-        insert_frame(db, sweep, ports_kind, None, &ports)?;
-        insert_frame(db, sweep, nodes_kind, None, &nodes)?;
+        sweep.frame(ports_kind, None, &ports)?;
+        sweep.frame(nodes_kind, None, &nodes)?;
         Ok(())
-    }
-}
-
-/// Replaces a state by the one that holds now, and adds what of it changed to a frame.
-fn push_change(states: &mut Vec<State>, id: u32, now: State, changes: &mut Frame) {
-    let index = id as usize;
-    if states.len() <= index {
-        states.resize(index + 1, State::default());
-    }
-    if let Some(state) = states.get_mut(index) {
-        changes.push_after(id, 0, now.changes_since(std::mem::replace(state, now)));
     }
 }

@@ -11,6 +11,7 @@ use rusqlite::{Connection, Result, params};
 
 use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
 use crate::file::record_kind::{RecordKind, part_of};
+use crate::file::sql::Sql;
 use crate::record::deltas::pack_error;
 use crate::record::retention::last_totals;
 use crate::record::store::Store;
@@ -24,7 +25,6 @@ const MAX_SWEEPS: u32 = 256;
 /// Packed bytes of errors that are digested together, at most: 400,000 readings, 20 MB in memory.
 const MAX_BYTES: i64 = 1 << 20;
 
-/// A sweep to digest.
 #[derive(Clone, Copy)]
 struct DueSweep {
     id: i64,
@@ -51,7 +51,7 @@ impl Store {
 /// The sweeps that are digested next; none while more may still belong to them. Sweeps after the latest
 /// totals are not digested: totals are reconstructed from them.
 fn due_sweeps(db: &Connection, fabric: i64) -> Result<Vec<DueSweep>> {
-    let mut sweeps = db.prepare_cached(&format!(
+    let sql = format!(
         "SELECT id, coalesce(since, began), began, ended,
              coalesce((SELECT length(data) FROM frames WHERE tier = {} AND frames.fabric = sweeps.fabric
                  AND frames.began = sweeps.began), 0)
@@ -61,14 +61,15 @@ fn due_sweeps(db: &Connection, fabric: i64) -> Result<Vec<DueSweep>> {
          ORDER BY id LIMIT ?2",
         RecordKind::ErrorDeltas,
         last_totals(),
-    ))?;
-    let mut rows = sweeps.query(params![fabric, MAX_SWEEPS + 1])?;
+    );
+    let sweeps: Vec<(i64, i64, i64, i64, i64)> =
+        Sql(db).rows(&sql, params![fabric, MAX_SWEEPS + 1])?;
     let mut due: Vec<DueSweep> = Vec::new();
     let mut bytes = 0;
-    while let Some(row) = rows.next()? {
-        let span = SweepInterval { since: row.get(1)?, began: row.get(2)? };
-        let sweep = DueSweep { id: row.get(0)?, span, ended: row.get(3)? };
-        bytes += row.get::<_, i64>(4)?;
+    for (id, since, began, ended, length) in sweeps {
+        let span = SweepInterval { since, began };
+        let sweep = DueSweep { id, span, ended };
+        bytes += length;
         if let Some((first, last)) = due.first().zip(due.last()) {
             let length = sweep.ended.saturating_sub(first.span.began);
             if span.began <= last.span.began
@@ -121,12 +122,11 @@ fn digest_errors(
         for entry in frame.entries() {
             let digest = parts.entry(part_of(entry.port)).or_default();
             digest.begin(span);
-            digest.push(entry, frame.values(entry));
+            digest.push(entry.port, entry.after, frame.values(entry));
         }
     })?;
-    let mut delete = db.prepare_cached("DELETE FROM frames WHERE id = ?1")?;
     for id in read {
-        delete.execute([id])?;
+        Sql(db).execute("DELETE FROM frames WHERE id = ?1", [id])?;
     }
     Ok(parts)
 }
@@ -137,7 +137,7 @@ fn digest_traffic(
     fabric: i64,
     sweeps: &[DueSweep],
 ) -> Result<(Option<i64>, BTreeMap<u32, Digest>)> {
-    let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
+    let last = Sql(db).last_port()?;
     let mut sums = TrafficSums::default();
     let mut first: Option<SweepInterval> = None;
     for_each_frame(db, fabric, RecordKind::TrafficDeltas, sweeps, |_, span, frame| {
@@ -156,7 +156,7 @@ fn digest_traffic(
         let digest = parts.entry(part_of(port)).or_default();
         digest.begin(span);
         let (after, values) = sums.get(port);
-        digest.push(&Entry::new(port, after.min(longest)), values);
+        digest.push(port, after.min(longest), values);
     }
     parts.retain(|_, digest| !digest.is_empty());
     Ok((first.map(|first| first.began), parts))
@@ -208,17 +208,15 @@ fn for_each_frame(
     sweeps: &[DueSweep],
     mut visit: impl FnMut(i64, SweepInterval, &Frame),
 ) -> Result<()> {
-    let mut frames = db.prepare_cached(
-        "SELECT id, data FROM frames WHERE tier = ?1 AND fabric = ?2 AND began = ?3",
-    )?;
+    let sql = "SELECT id, data FROM frames WHERE tier = ?1 AND fabric = ?2 AND began = ?3";
     for sweep in sweeps {
-        let mut rows = frames.query(params![kind, fabric, sweep.span.began])?;
-        while let Some(row) = rows.next()? {
+        Sql(db).visit(sql, params![kind, fabric, sweep.span.began], |row| {
             match Frame::unpack(row.get_ref(1)?.as_blob()?) {
                 Ok(frame) => visit(row.get(0)?, sweep.span, &frame),
                 Err(error) => tracing::warn!(%error, "history sweep unreadable: skipped"),
             }
-        }
+            Ok(())
+        })?;
     }
     Ok(())
 }

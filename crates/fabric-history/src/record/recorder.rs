@@ -10,14 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::HistoryError;
-use crate::event::{About, EventKind, NewEvent};
-use crate::file::Header;
-use crate::file::count_aside;
+use crate::event::{EventKind, NewEvent};
+use crate::file::{Header, count_aside};
 use crate::record::events::EventDetector;
 use crate::record::host::HostFabric;
 use crate::record::store::Store;
@@ -61,9 +60,11 @@ struct RecordedFabric {
 impl RecordedFabric {
     /// Begins with an event that says that nothing is known of the time before.
     fn new(fabric: &str, detector: EventDetector, now: SystemTime) -> Self {
-        let text = format!("fabric-exporter {} started", env!("CARGO_PKG_VERSION"));
-        let start = exporter_event(EventKind::ExporterStart, fabric, text, now);
-        RecordedFabric { detector, events: vec![start], ..RecordedFabric::default() }
+        let version = env!("CARGO_PKG_VERSION");
+        let text = format!("fabric-exporter {version} started");
+        let start = NewEvent::of_fabric(EventKind::ExporterStart, fabric, text, now);
+        let events = vec![NewEvent { detail: json!({"version": version}), ..start }];
+        RecordedFabric { detector, events, ..RecordedFabric::default() }
     }
 }
 
@@ -106,11 +107,9 @@ impl Recorder {
             counted: None,
             board: None,
         };
-        match Store::reopen(&recorder.settings.file, &mut recorder.header) {
-            Ok(store) => {
-                recorder.metrics.set_bytes(store.bytes());
-                recorder.store = Some(store);
-            }
+        let store = open_store(&mut recorder.store, &mut recorder.header, &recorder.settings.file);
+        match store.map(|store| store.bytes()) {
+            Ok(bytes) => recorder.metrics.set_bytes(bytes),
             Err(error) => recorder.handle_error(&error),
         }
         recorder.count_set_aside();
@@ -124,14 +123,8 @@ impl Recorder {
 
     /// The recorded totals of a fabric's ports.
     pub fn totals(&mut self, fabric: &str) -> TotalsSeed {
-        match self.store.as_ref().map(|store| store.totals(fabric)) {
-            None => TotalsSeed::new(),
-            Some(Ok(totals)) => totals,
-            Some(Err(error)) => {
-                self.handle_error(&error);
-                TotalsSeed::new()
-            }
-        }
+        let totals = self.store.as_ref().map(|store| store.totals(fabric)).transpose();
+        totals.inspect_err(|error| self.handle_error(error)).ok().flatten().unwrap_or_default()
     }
 
     /// Records what is published until the sender of the published state is dropped.
@@ -190,11 +183,8 @@ impl Recorder {
             let missed = sweeps - fabric.sweeps - 1;
             if missed > 0 && fabric.sweeps > 0 {
                 self.metrics.add_missed(missed);
-                tracing::warn!(
-                    fabric = name,
-                    missed,
-                    "history recorder missed sweeps: it fell behind"
-                );
+                let fabric = name;
+                tracing::warn!(fabric, missed, "history recorder missed sweeps: it fell behind");
             }
             fabric.sweeps = sweeps;
             fabric.events.extend(fabric.clock.update(name, sweep));
@@ -235,17 +225,15 @@ impl Recorder {
         }
         let store = open_store(&mut self.store, &mut self.header, &self.settings.file)?;
         store.ensure_free_space(self.settings.least_free, &self.metrics)?;
-        let written = store.write(fabric, events, sweep)?;
-        self.metrics.add_frames(written.frames);
-        self.metrics.add_events(written.events);
+        self.metrics.add_frames(store.write(fabric, events, sweep)?);
+        self.metrics.add_events(events.len() as u64);
         let pruned = store.prune(&self.settings, trusted_time);
         self.metrics.set_bytes(store.bytes());
         match pruned {
-            Ok(()) => {
-                if std::mem::take(&mut self.is_failing) {
-                    tracing::info!(file = %self.settings.file.display(), "history recording resumed");
-                }
+            Ok(()) if std::mem::take(&mut self.is_failing) => {
+                tracing::info!(file = %self.settings.file.display(), "history recording resumed");
             }
+            Ok(()) => {}
             // The sweep itself is committed.
             Err(error) => {
                 self.handle_error(&error);
@@ -259,13 +247,13 @@ impl Recorder {
     pub fn finish(&mut self, now: SystemTime) {
         for (name, mut fabric) in std::mem::take(&mut self.fabrics) {
             let at = fabric.last_ended.map_or(now, |last| last.max(now));
-            let text = "fabric-exporter stopped".into();
-            fabric.events.push(exporter_event(EventKind::ExporterStop, &name, text, at));
+            let (kind, text) = (EventKind::ExporterStop, "fabric-exporter stopped");
+            fabric.events.push(NewEvent::of_fabric(kind, &name, text, at));
             // After an error the file is reopened for the next fabric.
             let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&name, &fabric.events, None));
             match written {
-                Ok(written) => self.metrics.add_events(written.events),
+                Ok(_) => self.metrics.add_events(fabric.events.len() as u64),
                 Err(error) => self.handle_error(&error),
             }
         }
@@ -291,7 +279,7 @@ impl Recorder {
         self.report(error);
         // A full disk does not change the file. After any other error the state in memory may differ from
         // the file, so the file is reopened.
-        if matches!(error, HistoryError::Full { .. }) {
+        if matches!(error, HistoryError::Full(..)) {
             return;
         }
         if let Some(store) = self.store.take() {
@@ -299,7 +287,7 @@ impl Recorder {
         }
         self.counted = None;
         // Only if the error is about the file itself, not about a copy or a file beside it.
-        if matches!(error, HistoryError::Damaged(..) | HistoryError::Database { .. })
+        if matches!(error, HistoryError::Damaged(..) | HistoryError::Database(..))
             && error.is_damage()
             && let Err(error) = Store::set_aside(&self.settings.file, error)
         {
@@ -352,14 +340,6 @@ fn open_store<'a>(
     }
 }
 
-fn exporter_event(kind: EventKind, fabric: &str, text: String, at: SystemTime) -> NewEvent {
-    let detail = match kind {
-        EventKind::ExporterStart => json!({"version": env!("CARGO_PKG_VERSION")}),
-        _ => Value::Null,
-    };
-    NewEvent { at, kind, about: About::All, place: fabric.into(), text, detail }
-}
-
 /// How far the two clocks may differ between two sweeps: NTP slews by less.
 const MAX_DRIFT: Duration = Duration::from_secs(2);
 
@@ -394,14 +374,9 @@ impl ClockMonitor {
         self.continuous_since = now.moment;
         let seconds = by.as_secs_f64() * if direction == "back" { -1.0 } else { 1.0 };
         let by = humantime::format_duration(Duration::from_secs(by.as_secs()));
-        Some(NewEvent {
-            at: now.wall_of(sweep.began),
-            kind: EventKind::ClockJump,
-            about: About::All,
-            place: fabric.into(),
-            text: format!("clock set {direction} by {by}"),
-            detail: json!({ "seconds": seconds }),
-        })
+        let (text, at) = (format!("clock set {direction} by {by}"), now.wall_of(sweep.began));
+        let event = NewEvent::of_fabric(EventKind::ClockJump, fabric, text, at);
+        Some(NewEvent { detail: json!({ "seconds": seconds }), ..event })
     }
 
     /// The time of day, if it has been continuous for [`TRUSTED_AFTER`].

@@ -26,7 +26,8 @@ use crate::file::record_kind::RecordKind::{
     AllTotals, ErrorDeltas, FirstTotals, NodeChanges, NodeStates, PortChanges, PortStates,
     TrafficDeltas,
 };
-use crate::file::{BUSY, free, with_suffix};
+use crate::file::sql::FABRIC_OF_LINK;
+use crate::file::{BUSY, ensure_free, free, with_suffix};
 use crate::record::store::Store;
 use crate::record::unreferenced::oldest;
 use crate::settings::HistorySettings;
@@ -42,7 +43,6 @@ const HOURS_AT_ONCE: u32 = 8;
 /// Sweeps whose errors and states are dropped at a time: as many as are digested together.
 const SWEEP_ROWS_AT_ONCE: u32 = 256;
 
-/// Events that are dropped at a time.
 const EVENTS_AT_ONCE: u32 = 1_000;
 
 /// Sweeps' errors, and events, that are kept whatever the budget: where totals alone need more than that
@@ -87,7 +87,7 @@ impl Store {
         settings: &HistorySettings,
         now: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
-        let failed = |doing| move |error| HistoryError::database(&self.path, doing, error);
+        let failed = |doing| HistoryError::database(&self.path, doing);
         self.digest().map_err(failed("digest an hour"))?;
         self.prune_all(settings, now).map_err(failed("delete expired data"))?;
         self.truncate_log().map_err(failed("truncate the write-ahead log"))
@@ -96,16 +96,16 @@ impl Store {
     fn prune_all(&self, settings: &HistorySettings, now: Option<SystemTime>) -> Result<()> {
         let before = |age: Duration| now.and_then(|now| now.checked_sub(age)).map_or(0, micros_of);
         let (traffic, rare) = (before(settings.traffic_retention), before(settings.retention));
-        self.drop_sweep_traffic(traffic)?;
+        self.drop_sweep_traffic(traffic, false)?;
         self.drop_hourly_traffic(rare)?;
         self.drop_sweeps(Some(rare), traffic)?;
         self.drop_events(Some(rare))?;
         let all = i64::MAX;
         for _ in 0..MAX_ROUNDS {
             let is_dropped = self.used_bytes()? > settings.size
-                && (self.drop_digested_traffic(before(KEEP_SWEEP_TRAFFIC))?
+                && (self.drop_sweep_traffic(before(KEEP_SWEEP_TRAFFIC), true)?
                     || self.drop_hourly_traffic(before(KEEP_HOURLY_TRAFFIC))?
-                    || self.drop_sweep_traffic(all)?
+                    || self.drop_sweep_traffic(all, false)?
                     || self.drop_hourly_traffic(all)?
                     || self.drop_sweeps(None, all)?
                     || self.drop_events(None)?);
@@ -121,60 +121,37 @@ impl Store {
         Ok(())
     }
 
-    /// Executes a statement; returns whether it changed anything.
-    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<bool> {
-        Ok(self.db.prepare_cached(sql)?.execute(values)? > 0)
-    }
-
-    /// Drops some sweeps' traffic from before a time; returns whether there was any. What was written first
+    /// Drops some sweeps' traffic from before a time; returns whether there was any. With `is_digested`, only
+    /// where its hour is digested: what is dropped earlier is in no sum. What was written first
     /// is dropped first, whatever its time: sweeps recorded by a clock that was years ahead must not outlive
     /// all others.
-    fn drop_sweep_traffic(&self, before: i64) -> Result<bool> {
-        let mut any = false;
-        for fabric in self.fabrics()? {
-            any |= self.drop_traffic_of(fabric, before)?;
-        }
-        Ok(any)
-    }
-
-    /// The same where its hour is digested: what is dropped earlier is in no sum.
-    fn drop_digested_traffic(&self, before: i64) -> Result<bool> {
-        let mut any = false;
-        for fabric in self.fabrics()? {
-            let mut digested = self.db.prepare_cached(
-                "SELECT coalesce(max(began) + 1, 0) FROM spans WHERE fabric = ?1",
-            )?;
-            let digested: i64 = digested.query_row([fabric], |row| row.get(0))?;
-            any |= self.drop_traffic_of(fabric, before.min(digested))?;
-        }
-        Ok(any)
-    }
-
-    fn drop_traffic_of(&self, fabric: i64, before: i64) -> Result<bool> {
+    fn drop_sweep_traffic(&self, before: i64, is_digested: bool) -> Result<bool> {
+        let digested = "(SELECT coalesce(max(began) + 1, 0) FROM spans WHERE fabric = ?1)";
+        let before_of = if is_digested { format!("min(?2, {digested})") } else { "?2".into() };
         // All parts of a sweep at once: readers rely on that.
-        self.execute(
-            &format!(
-                "DELETE FROM frames WHERE tier = {TrafficDeltas} AND fabric = ?1 AND {}
-                     AND began IN (SELECT began FROM frames
-                         WHERE tier = {TrafficDeltas} AND fabric = ?1 AND began < ?2
-                         GROUP BY began ORDER BY min(id) LIMIT {SWEEPS_AT_ONCE})",
-                not_needed()
-            ),
-            params![fabric, before],
-        )
+        let sql = format!(
+            "DELETE FROM frames WHERE tier = {TrafficDeltas} AND fabric = ?1 AND {}
+                 AND began IN (SELECT began FROM frames
+                     WHERE tier = {TrafficDeltas} AND fabric = ?1 AND began < {before_of}
+                     GROUP BY began ORDER BY min(id) LIMIT {SWEEPS_AT_ONCE})",
+            not_needed()
+        );
+        let mut any = false;
+        for fabric in self.fabrics()? {
+            any |= self.sql().execute(&sql, [fabric, before])?;
+        }
+        Ok(any)
     }
 
     /// Drops the traffic of some hours from before a time; returns whether there was any.
     fn drop_hourly_traffic(&self, before: i64) -> Result<bool> {
-        self.execute(
-            &format!(
-                "DELETE FROM digests WHERE tier = {TrafficDeltas} AND span IN (
-                     SELECT id FROM spans WHERE ended < ?1
-                     AND EXISTS (SELECT 1 FROM digests WHERE tier = {TrafficDeltas} AND span = spans.id)
-                     ORDER BY id LIMIT {HOURS_AT_ONCE})"
-            ),
-            [before],
-        )
+        let sql = format!(
+            "DELETE FROM digests WHERE tier = {TrafficDeltas} AND span IN (
+                 SELECT id FROM spans WHERE ended < ?1
+                 AND EXISTS (SELECT 1 FROM digests WHERE tier = {TrafficDeltas} AND span = spans.id)
+                 ORDER BY id LIMIT {HOURS_AT_ONCE})"
+        );
+        self.sql().execute(&sql, [before])
     }
 
     /// Drops errors, states and sweeps from before a time, or those that were written first. Sweeps whose
@@ -195,10 +172,7 @@ impl Store {
         let sql = format!("SELECT id, began FROM sweeps WHERE {oldest} LIMIT {SWEEP_ROWS_AT_ONCE}");
         let mut any = false;
         for fabric in self.fabrics()? {
-            let mut due = self.db.prepare_cached(&sql)?;
-            let due: Vec<(i64, i64)> = due
-                .query_map(params![fabric, before, traffic], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect::<Result<_>>()?;
+            let due: Vec<(i64, i64)> = self.sql().rows(&sql, params![fabric, before, traffic])?;
             if due.is_empty() {
                 continue;
             }
@@ -231,9 +205,8 @@ impl Store {
         );
         let spans = "DELETE FROM spans WHERE fabric = ?1 AND last = ?2";
         let mut any = false;
-        for (sql, id) in [(&*digests, sweep), (spans, sweep), (&*frames, began), (&*sweeps, sweep)]
-        {
-            any |= self.execute(sql, [fabric, id])?;
+        for (sql, id) in [(&*digests, sweep), (spans, sweep), (&frames, began), (&sweeps, sweep)] {
+            any |= self.sql().execute(sql, [fabric, id])?;
         }
         Ok(any)
     }
@@ -241,24 +214,19 @@ impl Store {
     /// Drops the intervals of cables and nodes that ended before the oldest sweep that is kept.
     fn drop_ended_intervals(&self, fabric: i64) -> Result<()> {
         let Some(oldest) = oldest(&self.db, fabric)? else { return Ok(()) };
-        self.execute(
+        let cables = format!(
             "DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL AND EXISTS (
-                 SELECT 1 FROM links JOIN ports ON ports.id = low
-                 JOIN nodes ON nodes.id = node
-                 WHERE links.id = link AND nodes.fabric = ?2)",
-            [oldest, fabric],
-        )?;
-        self.execute(
-            "DELETE FROM presences WHERE until <= ?1 AND until IS NOT NULL
-             AND (SELECT fabric FROM nodes WHERE nodes.id = node) = ?2",
-            [oldest, fabric],
-        )?;
+                 SELECT 1 FROM links {FABRIC_OF_LINK} = ?2 AND links.id = link)"
+        );
+        let nodes = "DELETE FROM presences WHERE until <= ?1 AND until IS NOT NULL
+             AND (SELECT fabric FROM nodes WHERE nodes.id = node) = ?2";
+        self.sql().execute(&cables, [oldest, fabric])?;
+        self.sql().execute(nodes, [oldest, fabric])?;
         Ok(())
     }
 
     pub(super) fn fabrics(&self) -> Result<Vec<i64>> {
-        let mut fabrics = self.db.prepare_cached("SELECT id FROM fabrics")?;
-        fabrics.query_map([], |row| row.get(0))?.collect()
+        self.sql().column("SELECT id FROM fabrics", [])
     }
 
     /// Drops events from before a time, or those that were written first.
@@ -269,13 +237,11 @@ impl Store {
                 "?1 IS NULL AND id <= (SELECT max(id) FROM events) - {MIN_EVENTS} ORDER BY id"
             ),
         };
-        self.execute(
-            &format!(
-                "DELETE FROM events WHERE id IN (
-                     SELECT id FROM events WHERE {oldest} LIMIT {EVENTS_AT_ONCE})"
-            ),
-            [before],
-        )
+        let sql = format!(
+            "DELETE FROM events WHERE id IN (
+                 SELECT id FROM events WHERE {oldest} LIMIT {EVENTS_AT_ONCE})"
+        );
+        self.sql().execute(&sql, [before])
     }
 
     /// Bytes of the file that are in use.
@@ -287,7 +253,6 @@ impl Store {
 
     /// Bytes of the file and of its write-ahead log on the disk.
     pub fn bytes(&self) -> u64 {
-        let length = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
         length(&self.path) + length(&with_suffix(&self.path, "-wal"))
     }
 
@@ -299,12 +264,27 @@ impl Store {
     ) -> Result<(), HistoryError> {
         let free = free(&self.path)?;
         metrics.set_free(free);
-        if free < least {
-            Err(HistoryError::Full { path: self.path.clone(), free, least })
-        } else {
-            Ok(())
-        }
+        ensure_free(&self.path, free, least)
     }
+
+    /// Truncates the log if it is long. If a reader takes longer than [`READER_TIMEOUT`], it is tried again
+    /// when the log has grown by as much again.
+    fn truncate_log(&self) -> Result<()> {
+        let log = with_suffix(&self.path, "-wal");
+        if length(&log) < self.log_left.get().saturating_add(MAX_BYTES) {
+            return Ok(());
+        }
+        self.db.busy_timeout(READER_TIMEOUT)?;
+        let truncated = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        self.db.busy_timeout(BUSY)?;
+        self.log_left.set(length(&log));
+        truncated
+    }
+}
+
+/// Bytes of a file; 0 if there is none.
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |data| data.len())
 }
 
 /// A longer log is truncated; the first sweep of 60,000 ports writes this much.
@@ -312,24 +292,6 @@ const MAX_BYTES: u64 = 32 << 20;
 
 /// How long to wait for the present readers: later ones read from the file.
 const READER_TIMEOUT: Duration = Duration::from_secs(2);
-
-impl Store {
-    /// Truncates the log if it is long. If a reader takes longer than [`READER_TIMEOUT`], it is tried again
-    /// when the log has grown by as much again.
-    pub(super) fn truncate_log(&self) -> Result<()> {
-        let log = with_suffix(&self.path, "-wal");
-        let length = || std::fs::metadata(&log).map_or(0, |data| data.len());
-        let before = length();
-        if before < self.log_left.get().saturating_add(MAX_BYTES) {
-            return Ok(());
-        }
-        self.db.busy_timeout(READER_TIMEOUT)?;
-        let truncated = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        self.db.busy_timeout(BUSY)?;
-        self.log_left.set(length());
-        truncated
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -10,21 +10,21 @@ use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
 use crate::file::Header;
-use crate::file::record_kind::{CounterIds, RecordKind};
+use crate::file::record_kind::RecordKind;
+use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
 use crate::file::{
     BUSY, WriterLock, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside,
     set_log_aside, totals,
 };
 use crate::record::catalog::{Catalog, FabricIds};
-use crate::record::deltas::{CounterDeltas, StateDeltas, SweepKey, insert_frame};
+use crate::record::deltas::{CounterDeltas, StateDeltas, SweepWriter};
 use crate::record::unreferenced::drop_unused;
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
-use ib_fabric::topology::End;
 use ib_health::Assessment;
 use ib_health::totals::{ResetOffsets, TotalsSeed};
-use ib_mad::{Counter, Guid};
+use ib_mad::{Counter, Guid, PortNumber};
 
 /// All totals are written every so many sweeps, so that reconstructing totals never takes longer than
 /// unpacking this many frames.
@@ -45,11 +45,7 @@ pub struct Store {
     /// What counters had counted before they were last reset, by port id.
     befores: HashMap<u32, Arc<ResetOffsets>>,
     /// By fabric id.
-    written: HashMap<i64, WrittenFabric>,
-    /// The beginning of the last recorded sweep, by fabric id.
-    latest: HashMap<i64, i64>,
-    /// The beginning of the sweep with which unreferenced rows were last searched, by the fabric's name.
-    pruned_unused: HashMap<String, i64>,
+    fabrics: HashMap<i64, WrittenFabric>,
     /// The length of the write-ahead log when it could not be truncated.
     pub(super) log_left: Cell<u64>,
     /// Closed after the connection.
@@ -58,21 +54,16 @@ pub struct Store {
     _lock: Arc<WriterLock>,
 }
 
-/// What this process has written of a fabric.
+/// What was written of a fabric.
 #[derive(Debug, Default)]
 struct WrittenFabric {
     states: StateDeltas,
     /// Sweeps since all totals were written; `None` before that.
     since_totals: Option<u32>,
-}
-
-/// What was written in a transaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriteCounts {
-    /// Kinds of counter frames.
-    pub frames: u64,
-    /// Events.
-    pub events: u64,
+    /// The beginning of its last recorded sweep.
+    latest: Option<i64>,
+    /// The beginning of the sweep with which unreferenced rows were last searched.
+    pruned_unused: Option<i64>,
 }
 
 impl Store {
@@ -131,7 +122,7 @@ impl Store {
         header: &[u8],
         lock: &Arc<WriterLock>,
     ) -> Result<Self, HistoryError> {
-        let failed = |error| HistoryError::database(path, "open the file", error);
+        let failed = HistoryError::database(path, "open the file");
         schema::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
@@ -147,7 +138,7 @@ impl Store {
         let catalog = Catalog::read(&db).map_err(failed)?;
         let ledger = totals::latest(&db, &catalog.counters).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
-        let latest = latest(&db).map_err(failed)?;
+        let fabrics = written_fabrics(&db).map_err(failed)?;
         set_checkpoint_on_close(&db, true).map_err(failed)?;
         Ok(Store {
             db,
@@ -155,43 +146,31 @@ impl Store {
             catalog,
             ledger,
             befores,
-            written: HashMap::new(),
-            latest,
-            pruned_unused: HashMap::new(),
+            fabrics,
             log_left: Cell::new(0),
             _header: held.clone(),
             _lock: Arc::clone(lock),
         })
     }
 
-    fn failed(&self, doing: &'static str) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
-        let path = self.path.clone();
-        move |error| HistoryError::database(&path, doing, error)
+    /// Its statements.
+    pub(super) fn sql(&self) -> Sql<'_> {
+        Sql(&self.db)
     }
 
     /// The totals of a fabric's ports, from which its monitor continues after a restart.
     pub fn totals(&self, fabric: &str) -> Result<TotalsSeed, HistoryError> {
-        self.read_totals(fabric).map_err(self.failed("read totals"))
+        self.read_totals(fabric).map_err(HistoryError::database(&self.path, "read totals"))
     }
 
     fn read_totals(&self, fabric: &str) -> Result<TotalsSeed> {
-        let mut statement = self.db.prepare(
-            "SELECT ports.id, guid, number, fabrics.id FROM ports
-             JOIN nodes ON nodes.id = node JOIN fabrics ON fabrics.id = fabric
-             WHERE fabrics.name = ?1",
-        )?;
-        let mut ends: HashMap<u32, End> = HashMap::new();
-        let mut fabric_id = None;
-        let mut rows = statement.query([fabric])?;
-        while let Some(row) = rows.next()? {
-            let guid = Guid(row.get::<_, i64>(1)?.cast_unsigned());
-            ends.insert(row.get(0)?, (guid, row.get(2)?));
-            fabric_id = Some(row.get(3)?);
-        }
+        let sql = "SELECT ports.id, guid, number FROM ports JOIN nodes ON nodes.id = node
+                   JOIN fabrics ON fabrics.id = fabric WHERE fabrics.name = ?1";
+        let ports: Vec<(u32, i64, PortNumber)> = self.sql().rows(sql, [fabric])?;
         let mut memory = TotalsSeed::new();
-        for (port, totals) in fabric_id.into_iter().flat_map(|id| self.ledger.of(id)) {
-            let Some(end) = ends.get(&port) else { continue };
-            let remembered = memory.entry(*end).or_default();
+        for (port, guid, number) in ports {
+            let Some(totals) = self.ledger.get(&port) else { continue };
+            let remembered = memory.entry((Guid(guid.cast_unsigned()), number)).or_default();
             for (counter, total) in totals.iter() {
                 remembered.set(counter, total);
                 if let Some(before) = self.befores.get(&port) {
@@ -202,7 +181,8 @@ impl Store {
         Ok(memory)
     }
 
-    /// Writes events, and a sweep if there is one, in one transaction.
+    /// Writes events, and a sweep if there is one, in one transaction; returns how many kinds of counter
+    /// frames were written.
     ///
     /// After an error, what is known of the file may be wrong: it must be reopened.
     pub fn write(
@@ -210,9 +190,9 @@ impl Store {
         fabric: &str,
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Assessment)>,
-    ) -> Result<WriteCounts, HistoryError> {
-        let failed = self.failed("write to the file");
-        self.write_all(fabric, events, sweep).map_err(failed)
+    ) -> Result<u64, HistoryError> {
+        let written = self.write_all(fabric, events, sweep);
+        written.map_err(HistoryError::database(&self.path, "write to the file"))
     }
 
     fn write_all(
@@ -220,53 +200,55 @@ impl Store {
         fabric: &str,
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Assessment)>,
-    ) -> Result<WriteCounts> {
-        let Store { db, catalog, ledger, befores, written, latest, pruned_unused, .. } = self;
+    ) -> Result<u64> {
+        let Store { db, catalog, ledger, befores, fabrics, .. } = self;
         let db = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let counters = catalog.counters.clone();
         let began = sweep.map(|(snapshot, _)| snapshot.anchor.wall_of(snapshot.began));
         let at = began.or(events.first().map(|event| event.at)).map_or(0, micros_of);
-        let is_pruned = pruned_unused
-            .get(fabric)
-            .is_some_and(|last| (0..PRUNE_UNUSED_INTERVAL).contains(&at.saturating_sub(*last)));
+        let known = fabrics.entry(catalog.fabric(&db, fabric)?.fabric).or_default();
+        let is_recent = |last: i64| (0..PRUNE_UNUSED_INTERVAL).contains(&at.saturating_sub(last));
+        let is_pruned = known.pruned_unused.is_some_and(is_recent);
         let mut dropped = Vec::new();
         if let Some((snapshot, _)) = sweep.filter(|_| !is_pruned) {
             dropped = drop_unused(&db, catalog.fabric(&db, fabric)?, &snapshot.fabric)?;
-            pruned_unused.insert(fabric.to_owned(), at);
+            known.pruned_unused = Some(at);
         }
         for port in &dropped {
-            ledger.remove(*port);
+            ledger.remove(port);
             befores.remove(port);
         }
         // Without a sweep the fabric is as it was last known.
         let ids = catalog.update(&db, fabric, sweep.map(|(snapshot, _)| &snapshot.fabric), at)?;
-        let mut counts = WriteCounts::default();
+        let mut frames = 0;
         if let Some((snapshot, assessment)) = sweep {
             let ended = micros_of(snapshot.anchor.wall_of(snapshot.ended));
-            let sweep = SweepKey { fabric: ids.fabric, began: at, ended };
-            insert_sweep(&db, sweep, latest.insert(ids.fabric, at))?;
-            let deltas = CounterDeltas::compute(&db, sweep, ledger, ids, snapshot, &counters)?;
-            counts.frames += deltas.write(&db, sweep)?;
-            if !dropped.is_empty() {
-                // Their ids may be assigned again: what is written of these must not follow the old ones.
-                written.remove(&ids.fabric);
-            }
-            let written = written.entry(ids.fabric).or_default();
-            written.states.write(&db, sweep, ids, snapshot, assessment)?;
-            let since = written.since_totals.map_or(SWEEPS_PER_TOTALS, |since| since + 1);
+            let fabric = ids.fabric;
+            let sweep = SweepWriter { db: &db, counters: &counters, fabric, began: at, ended };
+            // The time of day may have been set back.
+            let since = known.latest.replace(at).filter(|previous| *previous < at);
+            sweep.execute(
+                "INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)",
+                params![fabric, since, at, ended],
+            )?;
+            frames += CounterDeltas::compute(sweep, ledger, ids, snapshot)?.write(sweep)?;
             let is_stale = !dropped.is_empty();
-            let is_written = since >= SWEEPS_PER_TOTALS
-                && write_totals(&db, sweep, ledger, &counters, is_stale)?;
-            counts.frames += u64::from(is_written);
-            written.since_totals = Some(if is_written { 0 } else { since });
-            write_befores(&db, befores, ids, assessment, &counters)?;
+            if is_stale {
+                // Their ids may be assigned again: what is written of these must not follow the old ones.
+                (known.states, known.since_totals) = (StateDeltas::default(), None);
+            }
+            known.states.write(sweep, ids, snapshot, assessment)?;
+            let since = known.since_totals.map_or(SWEEPS_PER_TOTALS, |since| since + 1);
+            let is_written = since >= SWEEPS_PER_TOTALS && write_totals(sweep, ledger, is_stale)?;
+            frames += u64::from(is_written);
+            known.since_totals = Some(if is_written { 0 } else { since });
+            write_befores(sweep, befores, ids, assessment)?;
         }
         for event in events {
             insert_event(&db, ids, event)?;
-            counts.events += 1;
         }
         db.commit()?;
-        Ok(counts)
+        Ok(frames)
     }
 }
 
@@ -275,40 +257,20 @@ fn set_checkpoint_on_close(db: &Connection, enabled: bool) -> Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !enabled).map(|_| ())
 }
 
-fn insert_sweep(
-    db: &Transaction<'_>,
-    SweepKey { fabric, began, ended }: SweepKey,
-    previous: Option<i64>,
-) -> Result<()> {
-    // The time of day may have been set back.
-    let since = previous.filter(|previous| *previous < began);
-    db.prepare_cached("INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![fabric, since, began, ended])?;
-    Ok(())
-}
-
-/// Writes the totals of all counters. Returns whether there were any. Deletes the totals that were written before, even without new ones if they are stale.
-fn write_totals(
-    db: &Transaction<'_>,
-    sweep: SweepKey,
-    ledger: &TotalsTable,
-    counters: &CounterIds,
-    is_stale: bool,
-) -> Result<bool> {
-    let last = "SELECT coalesce(max(id), 0) FROM frames WHERE tier = ?1 AND fabric = ?2";
-    let last: i64 = db
-        .prepare_cached(last)?
-        .query_row(params![RecordKind::AllTotals, sweep.fabric], |row| row.get(0))?;
+/// Writes the totals of all counters; returns whether there were any. Deletes the totals that were written
+/// before, even without new ones if they are stale.
+fn write_totals(sweep: SweepWriter<'_>, ledger: &TotalsTable, is_stale: bool) -> Result<bool> {
+    let (kind, fabric) = (RecordKind::AllTotals, sweep.fabric);
+    let last = "SELECT max(id) FROM frames WHERE tier = ?1 AND fabric = ?2";
+    let last: Option<i64> = Sql(sweep.db).value(last, params![kind, fabric])?;
     let mut any = false;
-    ledger.for_each_part(sweep.fabric, counters, |part, frame| {
-        any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), frame)?;
+    totals::for_each_part(ledger, fabric, sweep.counters, |part, frame| {
+        any |= sweep.frame(kind, Some(part), frame)?;
         Ok::<_, rusqlite::Error>(())
     })?;
     if any || is_stale {
-        db.execute(
-            "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3",
-            params![RecordKind::AllTotals, sweep.fabric, last],
-        )?;
+        let delete = "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3";
+        sweep.execute(delete, params![kind, fabric, last])?;
     }
     Ok(any)
 }
@@ -318,21 +280,20 @@ fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> 
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());
     let (fabric, place, text) = (ids.fabric, &event.place, &event.text);
-    db.prepare_cached(
+    Sql(db).execute(
         "INSERT INTO events (at, fabric, kind, node, port, link, place, text, detail)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    )?
-    .execute(params![at, fabric, kind, node, port, link, place, text, detail])?;
+        params![at, fabric, kind, node, port, link, place, text, detail],
+    )?;
     Ok(())
 }
 
 /// Writes what counters had counted before they were reset, where it differs from what was written last.
 fn write_befores(
-    db: &Transaction<'_>,
+    sweep: SweepWriter<'_>,
     befores: &mut HashMap<u32, Arc<ResetOffsets>>,
     ids: &FabricIds,
     assessment: &Assessment,
-    counters: &CounterIds,
 ) -> Result<()> {
     for (&port, found) in ids.ports.iter().zip(&assessment.ports) {
         let Some(before) = &found.reset_offsets else { continue };
@@ -341,13 +302,13 @@ fn write_befores(
             continue;
         }
         for counter in Counter::all() {
-            let Some(id) = counters.number(counter) else { continue };
+            let Some(id) = sweep.counters.number(counter) else { continue };
             let count = before[counter as usize];
             if count != last.map_or(0, |last| last[counter as usize]) {
-                db.prepare_cached(
+                sweep.execute(
                     "INSERT OR REPLACE INTO befores (port, counter, count) VALUES (?1, ?2, ?3)",
-                )?
-                .execute(params![port, id, count.cast_signed()])?;
+                    params![port, id, count.cast_signed()],
+                )?;
             }
         }
         befores.insert(port, Arc::clone(before));
@@ -358,22 +319,21 @@ fn write_befores(
 /// What counters had counted before they were last reset, by port id.
 fn befores(db: &Connection, catalog: &Catalog) -> Result<HashMap<u32, Arc<ResetOffsets>>> {
     let mut befores: HashMap<u32, ResetOffsets> = HashMap::new();
-    let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let Some(counter) = catalog.counters.counter(row.get(1)?) else { continue };
-        let before = befores.entry(row.get(0)?).or_insert([0; _]);
-        before[counter as usize] = row.get::<_, i64>(2)?.cast_unsigned();
+    let rows: Vec<(u32, u8, i64)> = Sql(db).rows("SELECT port, counter, count FROM befores", [])?;
+    for (port, counter, count) in rows {
+        let Some(counter) = catalog.counters.counter(counter) else { continue };
+        befores.entry(port).or_insert([0; _])[counter as usize] = count.cast_unsigned();
     }
     Ok(befores.into_iter().map(|(port, before)| (port, Arc::new(before))).collect())
 }
 
-/// The beginning of each fabric's last recorded sweep: last in the order of writing, as clocks may have been
-/// wrong.
-fn latest(db: &Connection) -> Result<HashMap<i64, i64>> {
-    let mut statement = db.prepare(
+/// What an earlier process has written: the last sweep in the order of writing, as clocks may have been wrong.
+fn written_fabrics(db: &Connection) -> Result<HashMap<i64, WrittenFabric>> {
+    let latest: Vec<(i64, i64)> = Sql(db).rows(
         "SELECT fabrics.id, began FROM fabrics JOIN sweeps ON sweeps.id = (
              SELECT id FROM sweeps WHERE +fabric = fabrics.id ORDER BY id DESC LIMIT 1)",
+        [],
     )?;
-    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    let written = |latest| WrittenFabric { latest: Some(latest), ..WrittenFabric::default() };
+    Ok(latest.into_iter().map(|(fabric, latest)| (fabric, written(latest))).collect())
 }

@@ -19,14 +19,13 @@ use ib_fabric::Fabric;
 use ib_mad::Guid;
 
 use super::catalog::FabricIds;
+use crate::file::sql::{FABRIC_OF_LINK, Sql};
 
 /// The beginning of a fabric's oldest sweep of which anything is kept. `None` if there is none, or if times
 /// do not rise in the order of writing.
 pub(super) fn oldest(db: &Connection, fabric: i64) -> Result<Option<i64>> {
     // Each of these reads no more than the fabric's part of one index.
-    let query = |sql: &str| -> Result<Option<i64>> {
-        db.prepare_cached(sql)?.query_row([fabric], |row| row.get(0))
-    };
+    let query = |sql: &str| Sql(db).value::<i64>(sql, [fabric]);
     let first = query("SELECT min(id) FROM sweeps WHERE fabric = ?1")?;
     // A sweep that follows one that began later has no `since`; nor has the very first one.
     let back = query("SELECT max(id) FROM sweeps WHERE fabric = ?1 AND since IS NULL")?;
@@ -73,40 +72,35 @@ pub(super) fn drop_unused(
 
 /// Drops the names that nodes had before the oldest sweep.
 fn drop_names(db: &Connection, fabric: i64, oldest: i64) -> Result<()> {
-    db.prepare_cached(
+    Sql(db).execute(
         "DELETE FROM names WHERE node IN (SELECT id FROM nodes WHERE fabric = ?1)
          AND since < (SELECT max(since) FROM names AS later
              WHERE later.node = names.node AND later.since <= ?2)",
-    )?
-    .execute([fabric, oldest])?;
+        [fabric, oldest],
+    )?;
     Ok(())
 }
 
 impl Unreferenced {
     /// Nodes that were present in no sweep that is kept, and links without a cable that is kept.
     fn candidates(db: &Connection, fabric: i64, current: &Fabric) -> Result<Self> {
-        let mut unused = Unreferenced::default();
-        let mut links = db.prepare_cached(
-            "SELECT links.id FROM links JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
-             WHERE fabric = ?1 AND NOT EXISTS (SELECT 1 FROM cables WHERE link = links.id)",
-        )?;
-        for link in links.query_map([fabric], |row| row.get(0))? {
-            unused.links.insert(link?);
-        }
-        let mut nodes = db.prepare_cached(
+        let links = format!(
+            "SELECT links.id FROM links {FABRIC_OF_LINK} = ?1
+             AND NOT EXISTS (SELECT 1 FROM cables WHERE link = links.id)"
+        );
+        let links = Sql(db).column(&links, [fabric])?;
+        let mut unused = Unreferenced { links, ..Unreferenced::default() };
+        let nodes: Vec<(i64, i64)> = Sql(db).rows(
             "SELECT id, guid FROM nodes WHERE fabric = ?1
              AND NOT EXISTS (SELECT 1 FROM presences WHERE node = nodes.id)",
+            [fabric],
         )?;
-        let mut ports = db.prepare_cached("SELECT id FROM ports WHERE node = ?1")?;
-        let mut rows = nodes.query([fabric])?;
-        while let Some(row) = rows.next()? {
-            let (node, guid): (i64, i64) = (row.get(0)?, row.get(1)?);
-            if current.node_by_guid(Guid(guid.cast_unsigned())).is_some() {
-                continue;
-            }
-            unused.nodes.insert(node);
-            for port in ports.query_map([node], |row| row.get(0))? {
-                unused.ports.insert(port?, node);
+        for (node, guid) in nodes {
+            if current.node_by_guid(Guid(guid.cast_unsigned())).is_none() {
+                unused.nodes.insert(node);
+                let ports = "SELECT id FROM ports WHERE node = ?1";
+                let ports: Vec<u32> = Sql(db).column(ports, [node])?;
+                unused.ports.extend(ports.into_iter().map(|port| (port, node)));
             }
         }
         Ok(unused)
@@ -144,31 +138,23 @@ impl Unreferenced {
 
     /// Keeps what an event is about; returns whether that was a candidate.
     fn keep(&mut self, event: &Row<'_>) -> Result<bool> {
-        let mut is_kept = false;
-        if let Some(node) = event.get::<_, Option<i64>>(1)? {
-            is_kept |= self.nodes.remove(&node);
-        }
-        if let Some(port) = event.get::<_, Option<u32>>(2)? {
-            is_kept |= self.keep_node_of(port);
-        }
-        if let Some(link) = event.get::<_, Option<i64>>(3)? {
-            is_kept |= self.links.remove(&link);
-        }
-        Ok(is_kept)
+        let (_, node, port, link): (i64, Option<i64>, Option<u32>, Option<i64>) =
+            event.try_into()?;
+        let is_node_kept = node.is_some_and(|node| self.nodes.remove(&node));
+        let is_port_kept = port.is_some_and(|port| self.keep_node_of(port));
+        let is_link_kept = link.is_some_and(|link| self.links.remove(&link));
+        Ok(is_node_kept || is_port_kept || is_link_kept)
     }
 
     /// Keeps the nodes at the ends of links that are kept.
     fn keep_linked(&mut self, db: &Connection) -> Result<()> {
         let ports: Vec<u32> = self.ports.keys().copied().collect();
-        let mut links = db.prepare_cached(
-            "SELECT id FROM links WHERE low = ?1 UNION ALL SELECT id FROM links WHERE high = ?1",
-        )?;
+        let sql =
+            "SELECT id FROM links WHERE low = ?1 UNION ALL SELECT id FROM links WHERE high = ?1";
         for port in ports {
-            let mut rows = links.query([port])?;
-            while let Some(row) = rows.next()? {
-                if !self.links.contains(&row.get(0)?) {
-                    self.keep_node_of(port);
-                }
+            let links: Vec<i64> = Sql(db).column(sql, [port])?;
+            if links.iter().any(|link| !self.links.contains(link)) {
+                self.keep_node_of(port);
             }
         }
         self.ports.retain(|_, node| self.nodes.contains(node));
@@ -180,21 +166,16 @@ impl Unreferenced {
     }
 
     fn delete(&self, db: &Connection) -> Result<()> {
-        let mut links = db.prepare_cached("DELETE FROM links WHERE id = ?1")?;
         for link in &self.links {
-            links.execute([link])?;
+            Sql(db).execute("DELETE FROM links WHERE id = ?1", [link])?;
         }
-        let mut befores = db.prepare_cached("DELETE FROM befores WHERE port = ?1")?;
-        let mut ports = db.prepare_cached("DELETE FROM ports WHERE id = ?1")?;
         for port in self.ports.keys() {
-            befores.execute([port])?;
-            ports.execute([port])?;
+            Sql(db).execute("DELETE FROM befores WHERE port = ?1", [port])?;
+            Sql(db).execute("DELETE FROM ports WHERE id = ?1", [port])?;
         }
-        let mut names = db.prepare_cached("DELETE FROM names WHERE node = ?1")?;
-        let mut nodes = db.prepare_cached("DELETE FROM nodes WHERE id = ?1")?;
         for node in &self.nodes {
-            names.execute([node])?;
-            nodes.execute([node])?;
+            Sql(db).execute("DELETE FROM names WHERE node = ?1", [node])?;
+            Sql(db).execute("DELETE FROM nodes WHERE id = ?1", [node])?;
         }
         Ok(())
     }

@@ -13,8 +13,9 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use crate::EventKind;
-use crate::model::{Coverage, ErrorDelta, Event, FabricState, Window};
-use crate::source::{EventFilter, Source, SourceError, until_known};
+use crate::local_clock::LocalClock;
+use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Window};
+use crate::source::{Answer, EventFilter, Source, until_known};
 use ib_health::Verdict;
 use ib_mad::label;
 
@@ -66,7 +67,7 @@ impl Report {
         window: Window,
         now: SystemTime,
         format_time: FormatTime<'_>,
-    ) -> Result<Self, SourceError> {
+    ) -> Answer<Self> {
         let window = until_known(source, window, now)?;
         let cover = source.coverage(window)?;
         let mut events = source.events(&EventFilter::all(window))?;
@@ -93,12 +94,80 @@ impl Report {
         })
     }
 
-    /// A summary in one sentence.
+    /// A summary in a few words.
     pub fn summary(&self) -> String {
         let suspects = self.suspects.len() + self.more_suspects;
         let events = self.events.len() + self.more_events;
-        format!("{}, {}.", label::plural(suspects, "suspect link"), label::plural(events, "event"))
+        format!("{}, {}", label::plural(suspects, "suspect link"), label::plural(events, "event"))
     }
+
+    /// Its sections after the summary.
+    fn sections(&self, clock: &LocalClock) -> Vec<Section<'_>> {
+        let text = |text: &str| Section::Text(text.to_owned());
+        let not_listed = |more, noun, how| {
+            let text = format!("Not listed: {} {how}.", label::plural(more, noun));
+            (more > 0).then_some(Section::Text(text))
+        };
+        let mut all = vec![Section::Heading("Suspect links")];
+        if self.suspects.is_empty() {
+            all.push(text("None."));
+        }
+        all.extend(self.suspects.iter().map(Section::Suspect));
+        all.extend(not_listed(self.more_suspects, "more suspect link", "of lower rank"));
+        all.push(Section::Heading("Events"));
+        if self.events.is_empty() {
+            all.push(text("None recorded."));
+        } else {
+            all.push(Section::Events(&self.events));
+        }
+        all.extend(not_listed(self.more_events, "more event", "after these"));
+        if !self.others.is_empty() {
+            all.push(Section::Heading("Errors and discards of other ports"));
+            let rows = self.others.iter().map(|moved| {
+                let mut errors = suspects::list_errors(moved, &|at| clock.format(at));
+                // The cause of discards.
+                if let Some(event) = self.events.iter().find(|event| is_root(event, &moved.port)) {
+                    errors = format!("{errors}; {}", event.text);
+                }
+                vec![moved.port.label(), errors]
+            });
+            all.push(Section::Table(["port", "counters"].into(), rows.collect()));
+            all.extend(not_listed(self.more_others, "more port", "with fewer errors"));
+        }
+        all.push(Section::Heading("Fabric state"));
+        if self.summaries.is_empty() {
+            all.push(text("Unknown."));
+        }
+        for (fabric, states) in &self.summaries {
+            let head = [fabric, "start of period", "end of period"];
+            all.push(Section::Table(head.into(), side_by_side(states)));
+        }
+        all.push(Section::Heading("Missing data"));
+        if self.unknown.is_empty() {
+            all.push(text("None."));
+        } else {
+            all.push(Section::List(&self.unknown));
+        }
+        all
+    }
+}
+
+/// Whether an event says that a port is the root of a congestion.
+fn is_root(event: &Event, port: &Port) -> bool {
+    event.kind == EventKind::CongestionStart.label()
+        && event.fabric == port.fabric
+        && event.node.zip(event.port) == Some(port.end())
+}
+
+/// A section of the report, which each format writes in its own markup.
+enum Section<'a> {
+    Heading(&'static str),
+    Text(String),
+    List(&'a [String]),
+    Suspect(&'a Suspect),
+    Events(&'a [Event]),
+    /// The names of columns, and the rows.
+    Table(Vec<&'a str>, Vec<Vec<String>>),
 }
 
 /// Shortens a list; returns by how many elements.
@@ -109,7 +178,7 @@ fn truncate<T>(list: &mut Vec<T>, max: usize) -> usize {
 }
 
 /// The fabrics at a window's beginning, or at the first sweep, if that came later.
-fn at_beginning(source: &dyn Source, window: Window) -> Result<Vec<FabricState>, SourceError> {
+fn at_beginning(source: &dyn Source, window: Window) -> Answer<Vec<FabricState>> {
     let then = source.fabrics(window.from)?;
     let first = source.span()?.first.filter(|first| then.is_empty() && window.has(*first));
     // Over HTTP times have milliseconds.
@@ -123,8 +192,8 @@ fn summaries(
     let mut summaries: BTreeMap<String, [Option<FabricSummary>; 2]> = BTreeMap::new();
     for (index, fabrics) in [before, after].into_iter().enumerate() {
         for then in fabrics {
-            summaries.entry(then.fabric.clone()).or_default()[index] =
-                Some(FabricSummary::of(then));
+            let states = summaries.entry(then.fabric.clone()).or_default();
+            states[index] = Some(FabricSummary::of(then));
         }
     }
     summaries
@@ -191,9 +260,8 @@ impl FabricSummary {
         rows.extend(
             self.rates.iter().map(|(rate, count)| (format!("links at {rate}"), count.to_string())),
         );
-        let verdicts = self.verdicts.iter();
         rows.extend(
-            verdicts
+            (self.verdicts.iter())
                 .map(|(label, count)| (format!("links with verdict {label}"), count.to_string())),
         );
         rows
@@ -208,42 +276,21 @@ fn of_all((all, up): (usize, usize), otherwise: &str) -> String {
 }
 
 /// The rows of two times side by side: a name, and both counts.
-pub(super) fn side_by_side(
-    before: Option<&FabricSummary>,
-    after: Option<&FabricSummary>,
-) -> Vec<(String, String, String)> {
-    let rows = |summary: Option<&FabricSummary>| summary.map(FabricSummary::rows);
-    let (before, after) = (rows(before), rows(after));
-    let mut names: Vec<String> = Vec::new();
-    for (name, _) in [&before, &after].into_iter().flatten().flatten() {
-        if !names.contains(name) {
-            names.push(name.clone());
+fn side_by_side(states: &[Option<FabricSummary>; 2]) -> Vec<Vec<String>> {
+    let tables = states.each_ref().map(|state| state.as_ref().map(FabricSummary::rows));
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in tables.iter().flatten().flatten() {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
-    let count = |rows: &Option<Vec<(String, String)>>, name: &str| match rows {
-        None => "unknown".to_owned(),
-        Some(rows) => {
-            let found = rows.iter().find(|(known, _)| known == name);
-            found.map_or("0".to_owned(), |(_, count)| count.clone())
-        }
+    let count = |rows: &Option<Vec<(String, String)>>, name: &String| {
+        let Some(rows) = rows else { return "unknown".to_owned() };
+        let found = rows.iter().find(|(known, _)| known == name);
+        found.map_or("0".to_owned(), |(_, count)| count.clone())
     };
-    names
-        .into_iter()
-        .map(|name| (name.clone(), count(&before, &name), count(&after, &name)))
-        .collect()
-}
-
-fn more_suspects(report: &Report) -> String {
-    let more = label::plural(report.more_suspects, "more suspect link");
-    format!("Not listed: {more} of lower rank.")
-}
-
-fn more_events(report: &Report) -> String {
-    format!("Not listed: {} after these.", label::plural(report.more_events, "more event"))
-}
-
-fn more_others(report: &Report) -> String {
-    format!("Not listed: {} with fewer errors.", label::plural(report.more_others, "more port"))
+    let row = |name: &String| vec![name.clone(), count(&tables[0], name), count(&tables[1], name)];
+    names.into_iter().map(row).collect()
 }
 
 /// Sentences of one kind; further ones are only counted.
@@ -301,18 +348,14 @@ fn limitations(
         (EventKind::CounterSaturated, "a counter is saturated; its true value is higher."),
     ] {
         let matching = events.iter().filter(|event| event.kind == kind.label());
-        let lines =
-            matching.map(|event| format!("{}, {}: {meaning}", format_time(event.at), event.place));
-        push_some(&mut sentences, lines, kind.label());
+        let line = |event: &Event| format!("{}, {}: {meaning}", format_time(event.at), event.place);
+        push_some(&mut sentences, matching.map(line), kind.label());
     }
-    push_some(
-        &mut sentences,
-        unresponsive_nodes(events, format_time).into_iter(),
-        "nodes that did not respond",
-    );
+    let unresponsive = unresponsive_nodes(events, format_time);
+    push_some(&mut sentences, unresponsive, "nodes that did not respond");
     for then in after {
-        let unknown = then.cables.iter().filter(|cable| cable.verdict == Verdict::Unknown);
-        let count = unknown.count();
+        let is_unknown = |cable: &&Cable| cable.verdict == Verdict::Unknown;
+        let count = then.cables.iter().filter(is_unknown).count();
         if count > 0 {
             sentences.push(format!(
                 "{}: the verdict is unknown for {count} of {}.",
@@ -328,7 +371,6 @@ fn limitations(
 fn unresponsive_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<String> {
     let mut unresponsive: BTreeMap<_, SystemTime> = BTreeMap::new();
     let mut sentences = Vec::new();
-    let consequence = "counter increases of that time appear in the first reading after it.";
     for event in events {
         let Some(node) = event.node else { continue };
         if event.kind == EventKind::NodeDown.label() {
@@ -336,10 +378,12 @@ fn unresponsive_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<Stri
         } else if event.kind == EventKind::NodeUp.label()
             && let Some(since) = unresponsive.remove(&(node, event.place.clone()))
         {
-            let (from, to) = (format_time(since), format_time(event.at));
             sentences.push(format!(
-                "{} did not respond from {from} to {to}; {consequence}",
-                event.place
+                "{} did not respond from {} to {}; counter increases of that time appear in the \
+                 first reading after it.",
+                event.place,
+                format_time(since),
+                format_time(event.at)
             ));
         }
     }
@@ -351,12 +395,12 @@ fn unresponsive_nodes(events: &[Event], format_time: FormatTime<'_>) -> Vec<Stri
 }
 
 /// Adds up to [`MAX_OF_A_KIND`] sentences, and the number of further ones.
-fn push_some(sentences: &mut Vec<String>, lines: impl Iterator<Item = String>, what: &str) {
-    let lines: Vec<String> = lines.collect();
-    let more = lines.len().saturating_sub(MAX_OF_A_KIND);
-    sentences.extend(lines.into_iter().take(MAX_OF_A_KIND));
-    if more > 0 {
-        sentences.push(format!("{what}: {more} more."));
+fn push_some(sentences: &mut Vec<String>, lines: impl IntoIterator<Item = String>, what: &str) {
+    let mut lines = lines.into_iter();
+    sentences.extend(lines.by_ref().take(MAX_OF_A_KIND));
+    match lines.count() {
+        0 => {}
+        more => sentences.push(format!("{what}: {more} more.")),
     }
 }
 
@@ -365,7 +409,7 @@ mod tests {
     use super::*;
     use crate::EventKind;
     use crate::model::{Series, Step};
-    use crate::source::Canned;
+    use crate::source::canned::Canned;
     use ib_fabric::topology::LinkId;
 
     fn report(source: &Canned) -> Report {
@@ -430,9 +474,22 @@ mod tests {
             series: vec![Series { port: a, counter, steps }],
             ..Canned::default()
         };
-        let page = markdown::write(&report(&source), &crate::local_clock::LocalClock::now());
+        let page = markdown::write(&report(&source), &LocalClock::now());
         assert!(page.contains("errors at a b \\[2J port 1\n"), "{page}");
         assert!(!page.contains('\u{1b}'), "{page}");
+    }
+
+    #[test]
+    fn cause_of_discards_is_named() {
+        let [root, other] = ["aaaa", "bbbb"].map(|node| Canned::port("fab", node, 1));
+        let mut start = Canned::event(EventKind::CongestionStart, None, &root);
+        start.text = "congestion root: 5 ports waiting".into();
+        let moved = [&root, &other].map(|port| Canned::counted(port, None, 7));
+        let source = Canned { events: vec![start], moved: moved.into(), ..Canned::default() };
+        let page = markdown::write(&report(&source), &LocalClock::now());
+        let lines: Vec<&str> = page.lines().filter(|line| line.contains("7 symbol")).collect();
+        assert!(lines[0].ends_with("; congestion root: 5 ports waiting |"), "{page}");
+        assert!(!lines[1].contains("congestion"), "{page}");
     }
 
     #[test]

@@ -9,16 +9,13 @@ use crate::EventKind;
 use crate::event::downtime_of;
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
 use crate::plot::LinkTimeline;
-use crate::source::{SeriesDetail, Source, SourceError};
+use crate::source::{Answer, SeriesDetail, Source};
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
 use ib_health::verdict::Repair;
 use ib_health::{Verdict, evidence};
 
-use super::FormatTime;
-
-/// Sentences on outages, and on rates, of a cable; further ones are only counted.
-const MAX_OF_A_KIND: usize = 10;
+use super::{FormatTime, push_some};
 
 /// A cable that is suspect.
 #[derive(Clone, Debug, Serialize)]
@@ -156,11 +153,8 @@ impl Case<'_> {
             None if knows_after => "missing",
             None => {
                 let verdicts = self.of_kind(EventKind::VerdictChanged);
-                verdicts
-                    .filter_map(|event| verdict(event, "to"))
-                    .last()
-                    .unwrap_or(Verdict::Unknown)
-                    .label()
+                let last = verdicts.filter_map(|event| verdict(event, "to")).last();
+                last.unwrap_or(Verdict::Unknown).label()
             }
         };
         let place = self.after.or(self.before).map(Cable::label);
@@ -199,8 +193,8 @@ impl Case<'_> {
     ) -> Vec<String> {
         let mut sentences = Vec::new();
         if let Some(before) = self.before {
-            sentences
-                .push(format!("Verdict {} at the start of the period.", before.verdict.label()));
+            let verdict = before.verdict.label();
+            sentences.push(format!("Verdict {verdict} at the start of the period."));
         }
         if let Some(event) = decisive {
             let reasons = event.detail.get("reasons").and_then(|reasons| reasons.as_array());
@@ -214,48 +208,32 @@ impl Case<'_> {
         let flaps: Vec<_> = self.of_kind(EventKind::Flap).collect();
         if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
             let losses = flaps.iter().map(|event| event.detail["losses"].as_u64().unwrap_or(1));
+            let (first, last) = (format_time(first.at), format_time(last.at));
             let when = match losses.sum() {
-                1 => format!("at {}", format_time(first.at)),
-                count => {
-                    format!(
-                        "{count} times, first at {}, last at {}",
-                        format_time(first.at),
-                        format_time(last.at)
-                    )
-                }
+                1 => format!("at {first}"),
+                count => format!("{count} times, first at {first}, last at {last}"),
             };
             sentences.push(format!("The link went down unexpectedly {when}."));
         }
-        let outages = self.outages();
-        for (from, to) in outages.iter().copied().take(MAX_OF_A_KIND) {
+        let outages = self.outages().into_iter().map(|(from, to)| {
             let length = |to: SystemTime| {
                 let length = to.duration_since(from).unwrap_or_default();
                 humantime::format_duration(Duration::from_secs(length.as_secs())).to_string()
             };
-            sentences.push(match to {
-                Some(to) => {
-                    let length = self.downtime(from).map_or_else(|| length(to), evidence::downtime);
-                    format!("Link down at {} for {length}.", format_time(from))
-                }
-                None => format!(
-                    "Link down from {} to the end of the period ({}).",
-                    format_time(from),
-                    length(window.to)
-                ),
-            });
-        }
-        push_more(&mut sentences, outages.len(), "Link downs");
-        for event in self.of_kind(EventKind::RateChanged).take(MAX_OF_A_KIND) {
-            sentences.push(format!("At {}: {}.", format_time(event.at), event.text));
-        }
-        push_more(&mut sentences, self.of_kind(EventKind::RateChanged).count(), "Rate changes");
-        for moved in &self.moved {
-            sentences.push(format!(
-                "{} counted {}.",
-                moved.port.label(),
-                list_errors(moved, format_time)
-            ));
-        }
+            let Some(to) = to else {
+                let (from, length) = (format_time(from), length(window.to));
+                return format!("Link down from {from} to the end of the period ({length}).");
+            };
+            let length = self.downtime(from).map_or_else(|| length(to), evidence::downtime);
+            format!("Link down at {} for {length}.", format_time(from))
+        });
+        push_some(&mut sentences, outages, "Link downs");
+        let rates = self.of_kind(EventKind::RateChanged);
+        let rates = rates.map(|event| format!("At {}: {}.", format_time(event.at), event.text));
+        push_some(&mut sentences, rates, "Rate changes");
+        sentences.extend(self.moved.iter().map(|moved| {
+            format!("{} counted {}.", moved.port.label(), list_errors(moved, format_time))
+        }));
         sentences
     }
 
@@ -286,14 +264,6 @@ impl Case<'_> {
     }
 }
 
-/// Adds a sentence with the number of further occurrences, if there are any.
-fn push_more(sentences: &mut Vec<String>, count: usize, what: &str) {
-    match count.saturating_sub(MAX_OF_A_KIND) {
-        0 => {}
-        more => sentences.push(format!("{what}: {more} more.")),
-    }
-}
-
 /// A port's errors as text, the most frequent first.
 pub(super) fn list_errors(moved: &ErrorDelta, format_time: FormatTime<'_>) -> String {
     let mut sums: Vec<_> = moved.sums.iter().collect();
@@ -302,12 +272,10 @@ pub(super) fn list_errors(moved: &ErrorDelta, format_time: FormatTime<'_>) -> St
         sums.iter().map(|sum| format!("{} {}", sum.by, sum.counter.row().metric)).collect();
     let first = sums.iter().map(|sum| sum.first).min();
     let last = sums.iter().map(|sum| sum.last).max();
-    let when = match (first, last) {
-        (Some(first), Some(last)) if first == last => format!(" at {}", format_time(first)),
-        (Some(first), Some(last)) => {
-            format!(" from {} to {}", format_time(first), format_time(last))
-        }
-        _ => String::new(),
+    let when = match first.zip(last) {
+        Some((first, last)) if first == last => format!(" at {}", format_time(first)),
+        Some((first, last)) => format!(" from {} to {}", format_time(first), format_time(last)),
+        None => String::new(),
     };
     counts.join(", ") + &when
 }
@@ -323,21 +291,19 @@ pub(super) fn read_series(
     source: &dyn Source,
     suspects: &mut [Suspect],
     window: Window,
-) -> Result<(), SourceError> {
+) -> Answer<()> {
     let ends: Vec<_> = suspects.iter().flat_map(|suspect| suspect.link.ends()).collect();
     if ends.is_empty() {
         return Ok(());
     }
     let series = source.series(&ends, SeriesDetail::All, window)?;
-    let mut by_end: HashMap<_, Vec<Series>> = HashMap::new();
-    for series in series {
-        by_end.entry((series.port.fabric.clone(), series.port.end())).or_default().push(series);
-    }
     for suspect in suspects {
-        for end in suspect.link.ends() {
-            let of_end = by_end.get(&(suspect.fabric.clone(), end));
-            suspect.series.extend(of_end.into_iter().flatten().cloned());
-        }
+        let ends = suspect.link.ends();
+        let of_ends = series.iter().filter(|series| {
+            series.port.fabric == suspect.fabric && ends.contains(&series.port.end())
+        });
+        suspect.series = of_ends.cloned().collect();
+        suspect.series.sort_by_key(|series| series.port.end());
     }
     Ok(())
 }

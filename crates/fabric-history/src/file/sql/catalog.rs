@@ -1,7 +1,7 @@
 //! The SQL that reads the catalog: nodes, ports and cables.
 
 use rusqlite::types::Value;
-use rusqlite::{Result, Row, params_from_iter};
+use rusqlite::{Result, Row, params, params_from_iter};
 
 use crate::file::record_kind::guid_bits;
 use crate::model::Port;
@@ -45,11 +45,28 @@ const CABLES: &str = "
     JOIN ports AS high ON high.id = links.high JOIN nodes AS high_node ON high_node.id = high.node
     JOIN fabrics ON fabrics.id = low_node.fabric";
 
-impl Sql<'_> {
-    pub fn counters(self) -> Result<Vec<(i64, String)>> {
-        self.rows("SELECT id, name FROM counters", [])
-    }
+statements! {
+    /// The ids and names of counters.
+    counters() -> rows Vec<(i64, String)>: "SELECT id, name FROM counters";
 
+    /// The ids of a fabric's ports, with their nodes' and their numbers on them.
+    port_ids(fabric: i64) -> rows Vec<(u32, u32, PortNumber)>:
+        "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node WHERE fabric = ?1";
+
+    /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest
+    /// first.
+    names(fabric: i64) -> rows Vec<(u32, i64, String)>:
+        "SELECT node, since, name FROM names JOIN nodes ON nodes.id = node
+         WHERE fabric = ?1 ORDER BY node, since";
+
+    /// The presence intervals of a fabric's nodes that overlap a time range.
+    presences(fabric: i64, from: i64, to: i64) -> rows Vec<(u32, i64, i64)>:
+        "SELECT node, since, coalesce(until, 9223372036854775807) FROM presences
+         JOIN nodes ON nodes.id = node
+         WHERE fabric = ?1 AND since <= ?3 AND (until IS NULL OR until > ?2)";
+}
+
+impl Sql<'_> {
     pub fn last_port(self) -> Result<u32> {
         Ok(self.value("SELECT max(id) FROM ports", [])?.unwrap_or(0))
     }
@@ -101,34 +118,12 @@ impl Sql<'_> {
         statement.query_map(params_from_iter(values), read)?.collect()
     }
 
-    /// The ids of a fabric's ports, with their nodes' and their numbers on them.
-    pub fn port_ids(self, fabric: i64) -> Result<Vec<(u32, u32, PortNumber)>> {
-        let sql = "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node
-                   WHERE fabric = ?1";
-        self.rows(sql, [fabric])
-    }
-
     /// The ids, GUIDs and kinds of a fabric's nodes.
     pub fn nodes(self, fabric: i64) -> Result<Vec<(u32, Guid, String)>> {
-        let rows = self.rows("SELECT id, guid, kind FROM nodes WHERE fabric = ?1", [fabric])?;
-        let of = |(id, guid, kind): (u32, i64, String)| (id, Guid(guid.cast_unsigned()), kind);
-        Ok(rows.into_iter().map(of).collect())
-    }
-
-    /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest
-    /// first.
-    pub fn names(self, fabric: i64) -> Result<Vec<(u32, i64, String)>> {
-        let sql = "SELECT node, since, name FROM names JOIN nodes ON nodes.id = node
-                   WHERE fabric = ?1 ORDER BY node, since";
-        self.rows(sql, [fabric])
-    }
-
-    /// The presence intervals of a fabric's nodes that overlap a time range.
-    pub fn presences(self, fabric: i64, (from, to): (i64, i64)) -> Result<Vec<(u32, i64, i64)>> {
-        let sql =
-            "SELECT node, since, coalesce(until, ?4) FROM presences JOIN nodes ON nodes.id = node
-                   WHERE fabric = ?1 AND since <= ?3 AND (until IS NULL OR until > ?2)";
-        self.rows(sql, [fabric, from, to, i64::MAX])
+        let sql = "SELECT id, guid, kind FROM nodes WHERE fabric = ?1";
+        let rows: Vec<(u32, i64, String)> = self.rows(sql, [fabric])?;
+        let rows = rows.into_iter();
+        Ok(rows.map(|(id, guid, kind)| (id, Guid(guid.cast_unsigned()), kind)).collect())
     }
 
     /// The cables of all fabrics that were present in a time range.
@@ -136,10 +131,10 @@ impl Sql<'_> {
         let sql =
             "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
                    WHERE since <= ?2 AND (until IS NULL OR until > ?1)";
-        let rows = self.rows(sql, [from, to, i64::MAX])?.into_iter();
-        Ok(rows
-            .map(|(low, high, since, until)| CablePresence { ends: [low, high], since, until })
-            .collect())
+        let rows: Vec<(u32, u32, i64, i64)> = self.rows(sql, [from, to, i64::MAX])?;
+        let rows = rows.into_iter();
+        let cable = |(low, high, since, until)| CablePresence { ends: [low, high], since, until };
+        Ok(rows.map(cable).collect())
     }
 
     /// The cables of some ports that were present in a time range, the earliest first.

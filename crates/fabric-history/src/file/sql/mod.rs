@@ -1,6 +1,20 @@
-//! The SQL of the reading side: one function a statement, with typed parameters and rows.
+//! The SQL of the reading side: one function a statement, with typed parameters and rows. The recorder has its
+//! own statements.
 //!
 //! Times are microseconds since 1970. `fabric`, `port` and `node` are row ids, not names.
+
+/// Defines functions of one statement each: what it means, its parameters in the order of the placeholders, how its
+/// rows are read, and the statement.
+macro_rules! statements {
+    ($($(#[$about:meta])+ $name:ident($($param:ident: $of:ty),*) -> $read:ident $result:ty: $sql:literal;)+) => {
+        impl Sql<'_> {
+            $($(#[$about])+
+            pub fn $name(self, $($param: $of),*) -> Result<$result> {
+                self.$read($sql, params![$($param),*])
+            })+
+        }
+    };
+}
 
 mod catalog;
 mod events;
@@ -16,7 +30,11 @@ use ib_mad::Guid;
 pub(crate) use catalog::{CablePresence, CableRow, PortRow};
 pub(crate) use events::Order;
 
-/// A history that is read by SQL.
+/// The end of a statement that selects links by their fabric.
+pub(crate) const FABRIC_OF_LINK: &str =
+    "JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node WHERE nodes.fabric";
+
+/// A history, by its SQL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sql<'a>(pub &'a Connection);
 
@@ -59,23 +77,89 @@ pub(crate) struct FrameRow<'a> {
     pub data: &'a [u8],
 }
 
+statements! {
+    /// The fabrics' ids and names, by name.
+    fabrics() -> rows Vec<(i64, String)>: "SELECT id, name FROM fabrics ORDER BY name";
+
+    /// When the latest sweep until a moment began.
+    latest_sweep(fabric: i64, at: i64) -> value Option<i64>:
+        "SELECT max(began) FROM sweeps WHERE fabric = ?1 AND began <= ?2";
+
+    /// When the earliest sweep from a moment on began.
+    earliest_sweep(fabric: i64, from: i64) -> value Option<i64>:
+        "SELECT min(began) FROM sweeps WHERE fabric = ?1 AND began >= ?2";
+
+    /// When each sweep in a time range began, the earliest first, with the beginning of the one before it.
+    sweeps(fabric: i64, from: i64, to: i64) -> rows Vec<(i64, Option<i64>)>:
+        "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3 ORDER BY began";
+
+    /// The same of the latest ones until a moment, the latest first.
+    sweeps_until(fabric: i64, at: i64, most: u32) -> rows Vec<(i64, Option<i64>)>:
+        "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began <= ?2
+         ORDER BY began DESC LIMIT ?3";
+
+    /// When each sweep that ended in a time range began and ended.
+    sweeps_ended(fabric: i64, from: i64, to: i64) -> rows Vec<(i64, i64)>:
+        "SELECT began, ended FROM sweeps WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3 ORDER BY began";
+
+    /// Whether there is a sweep before a moment that is in no hour.
+    has_undigested_sweep_before(fabric: i64, began: i64) -> exists bool:
+        "SELECT 1 FROM sweeps WHERE fabric = ?1 AND began < ?2
+         AND rowid > (SELECT coalesce(max(last), 0) FROM spans WHERE fabric = ?1) LIMIT 1";
+
+    /// Whether an hour has any digest of a kind.
+    has_digest(kind: RecordKind, hour: i64) -> exists bool:
+        "SELECT 1 FROM digests WHERE tier = ?1 AND span = ?2 LIMIT 1";
+
+    /// Whether there is a frame of a kind of a sweep.
+    has_frame(kind: RecordKind, fabric: i64, began: i64) -> exists bool:
+        "SELECT 1 FROM frames WHERE tier = ?1 AND fabric = ?2 AND began = ?3 LIMIT 1";
+
+    /// When the earliest sweep with a frame of a kind began.
+    first_frame(kind: RecordKind, fabric: i64) -> value Option<i64>:
+        "SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2";
+
+    /// When the latest sweep until a moment with a frame of a kind began.
+    latest_frame(kind: RecordKind, fabric: i64, at: i64) -> value Option<i64>:
+        "SELECT max(began) FROM frames WHERE tier = ?1 AND fabric = ?2 AND began <= ?3";
+}
+
 impl Sql<'_> {
     /// The first column of the first row; none of no row, and of NULL.
-    fn value<T: FromSql>(self, sql: &str, params: impl Params) -> Result<Option<T>> {
+    pub fn value<T: FromSql>(self, sql: &str, params: impl Params) -> Result<Option<T>> {
         let mut statement = self.0.prepare_cached(sql)?;
         Ok(statement.query_row(params, |row| row.get::<_, Option<T>>(0)).optional()?.flatten())
     }
 
+    /// The first column of all rows.
+    pub fn column<T: FromSql, C: FromIterator<T>>(
+        self,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<C> {
+        self.0.prepare_cached(sql)?.query_map(params, |row| row.get(0))?.collect()
+    }
+
     /// Rows, each of them a tuple of its columns.
-    fn rows<T>(self, sql: &str, params: impl Params) -> Result<Vec<T>>
+    pub fn rows<T, C: FromIterator<T>>(self, sql: &str, params: impl Params) -> Result<C>
     where
         T: for<'r> TryFrom<&'r Row<'r>, Error = rusqlite::Error>,
     {
         self.0.prepare_cached(sql)?.query_map(params, |row| T::try_from(row))?.collect()
     }
 
+    /// Whether there is any row.
+    fn exists(self, sql: &str, params: impl Params) -> Result<bool> {
+        self.0.prepare_cached(sql)?.exists(params)
+    }
+
+    /// Executes a statement; returns whether it changed anything.
+    pub fn execute(self, sql: &str, params: impl Params) -> Result<bool> {
+        Ok(self.0.prepare_cached(sql)?.execute(params)? > 0)
+    }
+
     /// Visits rows whose data is not copied.
-    fn visit(
+    pub fn visit(
         self,
         sql: &str,
         params: impl Params,
@@ -95,14 +179,6 @@ impl Sql<'_> {
         Ok((count("SELECT count(*) FROM sweeps")?, count("SELECT count(*) FROM events")?))
     }
 
-    /// The fabrics' ids and names, by name.
-    pub fn fabrics(self) -> Result<Vec<(i64, String)>> {
-        let sql = "SELECT id, name FROM fabrics ORDER BY name";
-        self.rows(sql, [])
-    }
-
-    // Sweeps.
-
     /// When the first sweep began and the last one ended, by the order of writing: a clock that was
     /// wrong for a while does not matter.
     pub fn first_and_last(self) -> Result<[Option<i64>; 2]> {
@@ -112,59 +188,11 @@ impl Sql<'_> {
         ])
     }
 
-    /// When the latest sweep until a moment began.
-    pub fn latest_sweep(self, fabric: i64, at: i64) -> Result<Option<i64>> {
-        let sql = "SELECT max(began) FROM sweeps WHERE fabric = ?1 AND began <= ?2";
-        self.value(sql, [fabric, at])
-    }
-
-    /// When the earliest sweep from a moment on began.
-    pub fn earliest_sweep(self, fabric: i64, from: i64) -> Result<Option<i64>> {
-        let sql = "SELECT min(began) FROM sweeps WHERE fabric = ?1 AND began >= ?2";
-        self.value(sql, [fabric, from])
-    }
-
     /// When the sweep before another began; the other itself if there was none.
     pub fn sweep_before(self, fabric: i64, began: i64) -> Result<i64> {
         let sql = "SELECT since FROM sweeps WHERE fabric = ?1 AND began = ?2";
         Ok(self.value(sql, [fabric, began])?.unwrap_or(began))
     }
-
-    /// When each sweep in a time range began, the earliest first, with the beginning of the one before it.
-    pub fn sweeps(
-        self,
-        fabric: i64,
-        began: RangeInclusive<i64>,
-    ) -> Result<Vec<(i64, Option<i64>)>> {
-        let sql = "SELECT began, since FROM sweeps
-                   WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3 ORDER BY began";
-        let (from, to) = began.into_inner();
-        self.rows(sql, [fabric, from, to])
-    }
-
-    /// The same of the latest ones until a moment, the latest first.
-    pub fn sweeps_until(self, fabric: i64, at: i64, most: u32) -> Result<Vec<(i64, Option<i64>)>> {
-        let sql = "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began <= ?2
-                   ORDER BY began DESC LIMIT ?3";
-        self.rows(sql, params![fabric, at, most])
-    }
-
-    /// When each sweep that ended in a time range began and ended.
-    pub fn sweeps_ended(self, fabric: i64, ended: RangeInclusive<i64>) -> Result<Vec<(i64, i64)>> {
-        let sql = "SELECT began, ended FROM sweeps
-                   WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3 ORDER BY began";
-        let (from, to) = ended.into_inner();
-        self.rows(sql, [fabric, from, to])
-    }
-
-    /// Whether there is a sweep before a moment that is in no hour.
-    pub fn has_undigested_sweep_before(self, fabric: i64, began: i64) -> Result<bool> {
-        let sql = "SELECT 1 FROM sweeps WHERE fabric = ?1 AND began < ?2
-                   AND rowid > (SELECT coalesce(max(last), 0) FROM spans WHERE fabric = ?1) LIMIT 1";
-        self.0.prepare_cached(sql)?.exists([fabric, began])
-    }
-
-    // Hours, and their digests.
 
     /// The hours that overlap a time range, the earliest first.
     pub fn hours(self, (from, to): (i64, i64)) -> Result<Vec<Hour>> {
@@ -192,12 +220,6 @@ impl Sql<'_> {
         Ok(around.first().and_then(|(first, last)| first.zip(*last)))
     }
 
-    /// Whether an hour has any digest of a kind.
-    pub fn has_digest(self, kind: RecordKind, hour: i64) -> Result<bool> {
-        let sql = "SELECT 1 FROM digests WHERE tier = ?1 AND span = ?2 LIMIT 1";
-        self.0.prepare_cached(sql)?.exists(params![kind, hour])
-    }
-
     /// The packed digests of some hours, with the hours' ids, the earliest first: of one part, or of all.
     pub fn digests(
         self,
@@ -215,8 +237,6 @@ impl Sql<'_> {
             see(row.get(0)?, row.get_ref(1)?.as_blob()?)
         })
     }
-
-    // Frames.
 
     /// The frames of the sweeps that began in a time range, the earliest first: of one fabric or, of a
     /// part and of kinds without parts, of all; of one part, or of all.
@@ -255,24 +275,6 @@ impl Sql<'_> {
                 sweep: row.get(5)?,
             })
         })
-    }
-
-    /// Whether there is a frame of a kind of a sweep.
-    pub fn has_frame(self, kind: RecordKind, fabric: i64, began: i64) -> Result<bool> {
-        let sql = "SELECT 1 FROM frames WHERE tier = ?1 AND fabric = ?2 AND began = ?3 LIMIT 1";
-        self.0.prepare_cached(sql)?.exists(params![kind, fabric, began])
-    }
-
-    /// When the earliest sweep with a frame of a kind began.
-    pub fn first_frame(self, kind: RecordKind, fabric: i64) -> Result<Option<i64>> {
-        let sql = "SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2";
-        self.value(sql, params![kind, fabric])
-    }
-
-    /// When the latest sweep until a moment with a frame of a kind began.
-    pub fn latest_frame(self, kind: RecordKind, fabric: i64, at: i64) -> Result<Option<i64>> {
-        let sql = "SELECT max(began) FROM frames WHERE tier = ?1 AND fabric = ?2 AND began <= ?3";
-        self.value(sql, params![kind, fabric, at])
     }
 
     /// The packed states of the sweeps that began in a time range, with their kind, the earliest first: the

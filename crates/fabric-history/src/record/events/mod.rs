@@ -17,7 +17,7 @@ use ib_fabric::topology::{End, Link, LinkId};
 use ib_fabric::{Fabric, Snapshot, change};
 use ib_health::Assessment;
 use ib_health::congestion::GRACE;
-use ib_mad::Moment;
+use ib_mad::{Moment, label};
 
 use ports::{LastLink, LastPort, OpenCongestion};
 pub(super) use ports::{active_rate, rate_change};
@@ -104,15 +104,8 @@ impl EventDetector {
             let last = old.node_by_guid(guid).and_then(|old| old_nodes.get(old.0 as usize));
             if last.is_none() && self.has_begun {
                 let kind = if self.is_of_host { "device" } else { node.identity.kind.label() };
-                let text = format!("new {kind} discovered");
-                let about = About::Node(guid);
-                sweep.push(
-                    EventKind::NodeAdded,
-                    about,
-                    node.name.clone(),
-                    text,
-                    sweep.snapshot.began,
-                );
+                let (about, text) = (About::Node(guid), format!("new {kind} discovered"));
+                sweep.push(EventKind::NodeAdded, about, &node.name, text, sweep.snapshot.began);
             }
             self.nodes.push(last.copied().unwrap_or_else(|| sweep.snapshot.is_up(index)));
         }
@@ -136,7 +129,7 @@ impl EventDetector {
                 (false, false) => (EventKind::NodeDown, "no longer found by discovery"),
             };
             let about = About::Node(node.identity.guid);
-            sweep.push(kind, about, node.name.clone(), text.into(), sweep.snapshot.began);
+            sweep.push(kind, about, &node.name, text, sweep.snapshot.began);
         }
     }
 }
@@ -149,21 +142,16 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    fn push(&mut self, kind: EventKind, about: About, place: String, text: String, at: Moment) {
-        self.push_with(kind, about, place, text, at, Value::Null);
-    }
-
-    fn push_with(
+    fn push(
         &mut self,
         kind: EventKind,
         about: About,
-        place: String,
-        text: String,
+        place: impl Into<String>,
+        text: impl Into<String>,
         at: Moment,
-        detail: Value,
     ) {
-        let at = self.snapshot.anchor.wall_of(at);
-        self.events.push(NewEvent { at, kind, about, place, text, detail });
+        let (at, place, text) = (self.snapshot.anchor.wall_of(at), place.into(), text.into());
+        self.events.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
     }
 
     /// Adds an event for each cable that was moved, and for each new link that was not known before.
@@ -173,17 +161,16 @@ impl Sweep<'_> {
             match change {
                 FabricChange::LinkMoved { port, from, to } => {
                     let text = format!("neighbor changed from {from} to {to}");
-                    let place = format!("{} port {}", port.node, port.port);
+                    let place = label::port(&port.node, port.port);
                     let about = About::Port(port.guid, port.port);
                     self.push(EventKind::CableMoved, about, place, text, began);
                 }
                 FabricChange::LinkAppeared(a, b) => {
                     let id = new.find((a.guid, a.port)).and_then(|port| new.link_id(port));
                     if let Some(id) = id.filter(|id| !is_known(*id)) {
-                        let place =
-                            format!("{} port {} – {} port {}", a.node, a.port, b.node, b.port);
-                        let text = "new link discovered".into();
-                        self.push(EventKind::LinkAdded, About::Link(id), place, text, began);
+                        let [a, b] = [a, b].map(|end| label::port(&end.node, end.port));
+                        let (about, place) = (About::Link(id), format!("{a} – {b}"));
+                        self.push(EventKind::LinkAdded, about, place, "new link discovered", began);
                     }
                 }
                 _ => {}
@@ -217,8 +204,7 @@ impl FabricWide {
         self.name.clone_from(&observation.fabric);
         let mut events = Vec::new();
         let mut push = |kind, text: String, at| {
-            let (about, place) = (About::All, observation.fabric.clone());
-            events.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
+            events.push(NewEvent::of_fabric(kind, &observation.fabric, text, at));
         };
         let tally = &observation.stats;
         let fails = Collector::ALL.iter().all(|collector| !tally.success(*collector));
@@ -252,7 +238,7 @@ impl FabricWide {
     /// [`GRACE`]: MADs are lost now and then.
     fn update_unread(&mut self, is_unread: bool, text: String, sweep: &mut Sweep) {
         let at = sweep.snapshot.began;
-        let mut push = |kind, text, at| sweep.push(kind, About::All, self.name.clone(), text, at);
+        let mut push = |kind, text, at| sweep.push(kind, About::All, &self.name, text, at);
         match self.unread {
             None if is_unread => {
                 push(EventKind::ReadsFailed, text, at);
@@ -260,11 +246,8 @@ impl FabricWide {
             }
             Some(_) if is_unread => self.unread = Some(at),
             Some(last) if at.since(last) > GRACE => {
-                push(
-                    EventKind::ReadsRecovered,
-                    "counters of all ports are read again".into(),
-                    last,
-                );
+                let text = "counters of all ports are read again".into();
+                push(EventKind::ReadsRecovered, text, last);
                 self.unread = None;
             }
             _ => {}

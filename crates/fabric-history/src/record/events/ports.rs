@@ -15,6 +15,7 @@ use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
 use ib_health::congestion::GRACE;
+use ib_health::evidence::port_label;
 use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
 use ib_health::{LinkAssessment, Verdict, evidence};
@@ -54,27 +55,26 @@ impl Sweep<'_> {
         let snapshot = self.snapshot;
         let Some(id) = snapshot.fabric.link_id(found.link.0) else { return };
         let place = |link: Link| {
-            let label = |port| evidence::port_label(snapshot, port);
-            format!("{} – {}", label(link.0), label(link.1))
+            format!("{} – {}", port_label(snapshot, link.0), port_label(snapshot, link.1))
         };
-        let mut push = |kind, text, at, detail| {
-            self.push_with(kind, About::Link(id), place(found.link), text, at, detail);
+        let mut push = |kind, text: String, at, detail| {
+            let (at, about) = (snapshot.anchor.wall_of(at), About::Link(id));
+            self.events.push(NewEvent { at, kind, about, place: place(found.link), text, detail });
         };
         // A port of this host reports the time of the change; of other ports only the sweep's is known.
         let last_change = found.outages.last_change;
         let reported = last_change.filter(|change| Some(*change) != last.changed);
         let at = reported.unwrap_or(snapshot.began);
         last.changed = last_change;
-        if let Some(up) = found.up {
-            match last.up.replace(up) {
-                Some(true) if !up => {
-                    push(EventKind::LinkDown, "link down".into(), at, Value::Null);
-                }
-                Some(false) if up => {
-                    push(EventKind::LinkUp, "link up".into(), at, Value::Null);
-                }
-                _ => {}
-            }
+        if let Some(up) = found.up
+            && last.up.replace(up).is_some_and(|was| was != up)
+        {
+            let (kind, text) = if up {
+                (EventKind::LinkUp, "link up")
+            } else {
+                (EventKind::LinkDown, "link down")
+            };
+            push(kind, text.into(), at, Value::Null);
         }
         // The losses of a link that was forgotten meanwhile are counted from 1 again.
         let latest = found.losses.as_deref().and_then(<[Loss]>::last);
@@ -181,14 +181,12 @@ pub(super) struct LastPort {
 }
 
 impl LastPort {
-    /// A port that is new.
     pub fn new(counting: &CounterStatus) -> Self {
         let (resets, saturated) = (counting.resets, saturated(counting));
         LastPort { resets, saturated, ..LastPort::default() }
     }
 }
 
-/// A congestion that has not ended.
 #[derive(Clone, Debug)]
 pub(super) struct OpenCongestion {
     place: String,
@@ -201,9 +199,8 @@ impl EventDetector {
         let fabric = Arc::clone(&self.fabric);
         let (assessment, ended) = (sweep.assessment, sweep.snapshot.ended);
         let mut reset: BTreeMap<Guid, Vec<PortIndex>> = BTreeMap::new();
-        for ((port, last), found) in
-            fabric.port_indexes().zip(&mut self.ports).zip(&assessment.ports)
-        {
+        let ports = fabric.port_indexes().zip(&mut self.ports).zip(&assessment.ports);
+        for ((port, last), found) in ports {
             let counting = &found.counters;
             if std::mem::replace(&mut last.resets, counting.resets) != counting.resets {
                 reset.entry(fabric.end(port).0).or_default().push(port);
@@ -212,21 +209,15 @@ impl EventDetector {
             let new = mask & !std::mem::replace(&mut last.saturated, mask);
             for counter in Counter::all().filter(|counter| new >> *counter as usize & 1 == 1) {
                 let text = format!("{} is saturated", counter.row().metric);
-                let place = evidence::port_label(sweep.snapshot, port);
-                sweep.push(
-                    EventKind::CounterSaturated,
-                    fabric.end(port).into(),
-                    place,
-                    text,
-                    ended,
-                );
+                let (about, place) = (fabric.end(port).into(), port_label(sweep.snapshot, port));
+                sweep.push(EventKind::CounterSaturated, about, place, text, ended);
             }
         }
         for (guid, ports) in reset {
             let (about, place, text) = match *ports {
                 [] => continue,
                 [port] => {
-                    let place = evidence::port_label(sweep.snapshot, port);
+                    let place = port_label(sweep.snapshot, port);
                     (fabric.end(port).into(), place, "counters were cleared or reset".into())
                 }
                 [first, ..] => {
@@ -253,12 +244,10 @@ impl EventDetector {
                 }
             }
         }
-        let nodes = unread.iter();
-        let nodes =
-            nodes.map(|(node, ports)| format!("{node} ({})", label::plural(*ports, "port")));
-        let nodes: Vec<String> = nodes.take(MAX_NAMED).collect();
-        let more = unread.len().saturating_sub(MAX_NAMED);
-        let more = match more {
+        let ports_of =
+            |(node, ports): (&&str, &usize)| format!("{node} ({})", label::plural(*ports, "port"));
+        let nodes: Vec<String> = unread.iter().take(MAX_NAMED).map(ports_of).collect();
+        let more = match unread.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!(", and {} more", label::plural(more, "node")),
         };
@@ -276,28 +265,21 @@ impl EventDetector {
                 congestion.last_seen = at;
                 continue;
             }
-            let place = evidence::port_label(sweep.snapshot, region.root);
-            let share = f64::from(region.share) * 100.0;
-            let (ports, level) =
-                (label::plural(region.ports as usize, "port"), region.level.label());
+            let place = port_label(sweep.snapshot, region.root);
             let text = format!(
-                "congestion root: {ports} waiting, up to {share:.0}% of the time ({level})"
+                "congestion root: {} waiting, up to {:.0}% of the time ({})",
+                label::plural(region.ports as usize, "port"),
+                f64::from(region.share) * 100.0,
+                region.level.label()
             );
-            sweep.push(EventKind::CongestionStart, end.into(), place.clone(), text, at);
+            sweep.push(EventKind::CongestionStart, end.into(), &place, text, at);
             self.congestions.insert(end, OpenCongestion { place, last_seen: at });
         }
-        self.congestions.retain(|end, congestion| {
-            let is_over = at.since(congestion.last_seen) > GRACE;
+        self.congestions.retain(|end, OpenCongestion { place, last_seen }| {
+            let is_over = at.since(*last_seen) > GRACE;
             if is_over {
-                let text = "no port waits for it any longer".into();
-                let place = congestion.place.clone();
-                sweep.push(
-                    EventKind::CongestionEnd,
-                    (*end).into(),
-                    place,
-                    text,
-                    congestion.last_seen,
-                );
+                let (about, text) = ((*end).into(), "no port waits for it any longer");
+                sweep.push(EventKind::CongestionEnd, about, &*place, text, *last_seen);
             }
             !is_over
         });
@@ -307,10 +289,9 @@ impl EventDetector {
 /// One bit per counter that is or was saturated. Without traffic counters and those that grow on a healthy
 /// fabric: these saturate sooner or later, and nothing can be done about it.
 fn saturated(counting: &CounterStatus) -> u64 {
+    let is_rare = |counter| RecordKind::of(counter) == RecordKind::ErrorDeltas;
     Counter::all()
-        .filter(|counter| {
-            RecordKind::of(*counter) == RecordKind::ErrorDeltas && !counter.is_benign()
-        })
+        .filter(|counter| is_rare(*counter) && !counter.is_benign())
         .filter(|counter| counting.was_saturated(*counter))
         .fold(0, |mask, counter| mask | 1 << counter as usize)
 }

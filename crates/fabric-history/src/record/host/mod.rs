@@ -13,7 +13,9 @@ use serde_json::Value;
 use crate::event::{About, EventKind, NewEvent, flap_text};
 use crate::record::events::{active_rate, rate_change};
 use crate::settings::HOST_FABRIC;
-use fabric_observation::host::{HostObservation, HostPortEvents, PortEventCounts, PortKey};
+use fabric_observation::host::{
+    HostObservation, HostPortEvents, HostPortTotals, PortEventCounts, PortKey,
+};
 use fabric_observation::{Collector, Observation};
 use ib_fabric::assembly::{DiscoveredFabric, DiscoveredNode};
 use ib_fabric::names::NodeNameMap;
@@ -25,7 +27,7 @@ use ib_health::{Assessment, PortAssessment, evidence};
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_event::PortEventKind;
 use ib_mad::port_state::{PortStatus, SpeedFields, physical, state};
-use ib_mad::rate::{Speed, SpeedSet, Width};
+use ib_mad::rate::{Speed, Width};
 use ib_mad::{Guid, Moment};
 use rdma_host::model::{Device, HostSnapshot, Port};
 
@@ -56,14 +58,17 @@ impl HostFabric {
             |guid| swept.iter().any(|sweep| sweep.fabric.node_by_guid(guid).is_some());
         let devices: Vec<RecordedDevice<'_>> = (look.devices.iter().zip(&host.ids).enumerate())
             .filter(|(_, (_, id))| !is_in_fabric(**id))
-            .map(|(index, (device, &id))| RecordedDevice { index, id, device })
+            .map(|(index, (device, &id))| {
+                let totals = host.totals.get(index).map_or(&[][..], Vec::as_slice);
+                RecordedDevice { id, device, totals }
+            })
             .collect();
         self.topology.update(look, &devices, is_in_fabric);
         if self.topology.fabric.nodes.is_empty() {
             return None;
         }
-        let snapshot = self.snapshot(host, look, &devices);
-        let assessment = self.assessment(host, &devices);
+        let snapshot = self.snapshot(look, &devices);
+        let assessment = self.assessment(&devices);
         let events = self.events(&host.port_events, look, &snapshot);
         let mut observation = Observation {
             fabric: HOST_FABRIC.to_owned(),
@@ -80,21 +85,15 @@ impl HostFabric {
         Some((observation, events))
     }
 
-    fn snapshot(
-        &self,
-        host: &HostObservation,
-        look: &HostSnapshot,
-        devices: &[RecordedDevice<'_>],
-    ) -> Snapshot {
+    fn snapshot(&self, look: &HostSnapshot, devices: &[RecordedDevice<'_>]) -> Snapshot {
         let fabric = &self.topology.fabric;
         let mut snapshot = Snapshot::blank(Arc::clone(fabric), look.anchor);
         (snapshot.began, snapshot.ended) = (look.began, look.ended);
         snapshot.statuses.fill(PortRead::Unknown);
-        for RecordedDevice { index, id, device } in devices {
+        for RecordedDevice { id, device, totals } in devices {
             let Some(node) = fabric.node_by_guid(*id) else { continue };
             snapshot.silent[node.0 as usize] = !device.is_readable;
-            let totals = host.totals.get(*index).into_iter().flatten();
-            for (port, totals) in device.ports.iter().zip(totals) {
+            for (port, totals) in device.ports.iter().zip(*totals) {
                 let Some(index) = fabric.find((*id, port.number)) else { continue };
                 let index = index.0 as usize;
                 snapshot.statuses[index] = status(port).map_or(PortRead::Unknown, PortRead::Ok);
@@ -107,12 +106,11 @@ impl HostFabric {
     }
 
     /// Counter status by port; that of an absent port is its last one.
-    fn assessment(&mut self, host: &HostObservation, devices: &[RecordedDevice<'_>]) -> Assessment {
+    fn assessment(&mut self, devices: &[RecordedDevice<'_>]) -> Assessment {
         let fabric = &self.topology.fabric;
         self.assessment.retain(|end, _| fabric.find(*end).is_some());
-        for RecordedDevice { index, id, device } in devices {
-            let totals = host.totals.get(*index).into_iter().flatten();
-            for (port, totals) in device.ports.iter().zip(totals) {
+        for RecordedDevice { id, device, totals } in devices {
+            for (port, totals) in device.ports.iter().zip(*totals) {
                 let found = self.assessment.entry((*id, port.number)).or_default();
                 found.counters = totals.counters;
                 found.reset_offsets.clone_from(&totals.reset_offsets);
@@ -175,10 +173,9 @@ const FATAL: &str = "device failed or is being removed (IBV_EVENT_DEVICE_FATAL)"
 
 /// A device that is recorded, because no fabric contains it.
 struct RecordedDevice<'a> {
-    /// Its index among the snapshot's devices.
-    index: usize,
     id: Guid,
     device: &'a Device,
+    totals: &'a [HostPortTotals],
 }
 
 /// A port, or a device, as it was last known.
@@ -197,7 +194,6 @@ fn by_name(snapshot: &Snapshot) -> HashMap<&str, Guid> {
     nodes.into_iter().map(|node| (&*node.name, node.identity.guid)).collect()
 }
 
-/// The events of a port.
 fn push_port(
     was: &LastState,
     is: &LastState,
@@ -314,16 +310,11 @@ fn status(port: &Port) -> Option<PortStatus> {
     let physical_state = port.physical_state.or(has_link.then_some(physical::LINK_UP));
     Some(PortStatus {
         lid: port.lid.unwrap_or_default(),
-        lmc: 0,
         sm_lid: port.sm_lid.unwrap_or_default(),
-        is_sm: false,
         state: known,
         physical_state: physical_state.unwrap_or(0),
         width: port.width,
         speed: port.speed,
-        widths_supported: 0,
-        speeds_supported: SpeedSet::default(),
-        widths_enabled: 0,
-        speeds_enabled: SpeedSet::default(),
+        ..PortStatus::default()
     })
 }
