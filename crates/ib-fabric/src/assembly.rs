@@ -14,8 +14,8 @@ use super::topology::{
 
 /// A node in the result of a discovery.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other name says it")]
 pub struct DiscoveredNode {
-    /// Its properties.
     pub identity: NodeIdentity,
     /// The ports that responded or were reached.
     pub ports: Vec<DiscoveredPort>,
@@ -23,10 +23,9 @@ pub struct DiscoveredNode {
 
 /// A port in the result of a discovery.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct DiscoveredPort {
-    /// Port number.
     pub number: PortNumber,
-    /// PortGUID.
     pub guid: Guid,
     /// Its state, if it responded.
     pub status: Option<PortStatus>,
@@ -36,10 +35,9 @@ pub struct DiscoveredPort {
 
 /// The result of a discovery.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct DiscoveredFabric {
-    /// The nodes.
     pub nodes: Vec<DiscoveredNode>,
-    /// The links between them.
     pub links: Vec<(End, End)>,
     /// Ports with a link whose neighbor did not respond.
     pub unreached: Vec<End>,

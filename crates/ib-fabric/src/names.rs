@@ -6,7 +6,7 @@
 //! name does not identify the node. `NAME#a1b2c3` has no blank before the `#`, so it is no comment in
 //! YAML, and it has no special character of regular expressions or shells.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use ib_mad::ids::Guid;
 use thiserror::Error;
@@ -30,10 +30,10 @@ const MAX_ERRORS: usize = 100;
 /// An invalid line of a node-name-map.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("line {line}: {problem}; expected: 0x0002c90200000001 \"node name\"")]
+#[expect(missing_docs, reason = "the other name says it")]
 pub struct NodeNameMapError {
     /// Line number, from 1 on.
     pub line: usize,
-    /// The problem.
     pub problem: String,
 }
 
@@ -98,7 +98,10 @@ const SEPARATOR: char = '#';
 
 fn with_digits(name: &str, guid: Guid, count: usize) -> String {
     let digits = format!("{:0MAX_DIGITS$x}", guid.0);
-    format!("{name}{SEPARATOR}{}", &digits[MAX_DIGITS - count.min(MAX_DIGITS)..])
+    match count {
+        0 => name.to_owned(),
+        _ => format!("{name}{SEPARATOR}{}", &digits[MAX_DIGITS - count..]),
+    }
 }
 
 /// A node's name without appended digits, and the number of these.
@@ -140,40 +143,30 @@ pub(super) fn make_unique<'a>(nodes: &mut [Named], before: impl Fn(Guid) -> Opti
         let (shared, digits) = before(guid).map_or(("", 0), |old| split_digits(old, guid));
         if shared == name { digits } else { 0 }
     };
-    let mut counts: Vec<usize> = nodes
-        .iter()
-        .map(|node| match (kept(node.guid, &node.name), shared.get(&*node.name)) {
-            (_, None | Some((..2, _))) => 0,
-            (0, Some((_, present))) if *present >= 2 || node.absent => MIN_DIGITS,
-            (kept, _) => kept,
-        })
-        .collect();
-    if counts.iter().all(|&count| count == 0) {
-        return;
-    }
+    let count_of = |node: &Named| match (kept(node.guid, &node.name), shared[&*node.name]) {
+        (_, (..2, _)) => 0,
+        (0, (_, present)) if present >= 2 || node.absent => MIN_DIGITS,
+        (kept, _) => kept,
+    };
+    let mut counts: Vec<usize> = nodes.iter().map(count_of).collect();
     // Digits may collide, and a node's description may equal a generated name.
     loop {
-        let name_at = |at: usize| match (&nodes[at], counts[at]) {
-            (node, 0) => node.name.clone(),
-            (node, count) => with_digits(&node.name, node.guid, count),
-        };
-        let mut times: HashMap<String, usize> = HashMap::new();
-        for at in 0..nodes.len() {
-            *times.entry(name_at(at)).or_default() += 1;
+        let named = nodes.iter().zip(&counts);
+        let names: Vec<String> =
+            named.map(|(node, count)| with_digits(&node.name, node.guid, *count)).collect();
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        names.iter().for_each(|name| *times.entry(name).or_default() += 1);
+        let mut is_unique = true;
+        for (name, count) in names.iter().zip(&mut counts) {
+            if (1..MAX_DIGITS).contains(count) && times[&**name] > 1 {
+                *count += 1;
+                is_unique = false;
+            }
         }
-        let clash = |at: &usize| {
-            counts[*at] > 0 && counts[*at] < MAX_DIGITS && times.get(&name_at(*at)) > Some(&1)
-        };
-        let clashing: HashSet<usize> = (0..nodes.len()).filter(clash).collect();
-        if clashing.is_empty() {
-            break;
+        if is_unique {
+            nodes.iter_mut().zip(names).for_each(|(node, name)| node.name = name);
+            return;
         }
-        for at in clashing {
-            counts[at] += 1;
-        }
-    }
-    for (node, count) in nodes.iter_mut().zip(counts).filter(|(_, count)| *count > 0) {
-        node.name = with_digits(&node.name, node.guid, count);
     }
 }
 

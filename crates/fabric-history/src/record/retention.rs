@@ -298,7 +298,7 @@ impl Store {
         metrics: &RecorderMetrics,
     ) -> Result<(), HistoryError> {
         let free = free(&self.path)?;
-        metrics.set_free(free);
+        metrics.update(|it| it.free = Some(free));
         if free < least {
             Err(HistoryError::Full { path: self.path.clone(), free, least })
         } else {

@@ -79,29 +79,23 @@ impl<'a> CounterClearing<'a> {
         }
     }
 
-    /// Messages about refused Sets.
-    pub fn refusals(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.refusals)
-    }
-
-    /// The cleared counters, after the run.
-    pub fn finish(self) -> Vec<Cleared> {
-        self.cleared
+    /// The cleared counters, and messages about refused Sets, after the run.
+    pub fn finish(self) -> (Vec<Cleared>, Vec<String>) {
+        (self.cleared, self.refusals)
     }
 
     fn handle_read(&mut self, index: usize, response: &Mad) {
         let job = &mut self.jobs[index];
-        let values = job
-            .narrow
-            .iter()
-            .map(|&(counter, field)| (counter, field, field.read(response.data())));
-        let (full, others): (Vec<_>, Vec<_>) =
-            values.partition(|&(_, field, value)| is_nearly_full(field, value));
+        let read = |&(counter, field): &(Counter, CounterField)| {
+            let value = field.read(response.data());
+            (is_nearly_full(field, value), (counter, value))
+        };
+        let values: Vec<_> = job.narrow.iter().map(read).collect();
         // FEC counters are cleared together.
-        let together = job.attribute == Attribute::PortExtendedSpeedsCounters && !full.is_empty();
-        let others = others.into_iter().filter(|_| together);
-        job.last =
-            full.into_iter().chain(others).map(|(counter, _, value)| (counter, value)).collect();
+        let together = job.attribute == Attribute::PortExtendedSpeedsCounters
+            && values.iter().any(|(is_full, _)| *is_full);
+        let cleared = values.into_iter().filter(|(is_full, _)| *is_full || together);
+        job.last = cleared.map(|(_, last)| last).collect();
         if !job.last.is_empty() {
             // At once: events in between are lost.
             self.queue.push_front((index, ClearStep::Clear));
@@ -111,12 +105,10 @@ impl<'a> CounterClearing<'a> {
     fn handle_set(&mut self, index: usize, outcome: Result<&Mad, RequestError>, at: Moment) {
         let job = &self.jobs[index];
         match outcome {
-            Ok(_) => self.cleared.extend(job.last.iter().map(|&(counter, last)| Cleared {
-                port: job.port,
-                counter,
-                last,
-                at,
-            })),
+            Ok(_) => {
+                let cleared = |&(counter, last)| Cleared { port: job.port, counter, last, at };
+                self.cleared.extend(job.last.iter().map(cleared));
+            }
             // A device that requires a key does not respond.
             Err(failure @ (RequestError::Status(_) | RequestError::TimedOut)) => {
                 let (guid, port) = self.swept.fabric.end(job.port);

@@ -10,12 +10,21 @@ mod state_sweep;
 pub mod sweep;
 pub mod unresponsive;
 
+use std::ops::Range;
+
 use ib_mad::Mad;
+use ib_mad::port_state::PortStatus;
 use ib_umad::RequestError;
 
 /// Whether an outcome shows that the node runs: a refusal is a response, too.
 fn has_responded(outcome: &Result<&Mad, RequestError>) -> bool {
     !outcome.is_err_and(RequestError::is_no_response)
+}
+
+/// The LIDs of a port: 2^LMC consecutive ones; LMC has 3 bits.
+fn lids_of(status: PortStatus) -> Range<u32> {
+    let first = u32::from(status.lid.0);
+    first..first + (1 << (status.lmc & 7))
 }
 
 #[cfg(test)]
