@@ -78,7 +78,7 @@ fn hw_counters() -> String {
 fn ethernet() -> String {
     let rows = ethernet::TABLE.iter().map(|it| {
         let name = host::ethernet_header(it).sample_name();
-        let each = it.index.label().unwrap_or_default();
+        let each = it.index.unwrap_or_default();
         row(&[code(&[&name]), each.into(), host::ethtool_strings(it), it.help.to_string()])
     });
     rows.collect()

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use ib_mad::ids::Guid;
 use thiserror::Error;
 
+use super::topology::Node;
+
 /// Names by node GUID, which replace the node descriptions of devices.
 ///
 /// A line has a GUID and a name, preferably in double quotes; outside of quotes `#` starts a comment:
@@ -121,39 +123,34 @@ pub fn shared_name(name: &str, guid: Guid) -> &str {
     split_digits(name, guid).0
 }
 
-pub(super) struct Named {
-    pub(super) guid: Guid,
-    pub(super) name: String,
-    pub(super) absent: bool,
-}
-
 /// Makes the names of nodes unique. A node that had digits before (`before` returns its previous name)
 /// keeps them while another node with its name is remembered: a twin that reboots must not rename it.
 /// An absent node does not rename its replacement, such as a new card in the same host: the new node
 /// has the plain name, and the absent one gets the digits.
-pub(super) fn make_unique<'a>(nodes: &mut [Named], before: impl Fn(Guid) -> Option<&'a str>) {
+pub(super) fn make_unique<'a>(nodes: &mut [Node], before: impl Fn(Guid) -> Option<&'a str>) {
     // By name: number of nodes, and number of present nodes.
     let mut shared: HashMap<&str, (usize, usize)> = HashMap::new();
     for node in &*nodes {
         let (all, present) = shared.entry(&node.name).or_default();
         *all += 1;
-        *present += usize::from(!node.absent);
+        *present += usize::from(node.present());
     }
     let kept = |guid: Guid, name: &str| {
         let (shared, digits) = before(guid).map_or(("", 0), |old| split_digits(old, guid));
         if shared == name { digits } else { 0 }
     };
-    let count_of = |node: &Named| match (kept(node.guid, &node.name), shared[&*node.name]) {
+    let count_of = |node: &Node| match (kept(node.identity.guid, &node.name), shared[&*node.name]) {
         (_, (..2, _)) => 0,
-        (0, (_, present)) if present >= 2 || node.absent => MIN_DIGITS,
+        (0, (_, present)) if present >= 2 || !node.present() => MIN_DIGITS,
         (kept, _) => kept,
     };
     let mut counts: Vec<usize> = nodes.iter().map(count_of).collect();
     // Digits may collide, and a node's description may equal a generated name.
     loop {
-        let named = nodes.iter().zip(&counts);
-        let names: Vec<String> =
-            named.map(|(node, count)| with_digits(&node.name, node.guid, *count)).collect();
+        let named = |(node, count): (&Node, &usize)| {
+            with_digits(&node.name, node.identity.guid, *count)
+        };
+        let names: Vec<String> = nodes.iter().zip(&counts).map(named).collect();
         let mut times: HashMap<&str, usize> = HashMap::new();
         names.iter().for_each(|name| *times.entry(name).or_default() += 1);
         let mut is_unique = true;
@@ -173,6 +170,9 @@ pub(super) fn make_unique<'a>(nodes: &mut [Named], before: impl Fn(Guid) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::found;
+    use crate::topology::Presence;
+    use ib_mad::{Moment, NodeKind};
 
     #[test]
     fn parses_infiniband_diags_node_name_map() {
@@ -223,15 +223,19 @@ mod tests {
         absent: &[(u64, &str)],
         before: &[(u64, &str)],
     ) -> Vec<String> {
-        let named = |absent| {
-            move |(guid, name): &(u64, &str)| Named {
-                guid: Guid(*guid),
+        let named = |presence| {
+            move |(guid, name): &(u64, &str)| Node {
+                identity: found(*guid, NodeKind::Ca, 1).identity,
                 name: (*name).to_owned(),
-                absent,
+                presence,
+                last_found: Moment(0),
+                first_port: 0,
+                port_slots: 0,
             }
         };
+        let absent = absent.iter().map(named(Presence::Absent));
         let mut nodes: Vec<_> =
-            nodes.iter().map(named(false)).chain(absent.iter().map(named(true))).collect();
+            nodes.iter().map(named(Presence::Found)).chain(absent).collect();
         let before: HashMap<Guid, &str> =
             before.iter().map(|(guid, name)| (Guid(*guid), *name)).collect();
         make_unique(&mut nodes, |guid| before.get(&guid).copied());

@@ -36,14 +36,8 @@ struct ClearJob {
     agent: End,
     lid: Lid,
     narrow: Vec<(Counter, CounterField)>,
-    /// Last values of the counters to clear.
+    /// Last values of the counters to clear; empty until they are read.
     last: Vec<(Counter, u64)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ClearStep {
-    Read,
-    Clear,
 }
 
 /// The query plan; see the [module](self).
@@ -52,7 +46,8 @@ pub struct CounterClearing<'a> {
     swept: &'a Snapshot<Raw>,
     agents: &'a mut AgentCache,
     jobs: Vec<ClearJob>,
-    queue: VecDeque<(usize, ClearStep)>,
+    /// Jobs to read, and to clear.
+    queue: VecDeque<usize>,
     /// Agents with a job in progress: the Set follows the read at once, and a refused one is the last.
     busy: HashSet<End>,
     cleared: Vec<Cleared>,
@@ -66,13 +61,11 @@ impl<'a> CounterClearing<'a> {
             swept.fabric.port_indexes().flat_map(|port| jobs_of(swept, agents, port)).collect();
         jobs.sort_by_key(|(fill, _)| Reverse(*fill));
         jobs.truncate(MAX_PER_SWEEP);
-        let queue = (0..jobs.len()).map(|job| (job, ClearStep::Read)).collect();
-        let jobs = jobs.into_iter().map(|(_, job)| job).collect();
         CounterClearing {
             swept,
             agents,
-            jobs,
-            queue,
+            queue: (0..jobs.len()).collect(),
+            jobs: jobs.into_iter().map(|(_, job)| job).collect(),
             busy: HashSet::new(),
             cleared: Vec::new(),
             refusals: Vec::new(),
@@ -98,7 +91,7 @@ impl<'a> CounterClearing<'a> {
         job.last = cleared.map(|(_, last)| last).collect();
         if !job.last.is_empty() {
             // At once: events in between are lost.
-            self.queue.push_front((index, ClearStep::Clear));
+            self.queue.push_front(index);
         }
     }
 
@@ -118,7 +111,7 @@ impl<'a> CounterClearing<'a> {
                 ));
                 let (refused, jobs) = ((job.agent, job.attribute), &self.jobs);
                 self.queue
-                    .retain(|(other, _)| (jobs[*other].agent, jobs[*other].attribute) != refused);
+                    .retain(|&other| (jobs[other].agent, jobs[other].attribute) != refused);
                 self.agents.mark_uncleared(job.agent, job.attribute);
             }
             Err(_) => {}
@@ -161,31 +154,29 @@ impl QueryPlan for CounterClearing<'_> {
         if qp != QueuePair::Qp1 {
             return None;
         }
-        let is_free = |(index, step): &(usize, ClearStep)| {
-            *step == ClearStep::Clear || !self.busy.contains(&self.jobs[*index].agent)
+        let is_free = |&index: &usize| {
+            let job = &self.jobs[index];
+            !job.last.is_empty() || !self.busy.contains(&job.agent)
         };
         let at = self.queue.iter().position(is_free)?;
-        let (index, step) = self.queue.remove(at)?;
+        let index = self.queue.remove(at)?;
         let job = &self.jobs[index];
         self.busy.insert(job.agent);
         let number = self.swept.fabric.port(job.port).number;
-        let query = match step {
-            ClearStep::Read => pma::counters(job.attribute, number),
-            ClearStep::Clear if job.attribute == Attribute::PortExtendedSpeedsCounters => {
-                clear_fec_counters(number)
-            }
-            ClearStep::Clear => {
-                clear(number, CounterSelect::new(job.last.iter().map(|(counter, _)| *counter)))
-            }
+        let query = if job.last.is_empty() {
+            pma::counters(job.attribute, number)
+        } else if job.attribute == Attribute::PortExtendedSpeedsCounters {
+            clear_fec_counters(number)
+        } else {
+            clear(number, CounterSelect::new(job.last.iter().map(|(counter, _)| *counter)))
         };
-        let tag = (index as u64) << 1 | u64::from(step == ClearStep::Clear);
-        Some((Request { to: Address::Lid(job.lid), query }, tag))
+        Some((Request { to: Address::Lid(job.lid), query }, index as u64))
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
-        let index = (tag >> 1) as usize;
+        let index = tag as usize;
         self.busy.remove(&self.jobs[index].agent);
-        if tag & 1 == 1 {
+        if !self.jobs[index].last.is_empty() {
             self.handle_set(index, outcome, at);
         } else if let Ok(response) = outcome {
             self.handle_read(index, response);

@@ -16,7 +16,7 @@ use ib_mad::reading::{Raw, Reading};
 use ib_mad::{Lid, Mad, Moment, status};
 use ib_umad::{Address, Request, RequestError};
 
-use super::agent_cache::{PmaCapabilityCache, Sampling, agent_of, has_wide_xmit_wait};
+use super::agent_cache::{PmaCapabilityCache, agent_of, has_wide_xmit_wait};
 use super::lids_of;
 use crate::topology::End;
 use crate::{Fabric, NodeIndex, PortIndex};
@@ -283,14 +283,14 @@ impl<'a> CounterSweep<'a> {
         let has_response =
             || agent.ports.iter().any(|port| self.readings[port.0 as usize].is_some());
         let sampling = match outcome {
-            Ok(mad) => {
-                let PortSamplesControl { tick, option_mask, .. } = PortSamplesControl::decode(mad);
-                Sampling::Supported { tick, options: option_mask }
+            Ok(mad) => Some(PortSamplesControl::decode(mad)),
+            Err(RequestError::Status(status)) if status::is_unsupported(status) => None,
+            Err(RequestError::TimedOut) if has_response() => {
+                if !self.cache.count_unsampled(agent.end) {
+                    return;
+                }
+                None
             }
-            Err(RequestError::Status(status)) if status::is_unsupported(status) => {
-                Sampling::Unsupported
-            }
-            Err(RequestError::TimedOut) if has_response() => Sampling::NoResponse(1),
             // Retried in another sweep.
             Err(_) => return,
         };

@@ -25,24 +25,14 @@ const MS_PER_SMP: u128 = 4_000;
 const MAX_BUDGET: u128 = 60 * MS_PER_SMP;
 
 /// Unresponsive neighbors, kept from discovery to discovery.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct UnresponsiveNeighbors {
     /// When each was last queried; the earliest moment if never.
     queried: HashMap<End, Moment>,
     current: HashSet<End>,
-    budget: u128,
-    filled: Moment,
-}
-
-impl Default for UnresponsiveNeighbors {
-    fn default() -> Self {
-        UnresponsiveNeighbors {
-            queried: HashMap::new(),
-            current: HashSet::new(),
-            budget: MAX_BUDGET,
-            filled: Moment::default(),
-        }
-    }
+    /// The part of [`MAX_BUDGET`] that is used up, at the moment of the last discovery.
+    spent: u128,
+    updated: Moment,
 }
 
 /// Why an M_Key is the likely cause of missing responses.
@@ -66,16 +56,16 @@ impl UnresponsiveNeighbors {
 
     /// The neighbors that a discovery that begins now must skip, with up to `tries` requests to each.
     pub fn select_skipped(&mut self, now: Moment, tries: u8) -> HashSet<End> {
-        self.budget = (self.budget + now.since(self.filled).as_millis()).min(MAX_BUDGET);
-        self.filled = now;
+        self.spent = self.spent.saturating_sub(now.since(self.updated).as_millis());
+        self.updated = now;
         let cost = MS_PER_SMP * u128::from(tries.max(1));
         let mut known: Vec<(Moment, End)> =
             self.queried.iter().map(|(end, at)| (*at, *end)).collect();
         // Queried longest ago first.
         known.sort_unstable();
-        let affordable = usize::try_from(self.budget / cost).unwrap_or(usize::MAX);
-        let selected = affordable.min(known.len());
-        self.budget -= selected as u128 * cost;
+        let affordable = (MAX_BUDGET - self.spent) / cost;
+        let selected = known.len().min(affordable as usize);
+        self.spent += selected as u128 * cost;
         let skipped = known.split_off(selected);
         self.current = known.into_iter().map(|(_, end)| end).collect();
         skipped.into_iter().map(|(_, end)| end).collect()
@@ -271,12 +261,10 @@ impl<'a> HiddenSweep<'a> {
     }
 
     pub fn record(&mut self, port: PortIndex, has_answered: bool) {
-        let now = if has_answered {
-            LastQuery::Response
-        } else {
-            LastQuery::NoResponse(self.nodes.sweep)
-        };
-        let before = self.nodes.last.insert(self.fabric.end(port), now);
+        let HiddenNodes { sweep, last } = self.nodes;
+        let now =
+            if has_answered { LastQuery::Response } else { LastQuery::NoResponse(*sweep) };
+        let before = last.insert(self.fabric.end(port), now);
         let was_known = before == Some(LastQuery::Response);
         let queue = if was_known { &mut self.known } else { &mut self.probes };
         if has_answered {

@@ -221,7 +221,7 @@ impl EventLoop<'_> {
         let rest = Timespec::try_from(until.since(self.clock.now())).ok();
         let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut polls = vec![readable(self.stop.as_fd())];
-        polls.extend(self.uevents.iter().map(|uevents| readable(uevents.fd())));
+        polls.extend(self.uevents.iter().map(|uevents| readable(uevents.0.as_fd())));
         let first_node = polls.len();
         let (names, fds): (Vec<_>, Vec<_>) =
             self.registry.open().map(|(name, _, fd)| (name.to_owned(), readable(fd))).unzip();
