@@ -32,8 +32,8 @@ impl From<Vec<Arc<Observation>>> for SharedState {
 
 /// The state of one fabric after its latest sweep.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Observation {
-    /// The fabric's name.
     pub fabric: String,
     /// The configured time between two sweeps.
     pub interval: Duration,
@@ -41,7 +41,6 @@ pub struct Observation {
     pub snapshot: Option<Arc<Snapshot>>,
     /// The assessment of that sweep, and of the events since then; empty where there is no sweep.
     pub assessment: Assessment,
-    /// The monitor's own statistics.
     pub stats: MonitorStats,
     /// The outcomes of its MADs.
     pub mads: MadStats,
@@ -79,10 +78,9 @@ impl SiteFileKind {
 
 /// A monitor's statistics of its own work.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct MonitorStats {
-    /// Completed sweeps.
     pub sweeps: u64,
-    /// Completed discoveries.
     pub discoveries: u64,
     /// When the latest discovery began and ended.
     pub discovery: Option<(Anchor, Moment)>,
@@ -101,7 +99,6 @@ pub struct MonitorStats {
     pub changes: [u64; change::CHANGE_KINDS.len()],
     /// When each site file was last checked and valid, in seconds since 1970.
     pub site_files: [Option<f64>; SiteFileKind::ALL.len()],
-    /// The subnet's master.
     pub mastership: Mastership,
     success: [bool; Collector::ALL.len()],
 }

@@ -43,17 +43,14 @@ impl NodeNameMap {
     /// Parses a node-name-map.
     pub fn parse(text: &str) -> Result<Self, Vec<NodeNameMapError>> {
         let (mut names, mut faults) = (HashMap::new(), Vec::new());
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            match parse_line(line) {
+        let lines = (1..).zip(text.lines().map(str::trim));
+        for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
+            match parse_line(text) {
                 Ok((_, "")) => {}
                 Ok((guid, name)) => {
                     names.entry(guid).or_insert_with(|| name.to_owned());
                 }
-                Err(problem) => faults.push(NodeNameMapError { line: index + 1, problem }),
+                Err(problem) => faults.push(NodeNameMapError { line, problem }),
             }
             if faults.len() == MAX_ERRORS {
                 break;

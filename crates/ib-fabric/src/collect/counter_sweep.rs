@@ -13,11 +13,11 @@ use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{self, AttributePlan, PortSamplesControl};
 use ib_mad::reading::{Raw, Reading};
-use ib_mad::{Lid, Mad, Moment, status};
+use ib_mad::{Lid, Mad, Moment};
 use ib_umad::{Address, Request, RequestError};
 
 use super::agent_cache::{PmaCapabilityCache, agent_of, has_wide_xmit_wait};
-use super::lids_of;
+use super::{is_unsupported, lids_of};
 use crate::topology::End;
 use crate::{Fabric, NodeIndex, PortIndex};
 
@@ -142,22 +142,16 @@ impl<'a> CounterSweep<'a> {
         let max = self.agents.iter().map(|agent| agent.ports.len()).max();
         for nth in 0..max.unwrap_or(0) {
             for index in 0..self.agents.len() as u32 {
-                let agent = &self.agents[index as usize];
-                if let (Some(&port), Some(plan)) = (agent.ports.get(nth), agent.plan.clone()) {
-                    self.queue_attributes(index, port, &plan, 0);
+                if let Some(&port) = self.agents[index as usize].ports.get(nth) {
+                    self.queue_attributes(index, port, 0);
                 }
             }
         }
     }
 
-    /// Queues the attributes of a port's plan, from index `first` on.
-    fn queue_attributes(
-        &mut self,
-        agent: u32,
-        port: PortIndex,
-        plan: &[AttributePlan],
-        first: usize,
-    ) {
+    /// Queues the attributes of the agent's plan for a port, from index `first` on.
+    fn queue_attributes(&mut self, agent: u32, port: PortIndex, first: usize) {
+        let Some(plan) = self.agents[agent as usize].plan.clone() else { return };
         let at = port.0 as usize;
         let has_details = plan.iter().skip(first).any(AttributePlan::is_detail);
         self.detailed[at] |=
@@ -238,9 +232,7 @@ impl<'a> CounterSweep<'a> {
                         plan.read(mad, reading);
                         reading.at = at;
                     }
-                    Err(RequestError::Status(status))
-                        if plan.is_optional() && status::is_unsupported(status) =>
-                    {
+                    Err(failure) if plan.is_optional() && is_unsupported(failure) => {
                         self.cache.mark_unsupported(agent.end, plan.attribute);
                     }
                     Err(_) => self.failed[port.0 as usize] = true,
@@ -255,9 +247,7 @@ impl<'a> CounterSweep<'a> {
         let capabilities = match outcome {
             Ok(mad) => PmaCapabilities::decode(mad),
             // It responds, but not to this: then it has the mandatory counters.
-            Err(RequestError::Status(status)) if status::is_unsupported(status) => {
-                PmaCapabilities::default()
-            }
+            Err(failure) if is_unsupported(failure) => PmaCapabilities::default(),
             Err(_) => {
                 agent.ports.iter().for_each(|port| self.failed[port.0 as usize] = true);
                 return;
@@ -272,10 +262,10 @@ impl<'a> CounterSweep<'a> {
 
     /// Sets the plan of an agent, and queues its attributes from index `first` on.
     fn set_plan(&mut self, agent: u32, plan: Arc<[AttributePlan]>, first: usize) {
-        for port in self.agents[agent as usize].ports.clone() {
-            self.queue_attributes(agent, port, &plan, first);
-        }
         self.agents[agent as usize].plan = Some(plan);
+        for port in self.agents[agent as usize].ports.clone() {
+            self.queue_attributes(agent, port, first);
+        }
     }
 
     fn handle_sampling(&mut self, index: u32, outcome: Result<&Mad, RequestError>) {
@@ -284,7 +274,7 @@ impl<'a> CounterSweep<'a> {
             || agent.ports.iter().any(|port| self.readings[port.0 as usize].is_some());
         let sampling = match outcome {
             Ok(mad) => Some(PortSamplesControl::decode(mad)),
-            Err(RequestError::Status(status)) if status::is_unsupported(status) => None,
+            Err(failure) if is_unsupported(failure) => None,
             Err(RequestError::TimedOut) if has_response() => {
                 if !self.cache.count_unsampled(agent.end) {
                     return;

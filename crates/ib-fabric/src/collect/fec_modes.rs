@@ -14,8 +14,10 @@ use ib_mad::fec::PortInfoExtended;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortStatus, state};
 use ib_mad::rate::{Speed, Width};
-use ib_mad::{Mad, status};
+use ib_mad::Mad;
 use ib_umad::RequestError;
+
+use super::is_unsupported;
 
 /// Maximum number of ports queried in a sweep: a few milliseconds with the default window. 25,000 ports
 /// are then known after 25 minutes at the default interval.
@@ -56,9 +58,7 @@ impl FecMode {
             Ok(mad) => {
                 PortInfoExtended::decode(mad).fec().map_or(FecMode::Unsupported, FecMode::Known)
             }
-            Err(RequestError::Status(status)) if status::is_unsupported(status) => {
-                FecMode::Unsupported
-            }
+            Err(failure) if is_unsupported(failure) => FecMode::Unsupported,
             Err(_) => FecMode::Unknown,
         }
     }
@@ -87,15 +87,12 @@ impl FecModeCache {
     }
 
     pub fn modes(&self, fabric: &Fabric) -> Vec<FecMode> {
-        let mode = |port| {
-            if !self.is_supported(fabric, port) {
-                return FecMode::Unknown;
-            }
-            match self.modes.get(&fabric.end(port)) {
-                Some((link, mode)) if LinkConfig::new(fabric, port) == Some(*link) => *mode,
-                _ => FecMode::Unknown,
-            }
+        let known = |port| {
+            let is_supported = self.is_supported(fabric, port);
+            let known = is_supported.then(|| self.modes.get(&fabric.end(port)))?;
+            known.filter(|(link, _)| LinkConfig::new(fabric, port) == Some(*link))
         };
+        let mode = |port| known(port).map_or(FecMode::Unknown, |(_, mode)| *mode);
         fabric.port_indexes().map(mode).collect()
     }
 

@@ -164,20 +164,13 @@ impl<'a> StateSweep<'a> {
         }
     }
 
-    fn next_query(&mut self) -> Option<StateQuery> {
-        if let Some(port) = self.hidden.pop() {
-            return Some(StateQuery(StateAttribute::NodeInfo, port));
-        }
-        if let Some(query) = self.queue.pop_front() {
-            return Some(query);
-        }
-        let port = self.due.pop()?;
-        self.fec_modes.mark_queried(port);
-        Some(StateQuery(StateAttribute::PortInfoExtended, port))
-    }
-
     pub fn poll_request(&mut self) -> Option<(Request, u64)> {
-        let next = self.next_query()?;
+        let hidden = self.hidden.pop().map(|port| StateQuery(StateAttribute::NodeInfo, port));
+        let next = hidden.or_else(|| self.queue.pop_front()).or_else(|| {
+            let port = self.due.pop()?;
+            self.fec_modes.mark_queried(port);
+            Some(StateQuery(StateAttribute::PortInfoExtended, port))
+        })?;
         let StateQuery(attribute, port) = next;
         let number = self.fabric.port(port).number;
         let query = match attribute {

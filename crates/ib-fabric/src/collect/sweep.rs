@@ -143,13 +143,13 @@ impl<'a> Sweep<'a> {
                 counters.readings[port.0 as usize] = None;
             }
         }
-        let is_silent = |(node, liveness): (NodeIndex, Liveness)| {
+        let is_silent = |(node, liveness): (NodeIndex, Liveness)| match liveness {
+            Some(has_responded) => !has_responded,
             // Not queried: the discovery got no response either; an earlier sweep may have.
-            let is_gone = || {
+            None => {
                 self.fabric.node(node).presence == Presence::Hidden
                     && !states.hidden_responding.contains(&node)
-            };
-            liveness.map_or_else(is_gone, |has_responded| !has_responded)
+            }
         };
         // If no node responds to anything, LID routing is not the cause.
         let has_readings = counters.readings.iter().any(Option::is_some);
@@ -268,16 +268,13 @@ impl<'a> SmSweep<'a> {
     /// Handles an outcome. Returns the port if its node responded.
     fn on_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>) -> Option<PortIndex> {
         let port = *self.queried.get(tag as usize)?;
-        let mad = match outcome {
-            Ok(mad) => mad,
-            // A stopped manager does not respond; the node may be up.
-            Err(failure) => return (!failure.is_no_response()).then_some(port),
-        };
-        let SmInfo { state, priority, act_count, .. } = SmInfo::decode(mad);
-        if let Some(state) = SmState::from_code(state) {
+        if let Ok(SmInfo { state, priority, act_count, .. }) = outcome.map(SmInfo::decode)
+            && let Some(state) = SmState::from_code(state)
+        {
             self.managers.push(SubnetManager { port, state, priority, act_count });
         }
-        Some(port)
+        // A stopped manager does not respond; the node may be up.
+        has_responded(&outcome).then_some(port)
     }
 
     /// The managers that responded, by port, after the run.

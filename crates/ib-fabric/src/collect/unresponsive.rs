@@ -59,16 +59,15 @@ impl UnresponsiveNeighbors {
         self.spent = self.spent.saturating_sub(now.since(self.updated).as_millis());
         self.updated = now;
         let cost = MS_PER_SMP * u128::from(tries.max(1));
-        let mut known: Vec<(Moment, End)> =
-            self.queried.iter().map(|(end, at)| (*at, *end)).collect();
+        let mut known: Vec<End> = self.queried.keys().copied().collect();
         // Queried longest ago first.
-        known.sort_unstable();
+        known.sort_unstable_by_key(|end| (self.queried[end], *end));
         let affordable = (MAX_BUDGET - self.spent) / cost;
         let selected = known.len().min(affordable as usize);
         self.spent += selected as u128 * cost;
         let skipped = known.split_off(selected);
-        self.current = known.into_iter().map(|(_, end)| end).collect();
-        skipped.into_iter().map(|(_, end)| end).collect()
+        self.current = known.into_iter().collect();
+        skipped.into_iter().collect()
     }
 
     /// Updates the list with the result of a discovery. Returns new unresponsive neighbors.
@@ -244,9 +243,9 @@ impl<'a> HiddenSweep<'a> {
             ports.into_iter().partition(|&port| last(port) == Some(LastQuery::Response));
         let is_switch = |port: PortIndex| fabric.node_of(port).is_switch();
         known.sort_by_key(|&port| Reverse(is_switch(port)));
-        probes.sort_by_key(|&port| match last(port) {
-            Some(LastQuery::NoResponse(sweep)) => (sweep, Reverse(is_switch(port))),
-            Some(LastQuery::Response) | None => (0, Reverse(is_switch(port))),
+        probes.sort_by_key(|&port| {
+            let last = if let Some(LastQuery::NoResponse(sweep)) = last(port) { sweep } else { 0 };
+            (last, Reverse(is_switch(port)))
         });
         HiddenSweep {
             known: ThrottledQueue::new(known.into(), MAX_LOST),

@@ -120,7 +120,9 @@ impl HostReader {
     /// Lets the next read read all that is cached of a device, or of all of them: names, versions, the
     /// network interfaces of ports, and the states of ports that are backing off.
     pub fn refresh(&mut self, device: Option<&str>) {
-        let wanted = |reader: &&mut DeviceReader| device.is_none_or(|name| *reader.device.name == *name);
+        let wanted = |reader: &&mut DeviceReader| {
+            device.is_none_or(|name| *reader.device.name == *name)
+        };
         self.readers.iter_mut().filter(wanted).for_each(DeviceReader::refresh);
     }
 
@@ -158,8 +160,9 @@ impl HostReader {
     fn read_devices(&mut self) -> (Vec<Device>, bool) {
         self.open_devices();
         let readers = std::mem::take(&mut self.readers);
+        let devices = readers.iter().map(|reader| reader.device.clone());
         let mut hanging: BTreeMap<_, _> =
-            readers.iter().map(|reader| (Arc::clone(&reader.device.name), reader.device.clone())).collect();
+            devices.map(|device| (Arc::clone(&device.name), device)).collect();
         let mut devices = Vec::with_capacity(readers.len());
         let mut removed = false;
         for (reader, outcome) in self.executor.run(readers) {
@@ -204,21 +207,20 @@ impl HostReader {
     /// The names of all devices. A host without RDMA modules has no such directory.
     fn list(&self) -> Result<Vec<String>, String> {
         let class = self.class.display();
-        match Directory::open(&self.class).and_then(|class| class.names()) {
-            Ok(names) => Ok(names),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        let listed = Directory::open(&self.class).and_then(|class| class.names());
+        listed.or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
                 let (root, there) = (self.sysfs.display(), std::fs::metadata(&self.sysfs));
                 let action = "set --path.sysfs to the mount point of sysfs";
-                there
-                    .map(|_| Vec::new())
-                    .map_err(|error| format!("--path.sysfs {root}: {error}: {action}"))
+                let problem = |error| format!("--path.sysfs {root}: {error}: {action}");
+                there.map(|_| Vec::new()).map_err(problem)
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            io::ErrorKind::PermissionDenied => {
                 let action = "give the user of the exporter read permission for this directory";
                 Err(format!("{class}: {error}: {action}"))
             }
-            Err(error) => Err(format!("{class}: {error}")),
-        }
+            _ => Err(format!("{class}: {error}")),
+        })
     }
 
     /// Opens new devices and closes removed ones. Of an excluded device only the name is read.

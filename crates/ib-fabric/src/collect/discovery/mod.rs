@@ -39,10 +39,9 @@ struct NodeDraft {
     route: DirectedRoute,
     found: DiscoveredNode,
     queried: HashSet<PortNumber>,
-    /// Port 0 of a switch responded or failed: the valid speed fields are known.
-    port0_known: bool,
-    /// Ports of a switch that responded before its port 0.
-    early: Vec<(PortNumber, PortInfo)>,
+    /// Ports of a switch that responded before its port 0, from which the valid speed fields are known; `None` once
+    /// that responded or failed.
+    early: Option<Vec<(PortNumber, PortInfo)>>,
 }
 
 impl NodeDraft {
@@ -224,8 +223,7 @@ impl Discovery {
             route,
             found: DiscoveredNode { identity, ports: Vec::new() },
             queried: HashSet::new(),
-            port0_known: false,
-            early: Vec::new(),
+            early: is_switch.then(Vec::new),
         });
         self.query(route, DiscoveryRequest::Description { node });
         if is_switch {
@@ -255,19 +253,18 @@ impl Discovery {
             if self.nodes[node].is_switch() {
                 self.set_speed_fields(route, node, info.speed_fields());
             }
-        } else if draft.port0_known {
+        } else if let Some(early) = &mut draft.early {
+            early.push((port, info));
+        } else {
             let status = info.status(draft.found.identity.speed_fields);
             self.set_status(route, node, port, status);
-        } else {
-            draft.early.push((port, info));
         }
     }
 
     fn set_speed_fields(&mut self, route: DirectedRoute, node: usize, fields: SpeedFields) {
         let draft = &mut self.nodes[node];
-        draft.port0_known = true;
         draft.found.identity.speed_fields = fields;
-        for (port, info) in std::mem::take(&mut draft.early) {
+        for (port, info) in draft.early.take().unwrap_or_default() {
             self.set_status(route, node, port, info.status(fields));
         }
     }

@@ -106,15 +106,10 @@ impl Drop for Listener {
     fn drop(&mut self) {
         // This fails only if the eventfd's counter is full, and then it is readable anyway.
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
-        match self.ended.recv_timeout(SHUTDOWN_TIMEOUT) {
-            Err(RecvTimeoutError::Timeout) => {
-                tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "event listener did not stop: a device does not respond");
-            }
-            _ => {
-                if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
-                    tracing::error!("event listener panicked");
-                }
-            }
+        if self.ended.recv_timeout(SHUTDOWN_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "event listener did not stop: a device does not respond");
+        } else if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!("event listener panicked");
         }
     }
 }
