@@ -12,7 +12,7 @@ use ib_mad::pma::{
     AgentProfile, AttributePlan, DetailPolicy, OptionMask, OptionalCounters, PortSamplesControl,
     read_plan,
 };
-use ib_mad::reading::{Raw, Reading};
+use ib_mad::reading::{CounterSet, Raw, Reading};
 use ib_mad::{Counter, Moment};
 
 use super::fec_modes::FecModeCache;
@@ -259,13 +259,12 @@ pub(super) struct CounterSources {
     suspects: HashMap<(End, Counter), u64>,
 }
 
-/// One bit per counter; neither bit is set while both fields are 0.
+/// Counters by the field that counts; neither set has a counter while both of its fields are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct PortSources {
-    /// The 64-bit field counts.
-    wide: u64,
+    wide: CounterSet,
     /// Only the classic field counts, as far as observed.
-    classic: u64,
+    classic: CounterSet,
 }
 
 impl CounterSources {
@@ -282,37 +281,36 @@ impl CounterSources {
         let before = self.by_port.get(&port).copied().unwrap_or_default();
         let mut source = before;
         for &(counter, _) in counters {
-            let bit = 1 << counter as usize;
             let classic = classic.and_then(|classic| Some((classic, classic.get(counter)?)));
             match reading.get(counter) {
                 // Not plausible: it says nothing about which field counts.
                 Some(value) if !counter.is_plausible(value) => {}
                 Some(1..) => {
                     // It counts, and was cleared when it was 0.
-                    if source.classic & bit != 0 {
+                    if source.classic.contains(counter) {
                         reading.set_rebased(counter);
                     }
-                    source.classic &= !bit;
-                    source.wide |= bit;
+                    source.classic.set(counter, false);
+                    source.wide.insert(counter);
                     if !self.suspects.is_empty() {
                         self.suspects.remove(&(port, counter));
                     }
                 }
-                Some(0) if source.wide & bit != 0 => {
+                Some(0) if source.wide.contains(counter) => {
                     let Some((classic, value @ 1..)) = classic else { continue };
                     let before = self.suspects.insert((port, counter), value);
                     if before.is_some_and(|before| value > before) {
                         self.suspects.remove(&(port, counter));
-                        source.wide &= !bit;
-                        source.classic |= bit;
+                        source.wide.set(counter, false);
+                        source.classic.insert(counter);
                         reading.copy(counter, classic);
                         reading.set_rebased(counter);
                     }
                 }
                 wide => match classic {
                     Some((_, 0)) if wide.is_some() => {}
-                    Some((classic, _)) if wide.is_some() || source.classic & bit != 0 => {
-                        source.classic |= bit;
+                    Some((classic, _)) if wide.is_some() || source.classic.contains(counter) => {
+                        source.classic.insert(counter);
                         reading.copy(counter, classic);
                     }
                     _ => reading.remove(counter),
@@ -326,8 +324,7 @@ impl CounterSources {
 
     /// Whether a counter of a port is taken from the classic field.
     pub fn is_classic(&self, port: End, counter: Counter) -> bool {
-        let source = self.by_port.get(&port);
-        source.is_some_and(|source| source.classic >> counter as usize & 1 == 1)
+        self.by_port.get(&port).is_some_and(|source| source.classic.contains(counter))
     }
 
     /// Forgets ports of forgotten nodes. An absent node keeps its counters and their fields.

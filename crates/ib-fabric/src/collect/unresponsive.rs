@@ -72,16 +72,12 @@ impl UnresponsiveNeighbors {
 
     /// Updates the list with the result of a discovery. Returns new unresponsive neighbors.
     pub fn update(&mut self, found: &DiscoveryResult, now: Moment) -> Vec<End> {
-        let mut new = Vec::new();
-        let mut queried = HashMap::new();
+        let is_new = |end: &End| !self.queried.contains_key(end);
+        let new = found.unanswered.iter().copied().filter(is_new).collect();
+        let mut queried: HashMap<End, Moment> =
+            found.unanswered.iter().map(|end| (*end, now)).collect();
         let linked: HashSet<End> = found.fabric.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
         let (tried, recovered) = (self.current.len(), self.current.intersection(&linked).count());
-        for &end in &found.unanswered {
-            if !self.queried.contains_key(&end) {
-                new.push(end);
-            }
-            queried.insert(end, now);
-        }
         // If most of the queried ones respond again, all may: the next discovery queries them.
         if recovered == 0 || recovered * 2 < tried {
             for end in &found.skipped {
