@@ -405,7 +405,8 @@ impl World {
         let first = *self.herd_first.get_or_insert(number);
         let seen = self.herd.sweep(&nodes, number, first);
         let steady_recorder = self.steady_recorder.as_mut().unwrap();
-        let (before, errors) = (steady_recorder.metrics.get().events, steady_recorder.metrics.errors());
+        let (before, errors) =
+            (steady_recorder.metrics.get().events, steady_recorder.metrics.errors());
         steady_recorder.recorder.record(&seen, wall(SWEEP * number as u32));
         assert_eq!(steady_recorder.metrics.errors(), errors);
         let events = steady_recorder.metrics.get().events - before;

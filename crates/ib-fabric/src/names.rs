@@ -144,9 +144,8 @@ pub(super) fn make_unique<'a>(nodes: &mut [Node], before: impl Fn(Guid) -> Optio
     let mut counts: Vec<usize> = nodes.iter().map(count_of).collect();
     // Digits may collide, and a node's description may equal a generated name.
     loop {
-        let named = |(node, count): (&Node, &usize)| {
-            with_digits(&node.name, node.identity.guid, *count)
-        };
+        let named =
+            |(node, count): (&Node, &usize)| with_digits(&node.name, node.identity.guid, *count);
         let names: Vec<String> = nodes.iter().zip(&counts).map(named).collect();
         let mut times: HashMap<&str, usize> = HashMap::new();
         names.iter().for_each(|name| *times.entry(name).or_default() += 1);
@@ -231,8 +230,7 @@ mod tests {
             }
         };
         let absent = absent.iter().map(named(Presence::Absent));
-        let mut nodes: Vec<_> =
-            nodes.iter().map(named(Presence::Found)).chain(absent).collect();
+        let mut nodes: Vec<_> = nodes.iter().map(named(Presence::Found)).chain(absent).collect();
         let before: HashMap<Guid, &str> =
             before.iter().map(|(guid, name)| (Guid(*guid), *name)).collect();
         make_unique(&mut nodes, |guid| before.get(&guid).copied());

@@ -110,8 +110,7 @@ impl<'a> CounterClearing<'a> {
                      discovery"
                 ));
                 let (refused, jobs) = ((job.agent, job.attribute), &self.jobs);
-                self.queue
-                    .retain(|&other| (jobs[other].agent, jobs[other].attribute) != refused);
+                self.queue.retain(|&other| (jobs[other].agent, jobs[other].attribute) != refused);
                 self.agents.mark_uncleared(job.agent, job.attribute);
             }
             Err(_) => {}

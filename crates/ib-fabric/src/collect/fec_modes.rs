@@ -9,12 +9,12 @@ use std::collections::{HashMap, VecDeque};
 use crate::snapshot::PortRead;
 use crate::topology::End;
 use crate::{Fabric, NodeIndex, PortIndex};
+use ib_mad::Mad;
 use ib_mad::fec::Fec;
 use ib_mad::fec::PortInfoExtended;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortStatus, state};
 use ib_mad::rate::{Speed, Width};
-use ib_mad::Mad;
 use ib_umad::RequestError;
 
 use super::is_unsupported;

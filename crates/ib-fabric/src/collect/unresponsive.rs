@@ -257,8 +257,7 @@ impl<'a> HiddenSweep<'a> {
 
     pub fn record(&mut self, port: PortIndex, has_answered: bool) {
         let HiddenNodes { sweep, last } = self.nodes;
-        let now =
-            if has_answered { LastQuery::Response } else { LastQuery::NoResponse(*sweep) };
+        let now = if has_answered { LastQuery::Response } else { LastQuery::NoResponse(*sweep) };
         let before = last.insert(self.fabric.end(port), now);
         let was_known = before == Some(LastQuery::Response);
         let queue = if was_known { &mut self.known } else { &mut self.probes };

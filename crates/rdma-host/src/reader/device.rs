@@ -193,9 +193,8 @@ impl PortReader {
     fn open_netdevs(&mut self, owner: &Owner<'_>) {
         let layer = self.directory.text("link_layer");
         let names = owner.netdevs_of(&self.directory, self.number, &layer);
-        self.netdevs.retain(|netdev| {
-            names.iter().any(|name| name == netdev.name()) && netdev.exists()
-        });
+        self.netdevs
+            .retain(|netdev| names.iter().any(|name| name == netdev.name()) && netdev.exists());
         for name in names {
             if !self.netdevs.iter().any(|netdev| netdev.name() == name) {
                 self.netdevs.extend(NetdevReader::open(owner, &name));

@@ -120,9 +120,8 @@ impl HostReader {
     /// Lets the next read read all that is cached of a device, or of all of them: names, versions, the
     /// network interfaces of ports, and the states of ports that are backing off.
     pub fn refresh(&mut self, device: Option<&str>) {
-        let wanted = |reader: &&mut DeviceReader| {
-            device.is_none_or(|name| *reader.device.name == *name)
-        };
+        let wanted =
+            |reader: &&mut DeviceReader| device.is_none_or(|name| *reader.device.name == *name);
         self.readers.iter_mut().filter(wanted).for_each(DeviceReader::refresh);
     }
 

@@ -53,7 +53,8 @@ impl Directory {
     /// Whether `path` leads to this directory now. An open directory stays that of its device when the
     /// device is renamed and another one takes its name.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
-        let stats = rustix::fs::fstat(&self.fd).and_then(|open| Ok((open, rustix::fs::stat(path)?)));
+        let stats =
+            rustix::fs::fstat(&self.fd).and_then(|open| Ok((open, rustix::fs::stat(path)?)));
         stats.is_ok_and(|(a, b)| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
     }
 

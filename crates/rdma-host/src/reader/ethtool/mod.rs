@@ -55,7 +55,8 @@ impl EthernetReader {
             tracing::debug!(netdev = self.name, %error, "cannot read the statistics of the interface");
         });
         let has_failed = values.is_err();
-        self.backoff = if has_failed { Backoff::after_failure(attempt) } else { Backoff::default() };
+        self.backoff =
+            if has_failed { Backoff::after_failure(attempt) } else { Backoff::default() };
         values.unwrap_or_default()
     }
 
