@@ -127,20 +127,15 @@ impl FecModeCache {
         self.enabled && identity.reports_fec && identity.kind != NodeKind::AggregationNode
     }
 
-    /// Stores the results of a sweep, and forgets changed links. `modes` is updated.
-    pub fn update(
-        &mut self,
-        fabric: &Fabric,
-        statuses: &[PortRead],
-        results: Vec<(PortIndex, FecMode)>,
-        modes: &mut [FecMode],
-    ) {
-        for (port, mode) in results {
-            if let Some(link) = LinkConfig::new(fabric, port).filter(|_| mode != FecMode::Unknown) {
-                self.modes.insert(fabric.end(port), (link, mode));
-                modes[port.0 as usize] = mode;
-            }
+    /// Stores the mode of a port that was queried.
+    pub fn insert(&mut self, fabric: &Fabric, port: PortIndex, mode: FecMode) {
+        if let Some(link) = LinkConfig::new(fabric, port).filter(|_| mode != FecMode::Unknown) {
+            self.modes.insert(fabric.end(port), (link, mode));
         }
+    }
+
+    /// Forgets links that a sweep found changed, also in `modes`.
+    pub fn update(&mut self, fabric: &Fabric, statuses: &[PortRead], modes: &mut [FecMode]) {
         for port in fabric.port_indexes() {
             let mode = &mut modes[port.0 as usize];
             let peer = || fabric.port(port).peer.map(|peer| peer.port);

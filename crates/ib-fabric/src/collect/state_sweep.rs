@@ -65,7 +65,6 @@ pub struct StateSweep<'a> {
     fec_modes: &'a mut FecModeCache,
     keys: &'a MKeys,
     modes: Vec<FecMode>,
-    new_modes: Vec<(PortIndex, FecMode)>,
 }
 
 #[derive(Debug, Default)]
@@ -144,7 +143,6 @@ impl<'a> StateSweep<'a> {
             fec_modes,
             keys,
             modes,
-            new_modes: Vec::new(),
         };
         for node in found {
             sweep.queue_ports_of(node);
@@ -194,7 +192,9 @@ impl<'a> StateSweep<'a> {
         let StateQuery(attribute, port) = *self.queried.get(tag as usize)?;
         let has_responded = has_responded(&outcome);
         if attribute == StateAttribute::PortInfoExtended {
-            self.new_modes.push((port, FecMode::from_outcome(outcome)));
+            let mode = FecMode::from_outcome(outcome);
+            self.fec_modes.insert(self.fabric, port, mode);
+            self.modes[port.0 as usize] = mode;
             if has_responded {
                 self.due.on_response();
             }
@@ -279,8 +279,7 @@ impl<'a> StateSweep<'a> {
         let unavailable = !self.answered && !self.unanswered.is_empty();
         let no_response = unavailable || !self.answered && self.hidden_unanswered;
         let hidden_responding = self.hidden.finish();
-        let statuses = &self.result.statuses;
-        self.fec_modes.update(self.fabric, statuses, self.new_modes, &mut self.modes);
+        self.fec_modes.update(self.fabric, &self.result.statuses, &mut self.modes);
         let fec = self.modes.into_iter().map(FecMode::fec).collect();
         StateResult { fec, no_response, unavailable, hidden_responding, ..self.result }
     }

@@ -25,10 +25,6 @@ use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
 /// Whether a node responded to any of its requests; `None` if it was not queried.
 type Liveness = Option<bool>;
 
-fn record(liveness: &mut Liveness, has_responded: bool) {
-    *liveness = Some(has_responded || *liveness == Some(true));
-}
-
 const MIN_ADAPTERS: usize = 3;
 
 /// A few adapters are full members of the hosts' partition: of the subnet manager, of storage servers.
@@ -200,9 +196,11 @@ impl QueryPlan for Sweep<'_> {
         };
         let Some(port) = port else { return };
         let node = self.fabric.port(port).node.0 as usize;
-        record(&mut self.liveness[node], has_responded);
+        // One response outweighs any number of missing ones.
+        let update = |known: &mut Liveness| *known = (*known).max(Some(has_responded));
+        update(&mut self.liveness[node]);
         if sender == COUNTERS {
-            record(&mut self.pma_liveness[node], has_responded);
+            update(&mut self.pma_liveness[node]);
         }
     }
 }

@@ -331,8 +331,8 @@ impl QueryPlan for Discovery {
                     continue;
                 }
             }
-            let query = step.target.query().with_m_key(self.m_key(step.target));
-            return Some((Request { to: Address::Directed(step.route), query }, tag));
+            let (to, query) = (Address::Directed(step.route), self.query_of(step.target));
+            return Some((Request { to, query }, tag));
         }
         None
     }
