@@ -8,6 +8,7 @@
 
 mod measure;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
@@ -83,10 +84,10 @@ impl Read {
             step(&mut client, &mut wire);
             wire.receive(next).unwrap();
         };
-        let mut discovery = Discovery::new();
+        let mut discovery = Discovery::new(Arc::default(), None, HashSet::new());
         go(&mut |client, wire| execute(&mut discovery, client, wire));
-        let fabric =
-            Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
+        let (found, names) = (discovery.finish().fabric, NodeNameMap::default());
+        let fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
         let mut agents =
             AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
         let mut sweeps = Vec::new();

@@ -156,10 +156,10 @@ fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
         }
         costs.cpu.push(cpu() - busy);
         costs.wall.push(wall);
-        costs.bytes.push(account.bytes());
+        costs.bytes.push(account.get().bytes);
     }
     costs.peak = HEAP.peak_usage() - before;
-    assert_eq!((account.errors(), account.missed()), (0, 0));
+    assert_eq!((account.errors(), account.get().missed), (0, 0));
     costs
 }
 

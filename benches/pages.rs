@@ -7,6 +7,7 @@
 
 mod measure;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,6 +18,7 @@ use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::server::WebApp;
 use fabric_observation::Observation;
+use ib_fabric::Fabric;
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
@@ -56,10 +58,10 @@ fn observed() -> Observation {
     let mut wire = SimTransport::new(share(Simulation::new(story)), seat, time);
     let mut client = MadClient::new(SendConfig::default());
     let stop = AtomicBool::new(false);
-    let mut discovery = Discovery::new();
+    let mut discovery = Discovery::new(Arc::default(), None, HashSet::new());
     run(&mut discovery, &mut client, &mut wire, &stop).unwrap();
-    let fabric =
-        Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
+    let (found, names) = (discovery.finish().fabric, NodeNameMap::default());
+    let fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
     let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
     let mut evaluator = LinkEvaluator::new(HealthSettings::default());
     let mut observation = Observation { fabric: "default".into(), ..Observation::default() };

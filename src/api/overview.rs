@@ -97,7 +97,7 @@ fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
         MadOutcome::Refused,
         MadOutcome::TimedOut,
     ];
-    let master = stats.mastership.master().and_then(|end| snapshot.fabric.find(end));
+    let master = stats.mastership.master.and_then(|end| snapshot.fabric.find(end));
     Sweep {
         ended_at: rfc3339(&snapshot.anchor, snapshot.ended),
         seconds: snapshot.ended.since(snapshot.began).as_secs_f64(),

@@ -15,7 +15,7 @@ use ib_umad::client::MadClient;
 use ib_umad::query;
 use ib_umad::query::{QueryPlan, RunError};
 use ib_umad::{MadTransport, QueuePair, Request, RequestError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -76,14 +76,14 @@ fn query_managers(
     let stop = AtomicBool::new(false);
     let deadline = wire.now() + DISCOVERY_TIMEOUT;
     let keys = Arc::new(keys.clone());
-    let discovery = Discovery::new().with_keys(Arc::clone(&keys), wire.port_guid());
+    let discovery = Discovery::new(Arc::clone(&keys), wire.port_guid(), HashSet::new());
     let mut plan = WithDeadline { plan: discovery, deadline, late: false };
     query::run(&mut plan, client, wire, &stop)?;
     if plan.late {
         return Ok(None);
     }
-    let fabric: Fabric = plan.plan.finish().assemble(names, wire.now(), None);
-    let mut sweep = SmSweep::new(&fabric).with_keys(keys);
+    let fabric = Fabric::assemble(plan.plan.finish().fabric, names, wire.now(), None);
+    let mut sweep = SmSweep::new(&fabric, keys);
     query::run(&mut sweep, client, wire, &stop)?;
     let managers = sweep.finish().into_iter();
     let managers = managers.map(|it| (it, fabric.node_of(it.port).name.clone())).collect();

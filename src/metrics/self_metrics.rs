@@ -7,7 +7,7 @@ use exporter_web::ReloadStatus;
 use exposition::{Family, MetricType, Part, Parts, Samples};
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Collector, Observation, RecorderErrorKind, RecorderMetrics, SharedState};
+use fabric_observation::{Collector, Observation, RecorderErrorKind, RecorderStats, SharedState};
 use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
@@ -171,33 +171,33 @@ families! {
         => |state, out| out.sample(&[], state.render.as_secs_f64());
     "fabric_exporter_history_bytes" Gauge []
         "Size of the history file."
-        => |state, out| state.recording(|it| out.sample(&[], it.bytes()));
+        => |state, out| state.recording(|it| out.sample(&[], it.bytes));
     "fabric_exporter_history_free_bytes" Gauge []
         "Free space on the file system of the history, as of the latest sweep."
-        => |state, out| state.recording(|it| if let Some(free) = it.free() { out.sample(&[], free) });
+        => |state, out| state.recording(|it| if let Some(free) = it.free { out.sample(&[], free) });
     "fabric_exporter_history_free_floor_bytes" Gauge []
         "Free space that the recorder leaves on the file system. While less is free, nothing is recorded."
-        => |state, out| state.recording(|it| out.sample(&[], it.floor()));
+        => |state, out| state.recording(|it| out.sample(&[], it.floor));
     "fabric_exporter_history_frames" Counter []
         "Frames (compressed blocks of counters) written to the history, up to 4 per sweep."
-        => |state, out| state.recording(|it| out.sample(&[], it.frames()));
+        => |state, out| state.recording(|it| out.sample(&[], it.frames));
     "fabric_exporter_history_events" Counter []
         "Events written to the history."
-        => |state, out| state.recording(|it| out.sample(&[], it.events()));
+        => |state, out| state.recording(|it| out.sample(&[], it.events));
     "fabric_exporter_history_errors" Counter ["kind"]
         "Failed writes to the history, by kind. The log has the cause."
-        => |state, out| state.recording(|it| for trouble in RecorderErrorKind::ALL {
-            out.sample(&[("kind", trouble.label())], it.errors_by(trouble));
+        => |state, out| state.recording(|it| for (trouble, count) in RecorderErrorKind::ALL.into_iter().zip(it.errors) {
+            out.sample(&[("kind", trouble.label())], count);
         });
     "fabric_exporter_history_set_aside_files" Gauge []
         "Corrupt history files that were renamed and are still in the history's directory. With three of them, recording stops at the next corruption until one is moved to another directory."
-        => |state, out| state.recording(|it| if let Some(count) = it.set_aside() { out.sample(&[], count) });
+        => |state, out| state.recording(|it| if let Some(count) = it.set_aside { out.sample(&[], count) });
     "fabric_exporter_history_missed_sweeps" Counter []
         "Sweeps missing from the history because an earlier write was slow or failed. Their counts are in the next recorded sweep."
-        => |state, out| state.recording(|it| out.sample(&[], it.missed()));
+        => |state, out| state.recording(|it| out.sample(&[], it.missed));
     "fabric_exporter_history_write_duration_seconds" Gauge []
         "Time to write the latest sweep to the history."
-        => |state, out| state.recording(|it| out.sample(&[], it.write_duration().as_secs_f64()));
+        => |state, out| state.recording(|it| out.sample(&[], it.write_duration.as_secs_f64()));
     "fabric_exporter_web_config_last_reload_successful" Gauge []
         "1 if the latest reload of the web config file succeeded. If 0, the previous configuration and certificate stay in use."
         => |state, out| state.web_config(|it| out.sample(&[], it.succeeded()));
@@ -258,9 +258,9 @@ impl SelfState {
         }
     }
 
-    fn recording(&self, write: impl FnOnce(&RecorderMetrics)) {
+    fn recording(&self, write: impl FnOnce(RecorderStats)) {
         if let Some(recording) = &self.board.recording {
-            write(recording);
+            write(recording.get());
         }
     }
 

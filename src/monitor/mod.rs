@@ -284,9 +284,8 @@ impl Monitor {
         wire.refresh();
         let anchor = wire.anchor();
         let tries = self.settings.pace.retries.saturating_add(1);
-        let mut discovery = Discovery::new()
-            .with_keys(Arc::clone(&self.keys), wire.port_guid())
-            .with_skipped(self.unanswered.select_skipped(anchor.moment, tries));
+        let skipped = self.unanswered.select_skipped(anchor.moment, tries);
+        let mut discovery = Discovery::new(Arc::clone(&self.keys), wire.port_guid(), skipped);
         {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
             query::run(&mut discovery, &mut self.client, &mut wire, &self.stop)?;
@@ -318,8 +317,8 @@ impl Monitor {
         let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
-        let fabric =
-            found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
+        let known = previous.map(|fabric| (fabric, forget_before));
+        let fabric = Fabric::assemble(found.fabric, &self.names, now, known);
         let took = now.since(anchor.moment);
         report::log_changes(&mut self.stats, &self.settings.name, previous, &fabric, took);
         self.agents.retain_present(&fabric);
@@ -387,8 +386,7 @@ impl Monitor {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
             query::run(&mut clearing, &mut self.client, &mut wire, &self.stop)
         };
-        let refusals = clearing.refusals();
-        let cleared = clearing.finish();
+        let (cleared, refusals) = clearing.finish();
         self.warn(refusals, now, "further failures to clear counters not logged");
         if !cleared.is_empty() {
             let (fabric, counters) = (&self.settings.name, cleared.len());

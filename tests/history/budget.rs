@@ -69,9 +69,9 @@ fn nothing_is_written_to_a_nearly_full_disk() {
     let settings = HistorySettings { least_free: u64::MAX, ..HistorySettings::new(file.clone()) };
     let mut simulation = RecordedSimulation::with(STORY, settings);
     simulation.run_to(minutes(4));
-    assert!(simulation.metrics.errors() > 10 && simulation.metrics.frames() == 0);
-    assert!(simulation.metrics.free().is_some_and(|free| free > 0));
-    assert_eq!(simulation.metrics.floor(), u64::MAX);
+    assert!(simulation.metrics.errors() > 10 && simulation.metrics.get().frames == 0);
+    assert!(simulation.metrics.get().free.is_some_and(|free| free > 0));
+    assert_eq!(simulation.metrics.get().floor, u64::MAX);
     assert!(events(&file).is_empty());
     let RecordedSimulation { simulated, recorder, metrics, at } = simulation;
     drop(recorder);

@@ -125,7 +125,7 @@ fn copy_can_be_recorded_into() {
         assert_eq!(format!("{port:?}"), format!("{:?}", memory[&end]), "{end:?}");
     }
     simulation.run_to(minutes(40));
-    assert_eq!((simulation.metrics.errors(), simulation.metrics.missed()), (0, 0));
+    assert_eq!((simulation.metrics.errors(), simulation.metrics.get().missed), (0, 0));
     let events = Reader::open(&copy).unwrap().events(&before).unwrap();
     assert_eq!(events, Reader::open(&file).unwrap().events(&before).unwrap());
     answers_are_the_same(&copy, &copy, Window { to: wall(minutes(40)), ..before.window });

@@ -385,9 +385,9 @@ impl World {
     /// Records a sweep of the steady fabric; returns what is committed with it.
     fn sweep(&mut self) -> Model {
         let steady_recorder = self.steady_recorder.as_mut().unwrap();
-        let (number, before) = (steady_recorder.next, steady_recorder.metrics.events());
+        let (number, before) = (steady_recorder.next, steady_recorder.metrics.get().events);
         assert!(steady_recorder.record(), "sweep {number}");
-        let events = steady_recorder.metrics.events() - before;
+        let events = steady_recorder.metrics.get().events - before;
         let mut model = self.model.clone();
         model.last = number;
         *model.events.entry(number).or_default() += events;
@@ -405,10 +405,11 @@ impl World {
         let first = *self.herd_first.get_or_insert(number);
         let seen = self.herd.sweep(&nodes, number, first);
         let steady_recorder = self.steady_recorder.as_mut().unwrap();
-        let (before, errors) = (steady_recorder.metrics.events(), steady_recorder.metrics.errors());
+        let (before, errors) =
+            (steady_recorder.metrics.get().events, steady_recorder.metrics.errors());
         steady_recorder.recorder.record(&seen, wall(SWEEP * number as u32));
         assert_eq!(steady_recorder.metrics.errors(), errors);
-        let events = steady_recorder.metrics.events() - before;
+        let events = steady_recorder.metrics.get().events - before;
         let mut model = self.model.clone();
         self.tally.readings += nodes.len() as u64;
         model.herd = Some((number, nodes));
@@ -454,9 +455,9 @@ impl World {
     /// Lets the exporter end, and checks the whole file.
     fn end(&mut self) {
         let now = wall(SWEEP * self.steady_recorder().next as u32);
-        let before = self.steady_recorder().metrics.events();
+        let before = self.steady_recorder().metrics.get().events;
         self.steady_recorder().recorder.finish(now);
-        let events = self.steady_recorder().metrics.events() - before;
+        let events = self.steady_recorder().metrics.get().events - before;
         self.tally.events += events;
         let last = self.steady_recorder().next;
         *self.model.events.entry(last).or_default() += events;

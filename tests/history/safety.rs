@@ -425,7 +425,7 @@ fn log_without_its_file_is_set_aside() {
         std::fs::write(&log, &sweeps).unwrap();
         let mut steady_recorder = SteadyRecorder::at(&steady, settings(&file), 1);
         assert!(steady_recorder.record());
-        assert_eq!(steady_recorder.metrics.set_aside(), Some(1 + u64::from(empty)));
+        assert_eq!(steady_recorder.metrics.get().set_aside, Some(1 + u64::from(empty)));
         let kept = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
         let mut kept = kept.filter(|path| path.to_string_lossy().contains(".damaged-"));
         assert!(kept.any(|path| std::fs::read_to_string(path).unwrap() == sweeps));

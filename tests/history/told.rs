@@ -143,7 +143,7 @@ fn each_fault_is_one_event_with_its_time() {
     let reader = Reader::open(&file).unwrap();
     let (frames, torn, _) = reader.frames(RecordKind::TrafficDeltas).unwrap();
     assert_eq!((frames as u64, torn), (sweeps - 1, 0), "the first sweep is the reference");
-    assert_eq!((simulation.metrics.missed(), simulation.metrics.errors()), (0, 0));
+    assert_eq!((simulation.metrics.get().missed, simulation.metrics.errors()), (0, 0));
 }
 
 /// The sum of recorded increases equals the increase of the counters.
@@ -201,12 +201,12 @@ fn missed_sweeps_are_counted_and_not_lost() {
     let mut simulation =
         RecordedSimulation::new("timeline: [unplug: {at: 2m, link: \"leaf-0-0[9]\"}]", &file);
     simulation.run_to(minutes(1));
-    let before = simulation.metrics.frames();
+    let before = simulation.metrics.get().frames;
     simulation.at = minutes(4) + Duration::from_secs(5);
     let done = simulation.simulated.observation().stats.sweeps;
     simulation.run_to(simulation.at);
     let missed = simulation.simulated.observation().stats.sweeps - done - 1;
-    assert_eq!(simulation.metrics.missed(), missed);
-    assert!(missed >= 10 && simulation.metrics.frames() > before);
+    assert_eq!(simulation.metrics.get().missed, missed);
+    assert!(missed >= 10 && simulation.metrics.get().frames > before);
     assert!(events(&file).iter().any(|event| event.kind == "link_down"));
 }

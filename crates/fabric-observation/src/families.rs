@@ -4,16 +4,13 @@ use ib_mad::Counter;
 
 use exposition::{Family, Header, MetricType};
 
-/// The labels of a node.
-pub const NODE_LABELS: &[&str] = &["fabric", "guid"];
-
 /// The labels of a link.
 pub const LINK_LABELS: &[&str] = &["fabric", "link"];
 
 /// Whether a node responds.
 pub const NODE_UP: Family = Family::gauge(
     "infiniband_node_up",
-    NODE_LABELS,
+    &["fabric", "guid"],
     "1 if the node is in the fabric and responded in the latest sweep, else 0.",
 );
 

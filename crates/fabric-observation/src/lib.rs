@@ -18,5 +18,5 @@ mod observation;
 
 pub use observation::{
     Collector, Mastership, MonitorStats, Observation, RecorderErrorKind, RecorderMetrics,
-    SharedState, SiteFileKind,
+    RecorderStats, SharedState, SiteFileKind,
 };

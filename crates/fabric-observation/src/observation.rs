@@ -1,7 +1,6 @@
 //! What monitors publish: all that the exposition, the API, the pages and the recorder need.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ib_fabric::topology::End;
@@ -33,8 +32,8 @@ impl From<Vec<Arc<Observation>>> for SharedState {
 
 /// The state of one fabric after its latest sweep.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Observation {
-    /// The fabric's name.
     pub fabric: String,
     /// The configured time between two sweeps.
     pub interval: Duration,
@@ -42,7 +41,6 @@ pub struct Observation {
     pub snapshot: Option<Arc<Snapshot>>,
     /// The assessment of that sweep, and of the events since then; empty where there is no sweep.
     pub assessment: Assessment,
-    /// The monitor's own statistics.
     pub stats: MonitorStats,
     /// The outcomes of its MADs.
     pub mads: MadStats,
@@ -80,10 +78,9 @@ impl SiteFileKind {
 
 /// A monitor's statistics of its own work.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct MonitorStats {
-    /// Completed sweeps.
     pub sweeps: u64,
-    /// Completed discoveries.
     pub discoveries: u64,
     /// When the latest discovery began and ended.
     pub discovery: Option<(Anchor, Moment)>,
@@ -102,7 +99,6 @@ pub struct MonitorStats {
     pub changes: [u64; change::CHANGE_KINDS.len()],
     /// When each site file was last checked and valid, in seconds since 1970.
     pub site_files: [Option<f64>; SiteFileKind::ALL.len()],
-    /// The subnet's master.
     pub mastership: Mastership,
     success: [bool; Collector::ALL.len()],
 }
@@ -122,32 +118,24 @@ impl MonitorStats {
 /// The subnet's master from sweep to sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Mastership {
-    last: Option<End>,
-    changes: u64,
+    /// The port of the last known master, which may be gone.
+    pub master: Option<End>,
+    /// How often another subnet manager became the master: not the first known one, nor the same one again.
+    pub changes: u64,
 }
 
 impl Mastership {
-    /// How often another subnet manager became the master: not the first known one, nor the same one again.
-    pub fn changes(&self) -> u64 {
-        self.changes
-    }
-
-    /// The port of the last known master, which may be gone.
-    pub fn master(&self) -> Option<End> {
-        self.last
-    }
-
     /// Adds a sweep. While two claim to be the master, the one that was it still is.
     pub fn update<V>(&mut self, name: &str, snapshot: &Snapshot<V>) {
         let (fabric, managers) = (&snapshot.fabric, snapshot.managers.as_deref());
         let masters = managers.unwrap_or_default().iter();
         let mut masters = masters.filter(|it| it.state == SmState::Master).peekable();
         let Some(&first) = masters.peek() else { return };
-        if masters.any(|master| Some(fabric.end(master.port)) == self.last) {
+        if masters.any(|master| Some(fabric.end(master.port)) == self.master) {
             return;
         }
         let node = &fabric.node_of(first.port).name;
-        if let Some((before, port)) = self.last.replace(fabric.end(first.port)) {
+        if let Some((before, port)) = self.master.replace(fabric.end(first.port)) {
             tracing::info!(fabric = name, node, %before, port, "master SM changed");
             self.changes += 1;
         } else {
@@ -169,94 +157,47 @@ labeled_enum! {
     }
 }
 
+/// What the recorder wrote, and the state of its file and disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecorderStats {
+    /// The size of the file, in bytes.
+    pub bytes: u64,
+    /// Frames of counters that were written.
+    pub frames: u64,
+    /// Events that were written.
+    pub events: u64,
+    /// How often something could not be written, by [reason](RecorderErrorKind).
+    pub errors: [u64; RecorderErrorKind::ALL.len()],
+    /// Sweeps that came while an earlier one was still being written.
+    pub missed: u64,
+    /// How long it took to write the latest sweep.
+    pub write_duration: Duration,
+    /// The free bytes of the disk, once that is known.
+    pub free: Option<u64>,
+    /// The bytes of the disk that are left free.
+    pub floor: u64,
+    /// The number of damaged files beside the history, once that is known.
+    pub set_aside: Option<u64>,
+}
+
 /// The metrics of the recorder, published so that it and the exposition do not depend on each other.
 #[derive(Debug, Default)]
-pub struct RecorderMetrics {
-    bytes: AtomicU64,
-    frames: AtomicU64,
-    events: AtomicU64,
-    errors: [AtomicU64; RecorderErrorKind::ALL.len()],
-    missed: AtomicU64,
-    write_nanos: AtomicU64,
-    /// Not set until it was measured.
-    free: OnceLock<AtomicU64>,
-    floor: AtomicU64,
-    /// Not set while the folder cannot be read.
-    set_aside: OnceLock<AtomicU64>,
-}
-
-macro_rules! accessors {
-    ($($get:ident $verb:ident $update:ident $about:literal;)+) => {
-        impl RecorderMetrics {
-            $(
-                #[doc = $about]
-                pub fn $get(&self) -> u64 {
-                    self.$get.load(Ordering::Relaxed)
-                }
-
-                #[doc = concat!("Updates: ", $about)]
-                pub fn $update(&self, value: u64) {
-                    self.$get.$verb(value, Ordering::Relaxed);
-                }
-            )+
-        }
-    };
-}
-
-accessors! {
-    frames fetch_add add_frames "Frames of counters that were written.";
-    events fetch_add add_events "Events that were written.";
-    missed fetch_add add_missed "Sweeps that came while an earlier one was still being written.";
-    bytes store set_bytes "The size of the file, in bytes.";
-    floor store set_floor "The bytes of the disk that are left free.";
-}
+pub struct RecorderMetrics(Mutex<RecorderStats>);
 
 impl RecorderMetrics {
+    /// The present values.
+    pub fn get(&self) -> RecorderStats {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How often something could not be written.
     pub fn errors(&self) -> u64 {
-        RecorderErrorKind::ALL.into_iter().map(|kind| self.errors_by(kind)).sum()
+        self.get().errors.iter().sum()
     }
 
-    /// How often something could not be written for a reason.
-    pub fn errors_by(&self, kind: RecorderErrorKind) -> u64 {
-        self.errors[kind as usize].load(Ordering::Relaxed)
-    }
-
-    /// Counts an error.
-    pub fn add_error(&self, kind: RecorderErrorKind) {
-        self.errors[kind as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The number of damaged files beside the history, once that is known.
-    pub fn set_aside(&self) -> Option<u64> {
-        self.set_aside.get().map(|count| count.load(Ordering::Relaxed))
-    }
-
-    /// Sets the number of damaged files beside the history.
-    pub fn count_set_aside(&self, count: u64) {
-        self.set_aside.get_or_init(|| AtomicU64::new(count)).store(count, Ordering::Relaxed);
-    }
-
-    /// The free bytes of the disk, once that is known.
-    pub fn free(&self) -> Option<u64> {
-        self.free.get().map(|free| free.load(Ordering::Relaxed))
-    }
-
-    /// Sets the free bytes of the disk.
-    pub fn set_free(&self, bytes: u64) {
-        // Initialized with the value: a scrape in between must not see a full disk.
-        self.free.get_or_init(|| AtomicU64::new(bytes)).store(bytes, Ordering::Relaxed);
-    }
-
-    /// How long it took to write the latest sweep.
-    pub fn write_duration(&self) -> Duration {
-        Duration::from_nanos(self.write_nanos.load(Ordering::Relaxed))
-    }
-
-    /// Sets how long it took to write the latest sweep.
-    pub fn set_write_duration(&self, duration: Duration) {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        self.write_nanos.store(nanos, Ordering::Relaxed);
+    /// Changes the values. Scrapes wait until that is done, so nothing that blocks belongs here.
+    pub fn update(&self, change: impl FnOnce(&mut RecorderStats)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -308,7 +249,7 @@ mod tests {
                 mastership.update("f", &snapshot(Some(parts)));
                 mastership.update("f", &snapshot(None));
             }
-            assert_eq!(mastership.changes(), changes, "{sweeps:?}");
+            assert_eq!(mastership.changes, changes, "{sweeps:?}");
         }
     }
 }

@@ -7,15 +7,15 @@ use ib_mad::moment::Moment;
 use ib_mad::node::{NodeIdentity, NodeKind, PortRole};
 use ib_mad::port_state::PortStatus;
 
-use super::names::{Named, NodeNameMap, make_unique};
+use super::names::{NodeNameMap, make_unique};
 use super::topology::{
     DuplicateGuid, End, Fabric, Link, Node, NodeIndex, Peer, Port, PortIndex, Presence,
 };
 
 /// A node in the result of a discovery.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other name says it")]
 pub struct DiscoveredNode {
-    /// Its properties.
     pub identity: NodeIdentity,
     /// The ports that responded or were reached.
     pub ports: Vec<DiscoveredPort>,
@@ -23,10 +23,9 @@ pub struct DiscoveredNode {
 
 /// A port in the result of a discovery.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct DiscoveredPort {
-    /// Port number.
     pub number: PortNumber,
-    /// PortGUID.
     pub guid: Guid,
     /// Its state, if it responded.
     pub status: Option<PortStatus>,
@@ -36,10 +35,9 @@ pub struct DiscoveredPort {
 
 /// The result of a discovery.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct DiscoveredFabric {
-    /// The nodes.
     pub nodes: Vec<DiscoveredNode>,
-    /// The links between them.
     pub links: Vec<(End, End)>,
     /// Ports with a link whose neighbor did not respond.
     pub unreached: Vec<End>,
@@ -85,7 +83,17 @@ impl Fabric {
         now: Moment,
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
-        let mut entries = Vec::new();
+        let mut entries: Vec<(Node, Vec<DiscoveredPort>)> = Vec::new();
+        let mut add = |found: DiscoveredNode, last_found, presence| {
+            let DiscoveredNode { identity, ports } = found;
+            let name = match names.get(identity.guid).unwrap_or(&identity.description) {
+                "" => identity.guid.to_string(),
+                name => name.to_owned(),
+            };
+            let (first_port, port_slots) = (0, 0);
+            let node = Node { identity, name, presence, last_found, first_port, port_slots };
+            entries.push((node, ports));
+        };
         if let Some((previous, forget_before)) = previous {
             let hidden = previous.keep_hidden(&mut found);
             found.keep_known(previous);
@@ -107,30 +115,22 @@ impl Fabric {
                 }
                 let hidden = hidden.contains(&node.identity.guid);
                 let presence = if hidden { Presence::Hidden } else { Presence::Absent };
-                entries.push((old, node.last_found, presence));
+                add(old, node.last_found, presence);
             }
         }
-        entries.extend(found.nodes.into_iter().map(|node| (node, now, Presence::Found)));
-        entries.sort_by_key(|(node, ..)| node.identity.guid);
-        entries.dedup_by_key(|(node, ..)| node.identity.guid);
-        let name_of = |(node, _, presence): &(DiscoveredNode, Moment, Presence)| {
-            let identity = &node.identity;
-            let name = match names.get(identity.guid).unwrap_or(&identity.description) {
-                "" => identity.guid.to_string(),
-                name => name.to_owned(),
-            };
-            Named { guid: identity.guid, name, absent: *presence == Presence::Absent }
-        };
-        let mut unique: Vec<Named> = entries.iter().map(name_of).collect();
+        found.nodes.into_iter().for_each(|node| add(node, now, Presence::Found));
+        entries.sort_by_key(|(node, _)| node.identity.guid);
+        entries.dedup_by_key(|(node, _)| node.identity.guid);
+        let (mut nodes, ports): (Vec<Node>, Vec<_>) = entries.into_iter().unzip();
         if !found.allow_shared_names {
-            make_unique(&mut unique, |guid| {
+            make_unique(&mut nodes, |guid| {
                 let (previous, _) = previous?;
                 Some(&*previous.node(previous.node_by_guid(guid)?).name)
             });
         }
         let mut fabric = Fabric { duplicates: found.duplicates, ..Fabric::default() };
-        for ((node, last_found, presence), Named { name, .. }) in entries.into_iter().zip(unique) {
-            fabric.push(node, name, last_found, presence);
+        for (node, ports) in nodes.into_iter().zip(ports) {
+            fabric.push(node, ports);
         }
         fabric.local_port = found.local_port.and_then(|port| fabric.find(port));
         for &(a, b) in &found.links {
@@ -195,40 +195,22 @@ impl Fabric {
         DiscoveredPort { number, guid, status, role }
     }
 
-    fn push(
-        &mut self,
-        found: DiscoveredNode,
-        name: String,
-        last_found: Moment,
-        presence: Presence,
-    ) {
+    fn push(&mut self, mut node: Node, ports: Vec<DiscoveredPort>) {
         let index = NodeIndex(self.nodes.len() as u32);
-        let identity = found.identity;
-        let first = identity.first_port();
-        let first_port = self.ports.len() as u32;
-        self.ports.extend((first..=identity.port_count).map(|number| Port {
-            node: index,
-            number,
-            guid: Guid::default(),
-            status: None,
-            role: None,
-            peer: None,
-        }));
-        for DiscoveredPort { number, guid, status, role } in found.ports {
-            if (first..=identity.port_count).contains(&number) {
-                let slot = &mut self.ports[first_port as usize + usize::from(number - first)];
+        let numbers = node.identity.first_port()..=node.identity.port_count;
+        (node.first_port, node.port_slots) = (self.ports.len() as u32, numbers.len() as u32);
+        let (guid, status, role, peer) = (Guid::default(), None, None, None);
+        let port = |number| Port { node: index, number, guid, status, role, peer };
+        self.ports.extend(numbers.clone().map(port));
+        for DiscoveredPort { number, guid, status, role } in ports {
+            if numbers.contains(&number) {
+                let slot = node.first_port as usize + usize::from(number - numbers.start());
+                let slot = &mut self.ports[slot];
                 *slot = Port { guid, status, role, ..*slot };
             }
         }
-        self.by_guid.insert(identity.guid, index);
-        self.nodes.push(Node {
-            name,
-            identity,
-            presence,
-            last_found,
-            first_port,
-            port_slots: self.ports.len() as u32 - first_port,
-        });
+        self.by_guid.insert(node.identity.guid, index);
+        self.nodes.push(node);
     }
 
     /// Links two ports, and unlinks their previous peers.

@@ -7,12 +7,10 @@ use ib_mad::ids::{Guid, Lid, PortNumber};
 
 /// A port with the names for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct PortName {
-    /// The node's GUID.
     pub guid: Guid,
-    /// The node's name.
     pub node: String,
-    /// The port's number.
     pub port: PortNumber,
 }
 
@@ -41,14 +39,8 @@ pub enum FabricChange {
     /// A link that is no longer found, without another one at either end.
     LinkDisappeared(PortName, PortName),
     /// A port has another peer than before.
-    LinkMoved {
-        /// The port.
-        port: PortName,
-        /// The previous peer.
-        from: PortName,
-        /// The new peer.
-        to: PortName,
-    },
+    #[expect(missing_docs, reason = "the names say it")]
+    LinkMoved { port: PortName, from: PortName, to: PortName },
     /// The subnet manager assigned another LID to a port: the previous and the new one.
     LidChanged(PortName, [Lid; 2]),
 }

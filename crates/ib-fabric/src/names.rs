@@ -6,10 +6,12 @@
 //! name does not identify the node. `NAME#a1b2c3` has no blank before the `#`, so it is no comment in
 //! YAML, and it has no special character of regular expressions or shells.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use ib_mad::ids::Guid;
 use thiserror::Error;
+
+use super::topology::Node;
 
 /// Names by node GUID, which replace the node descriptions of devices.
 ///
@@ -30,10 +32,10 @@ const MAX_ERRORS: usize = 100;
 /// An invalid line of a node-name-map.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("line {line}: {problem}; expected: 0x0002c90200000001 \"node name\"")]
+#[expect(missing_docs, reason = "the other name says it")]
 pub struct NodeNameMapError {
     /// Line number, from 1 on.
     pub line: usize,
-    /// The problem.
     pub problem: String,
 }
 
@@ -41,17 +43,14 @@ impl NodeNameMap {
     /// Parses a node-name-map.
     pub fn parse(text: &str) -> Result<Self, Vec<NodeNameMapError>> {
         let (mut names, mut faults) = (HashMap::new(), Vec::new());
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            match parse_line(line) {
+        let lines = (1..).zip(text.lines().map(str::trim));
+        for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
+            match parse_line(text) {
                 Ok((_, "")) => {}
                 Ok((guid, name)) => {
                     names.entry(guid).or_insert_with(|| name.to_owned());
                 }
-                Err(problem) => faults.push(NodeNameMapError { line: index + 1, problem }),
+                Err(problem) => faults.push(NodeNameMapError { line, problem }),
             }
             if faults.len() == MAX_ERRORS {
                 break;
@@ -98,7 +97,10 @@ const SEPARATOR: char = '#';
 
 fn with_digits(name: &str, guid: Guid, count: usize) -> String {
     let digits = format!("{:0MAX_DIGITS$x}", guid.0);
-    format!("{name}{SEPARATOR}{}", &digits[MAX_DIGITS - count.min(MAX_DIGITS)..])
+    match count {
+        0 => name.to_owned(),
+        _ => format!("{name}{SEPARATOR}{}", &digits[MAX_DIGITS - count..]),
+    }
 }
 
 /// A node's name without appended digits, and the number of these.
@@ -118,68 +120,55 @@ pub fn shared_name(name: &str, guid: Guid) -> &str {
     split_digits(name, guid).0
 }
 
-pub(super) struct Named {
-    pub(super) guid: Guid,
-    pub(super) name: String,
-    pub(super) absent: bool,
-}
-
 /// Makes the names of nodes unique. A node that had digits before (`before` returns its previous name)
 /// keeps them while another node with its name is remembered: a twin that reboots must not rename it.
 /// An absent node does not rename its replacement, such as a new card in the same host: the new node
 /// has the plain name, and the absent one gets the digits.
-pub(super) fn make_unique<'a>(nodes: &mut [Named], before: impl Fn(Guid) -> Option<&'a str>) {
+pub(super) fn make_unique<'a>(nodes: &mut [Node], before: impl Fn(Guid) -> Option<&'a str>) {
     // By name: number of nodes, and number of present nodes.
     let mut shared: HashMap<&str, (usize, usize)> = HashMap::new();
     for node in &*nodes {
         let (all, present) = shared.entry(&node.name).or_default();
         *all += 1;
-        *present += usize::from(!node.absent);
+        *present += usize::from(node.present());
     }
     let kept = |guid: Guid, name: &str| {
         let (shared, digits) = before(guid).map_or(("", 0), |old| split_digits(old, guid));
         if shared == name { digits } else { 0 }
     };
-    let mut counts: Vec<usize> = nodes
-        .iter()
-        .map(|node| match (kept(node.guid, &node.name), shared.get(&*node.name)) {
-            (_, None | Some((..2, _))) => 0,
-            (0, Some((_, present))) if *present >= 2 || node.absent => MIN_DIGITS,
-            (kept, _) => kept,
-        })
-        .collect();
-    if counts.iter().all(|&count| count == 0) {
-        return;
-    }
+    let count_of = |node: &Node| match (kept(node.identity.guid, &node.name), shared[&*node.name]) {
+        (_, (..2, _)) => 0,
+        (0, (_, present)) if present >= 2 || !node.present() => MIN_DIGITS,
+        (kept, _) => kept,
+    };
+    let mut counts: Vec<usize> = nodes.iter().map(count_of).collect();
     // Digits may collide, and a node's description may equal a generated name.
     loop {
-        let name_at = |at: usize| match (&nodes[at], counts[at]) {
-            (node, 0) => node.name.clone(),
-            (node, count) => with_digits(&node.name, node.guid, count),
-        };
-        let mut times: HashMap<String, usize> = HashMap::new();
-        for at in 0..nodes.len() {
-            *times.entry(name_at(at)).or_default() += 1;
+        let named =
+            |(node, count): (&Node, &usize)| with_digits(&node.name, node.identity.guid, *count);
+        let names: Vec<String> = nodes.iter().zip(&counts).map(named).collect();
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        names.iter().for_each(|name| *times.entry(name).or_default() += 1);
+        let mut is_unique = true;
+        for (name, count) in names.iter().zip(&mut counts) {
+            if (1..MAX_DIGITS).contains(count) && times[&**name] > 1 {
+                *count += 1;
+                is_unique = false;
+            }
         }
-        let clash = |at: &usize| {
-            counts[*at] > 0 && counts[*at] < MAX_DIGITS && times.get(&name_at(*at)) > Some(&1)
-        };
-        let clashing: HashSet<usize> = (0..nodes.len()).filter(clash).collect();
-        if clashing.is_empty() {
-            break;
+        if is_unique {
+            nodes.iter_mut().zip(names).for_each(|(node, name)| node.name = name);
+            return;
         }
-        for at in clashing {
-            counts[at] += 1;
-        }
-    }
-    for (node, count) in nodes.iter_mut().zip(counts).filter(|(_, count)| *count > 0) {
-        node.name = with_digits(&node.name, node.guid, count);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::found;
+    use crate::topology::Presence;
+    use ib_mad::{Moment, NodeKind};
 
     #[test]
     fn parses_infiniband_diags_node_name_map() {
@@ -230,15 +219,18 @@ mod tests {
         absent: &[(u64, &str)],
         before: &[(u64, &str)],
     ) -> Vec<String> {
-        let named = |absent| {
-            move |(guid, name): &(u64, &str)| Named {
-                guid: Guid(*guid),
+        let named = |presence| {
+            move |(guid, name): &(u64, &str)| Node {
+                identity: found(*guid, NodeKind::Ca, 1).identity,
                 name: (*name).to_owned(),
-                absent,
+                presence,
+                last_found: Moment(0),
+                first_port: 0,
+                port_slots: 0,
             }
         };
-        let mut nodes: Vec<_> =
-            nodes.iter().map(named(false)).chain(absent.iter().map(named(true))).collect();
+        let absent = absent.iter().map(named(Presence::Absent));
+        let mut nodes: Vec<_> = nodes.iter().map(named(Presence::Found)).chain(absent).collect();
         let before: HashMap<Guid, &str> =
             before.iter().map(|(guid, name)| (Guid(*guid), *name)).collect();
         make_unique(&mut nodes, |guid| before.get(&guid).copied());

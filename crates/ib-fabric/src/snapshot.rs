@@ -53,10 +53,9 @@ pub struct Snapshot<V = Totals> {
 
 /// A counter that we cleared: what it shows from then on was counted since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Cleared {
-    /// The port.
     pub port: PortIndex,
-    /// The counter.
     pub counter: Counter,
     /// What it showed just before.
     pub last: u64,

@@ -1,6 +1,6 @@
 //! Nodes, ports, the links between them, and the levels of a tree.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,8 +38,8 @@ pub struct Node {
 
 /// Whether the latest discovery found a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other name says it")]
 pub enum Presence {
-    /// Found.
     Found,
     /// Found before, and now behind a node that did not respond.
     Hidden,
@@ -71,8 +71,8 @@ impl Node {
 
 /// The other end of a port's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other name says it")]
 pub struct Peer {
-    /// The port at the other end.
     pub port: PortIndex,
     /// Whether the latest discovery found the link. If not, the cable last led to this port.
     pub connected: bool,
@@ -80,10 +80,9 @@ pub struct Peer {
 
 /// A port of a node.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct Port {
-    /// Its node.
     pub node: NodeIndex,
-    /// Port number.
     pub number: PortNumber,
     /// PortGUID, if the port has its own.
     pub guid: Guid,
@@ -121,13 +120,11 @@ pub struct DuplicateGuid {
 impl DuplicateGuid {
     /// Where the omitted node is, as text.
     pub fn location(&self, fabric: &Fabric) -> String {
-        match self.behind.and_then(|end| fabric.find(end)) {
-            Some(port) => {
-                let (node, number) = (&fabric.node_of(port).name, fabric.port(port).number);
-                format!("behind {}", label::port(node, number))
-            }
-            None => "at an unknown location".to_owned(),
-        }
+        let Some(port) = self.behind.and_then(|end| fabric.find(end)) else {
+            return "at an unknown location".to_owned();
+        };
+        let (node, number) = (&fabric.node_of(port).name, fabric.port(port).number);
+        format!("behind {}", label::port(node, number))
     }
 }
 
@@ -241,8 +238,7 @@ impl Fabric {
     /// The stable id of a port's link.
     pub fn link_id(&self, port: PortIndex) -> Option<LinkId> {
         let peer = self.port(port).peer?.port;
-        let (low, high) = if port <= peer { (port, peer) } else { (peer, port) };
-        Some(LinkId(self.end(low), self.end(high)))
+        Some(LinkId::between(self.end(port), self.end(peer)))
     }
 }
 
@@ -303,30 +299,24 @@ impl Levels {
     /// Computes the levels. Remembered cables count, too: a leaf stays a leaf while its hosts are off.
     pub fn compute(fabric: &Fabric) -> Levels {
         let mut levels = vec![NO_LEVEL; fabric.nodes.len()];
-        let mut queue = Vec::new();
+        let mut queue = VecDeque::new();
         for node in fabric.node_indexes() {
             if !fabric.node(node).is_switch() {
                 levels[node.0 as usize] = 0;
             } else if is_leaf(fabric, node) {
                 levels[node.0 as usize] = 1;
-                queue.push(node);
+                queue.push_back(node);
             }
         }
-        let mut next = Vec::new();
-        for level in 2..NO_LEVEL {
-            for node in queue.drain(..) {
-                for far in neighbors(fabric, node) {
-                    let far_level = &mut levels[far.0 as usize];
-                    if *far_level == NO_LEVEL {
-                        *far_level = level;
-                        next.push(far);
-                    }
+        while let Some(node) = queue.pop_front() {
+            let level = (levels[node.0 as usize] + 1).min(NO_LEVEL - 1);
+            for far in neighbors(fabric, node) {
+                let far_level = &mut levels[far.0 as usize];
+                if *far_level == NO_LEVEL {
+                    *far_level = level;
+                    queue.push_back(far);
                 }
             }
-            if next.is_empty() {
-                break;
-            }
-            std::mem::swap(&mut queue, &mut next);
         }
         Levels(levels)
     }

@@ -32,15 +32,8 @@ pub fn port(number: PortNumber) -> Port {
 pub fn snapshot(device: &str, ports: Vec<Port>) -> HostSnapshot {
     let node_type = "ca".into();
     let info = DeviceInfo { guid: Some(Guid(0xabc)), node_type, ..DeviceInfo::default() };
-    let device = Device {
-        name: device.into(),
-        instance: None,
-        info: Arc::new(info),
-        is_readable: true,
-        ports,
-        hw: HwReading::default(),
-        unreadable_files: 0,
-    };
+    let (name, info) = (device.into(), Arc::new(info));
+    let device = Device { name, info, is_readable: true, ports, ..Device::default() };
     let anchor = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
     HostSnapshot {
         anchor,

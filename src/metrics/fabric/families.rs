@@ -411,7 +411,7 @@ families! {
         => |observation, samples| each(observation, samples, |it| it.act_count.into());
     "infiniband_subnet_manager_changes" Counter ["fabric"]
         "Times that another subnet manager became master."
-        => |observation, samples| samples.value(observation.stats.mastership.changes());
+        => |observation, samples| samples.value(observation.stats.mastership.changes);
 }
 
 fn managers(observation: &Observation) -> Option<&[SubnetManager]> {

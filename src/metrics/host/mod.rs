@@ -191,10 +191,7 @@ pub fn families() -> impl Iterator<Item = Family> {
 
 /// The header of a row of the drivers' own counters.
 pub fn hw_header(row: &hw_counter::HwRow) -> Header {
-    let kind = match row.kind {
-        hw_counter::Kind::Counter => MetricType::Counter,
-        hw_counter::Kind::Gauge => MetricType::Gauge,
-    };
+    let kind = if row.is_gauge { MetricType::Gauge } else { MetricType::Counter };
     let help = format!("hw_counters {} ({}): {}", row.files.join(", "), row.drivers, row.help);
     Header { name: format!("infiniband_hw_{}", row.metric).into(), kind, help: help.into() }
 }
@@ -351,14 +348,14 @@ impl<'a> HostItems<'a> {
         let mut all: Vec<_> = (self.netdevs.iter())
             .flat_map(|(labels, netdev)| netdev.ethernet.iter().map(move |value| (labels, value)))
             .collect();
-        all.sort_by_key(|(_, value)| value.row);
-        for of_row in all.chunk_by(|a, b| a.1.row == b.1.row) {
-            let row = of_row.first().and_then(|(_, first)| ethernet::TABLE.get(first.row));
+        all.sort_by_key(|(_, value)| value.stat.row);
+        for of_row in all.chunk_by(|a, b| a.1.stat.row == b.1.stat.row) {
+            let row = of_row.first().and_then(|(_, first)| ethernet::TABLE.get(first.stat.row));
             let Some(row) = row else { continue };
             parts.add(ethernet_header(row), |family| {
                 for (labels, value) in of_row {
                     let mut samples = family.samples(labels);
-                    if let Some((label, index)) = row.index.label().zip(value.index) {
+                    if let Some((label, index)) = row.index.zip(value.stat.index) {
                         samples.label(label, itoa::Buffer::new().format(index));
                     }
                     if row.micros {

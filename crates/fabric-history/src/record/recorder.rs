@@ -93,7 +93,7 @@ pub struct Recorder {
 impl Recorder {
     /// Opens or creates the file. If that fails, it is tried again with each sweep.
     pub fn new(settings: HistorySettings, metrics: Arc<RecorderMetrics>) -> Self {
-        metrics.set_floor(settings.least_free);
+        metrics.update(|it| it.floor = settings.least_free);
         let mut recorder = Recorder {
             settings,
             metrics,
@@ -109,7 +109,7 @@ impl Recorder {
         };
         let store = open_store(&mut recorder.store, &mut recorder.header, &recorder.settings.file);
         match store.map(|store| store.bytes()) {
-            Ok(bytes) => recorder.metrics.set_bytes(bytes),
+            Ok(bytes) => recorder.metrics.update(|it| it.bytes = bytes),
             Err(error) => recorder.handle_error(&error),
         }
         recorder.count_set_aside();
@@ -182,7 +182,7 @@ impl Recorder {
         if let Some(sweep) = sweep {
             let missed = sweeps - fabric.sweeps - 1;
             if missed > 0 && fabric.sweeps > 0 {
-                self.metrics.add_missed(missed);
+                self.metrics.update(|it| it.missed += missed);
                 let fabric = name;
                 tracing::warn!(fabric, missed, "history recorder missed sweeps: it fell behind");
             }
@@ -196,13 +196,13 @@ impl Recorder {
             match self.write(name, &fabric.events, sweep, fabric.clock.trusted_time()) {
                 Ok(()) => {
                     fabric.events.clear();
-                    self.metrics.set_write_duration(began.elapsed());
+                    self.metrics.update(|it| it.write_duration = began.elapsed());
                 }
                 Err(error) => {
                     self.handle_error(&error);
                     self.check_file_after(&error);
                     // The events are written with the next sweep, whose totals contain this one's.
-                    self.metrics.add_missed(sweep.is_some().into());
+                    self.metrics.update(|it| it.missed += u64::from(sweep.is_some()));
                     let excess = fabric.events.len().saturating_sub(MAX_PENDING_EVENTS);
                     fabric.events.drain(..excess);
                 }
@@ -225,10 +225,14 @@ impl Recorder {
         }
         let store = open_store(&mut self.store, &mut self.header, &self.settings.file)?;
         store.ensure_free_space(self.settings.least_free, &self.metrics)?;
-        self.metrics.add_frames(store.write(fabric, events, sweep)?);
-        self.metrics.add_events(events.len() as u64);
+        let frames = store.write(fabric, events, sweep)?;
+        self.metrics.update(|it| {
+            it.frames += frames;
+            it.events += events.len() as u64;
+        });
         let pruned = store.prune(&self.settings, trusted_time);
-        self.metrics.set_bytes(store.bytes());
+        let bytes = store.bytes();
+        self.metrics.update(|it| it.bytes = bytes);
         match pruned {
             Ok(()) if std::mem::take(&mut self.is_failing) => {
                 tracing::info!(file = %self.settings.file.display(), "history recording resumed");
@@ -253,7 +257,7 @@ impl Recorder {
             let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&name, &fabric.events, None));
             match written {
-                Ok(_) => self.metrics.add_events(fabric.events.len() as u64),
+                Ok(_) => self.metrics.update(|it| it.events += fabric.events.len() as u64),
                 Err(error) => self.handle_error(&error),
             }
         }
@@ -261,7 +265,7 @@ impl Recorder {
 
     /// Counts an error and logs it, unless the same one was logged recently.
     fn report(&mut self, error: &HistoryError) {
-        self.metrics.add_error(error.metric_kind());
+        self.metrics.update(|it| it.errors[error.metric_kind() as usize] += 1);
         // Only numbers differ between two occurrences of one problem.
         let kind: String =
             error.to_string().chars().filter(|char| !char.is_ascii_digit()).collect();
@@ -323,7 +327,7 @@ impl Recorder {
         }
         self.counted = Some(Instant::now());
         if let Ok(count) = count_aside(&self.settings.file) {
-            self.metrics.count_set_aside(count as u64);
+            self.metrics.update(|it| it.set_aside = Some(count as u64));
         }
     }
 }

@@ -263,7 +263,7 @@ impl Store {
         metrics: &RecorderMetrics,
     ) -> Result<(), HistoryError> {
         let free = free(&self.path)?;
-        metrics.set_free(free);
+        metrics.update(|it| it.free = Some(free));
         ensure_free(&self.path, free, least)
     }
 

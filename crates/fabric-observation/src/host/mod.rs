@@ -34,6 +34,7 @@ pub struct HostPortTotals {
 
 /// The state of the host's own devices at their latest reading.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the other names say it")]
 pub struct HostObservation {
     /// The configured time between two readings.
     pub interval: Duration,
@@ -43,13 +44,10 @@ pub struct HostObservation {
     pub totals: Vec<Vec<HostPortTotals>>,
     /// The ids of its devices, in the same order: their GUIDs, or what replaces one.
     pub ids: Vec<Guid>,
-    /// How many readings there were.
     pub reads: u64,
     /// The devices that disappeared, by name.
     pub missing: Vec<MissingDevice>,
-    /// The events that were dropped.
     pub dropped: DroppedEvents,
-    /// The events and losses of its ports.
     pub port_events: HostPortEvents,
     /// The devices whose events are received.
     pub monitored: BTreeSet<String>,

@@ -31,31 +31,23 @@ pub struct PortEventCounts {
     pub guid: Option<Guid>,
     /// How often it stopped being Active.
     pub losses: u64,
+    /// When it last stopped being Active, by its event or a reading; the start of the clock if it never did.
+    pub lost: Moment,
+    /// Whether it was Active when its state was last known.
+    pub is_active: Option<bool>,
+    /// When that was.
+    as_of: Moment,
     /// Its device as it was last seen: [`Device::instance`].
     instance: Option<u64>,
     seen: Moment,
     /// How often each event was reported, and when last.
     events: BTreeMap<PortEventKind, (u64, Anchor)>,
-    /// Whether it was Active, and at which moment that was known.
-    is_active: Option<bool>,
-    as_of: Moment,
-    lost: Moment,
 }
 
 impl PortEventCounts {
     /// How often the port reported an event, and when last.
     pub fn get(&self, kind: PortEventKind) -> (u64, Option<Anchor>) {
         self.events.get(&kind).map_or((0, None), |&(count, last)| (count, Some(last)))
-    }
-
-    /// Whether it was Active when its state was last known.
-    pub fn is_up(&self) -> Option<bool> {
-        self.is_active
-    }
-
-    /// When it last stopped being Active, by its event or a reading; the start of the clock if it never did.
-    pub fn lost(&self) -> Moment {
-        self.lost
     }
 
     /// Sets whether it was Active at a moment; states older than the known one are ignored.

@@ -9,9 +9,10 @@ use ib_mad::clear::is_clearable;
 use ib_mad::counter::{Attribute, CounterField};
 use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::pma::{
-    AgentProfile, AttributePlan, DetailPolicy, OptionMask, OptionalCounters, read_plan,
+    AgentProfile, AttributePlan, DetailPolicy, OptionMask, OptionalCounters, PortSamplesControl,
+    read_plan,
 };
-use ib_mad::reading::{Raw, Reading};
+use ib_mad::reading::{CounterSet, Raw, Reading};
 use ib_mad::{Counter, Moment};
 
 use super::fec_modes::FecModeCache;
@@ -83,25 +84,17 @@ impl AgentCache {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sampling {
-    Supported {
-        /// A tick is this + 1 symbol times.
-        tick: u8,
-        options: u64,
-    },
-    Unsupported,
-    /// No response, this number of times, although the agent responds to other queries.
-    NoResponse(u8),
-}
-
 /// After this number of sweeps without a response an attribute counts as unsupported.
 const MAX_UNANSWERED: u8 = 3;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct AgentEntry {
     profile: AgentProfile,
     plan: Arc<[AttributePlan]>,
+    /// From PortSamplesControl: a tick is this + 1 symbol times.
+    tick: Option<u8>,
+    /// Sweeps without PortSamplesControl, although the agent responds to other queries.
+    unsampled: u8,
 }
 
 /// Read plans of the performance management agents, and what is known of each.
@@ -111,7 +104,6 @@ pub(super) struct PmaCapabilityCache {
     by_agent: HashMap<End, AgentEntry>,
     /// Agents with the same profile share a plan.
     by_profile: HashMap<AgentProfile, Arc<[AttributePlan]>>,
-    sampling: HashMap<End, Sampling>,
     /// Consecutive sweeps in which an agent responded, but not to this attribute.
     unanswered: HashMap<(End, Attribute), u8>,
     /// When error details were last read, by port.
@@ -166,7 +158,8 @@ impl PmaCapabilityCache {
 
     fn set_profile(&mut self, agent: End, profile: AgentProfile) -> Arc<[AttributePlan]> {
         let plan = self.plan(&profile);
-        self.by_agent.insert(agent, AgentEntry { profile, plan: Arc::clone(&plan) });
+        let entry = self.by_agent.entry(agent).or_default();
+        (entry.profile, entry.plan) = (profile, Arc::clone(&plan));
         plan
     }
 
@@ -181,37 +174,32 @@ impl PmaCapabilityCache {
 
     /// Whether PortSamplesControl of an agent must be read.
     pub fn needs_sampling(&self, agent: End) -> bool {
-        match self.sampling.get(&agent) {
-            None => true,
-            Some(Sampling::NoResponse(times)) => *times < MAX_UNANSWERED,
-            Some(Sampling::Supported { .. } | Sampling::Unsupported) => false,
-        }
+        self.by_agent.get(&agent).is_none_or(|entry| entry.unsampled < MAX_UNANSWERED)
     }
 
     pub fn tick(&self, agent: End) -> Option<u8> {
-        let Some(Sampling::Supported { tick, .. }) = self.sampling.get(&agent) else { return None };
-        Some(*tick)
+        self.by_agent.get(&agent)?.tick
     }
 
-    /// Records PortSamplesControl; missing responses add up. Returns the read plan once the options are known.
+    /// Counts a sweep without PortSamplesControl. Returns whether it counts as unsupported now.
+    pub fn count_unsampled(&mut self, agent: End) -> bool {
+        let Some(entry) = self.by_agent.get_mut(&agent) else { return false };
+        entry.unsampled += 1;
+        entry.unsampled >= MAX_UNANSWERED
+    }
+
+    /// Records PortSamplesControl; `None` if it is not supported. Returns the read plan.
     pub fn insert_sampling(
         &mut self,
         agent: End,
-        sampling: Sampling,
+        sampling: Option<PortSamplesControl>,
     ) -> Option<Arc<[AttributePlan]>> {
-        let sampling = match (sampling, self.sampling.get(&agent)) {
-            (Sampling::NoResponse(more), Some(Sampling::NoResponse(times))) => {
-                Sampling::NoResponse(times.saturating_add(more))
-            }
-            (sampling, _) => sampling,
-        };
-        self.sampling.insert(agent, sampling);
-        let options = match sampling {
-            Sampling::Supported { options, .. } => OptionMask::new(options),
-            Sampling::NoResponse(times) if times < MAX_UNANSWERED => return None,
-            Sampling::Unsupported | Sampling::NoResponse(_) => OptionMask::Unannounced,
-        };
-        let profile = AgentProfile { options, ..self.by_agent.get(&agent)?.profile.clone() };
+        let entry = self.by_agent.get_mut(&agent)?;
+        entry.tick = sampling.map(|sampling| sampling.tick);
+        entry.unsampled = MAX_UNANSWERED;
+        let options = sampling
+            .map_or(OptionMask::Unannounced, |sampling| OptionMask::new(sampling.option_mask));
+        let profile = AgentProfile { options, ..entry.profile.clone() };
         Some(self.set_profile(agent, profile))
     }
 
@@ -242,7 +230,6 @@ impl PmaCapabilityCache {
         };
         self.by_agent.retain(|agent, _| present(agent));
         self.by_profile.retain(|_, plan| Arc::strong_count(plan) > 1);
-        self.sampling.retain(|agent, _| present(agent));
         self.details_read.retain(|port, _| present(port));
         self.unanswered.retain(|(agent, _), _| present(agent));
         self.sources.retain_known(fabric);
@@ -272,13 +259,12 @@ pub(super) struct CounterSources {
     suspects: HashMap<(End, Counter), u64>,
 }
 
-/// One bit per counter; neither bit is set while both fields are 0.
+/// Counters by the field that counts; neither set has a counter while both of its fields are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct PortSources {
-    /// The 64-bit field counts.
-    wide: u64,
+    wide: CounterSet,
     /// Only the classic field counts, as far as observed.
-    classic: u64,
+    classic: CounterSet,
 }
 
 impl CounterSources {
@@ -295,37 +281,36 @@ impl CounterSources {
         let before = self.by_port.get(&port).copied().unwrap_or_default();
         let mut source = before;
         for &(counter, _) in counters {
-            let bit = 1 << counter as usize;
             let classic = classic.and_then(|classic| Some((classic, classic.get(counter)?)));
             match reading.get(counter) {
                 // Not plausible: it says nothing about which field counts.
                 Some(value) if !counter.is_plausible(value) => {}
                 Some(1..) => {
                     // It counts, and was cleared when it was 0.
-                    if source.classic & bit != 0 {
+                    if source.classic.contains(counter) {
                         reading.rebased.insert(counter);
                     }
-                    source.classic &= !bit;
-                    source.wide |= bit;
+                    source.classic.set(counter, false);
+                    source.wide.insert(counter);
                     if !self.suspects.is_empty() {
                         self.suspects.remove(&(port, counter));
                     }
                 }
-                Some(0) if source.wide & bit != 0 => {
+                Some(0) if source.wide.contains(counter) => {
                     let Some((classic, value @ 1..)) = classic else { continue };
                     let before = self.suspects.insert((port, counter), value);
                     if before.is_some_and(|before| value > before) {
                         self.suspects.remove(&(port, counter));
-                        source.wide &= !bit;
-                        source.classic |= bit;
+                        source.wide.set(counter, false);
+                        source.classic.insert(counter);
                         reading.copy(counter, classic);
                         reading.rebased.insert(counter);
                     }
                 }
                 wide => match classic {
                     Some((_, 0)) if wide.is_some() => {}
-                    Some((classic, _)) if wide.is_some() || source.classic & bit != 0 => {
-                        source.classic |= bit;
+                    Some((classic, _)) if wide.is_some() || source.classic.contains(counter) => {
+                        source.classic.insert(counter);
                         reading.copy(counter, classic);
                     }
                     _ => reading.remove(counter),
@@ -339,8 +324,7 @@ impl CounterSources {
 
     /// Whether a counter of a port is taken from the classic field.
     pub fn is_classic(&self, port: End, counter: Counter) -> bool {
-        let source = self.by_port.get(&port);
-        source.is_some_and(|source| source.classic >> counter as usize & 1 == 1)
+        self.by_port.get(&port).is_some_and(|source| source.classic.contains(counter))
     }
 
     /// Forgets ports of forgotten nodes. An absent node keeps its counters and their fields.

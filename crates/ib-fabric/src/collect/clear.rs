@@ -36,14 +36,8 @@ struct ClearJob {
     agent: End,
     lid: Lid,
     narrow: Vec<(Counter, CounterField)>,
-    /// Last values of the counters to clear.
+    /// Last values of the counters to clear; empty until they are read.
     last: Vec<(Counter, u64)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ClearStep {
-    Read,
-    Clear,
 }
 
 /// The query plan; see the [module](self).
@@ -52,7 +46,8 @@ pub struct CounterClearing<'a> {
     swept: &'a Snapshot<Raw>,
     agents: &'a mut AgentCache,
     jobs: Vec<ClearJob>,
-    queue: VecDeque<(usize, ClearStep)>,
+    /// Jobs to read, and to clear.
+    queue: VecDeque<usize>,
     /// Agents with a job in progress: the Set follows the read at once, and a refused one is the last.
     busy: HashSet<End>,
     cleared: Vec<Cleared>,
@@ -66,55 +61,47 @@ impl<'a> CounterClearing<'a> {
             swept.fabric.port_indexes().flat_map(|port| jobs_of(swept, agents, port)).collect();
         jobs.sort_by_key(|(fill, _)| Reverse(*fill));
         jobs.truncate(MAX_PER_SWEEP);
-        let queue = (0..jobs.len()).map(|job| (job, ClearStep::Read)).collect();
-        let jobs = jobs.into_iter().map(|(_, job)| job).collect();
         CounterClearing {
             swept,
             agents,
-            jobs,
-            queue,
+            queue: (0..jobs.len()).collect(),
+            jobs: jobs.into_iter().map(|(_, job)| job).collect(),
             busy: HashSet::new(),
             cleared: Vec::new(),
             refusals: Vec::new(),
         }
     }
 
-    /// Messages about refused Sets.
-    pub fn refusals(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.refusals)
-    }
-
-    /// The cleared counters, after the run.
-    pub fn finish(self) -> Vec<Cleared> {
-        self.cleared
+    /// The cleared counters, and messages about refused Sets, after the run.
+    pub fn finish(self) -> (Vec<Cleared>, Vec<String>) {
+        (self.cleared, self.refusals)
     }
 
     fn handle_read(&mut self, index: usize, response: &Mad) {
         let job = &mut self.jobs[index];
-        let values =
-            job.narrow.iter().map(|&(counter, field)| (counter, field, field.read(response)));
-        let (full, others): (Vec<_>, Vec<_>) =
-            values.partition(|&(_, field, value)| is_nearly_full(field, value));
+        let read = |&(counter, field): &(Counter, CounterField)| {
+            let value = field.read(response);
+            (is_nearly_full(field, value), (counter, value))
+        };
+        let values: Vec<_> = job.narrow.iter().map(read).collect();
         // FEC counters are cleared together.
-        let together = job.attribute == Attribute::PortExtendedSpeedsCounters && !full.is_empty();
-        let others = others.into_iter().filter(|_| together);
-        job.last =
-            full.into_iter().chain(others).map(|(counter, _, value)| (counter, value)).collect();
+        let together = job.attribute == Attribute::PortExtendedSpeedsCounters
+            && values.iter().any(|(is_full, _)| *is_full);
+        let cleared = values.into_iter().filter(|(is_full, _)| *is_full || together);
+        job.last = cleared.map(|(_, last)| last).collect();
         if !job.last.is_empty() {
             // At once: events in between are lost.
-            self.queue.push_front((index, ClearStep::Clear));
+            self.queue.push_front(index);
         }
     }
 
     fn handle_set(&mut self, index: usize, outcome: Result<&Mad, RequestError>, at: Moment) {
         let job = &self.jobs[index];
         match outcome {
-            Ok(_) => self.cleared.extend(job.last.iter().map(|&(counter, last)| Cleared {
-                port: job.port,
-                counter,
-                last,
-                at,
-            })),
+            Ok(_) => {
+                let cleared = |&(counter, last)| Cleared { port: job.port, counter, last, at };
+                self.cleared.extend(job.last.iter().map(cleared));
+            }
             // A device that requires a key does not respond.
             Err(failure @ (RequestError::Status(_) | RequestError::TimedOut)) => {
                 let (guid, port) = self.swept.fabric.end(job.port);
@@ -123,8 +110,7 @@ impl<'a> CounterClearing<'a> {
                      discovery"
                 ));
                 let (refused, jobs) = ((job.agent, job.attribute), &self.jobs);
-                self.queue
-                    .retain(|(other, _)| (jobs[*other].agent, jobs[*other].attribute) != refused);
+                self.queue.retain(|&other| (jobs[other].agent, jobs[other].attribute) != refused);
                 self.agents.mark_uncleared(job.agent, job.attribute);
             }
             Err(_) => {}
@@ -167,31 +153,29 @@ impl QueryPlan for CounterClearing<'_> {
         if qp != QueuePair::Qp1 {
             return None;
         }
-        let is_free = |(index, step): &(usize, ClearStep)| {
-            *step == ClearStep::Clear || !self.busy.contains(&self.jobs[*index].agent)
+        let is_free = |&index: &usize| {
+            let job = &self.jobs[index];
+            !job.last.is_empty() || !self.busy.contains(&job.agent)
         };
         let at = self.queue.iter().position(is_free)?;
-        let (index, step) = self.queue.remove(at)?;
+        let index = self.queue.remove(at)?;
         let job = &self.jobs[index];
         self.busy.insert(job.agent);
         let number = self.swept.fabric.port(job.port).number;
-        let query = match step {
-            ClearStep::Read => pma::counters(job.attribute, number),
-            ClearStep::Clear if job.attribute == Attribute::PortExtendedSpeedsCounters => {
-                clear_fec_counters(number)
-            }
-            ClearStep::Clear => {
-                clear(number, CounterSelect::new(job.last.iter().map(|(counter, _)| *counter)))
-            }
+        let query = if job.last.is_empty() {
+            pma::counters(job.attribute, number)
+        } else if job.attribute == Attribute::PortExtendedSpeedsCounters {
+            clear_fec_counters(number)
+        } else {
+            clear(number, CounterSelect::new(job.last.iter().map(|(counter, _)| *counter)))
         };
-        let tag = (index as u64) << 1 | u64::from(step == ClearStep::Clear);
-        Some((Request { to: Address::Lid(job.lid), query }, tag))
+        Some((Request { to: Address::Lid(job.lid), query }, index as u64))
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
-        let index = (tag >> 1) as usize;
+        let index = tag as usize;
         self.busy.remove(&self.jobs[index].agent);
-        if tag & 1 == 1 {
+        if !self.jobs[index].last.is_empty() {
             self.handle_set(index, outcome, at);
         } else if let Ok(response) = outcome {
             self.handle_read(index, response);

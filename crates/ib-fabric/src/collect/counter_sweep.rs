@@ -13,10 +13,11 @@ use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::{self, AttributePlan, PortSamplesControl};
 use ib_mad::reading::{Raw, Reading};
-use ib_mad::{Lid, Mad, Moment, status};
+use ib_mad::{Lid, Mad, Moment};
 use ib_umad::{Address, Request, RequestError};
 
-use super::agent_cache::{PmaCapabilityCache, Sampling, agent_of, has_wide_xmit_wait};
+use super::agent_cache::{PmaCapabilityCache, agent_of, has_wide_xmit_wait};
+use super::{is_unsupported, lids_of};
 use crate::topology::End;
 use crate::{Fabric, NodeIndex, PortIndex};
 
@@ -49,20 +50,14 @@ pub struct CounterSweep<'a> {
     queue: VecDeque<CounterQuery>,
     queried: Vec<CounterQuery>,
     began: Moment,
-    readings: Vec<Option<Reading<Raw>>>,
+    pub readings: Vec<Option<Reading<Raw>>>,
     /// Classic fields of ports that have the same counters in 64 bits.
     classic: HashMap<PortIndex, Reading<Raw>>,
     /// Whether error details are queried, by port index.
     detailed: Vec<bool>,
-    failed: Vec<bool>,
-    returned: bool,
-}
-
-#[derive(Debug)]
-pub struct CounterResult {
-    pub readings: Vec<Option<Reading<Raw>>>,
-    pub ticks: Vec<Option<u8>>,
-    pub failed_ports: usize,
+    /// Whether a response is missing, by port index.
+    pub failed: Vec<bool>,
+    /// An absent node responded.
     pub returned: bool,
 }
 
@@ -104,21 +99,14 @@ impl<'a> CounterSweep<'a> {
     fn queue_probes(&mut self) {
         let fabric = self.fabric;
         let present = |port: &PortIndex| fabric.node_of(*port).present();
-        let taken: HashSet<u16> = fabric
-            .port_indexes()
-            .filter(present)
-            .filter_map(|port| fabric.port(port).status)
-            .flat_map(|status| {
-                let first = status.lid.0;
-                first..first.saturating_add(1 << status.lmc)
-            })
-            .collect();
+        let statuses =
+            fabric.port_indexes().filter(present).filter_map(|port| fabric.port(port).status);
+        let taken: HashSet<u32> = statuses.flat_map(lids_of).collect();
         let absent = fabric.node_indexes().filter(|&node| !fabric.node(node).present());
         let lids =
             absent.filter_map(|node| fabric.ports_of(node).find_map(|port| fabric.lid_of(port)));
-        self.queue.extend(
-            lids.filter(|lid| !taken.contains(&lid.0)).map(|lid| CounterQuery::Probe { lid }),
-        );
+        let free = lids.filter(|lid| !taken.contains(&u32::from(lid.0)));
+        self.queue.extend(free.map(|lid| CounterQuery::Probe { lid }));
     }
 
     fn add_agents_of(&mut self, index: NodeIndex) {
@@ -146,30 +134,24 @@ impl<'a> CounterSweep<'a> {
     /// Queues the ports of known agents, all first ports before all second ones, so that the windows of
     /// many LIDs are filled and no switch gets a burst.
     fn queue_known_ports(&mut self) {
-        let max = self.agents.iter().map(|agent| agent.ports.len()).max().unwrap_or(0);
         for (index, agent) in self.agents.iter().enumerate() {
             if agent.plan.is_none() {
                 self.queue.push_back(CounterQuery::PmaCapabilities { agent: index as u32 });
             }
         }
-        for nth in 0..max {
+        let max = self.agents.iter().map(|agent| agent.ports.len()).max();
+        for nth in 0..max.unwrap_or(0) {
             for index in 0..self.agents.len() as u32 {
-                let agent = &self.agents[index as usize];
-                if let (Some(&port), Some(plan)) = (agent.ports.get(nth), agent.plan.clone()) {
-                    self.queue_attributes(index, port, &plan, 0);
+                if let Some(&port) = self.agents[index as usize].ports.get(nth) {
+                    self.queue_attributes(index, port, 0);
                 }
             }
         }
     }
 
-    /// Queues the attributes of a port's plan, from index `first` on.
-    fn queue_attributes(
-        &mut self,
-        agent: u32,
-        port: PortIndex,
-        plan: &[AttributePlan],
-        first: usize,
-    ) {
+    /// Queues the attributes of the agent's plan for a port, from index `first` on.
+    fn queue_attributes(&mut self, agent: u32, port: PortIndex, first: usize) {
+        let Some(plan) = self.agents[agent as usize].plan.clone() else { return };
         let at = port.0 as usize;
         let has_details = plan.iter().skip(first).any(AttributePlan::is_detail);
         self.detailed[at] |=
@@ -250,9 +232,7 @@ impl<'a> CounterSweep<'a> {
                         plan.read(mad, reading);
                         reading.at = at;
                     }
-                    Err(RequestError::Status(status))
-                        if plan.is_optional() && status::is_unsupported(status) =>
-                    {
+                    Err(failure) if plan.is_optional() && is_unsupported(failure) => {
                         self.cache.mark_unsupported(agent.end, plan.attribute);
                     }
                     Err(_) => self.failed[port.0 as usize] = true,
@@ -263,26 +243,29 @@ impl<'a> CounterSweep<'a> {
     }
 
     fn handle_capabilities(&mut self, index: u32, outcome: Result<&Mad, RequestError>) {
-        let fabric = self.fabric;
-        let agent = &mut self.agents[index as usize];
+        let agent = &self.agents[index as usize];
         let capabilities = match outcome {
             Ok(mad) => PmaCapabilities::decode(mad),
             // It responds, but not to this: then it has the mandatory counters.
-            Err(RequestError::Status(status)) if status::is_unsupported(status) => {
-                PmaCapabilities::default()
-            }
+            Err(failure) if is_unsupported(failure) => PmaCapabilities::default(),
             Err(_) => {
                 agent.ports.iter().for_each(|port| self.failed[port.0 as usize] = true);
                 return;
             }
         };
-        let is_switch = agent.ports.first().is_some_and(|&port| fabric.node_of(port).is_switch());
+        let is_switch = |&port: &PortIndex| self.fabric.node_of(port).is_switch();
+        let is_switch = agent.ports.first().is_some_and(is_switch);
         let plan = self.cache.insert(agent.end, capabilities, is_switch);
-        agent.plan = Some(Arc::clone(&plan));
-        for port in agent.ports.clone() {
-            self.queue_attributes(index, port, &plan, 0);
-        }
+        self.set_plan(index, plan, 0);
         self.queue_sampling(index);
+    }
+
+    /// Sets the plan of an agent, and queues its attributes from index `first` on.
+    fn set_plan(&mut self, agent: u32, plan: Arc<[AttributePlan]>, first: usize) {
+        self.agents[agent as usize].plan = Some(plan);
+        for port in self.agents[agent as usize].ports.clone() {
+            self.queue_attributes(agent, port, first);
+        }
     }
 
     fn handle_sampling(&mut self, index: u32, outcome: Result<&Mad, RequestError>) {
@@ -290,32 +273,27 @@ impl<'a> CounterSweep<'a> {
         let has_response =
             || agent.ports.iter().any(|port| self.readings[port.0 as usize].is_some());
         let sampling = match outcome {
-            Ok(mad) => {
-                let PortSamplesControl { tick, option_mask, .. } = PortSamplesControl::decode(mad);
-                Sampling::Supported { tick, options: option_mask }
+            Ok(mad) => Some(PortSamplesControl::decode(mad)),
+            Err(failure) if is_unsupported(failure) => None,
+            Err(RequestError::TimedOut) if has_response() => {
+                if !self.cache.count_unsampled(agent.end) {
+                    return;
+                }
+                None
             }
-            Err(RequestError::Status(status)) if status::is_unsupported(status) => {
-                Sampling::Unsupported
-            }
-            Err(RequestError::TimedOut) if has_response() => Sampling::NoResponse(1),
             // Retried in another sweep.
             Err(_) => return,
         };
         let Some(full) = self.cache.insert_sampling(agent.end, sampling) else { return };
         // Attributes that are queued already keep their indexes.
-        let agent = &mut self.agents[index as usize];
-        let queued = agent.plan.as_deref().unwrap_or_default();
-        let first = queued.len();
+        let queued = self.agents[index as usize].plan.as_deref().unwrap_or_default();
         let details = full.iter().filter(|plan| plan.is_detail() && !queued.contains(plan));
-        let plan: Arc<[AttributePlan]> = queued.iter().chain(details).cloned().collect();
-        agent.plan = Some(Arc::clone(&plan));
-        for port in agent.ports.clone() {
-            self.queue_attributes(index, port, &plan, first);
-        }
+        let (plan, first) = (queued.iter().chain(details).cloned().collect(), queued.len());
+        self.set_plan(index, plan, first);
     }
 
-    /// Selects the field of each counter, and marks counters that were not due.
-    fn select_fields(&mut self) {
+    /// Selects the field of each counter, and marks counters that were not due; after the run.
+    pub fn select_fields(&mut self) {
         for agent in &self.agents {
             // The current plan: refused attributes are not missing.
             let Some(plan) = self.cache.get(agent.end) else { continue };
@@ -360,19 +338,14 @@ impl<'a> CounterSweep<'a> {
         }
     }
 
-    pub fn finish(mut self) -> CounterResult {
-        self.select_fields();
+    /// A tick of PortXmitWait is this + 1 symbol times; by node index.
+    pub fn ticks(&self) -> Vec<Option<u8>> {
         let mut ticks = vec![None; self.fabric.nodes.len()];
         for agent in &self.agents {
             if let (Some(&port), Some(tick)) = (agent.ports.first(), self.cache.tick(agent.end)) {
                 ticks[self.fabric.port(port).node.0 as usize].get_or_insert(tick);
             }
         }
-        CounterResult {
-            ticks,
-            readings: self.readings,
-            failed_ports: self.failed.into_iter().filter(|failed| *failed).count(),
-            returned: self.returned,
-        }
+        ticks
     }
 }

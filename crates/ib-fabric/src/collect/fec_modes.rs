@@ -9,13 +9,15 @@ use std::collections::{HashMap, VecDeque};
 use crate::snapshot::PortRead;
 use crate::topology::End;
 use crate::{Fabric, NodeIndex, PortIndex};
+use ib_mad::Mad;
 use ib_mad::fec::Fec;
 use ib_mad::fec::PortInfoExtended;
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortStatus, state};
 use ib_mad::rate::{Speed, Width};
-use ib_mad::{Mad, status};
 use ib_umad::RequestError;
+
+use super::is_unsupported;
 
 /// Maximum number of ports queried in a sweep: a few milliseconds with the default window. 25,000 ports
 /// are then known after 25 minutes at the default interval.
@@ -56,9 +58,7 @@ impl FecMode {
             Ok(mad) => {
                 PortInfoExtended::decode(mad).fec().map_or(FecMode::Unsupported, FecMode::Known)
             }
-            Err(RequestError::Status(status)) if status::is_unsupported(status) => {
-                FecMode::Unsupported
-            }
+            Err(failure) if is_unsupported(failure) => FecMode::Unsupported,
             Err(_) => FecMode::Unknown,
         }
     }
@@ -87,15 +87,12 @@ impl FecModeCache {
     }
 
     pub fn modes(&self, fabric: &Fabric) -> Vec<FecMode> {
-        let mode = |port| {
-            if !self.is_supported(fabric, port) {
-                return FecMode::Unknown;
-            }
-            match self.modes.get(&fabric.end(port)) {
-                Some((link, mode)) if LinkConfig::new(fabric, port) == Some(*link) => *mode,
-                _ => FecMode::Unknown,
-            }
+        let known = |port| {
+            let is_supported = self.is_supported(fabric, port);
+            let known = is_supported.then(|| self.modes.get(&fabric.end(port)))?;
+            known.filter(|(link, _)| LinkConfig::new(fabric, port) == Some(*link))
         };
+        let mode = |port| known(port).map_or(FecMode::Unknown, |(_, mode)| *mode);
         fabric.port_indexes().map(mode).collect()
     }
 
@@ -130,20 +127,15 @@ impl FecModeCache {
         self.enabled && identity.reports_fec && identity.kind != NodeKind::AggregationNode
     }
 
-    /// Stores the results of a sweep, and forgets changed links. `modes` is updated.
-    pub fn update(
-        &mut self,
-        fabric: &Fabric,
-        statuses: &[PortRead],
-        results: Vec<(PortIndex, FecMode)>,
-        modes: &mut [FecMode],
-    ) {
-        for (port, mode) in results {
-            if let Some(link) = LinkConfig::new(fabric, port).filter(|_| mode != FecMode::Unknown) {
-                self.modes.insert(fabric.end(port), (link, mode));
-                modes[port.0 as usize] = mode;
-            }
+    /// Stores the mode of a port that was queried.
+    pub fn insert(&mut self, fabric: &Fabric, port: PortIndex, mode: FecMode) {
+        if let Some(link) = LinkConfig::new(fabric, port).filter(|_| mode != FecMode::Unknown) {
+            self.modes.insert(fabric.end(port), (link, mode));
         }
+    }
+
+    /// Forgets links that a sweep found changed, also in `modes`.
+    pub fn update(&mut self, fabric: &Fabric, statuses: &[PortRead], modes: &mut [FecMode]) {
         for port in fabric.port_indexes() {
             let mode = &mut modes[port.0 as usize];
             let peer = || fabric.port(port).peer.map(|peer| peer.port);

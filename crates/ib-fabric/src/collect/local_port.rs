@@ -7,7 +7,7 @@ use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PortStatus, state};
 use ib_mad::smp::{self, SmInfo, SmState};
-use ib_mad::{DirectedRoute, Guid, Lid, Mad, Moment, PortNumber};
+use ib_mad::{DirectedRoute, Guid, Lid, Mad, Moment, Query};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
@@ -42,21 +42,16 @@ pub struct LocalPortReport {
     pub master: Option<MasterSm>,
 }
 
-/// The requests; the tag is the index in the list of sent ones.
-#[derive(Clone, Copy, Debug)]
-enum LocalPortRequest {
-    LocalPort,
-    /// The neighbor of this local port.
-    Neighbor(PortNumber),
-    MasterSm(Lid),
-    MasterNode(Lid),
-}
+/// Tags of the requests.
+const LOCAL_PORT: u64 = 0;
+const NEIGHBOR: u64 = 1;
+const MASTER_SM: u64 = 2;
+const MASTER_NODE: u64 = 3;
 
 /// The query plan; see the [module](self).
 #[derive(Debug)]
 pub struct LocalPortQuery {
-    queue: VecDeque<LocalPortRequest>,
-    sent: Vec<LocalPortRequest>,
+    queue: VecDeque<(Request, u64)>,
     report: LocalPortReport,
     keys: MKeys,
     local_guid: Option<Guid>,
@@ -65,23 +60,42 @@ pub struct LocalPortQuery {
 impl LocalPortQuery {
     /// A plan with M_Keys; if they differ, the key of the local port is found by its GUID.
     pub fn with_keys(keys: MKeys, local_guid: Option<Guid>) -> Self {
+        let key = local_guid.map_or(keys.common(), |guid| keys.get(guid));
         let port = Err(RequestError::Unsent);
-        LocalPortQuery {
-            queue: VecDeque::from([LocalPortRequest::LocalPort]),
-            sent: Vec::new(),
-            report: LocalPortReport { port, neighbor: None, master: None },
-            keys,
-            local_guid,
-        }
+        let report = LocalPortReport { port, neighbor: None, master: None };
+        let mut plan = LocalPortQuery { queue: VecDeque::new(), report, keys, local_guid };
+        // The empty route needs no LID; port 0 is the receiving port.
+        plan.push(LOCAL_PORT, Address::Directed(DirectedRoute::LOCAL), smp::port_info(0), key);
+        plan
     }
 
-    fn m_key(&self, target: LocalPortRequest) -> MKey {
-        match (target, self.local_guid) {
-            (LocalPortRequest::LocalPort, Some(guid)) => self.keys.get(guid),
-            (LocalPortRequest::Neighbor(port), Some(guid)) => self.keys.get_neighbor(guid, port),
-            // The GUID at that LID is unknown.
-            _ => self.keys.common(),
+    fn push(&mut self, tag: u64, to: Address, query: Query, key: MKey) {
+        self.queue.push_back((Request { to, query: query.with_m_key(key) }, tag));
+    }
+
+    /// Queues the requests to the neighbor and to the subnet manager of the local port.
+    fn handle_port(&mut self, info: &PortInfo) -> PortStatus {
+        let port = info.status(info.speed_fields());
+        let unsent = RequestError::Unsent;
+        if port.link_up() && port.state == state::ACTIVE {
+            let m_key_protect = info.m_key_protect;
+            self.report.neighbor = Some(NeighborReport { m_key_protect, response: Err(unsent) });
+            let key = |guid| self.keys.get_neighbor(guid, info.local_port);
+            let key = self.local_guid.map_or(self.keys.common(), key);
+            if let Some(route) = DirectedRoute::LOCAL.then(info.local_port) {
+                self.push(NEIGHBOR, Address::Directed(route), smp::node_info(), key);
+            }
         }
+        if port.sm_lid.is_unicast() {
+            let (lid, key) = (port.sm_lid, self.keys.common());
+            self.report.master = Some(MasterSm { lid, info: Err(unsent), node: String::new() });
+            self.push(MASTER_SM, Address::Lid(lid), smp::sm_info(), key);
+            // Which node it is, and so its key, is unknown; SMInfo needs no key.
+            if !self.keys.differ() {
+                self.push(MASTER_NODE, Address::Lid(lid), smp::node_description(), key);
+            }
+        }
+        port
     }
 
     /// The report, after the run.
@@ -92,71 +106,25 @@ impl LocalPortQuery {
 
 impl QueryPlan for LocalPortQuery {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        if qp != QueuePair::Qp0 {
-            return None;
-        }
-        let target = self.queue.pop_front()?;
-        let (to, query) = match target {
-            // The empty route needs no LID; port 0 is the receiving port.
-            LocalPortRequest::LocalPort => {
-                (Address::Directed(DirectedRoute::LOCAL), smp::port_info(0))
-            }
-            LocalPortRequest::Neighbor(port) => {
-                (Address::Directed(DirectedRoute::LOCAL.then(port)?), smp::node_info())
-            }
-            LocalPortRequest::MasterSm(lid) => (Address::Lid(lid), smp::sm_info()),
-            LocalPortRequest::MasterNode(lid) => (Address::Lid(lid), smp::node_description()),
-        };
-        self.sent.push(target);
-        let request = Request { to, query: query.with_m_key(self.m_key(target)) };
-        Some((request, self.sent.len() as u64 - 1))
+        if qp == QueuePair::Qp0 { self.queue.pop_front() } else { None }
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
-        let Some(&target) = self.sent.get(tag as usize) else { return };
-        match target {
-            LocalPortRequest::LocalPort => {
-                let info = outcome.map(PortInfo::decode);
-                self.report.port = info
-                    .as_ref()
-                    .map(|info| info.status(info.speed_fields()))
-                    .map_err(|failure| *failure);
-                let (Ok(info), Ok(port)) = (info, self.report.port) else { return };
-                if port.link_up() && port.state == state::ACTIVE {
-                    self.report.neighbor = Some(NeighborReport {
-                        m_key_protect: info.m_key_protect,
-                        response: Err(RequestError::Unsent),
-                    });
-                    self.queue.push_back(LocalPortRequest::Neighbor(info.local_port));
-                }
-                if port.sm_lid.is_unicast() {
-                    let lid = port.sm_lid;
-                    let info = Err(RequestError::Unsent);
-                    self.report.master = Some(MasterSm { lid, info, node: String::new() });
-                    self.queue.push_back(LocalPortRequest::MasterSm(lid));
-                    // Which node it is, and so its key, is unknown; SMInfo needs no key.
-                    if !self.keys.differ() {
-                        self.queue.push_back(LocalPortRequest::MasterNode(lid));
-                    }
-                }
+        let LocalPortReport { neighbor, master, .. } = &mut self.report;
+        match (tag, neighbor, master) {
+            (LOCAL_PORT, ..) => {
+                let port = outcome.map(|mad| self.handle_port(&PortInfo::decode(mad)));
+                self.report.port = port;
             }
-            LocalPortRequest::Neighbor(_) => {
-                if let Some(neighbor) = &mut self.report.neighbor {
-                    neighbor.response = outcome.map(|_| ());
-                }
+            (NEIGHBOR, Some(neighbor), _) => neighbor.response = outcome.map(|_| ()),
+            (MASTER_SM, _, Some(master)) => {
+                let info = outcome.map(SmInfo::decode);
+                master.info = info.map(|info| (SmState::from_code(info.state), info.priority));
             }
-            LocalPortRequest::MasterSm(_) => {
-                let Some(manager) = &mut self.report.master else { return };
-                manager.info = outcome.map(|mad| {
-                    let SmInfo { state, priority, .. } = SmInfo::decode(mad);
-                    (SmState::from_code(state), priority)
-                });
+            (MASTER_NODE, _, Some(master)) => {
+                master.node = outcome.map(smp::decode_node_description).unwrap_or_default();
             }
-            LocalPortRequest::MasterNode(_) => {
-                if let (Some(manager), Ok(mad)) = (&mut self.report.master, outcome) {
-                    manager.node = smp::decode_node_description(mad);
-                }
-            }
+            _ => {}
         }
     }
 }

@@ -65,7 +65,6 @@ pub struct StateSweep<'a> {
     fec_modes: &'a mut FecModeCache,
     keys: &'a MKeys,
     modes: Vec<FecMode>,
-    new_modes: Vec<(PortIndex, FecMode)>,
 }
 
 #[derive(Debug, Default)]
@@ -144,7 +143,6 @@ impl<'a> StateSweep<'a> {
             fec_modes,
             keys,
             modes,
-            new_modes: Vec::new(),
         };
         for node in found {
             sweep.queue_ports_of(node);
@@ -164,20 +162,13 @@ impl<'a> StateSweep<'a> {
         }
     }
 
-    fn next_query(&mut self) -> Option<StateQuery> {
-        if let Some(port) = self.hidden.pop() {
-            return Some(StateQuery(StateAttribute::NodeInfo, port));
-        }
-        if let Some(query) = self.queue.pop_front() {
-            return Some(query);
-        }
-        let port = self.due.pop()?;
-        self.fec_modes.mark_queried(port);
-        Some(StateQuery(StateAttribute::PortInfoExtended, port))
-    }
-
     pub fn poll_request(&mut self) -> Option<(Request, u64)> {
-        let next = self.next_query()?;
+        let hidden = self.hidden.pop().map(|port| StateQuery(StateAttribute::NodeInfo, port));
+        let next = hidden.or_else(|| self.queue.pop_front()).or_else(|| {
+            let port = self.due.pop()?;
+            self.fec_modes.mark_queried(port);
+            Some(StateQuery(StateAttribute::PortInfoExtended, port))
+        })?;
         let StateQuery(attribute, port) = next;
         let number = self.fabric.port(port).number;
         let query = match attribute {
@@ -201,7 +192,9 @@ impl<'a> StateSweep<'a> {
         let StateQuery(attribute, port) = *self.queried.get(tag as usize)?;
         let has_responded = has_responded(&outcome);
         if attribute == StateAttribute::PortInfoExtended {
-            self.new_modes.push((port, FecMode::from_outcome(outcome)));
+            let mode = FecMode::from_outcome(outcome);
+            self.fec_modes.insert(self.fabric, port, mode);
+            self.modes[port.0 as usize] = mode;
             if has_responded {
                 self.due.on_response();
             }
@@ -286,8 +279,7 @@ impl<'a> StateSweep<'a> {
         let unavailable = !self.answered && !self.unanswered.is_empty();
         let no_response = unavailable || !self.answered && self.hidden_unanswered;
         let hidden_responding = self.hidden.finish();
-        let statuses = &self.result.statuses;
-        self.fec_modes.update(self.fabric, statuses, self.new_modes, &mut self.modes);
+        self.fec_modes.update(self.fabric, &self.result.statuses, &mut self.modes);
         let fec = self.modes.into_iter().map(FecMode::fec).collect();
         StateResult { fec, no_response, unavailable, hidden_responding, ..self.result }
     }

@@ -16,18 +16,14 @@ use ib_umad::{Address, QueuePair, Request, RequestError};
 use super::agent_cache::{AgentCache, m_key_of};
 use super::counter_sweep::CounterSweep;
 use super::fec_modes::has_reed_solomon;
-use super::has_responded;
 use super::state_sweep::StateSweep;
+use super::{has_responded, lids_of};
 use crate::snapshot::SubnetManager;
 use crate::topology::Presence;
 use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
 
 /// Whether a node responded to any of its requests; `None` if it was not queried.
 type Liveness = Option<bool>;
-
-fn record(liveness: &mut Liveness, has_responded: bool) {
-    *liveness = Some(has_responded || *liveness == Some(true));
-}
 
 const MIN_ADAPTERS: usize = 3;
 
@@ -94,7 +90,7 @@ impl<'a> Sweep<'a> {
         Sweep {
             states: StateSweep::new(fabric, states, fec_modes, modes, (keys, hidden)),
             counters: CounterSweep::new(fabric, pma, reed_solomon, anchor.moment),
-            managers: SmSweep::new(fabric).with_keys(Arc::clone(keys)),
+            managers: SmSweep::new(fabric, Arc::clone(keys)),
             by_lid: states,
             liveness: vec![None; fabric.nodes.len()],
             pma_liveness: vec![None; fabric.nodes.len()],
@@ -111,28 +107,28 @@ impl<'a> Sweep<'a> {
     /// (ALL=limited, SELF=full).
     fn adapters_silent(&self) -> bool {
         let local = self.fabric.local_port.map(|port| self.fabric.port(port).node);
-        let count = |kind: NodeKind, liveness: Liveness| {
-            let nodes = self.fabric.node_indexes().zip(&self.pma_liveness);
-            nodes
-                .filter(|&(node, &actual)| {
-                    let about = self.fabric.node(node);
-                    let is_found = about.presence == Presence::Found;
-                    let is_kind = about.identity.kind == kind && Some(node) != local;
-                    is_kind && actual == liveness && (is_found || liveness == Some(true))
-                })
-                .count()
+        let count = |kind: NodeKind, has_responded: bool| {
+            let is_counted = |&(node, liveness): &(NodeIndex, &Liveness)| {
+                let about = self.fabric.node(node);
+                *liveness == Some(has_responded)
+                    && about.identity.kind == kind
+                    && Some(node) != local
+                    && (has_responded || about.presence == Presence::Found)
+            };
+            self.fabric.node_indexes().zip(&self.pma_liveness).filter(is_counted).count()
         };
-        let silent = count(NodeKind::Ca, Some(false));
+        let silent = count(NodeKind::Ca, false);
         silent >= MIN_ADAPTERS
-            && silent >= SILENT_PER_RESPONDING * count(NodeKind::Ca, Some(true))
-            && count(NodeKind::Switch, Some(true)) > 0
+            && silent >= SILENT_PER_RESPONDING * count(NodeKind::Ca, true)
+            && count(NodeKind::Switch, true) > 0
     }
 
     /// The result, after the run.
     pub fn finish(self) -> SweepResult {
         let adapters_silent = self.adapters_silent();
         let states = self.states.finish();
-        let mut counters = self.counters.finish();
+        let mut counters = self.counters;
+        counters.select_fields();
         let mut managers = self.managers.finish();
         let mut liveness = self.liveness;
         for &node in &states.lid_mismatches {
@@ -143,13 +139,13 @@ impl<'a> Sweep<'a> {
                 counters.readings[port.0 as usize] = None;
             }
         }
-        let is_silent = |(node, liveness): (NodeIndex, Liveness)| {
+        let is_silent = |(node, liveness): (NodeIndex, Liveness)| match liveness {
+            Some(has_responded) => !has_responded,
             // Not queried: the discovery got no response either; an earlier sweep may have.
-            let is_gone = || {
+            None => {
                 self.fabric.node(node).presence == Presence::Hidden
                     && !states.hidden_responding.contains(&node)
-            };
-            liveness.map_or_else(is_gone, |has_responded| !has_responded)
+            }
         };
         // If no node responds to anything, LID routing is not the cause.
         let has_readings = counters.readings.iter().any(Option::is_some);
@@ -161,10 +157,10 @@ impl<'a> Sweep<'a> {
                 anchor: self.anchor,
                 began: self.anchor.moment,
                 ended: self.ended,
+                ticks: counters.ticks(),
                 readings: counters.readings,
                 statuses: states.statuses,
                 silent: self.fabric.node_indexes().zip(liveness).map(is_silent).collect(),
-                ticks: counters.ticks,
                 fec: states.fec,
                 managers: is_known.then_some(managers),
                 cleared: Vec::new(),
@@ -173,7 +169,7 @@ impl<'a> Sweep<'a> {
             changed: states.changed || counters.returned,
             lids_changed: states.lids_changed,
             states_unavailable: states.unavailable && has_readings,
-            failed_ports: counters.failed_ports,
+            failed_ports: counters.failed.iter().filter(|failed| **failed).count(),
             adapters_silent,
         }
     }
@@ -200,9 +196,11 @@ impl QueryPlan for Sweep<'_> {
         };
         let Some(port) = port else { return };
         let node = self.fabric.port(port).node.0 as usize;
-        record(&mut self.liveness[node], has_responded);
+        // One response outweighs any number of missing ones.
+        let update = |known: &mut Liveness| *known = (*known).max(Some(has_responded));
+        update(&mut self.liveness[node]);
         if sender == COUNTERS {
-            record(&mut self.pma_liveness[node], has_responded);
+            update(&mut self.pma_liveness[node]);
         }
     }
 }
@@ -239,20 +237,14 @@ fn can_host_sm(fabric: &Fabric, port: PortIndex) -> bool {
 
 fn known_master(fabric: &Fabric) -> Option<PortIndex> {
     let master = fabric.port(fabric.local_port?).status?.sm_lid;
-    let has_lid = |port: &PortIndex| {
-        let first_and_lmc =
-            fabric.port(*port).status.map(|status| (u32::from(status.lid.0), status.lmc));
-        // A port has 2^LMC consecutive LIDs; LMC has 3 bits.
-        first_and_lmc.is_some_and(|(first, lmc)| {
-            (first..first + (1 << (lmc & 7))).contains(&u32::from(master.0))
-        })
-    };
-    fabric.port_indexes().filter(|&port| can_host_sm(fabric, port)).find(has_lid)
+    let has_lid = |status| lids_of(status).contains(&u32::from(master.0));
+    let is_master = |&port: &PortIndex| fabric.port(port).status.is_some_and(has_lid);
+    fabric.port_indexes().filter(|&port| can_host_sm(fabric, port)).find(is_master)
 }
 
 impl<'a> SmSweep<'a> {
     /// A sweep over the subnet managers of a fabric.
-    pub fn new(fabric: &'a Fabric) -> Self {
+    pub fn new(fabric: &'a Fabric, keys: Arc<MKeys>) -> Self {
         let master = known_master(fabric);
         let announces_sm = |port: &PortIndex| fabric.port(*port).status.is_some_and(|it| it.is_sm);
         let others = fabric
@@ -260,13 +252,7 @@ impl<'a> SmSweep<'a> {
             .filter(announces_sm)
             .filter(|&port| can_host_sm(fabric, port) && Some(port) != master);
         let queue = master.into_iter().chain(others).take(MAX_MANAGERS).collect();
-        SmSweep { fabric, queue, queried: Vec::new(), managers: Vec::new(), keys: Arc::default() }
-    }
-
-    /// The same with M_Keys.
-    #[must_use]
-    pub fn with_keys(self, keys: Arc<MKeys>) -> Self {
-        SmSweep { keys, ..self }
+        SmSweep { fabric, queue, queried: Vec::new(), managers: Vec::new(), keys }
     }
 
     pub(super) fn poll_request(&mut self) -> Option<(Request, u64)> {
@@ -280,16 +266,13 @@ impl<'a> SmSweep<'a> {
     /// Handles an outcome. Returns the port if its node responded.
     fn on_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>) -> Option<PortIndex> {
         let port = *self.queried.get(tag as usize)?;
-        let mad = match outcome {
-            Ok(mad) => mad,
-            // A stopped manager does not respond; the node may be up.
-            Err(failure) => return (!failure.is_no_response()).then_some(port),
-        };
-        let SmInfo { state, priority, act_count, .. } = SmInfo::decode(mad);
-        if let Some(state) = SmState::from_code(state) {
+        if let Ok(SmInfo { state, priority, act_count, .. }) = outcome.map(SmInfo::decode)
+            && let Some(state) = SmState::from_code(state)
+        {
             self.managers.push(SubnetManager { port, state, priority, act_count });
         }
-        Some(port)
+        // A stopped manager does not respond; the node may be up.
+        has_responded(&outcome).then_some(port)
     }
 
     /// The managers that responded, by port, after the run.

@@ -25,24 +25,14 @@ const MS_PER_SMP: u128 = 4_000;
 const MAX_BUDGET: u128 = 60 * MS_PER_SMP;
 
 /// Unresponsive neighbors, kept from discovery to discovery.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct UnresponsiveNeighbors {
     /// When each was last queried; the earliest moment if never.
     queried: HashMap<End, Moment>,
     current: HashSet<End>,
-    budget: u128,
-    filled: Moment,
-}
-
-impl Default for UnresponsiveNeighbors {
-    fn default() -> Self {
-        UnresponsiveNeighbors {
-            queried: HashMap::new(),
-            current: HashSet::new(),
-            budget: MAX_BUDGET,
-            filled: Moment::default(),
-        }
-    }
+    /// The part of [`MAX_BUDGET`] that is used up, at the moment of the last discovery.
+    spent: u128,
+    updated: Moment,
 }
 
 /// Why an M_Key is the likely cause of missing responses.
@@ -66,33 +56,28 @@ impl UnresponsiveNeighbors {
 
     /// The neighbors that a discovery that begins now must skip, with up to `tries` requests to each.
     pub fn select_skipped(&mut self, now: Moment, tries: u8) -> HashSet<End> {
-        self.budget = (self.budget + now.since(self.filled).as_millis()).min(MAX_BUDGET);
-        self.filled = now;
+        self.spent = self.spent.saturating_sub(now.since(self.updated).as_millis());
+        self.updated = now;
         let cost = MS_PER_SMP * u128::from(tries.max(1));
-        let mut known: Vec<(Moment, End)> =
-            self.queried.iter().map(|(end, at)| (*at, *end)).collect();
+        let mut known: Vec<End> = self.queried.keys().copied().collect();
         // Queried longest ago first.
-        known.sort_unstable();
-        let affordable = usize::try_from(self.budget / cost).unwrap_or(usize::MAX);
-        let selected = affordable.min(known.len());
-        self.budget -= selected as u128 * cost;
+        known.sort_unstable_by_key(|end| (self.queried[end], *end));
+        let affordable = (MAX_BUDGET - self.spent) / cost;
+        let selected = known.len().min(affordable as usize);
+        self.spent += selected as u128 * cost;
         let skipped = known.split_off(selected);
-        self.current = known.into_iter().map(|(_, end)| end).collect();
-        skipped.into_iter().map(|(_, end)| end).collect()
+        self.current = known.into_iter().collect();
+        skipped.into_iter().collect()
     }
 
     /// Updates the list with the result of a discovery. Returns new unresponsive neighbors.
     pub fn update(&mut self, found: &DiscoveryResult, now: Moment) -> Vec<End> {
-        let mut new = Vec::new();
-        let mut queried = HashMap::new();
+        let is_new = |end: &End| !self.queried.contains_key(end);
+        let new = found.unanswered.iter().copied().filter(is_new).collect();
+        let mut queried: HashMap<End, Moment> =
+            found.unanswered.iter().map(|end| (*end, now)).collect();
         let linked: HashSet<End> = found.fabric.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
         let (tried, recovered) = (self.current.len(), self.current.intersection(&linked).count());
-        for &end in &found.unanswered {
-            if !self.queried.contains_key(&end) {
-                new.push(end);
-            }
-            queried.insert(end, now);
-        }
         // If most of the queried ones respond again, all may: the next discovery queries them.
         if recovered == 0 || recovered * 2 < tried {
             for end in &found.skipped {
@@ -254,9 +239,9 @@ impl<'a> HiddenSweep<'a> {
             ports.into_iter().partition(|&port| last(port) == Some(LastQuery::Response));
         let is_switch = |port: PortIndex| fabric.node_of(port).is_switch();
         known.sort_by_key(|&port| Reverse(is_switch(port)));
-        probes.sort_by_key(|&port| match last(port) {
-            Some(LastQuery::NoResponse(sweep)) => (sweep, Reverse(is_switch(port))),
-            Some(LastQuery::Response) | None => (0, Reverse(is_switch(port))),
+        probes.sort_by_key(|&port| {
+            let last = if let Some(LastQuery::NoResponse(sweep)) = last(port) { sweep } else { 0 };
+            (last, Reverse(is_switch(port)))
         });
         HiddenSweep {
             known: ThrottledQueue::new(known.into(), MAX_LOST),
@@ -271,12 +256,9 @@ impl<'a> HiddenSweep<'a> {
     }
 
     pub fn record(&mut self, port: PortIndex, has_answered: bool) {
-        let now = if has_answered {
-            LastQuery::Response
-        } else {
-            LastQuery::NoResponse(self.nodes.sweep)
-        };
-        let before = self.nodes.last.insert(self.fabric.end(port), now);
+        let HiddenNodes { sweep, last } = self.nodes;
+        let now = if has_answered { LastQuery::Response } else { LastQuery::NoResponse(*sweep) };
+        let before = last.insert(self.fabric.end(port), now);
         let was_known = before == Some(LastQuery::Response);
         let queue = if was_known { &mut self.known } else { &mut self.probes };
         if has_answered {

@@ -100,7 +100,7 @@ fn cleared(
 ) -> Vec<Cleared> {
     let mut clearing = CounterClearing::new(swept, agents);
     run_plan(transport, &mut clearing);
-    clearing.finish()
+    clearing.finish().0
 }
 
 fn named(cleared: &[Cleared]) -> Vec<(PortIndex, Counter, u64)> {

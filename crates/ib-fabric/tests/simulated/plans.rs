@@ -1,5 +1,6 @@
 //! Runs of query plans over a transport, for the unit tests, too.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -19,13 +20,14 @@ pub fn run_plan(transport: &mut impl MadTransport, plan: &mut impl QueryPlan) {
 }
 
 pub fn discovered(transport: &mut impl MadTransport) -> DiscoveryResult {
-    let mut discovery = Discovery::new();
+    let mut discovery = Discovery::new(Arc::default(), None, HashSet::new());
     run_plan(transport, &mut discovery);
     discovery.finish()
 }
 
 pub fn assembled(transport: &mut impl MadTransport) -> Arc<Fabric> {
-    Arc::new(discovered(transport).assemble(&NodeNameMap::default(), Moment(0), None))
+    let found = discovered(transport).fabric;
+    Arc::new(Fabric::assemble(found, &NodeNameMap::default(), Moment(0), None))
 }
 
 pub fn swept(

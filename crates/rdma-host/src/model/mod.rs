@@ -26,7 +26,7 @@ pub struct HostSnapshot {
 }
 
 /// An RDMA device: a function of an HCA, a NIC with RoCE, or soft RoCE.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Device {
     /// The kernel's name for it: `mlx5_0`.
     pub name: Arc<str>,
@@ -137,12 +137,9 @@ labeled_enum! {
 
 /// A statistic of an Ethernet driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct EthernetValue {
-    /// Its row in the [table](ethernet).
-    pub row: usize,
-    /// The priority, lane or class that it belongs to.
-    pub index: Option<u8>,
-    /// The value.
+    pub stat: ethernet::StatId,
     pub value: u64,
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use ib_mad::Moment;
 
-use super::sysfs::{Buffer, Directory};
+use super::sysfs::Directory;
 
 /// The time of a read, and how long to back off should it fail.
 #[derive(Clone, Copy, Debug)]
@@ -62,16 +62,18 @@ impl BackoffFile {
         if !self.backoff.is_over(attempt) {
             return Ok(None);
         }
-        let mut buffer = Buffer::new();
-        let text = directory.read(&self.name, &mut buffer);
-        let value = text.as_ref().ok().and_then(|text| parse(text));
-        match (&value, &text) {
-            (Some(_), _) => (self.backoff, self.has_succeeded) = (Backoff::default(), true),
+        let value = directory.read(&self.name, parse);
+        match &value {
+            Ok(Some(_)) => (self.backoff, self.has_succeeded) = (Backoff::default(), true),
             // Not the file's failure: it is tried again at the next read.
-            (None, Err(error)) if is_local_shortage(error) => {}
-            (None, _) => self.backoff = Backoff::after_failure(attempt),
+            Err(error) if is_local_shortage(error) => {}
+            _ => self.backoff = Backoff::after_failure(attempt),
         }
-        text.map(|_| value)
+        value
+    }
+
+    fn read_number(&mut self, directory: &Directory, attempt: Attempt) -> Option<u64> {
+        self.read(directory, attempt, |text| text.parse().ok()).ok().flatten()
     }
 
     /// Ends the backoff: something happened that may let the next read succeed.
@@ -118,7 +120,7 @@ impl<K: Copy> Counters<K> {
             if !file.backoff.is_over(attempt) {
                 return;
             }
-            if !matches!(read_number(file, &self.directory, attempt), Ok(Some(_))) {
+            if file.read_number(&self.directory, attempt).is_none() {
                 self.failed_probes += 1;
                 let failed = Backoff::after_failure(attempt);
                 self.files.iter_mut().for_each(|(_, file)| file.backoff = failed);
@@ -128,7 +130,7 @@ impl<K: Copy> Counters<K> {
             self.files.iter_mut().for_each(|(_, file)| file.reset_backoff());
         }
         for (key, file) in &mut self.files {
-            if let Ok(Some(value)) = read_number(file, &self.directory, attempt) {
+            if let Some(value) = file.read_number(&self.directory, attempt) {
                 record(*key, value);
             }
         }
@@ -151,14 +153,6 @@ impl<K: Copy> Counters<K> {
     pub(super) fn failed(&self) -> usize {
         self.files.iter().filter(|(_, file)| file.has_failed()).count()
     }
-}
-
-fn read_number(
-    file: &mut BackoffFile,
-    directory: &Directory,
-    attempt: Attempt,
-) -> io::Result<Option<u64>> {
-    file.read(directory, attempt, |text| text.parse().ok())
 }
 
 #[cfg(test)]

@@ -18,26 +18,12 @@ use super::sysfs::{self, Directory};
 /// How long what seldom changes is not read again: names, versions, which network interface is on which port.
 const INFO_LIFETIME: Duration = Duration::from_secs(60);
 
-pub(super) fn unreadable(name: Arc<str>) -> Device {
-    Device {
-        name,
-        instance: None,
-        info: Arc::default(),
-        is_readable: false,
-        ports: Vec::new(),
-        hw: HwReading::default(),
-        unreadable_files: 0,
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct DeviceReader {
-    pub(super) name: Arc<str>,
     sysfs: PathBuf,
-    path: PathBuf,
     directory: Directory,
-    instance: Option<u64>,
-    info: Arc<DeviceInfo>,
+    /// The device without its ports and counters, for while it cannot be read.
+    pub(super) device: Device,
     info_expires: Moment,
     ports: Vec<PortReader>,
     /// Its ports could not be listed, which is tried again at each read.
@@ -47,23 +33,20 @@ pub(super) struct DeviceReader {
 
 impl DeviceReader {
     pub(super) fn open(sysfs: &Path, name: &str) -> io::Result<Self> {
-        let path = sysfs.join("class/infiniband").join(name);
-        let directory = Directory::open(&path)?;
+        let directory = Directory::open(&sysfs.join("class/infiniband").join(name))?;
+        let instance = directory.inode();
         let mut reader = DeviceReader {
-            name: name.into(),
             sysfs: sysfs.to_owned(),
-            path,
             hw: HwReader::open(&directory),
-            instance: directory.inode(),
             directory,
-            info: Arc::default(),
+            device: Device { name: name.into(), instance, ..Device::default() },
             info_expires: Moment::default(),
             ports: Vec::new(),
             ports_unlisted: false,
         };
         if let Err(error) = reader.open_ports() {
             reader.ports_unlisted = true;
-            let directory = reader.path.join("ports");
+            let directory = reader.directory.path.join("ports");
             tracing::warn!(
                 device = name,
                 directory = %directory.display(),
@@ -79,23 +62,15 @@ impl DeviceReader {
         // A set, for 1 and 01 are one port.
         let numbers: BTreeSet<PortNumber> =
             ports.names()?.iter().filter_map(|name| name.parse().ok()).collect();
-        self.ports = numbers
-            .into_iter()
-            .filter_map(|number| {
-                PortReader::open(ports.open_below(&number.to_string()).ok()?, number)
-            })
-            .collect();
+        let open = |number: PortNumber| {
+            PortReader::open(ports.open_below(&number.to_string()).ok()?, number)
+        };
+        self.ports = numbers.into_iter().filter_map(open).collect();
         Ok(())
     }
 
-    /// The device without its ports and counters, for while it cannot be read.
-    pub(super) fn unreadable(&self) -> Device {
-        let info = Arc::clone(&self.info);
-        Device { info, instance: self.instance, ..unreadable(Arc::clone(&self.name)) }
-    }
-
     pub(super) fn exists(&self) -> bool {
-        self.directory.is_at(&self.path)
+        self.directory.is_at(&self.directory.path)
     }
 
     /// Lets the next read read all that is cached, and the states of ports that are backing off.
@@ -108,19 +83,19 @@ impl DeviceReader {
     pub(super) fn read(&mut self, context: &ReadContext) -> io::Result<Device> {
         let now = context.clock.now();
         if self.ports_unlisted && self.open_ports().is_ok() {
-            tracing::info!(device = &*self.name, "ports of the device can be listed again");
+            tracing::info!(device = &*self.device.name, "ports of the device can be listed again");
             (self.ports_unlisted, self.info_expires) = (false, Moment::default());
         }
         if now >= self.info_expires {
             self.info_expires = now + INFO_LIFETIME;
             let info = self.read_info();
-            if *self.info != info {
-                self.info = Arc::new(info);
+            if *self.device.info != info {
+                self.device.info = Arc::new(info);
             }
             let owner = Owner {
                 class: self.sysfs.join("class/net"),
                 device: &self.directory,
-                name: &self.name,
+                name: &self.device.name,
                 ports: self.ports.len(),
                 ethtool: context.options.ethtool,
             };
@@ -139,15 +114,8 @@ impl DeviceReader {
         let hw = self.hw.as_mut().map(|hw| hw.read(context.attempt())).unwrap_or_default();
         let unreadable_files = self.ports.iter().map(PortReader::failed).sum::<usize>()
             + self.hw.as_ref().map_or(0, |hw| hw.counters.failed());
-        Ok(Device {
-            name: Arc::clone(&self.name),
-            instance: self.instance,
-            info: Arc::clone(&self.info),
-            is_readable: !self.ports_unlisted,
-            ports,
-            hw,
-            unreadable_files,
-        })
+        let is_readable = !self.ports_unlisted;
+        Ok(Device { is_readable, ports, hw, unreadable_files, ..self.device.clone() })
     }
 
     fn read_info(&self) -> DeviceInfo {
@@ -156,8 +124,8 @@ impl DeviceReader {
         // last one all series of the device would be new ones.
         let guid = |name, last: Option<_>| text(name).parse().ok().or(last);
         DeviceInfo {
-            guid: guid("node_guid", self.info.guid),
-            system_guid: guid("sys_image_guid", self.info.system_guid),
+            guid: guid("node_guid", self.device.info.guid),
+            system_guid: guid("sys_image_guid", self.device.info.system_guid),
             node_type: sysfs::word(&text("node_type")),
             description: text("node_desc"),
             firmware: text("fw_ver"),
@@ -225,9 +193,8 @@ impl PortReader {
     fn open_netdevs(&mut self, owner: &Owner<'_>) {
         let layer = self.directory.text("link_layer");
         let names = owner.netdevs_of(&self.directory, self.number, &layer);
-        self.netdevs.retain(|netdev| {
-            names.iter().any(|name| name == netdev.name()) && netdev.exists(owner)
-        });
+        self.netdevs
+            .retain(|netdev| names.iter().any(|name| name == netdev.name()) && netdev.exists());
         for name in names {
             if !self.netdevs.iter().any(|netdev| netdev.name() == name) {
                 self.netdevs.extend(NetdevReader::open(owner, &name));

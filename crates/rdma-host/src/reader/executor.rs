@@ -17,21 +17,8 @@ use std::time::Duration;
 
 type Work<J, O> = Arc<dyn Fn(&mut J) -> O + Send + Sync>;
 
-/// A job that ended, and its output.
-pub type Completed<J, O> = (J, Result<O, Panicked>);
-
-/// The work panicked, with this message. The job may be in any state.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Panicked(String);
-
-impl From<Box<dyn Any + Send>> for Panicked {
-    fn from(payload: Box<dyn Any + Send>) -> Self {
-        let text = payload.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        Panicked(text.unwrap_or("a panic without a message").to_owned())
-    }
-}
+/// A job that ended, and its output. If the work panicked, its message; the job may be in any state then.
+pub type Completed<J, O> = (J, Result<O, String>);
 
 /// Runs jobs of one kind, each with a timeout; see the module.
 pub struct TimeoutExecutor<J, O> {
@@ -105,19 +92,21 @@ fn start_worker<J: Send + 'static, O: Send + 'static>(
             }
         }
     };
-    match std::thread::Builder::new().name("host-reader".into()).spawn(run) {
-        Ok(_) => Some(completed),
-        Err(error) => {
-            tracing::warn!(%error, "cannot start the reader thread: a device that hangs will block all others");
-            None
-        }
-    }
+    let started = std::thread::Builder::new().name("host-reader".into()).spawn(run).inspect_err(|error| {
+        tracing::warn!(%error, "cannot start the reader thread: a device that hangs will block all others");
+    });
+    started.is_ok().then_some(completed)
 }
 
 /// Runs a job. After a panic the job is not run again, so its broken state is not seen.
 fn run_job<J, O>(work: &Work<J, O>, mut job: J) -> Completed<J, O> {
     let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut job)));
-    (job, outcome.map_err(Panicked::from))
+    let message = |payload: Box<dyn Any + Send>| {
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        text.unwrap_or("a panic without a message").to_owned()
+    };
+    (job, outcome.map_err(message))
 }
 
 fn with_queue<J, T>(queue: &Queue<J>, act: impl FnOnce(&mut VecDeque<J>) -> T) -> T {
@@ -146,17 +135,11 @@ mod tests {
         (executor, go)
     }
 
-    /// Jobs with their outputs, or their panic messages.
-    fn outputs(completed: Vec<Completed<u32, u32>>) -> Vec<(u32, Result<u32, String>)> {
-        let message = |panic: Panicked| panic.to_string();
-        completed.into_iter().map(|(job, output)| (job, output.map_err(message))).collect()
-    }
-
     #[test]
     fn jobs_are_done_in_order() {
         let (mut executor, _go) = doubling(LONG);
         for _ in 0..3 {
-            let done = outputs(executor.run(vec![2, 4, 6]));
+            let done = executor.run(vec![2, 4, 6]);
             assert_eq!(done, [(2, Ok(4)), (4, Ok(8)), (6, Ok(12))]);
         }
         assert!(executor.late().is_empty());
@@ -165,15 +148,15 @@ mod tests {
     #[test]
     fn hanging_job_delays_no_other_and_returns_late() {
         let (mut executor, go) = doubling(SHORT);
-        assert_eq!(outputs(executor.run(vec![2, 3, 4])), [(2, Ok(4)), (4, Ok(8))]);
+        assert_eq!(executor.run(vec![2, 3, 4]), [(2, Ok(4)), (4, Ok(8))]);
         assert!(executor.late().is_empty());
-        assert_eq!(outputs(executor.run(vec![2, 4])), [(2, Ok(4)), (4, Ok(8))], "while one hangs");
+        assert_eq!(executor.run(vec![2, 4]), [(2, Ok(4)), (4, Ok(8))], "while one hangs");
         go.send(()).unwrap();
         let began = std::time::Instant::now();
         let mut late = Vec::new();
         // Its thread ends, too.
         while !executor.abandoned.is_empty() && began.elapsed() < LONG {
-            late.extend(outputs(executor.late()));
+            late.extend(executor.late());
             std::thread::yield_now();
         }
         assert_eq!(late, [(3, Ok(6))]);
@@ -187,7 +170,7 @@ mod tests {
             *job
         });
         for _ in 0..2 {
-            let done = outputs(executor.run(vec![2, 3, 4]));
+            let done = executor.run(vec![2, 3, 4]);
             assert_eq!(done, [(2, Ok(2)), (3, Err("as planned".to_owned())), (4, Ok(4))]);
         }
         assert!(executor.late().is_empty() && executor.abandoned.is_empty());

@@ -23,7 +23,7 @@ use regex_lite::Regex;
 
 use counters::Attempt;
 use device::DeviceReader;
-use executor::{Panicked, TimeoutExecutor};
+use executor::TimeoutExecutor;
 use sysfs::Directory;
 
 /// How long reading a device may take. It takes milliseconds; with firmware that hangs, a minute.
@@ -52,10 +52,8 @@ impl DeviceFilter {
     /// is not given excludes nothing. The error says, in one line, what is wrong with a pattern.
     pub fn new(include: Option<&str>, exclude: Option<&str>) -> Result<Self, String> {
         let whole = |pattern: Option<&str>| {
-            pattern
-                .map(|pattern| Regex::new(&format!("^(?:{pattern})$")))
-                .transpose()
-                .map_err(|error| error.to_string().replace('\n', " "))
+            let regex = pattern.map(|pattern| Regex::new(&format!("^(?:{pattern})$")));
+            regex.transpose().map_err(|error| error.to_string().replace('\n', " "))
         };
         Ok(DeviceFilter { include: whole(include)?, exclude: whole(exclude)? })
     }
@@ -122,7 +120,8 @@ impl HostReader {
     /// Lets the next read read all that is cached of a device, or of all of them: names, versions, the
     /// network interfaces of ports, and the states of ports that are backing off.
     pub fn refresh(&mut self, device: Option<&str>) {
-        let wanted = |reader: &&mut DeviceReader| device.is_none_or(|name| *reader.name == *name);
+        let wanted =
+            |reader: &&mut DeviceReader| device.is_none_or(|name| *reader.device.name == *name);
         self.readers.iter_mut().filter(wanted).for_each(DeviceReader::refresh);
     }
 
@@ -130,10 +129,10 @@ impl HostReader {
     pub fn read(&mut self) -> HostSnapshot {
         let anchor = self.clock.anchor();
         for (reader, outcome) in self.executor.late() {
-            self.hanging.remove(&reader.name);
+            self.hanging.remove(&reader.device.name);
             match outcome {
                 Ok(_) => {
-                    tracing::info!(device = &*reader.name, "device responds again");
+                    tracing::info!(device = &*reader.device.name, "device responds again");
                     self.readers.push(reader);
                 }
                 Err(panic) => self.close_panicked(&reader, &panic),
@@ -160,22 +159,23 @@ impl HostReader {
     fn read_devices(&mut self) -> (Vec<Device>, bool) {
         self.open_devices();
         let readers = std::mem::take(&mut self.readers);
+        let devices = readers.iter().map(|reader| reader.device.clone());
         let mut hanging: BTreeMap<_, _> =
-            readers.iter().map(|reader| (Arc::clone(&reader.name), reader.unreadable())).collect();
+            devices.map(|device| (Arc::clone(&device.name), device)).collect();
         let mut devices = Vec::with_capacity(readers.len());
         let mut removed = false;
         for (reader, outcome) in self.executor.run(readers) {
-            hanging.remove(&reader.name);
+            hanging.remove(&reader.device.name);
             match outcome {
                 Ok(Ok(device)) => {
-                    if self.panicked.remove(&reader.name) {
-                        tracing::info!(device = &*reader.name, "device can be read again");
+                    if self.panicked.remove(&reader.device.name) {
+                        tracing::info!(device = &*reader.device.name, "device can be read again");
                     }
                     devices.push(device);
                     self.readers.push(reader);
                 }
                 Ok(Err(error)) => {
-                    tracing::debug!(device = &*reader.name, %error, "device disappeared");
+                    tracing::debug!(device = &*reader.device.name, %error, "device disappeared");
                     removed = true;
                 }
                 Err(panic) => self.close_panicked(&reader, &panic),
@@ -189,8 +189,8 @@ impl HostReader {
     }
 
     /// Closes a device whose read panicked: its reader may be in any state. The next read opens it again.
-    fn close_panicked(&mut self, reader: &DeviceReader, panic: &Panicked) {
-        let name = &reader.name;
+    fn close_panicked(&mut self, reader: &DeviceReader, panic: &str) {
+        let name = &reader.device.name;
         if self.panicked.insert(Arc::clone(name)) {
             tracing::error!(
                 device = &**name, %panic,
@@ -198,29 +198,28 @@ impl HostReader {
                  each read"
             );
         }
-        if !self.readers.iter().any(|reader| reader.name == *name) {
-            self.closed.insert(Arc::clone(name), reader.unreadable());
+        if !self.readers.iter().any(|reader| reader.device.name == *name) {
+            self.closed.insert(Arc::clone(name), reader.device.clone());
         }
     }
 
     /// The names of all devices. A host without RDMA modules has no such directory.
     fn list(&self) -> Result<Vec<String>, String> {
         let class = self.class.display();
-        match Directory::open(&self.class).and_then(|class| class.names()) {
-            Ok(names) => Ok(names),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        let listed = Directory::open(&self.class).and_then(|class| class.names());
+        listed.or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
                 let (root, there) = (self.sysfs.display(), std::fs::metadata(&self.sysfs));
                 let action = "set --path.sysfs to the mount point of sysfs";
-                there
-                    .map(|_| Vec::new())
-                    .map_err(|error| format!("--path.sysfs {root}: {error}: {action}"))
+                let problem = |error| format!("--path.sysfs {root}: {error}: {action}");
+                there.map(|_| Vec::new()).map_err(problem)
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            io::ErrorKind::PermissionDenied => {
                 let action = "give the user of the exporter read permission for this directory";
                 Err(format!("{class}: {error}: {action}"))
             }
-            Err(error) => Err(format!("{class}: {error}")),
-        }
+            _ => Err(format!("{class}: {error}")),
+        })
     }
 
     /// Opens new devices and closes removed ones. Of an excluded device only the name is read.
@@ -230,7 +229,7 @@ impl HostReader {
         // Devices that cannot be listed are not removed.
         let Ok(names) = listed else { return };
         let exists = |name: &str| names.iter().any(|existing| existing == name);
-        self.readers.retain(|reader| exists(&reader.name) && reader.exists());
+        self.readers.retain(|reader| exists(&reader.device.name) && reader.exists());
         self.hanging.retain(|name, _| exists(name));
         self.closed.retain(|name, _| exists(name));
         self.panicked.retain(|name| exists(name));
@@ -239,7 +238,7 @@ impl HostReader {
         self.excluded = names.iter().filter(is_excluded).count();
         for name in &names {
             let is_open = self.hanging.contains_key(&**name)
-                || self.readers.iter().any(|reader| *reader.name == **name);
+                || self.readers.iter().any(|reader| *reader.device.name == **name);
             if is_open || !self.filter.matches(name) {
                 continue;
             }
@@ -256,7 +255,8 @@ impl HostReader {
                         tracing::warn!(device = name, directory = %path.display(), %error, "cannot open the device");
                     }
                     let name: Arc<str> = name.as_str().into();
-                    self.closed.insert(Arc::clone(&name), device::unreadable(name));
+                    let device = Device { name: Arc::clone(&name), ..Device::default() };
+                    self.closed.insert(name, device);
                 }
             }
         }

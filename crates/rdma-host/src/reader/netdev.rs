@@ -9,7 +9,7 @@ use ib_mad::PortNumber;
 
 use super::counters::Attempt;
 use super::ethtool::EthernetReader;
-use super::sysfs::{Buffer, Directory};
+use super::sysfs::Directory;
 
 /// ARPHRD_INFINIBAND (kernel: include/uapi/linux/if_arp.h).
 const TYPE_INFINIBAND: &str = "32";
@@ -49,13 +49,10 @@ impl Owner<'_> {
 
     /// A bond and those of its slaves that are this device's, for these have a cable; or the name alone.
     fn with_slaves(&self, name: String) -> Vec<String> {
-        let slaves = Directory::open(&self.class.join(&name).join("bonding"))
-            .map(|bond| bond.text("slaves"))
-            .unwrap_or_default();
-        let mut names = vec![name];
+        let bond = Directory::open(&self.class.join(&name).join("bonding"));
+        let slaves = bond.map(|bond| bond.text("slaves")).unwrap_or_default();
         let own = slaves.split_whitespace().filter(|name| is_name(name) && !self.is_foreign(name));
-        names.extend(own.map(str::to_owned));
-        names
+        std::iter::once(name).chain(own.map(str::to_owned)).collect()
     }
 
     /// Whether an interface's function has RDMA devices, and this is none of them. Of two functions whose
@@ -121,13 +118,12 @@ impl NetdevReader {
     }
 
     /// Whether the interface is still there, under its name.
-    pub(super) fn exists(&self, owner: &Owner<'_>) -> bool {
-        self.directory.is_at(&owner.class.join(&*self.name))
+    pub(super) fn exists(&self) -> bool {
+        self.directory.is_at(&self.directory.path)
     }
 
     pub(super) fn read(&mut self, attempt: Attempt) -> Netdev {
-        let mut buffer = Buffer::new();
-        let mut text = |name| self.directory.read(name, &mut buffer).ok().map(str::to_owned);
+        let text = |name| self.directory.read(name, str::to_owned).ok();
         let mode = text(c"mode").filter(|_| self.is_ipoib);
         Netdev {
             name: Arc::clone(&self.name),

@@ -20,14 +20,6 @@ use rustix::fs::{Mode, OFlags, openat};
 /// The most bytes that are read of a value; the longest here, a node description, has 64.
 const MAX_VALUE: usize = 256;
 
-pub(crate) struct Buffer([u8; MAX_VALUE]);
-
-impl Buffer {
-    pub(crate) fn new() -> Self {
-        Buffer([0; MAX_VALUE])
-    }
-}
-
 /// How many names that are not UTF-8 are remembered, so that each is logged once.
 const MAX_LOGGED_NAMES: usize = 256;
 
@@ -35,8 +27,8 @@ const MAX_LOGGED_NAMES: usize = 256;
 #[derive(Debug)]
 pub struct Directory {
     fd: OwnedFd,
-    /// For messages.
-    path: PathBuf,
+    /// Where it was opened.
+    pub(super) path: PathBuf,
 }
 
 impl Directory {
@@ -61,10 +53,9 @@ impl Directory {
     /// Whether `path` leads to this directory now. An open directory stays that of its device when the
     /// device is renamed and another one takes its name.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
-        match (rustix::fs::fstat(&self.fd), rustix::fs::stat(path)) {
-            (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
-            _ => false,
-        }
+        let stats =
+            rustix::fs::fstat(&self.fd).and_then(|open| Ok((open, rustix::fs::stat(path)?)));
+        stats.is_ok_and(|(a, b)| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
     }
 
     /// The names of its entries, sorted, without those that start with a dot. A name that is not UTF-8 is
@@ -84,22 +75,20 @@ impl Directory {
         Ok(names)
     }
 
-    /// Reads a file, without the blanks around its value.
-    pub(crate) fn read<'b>(&self, name: &CStr, buffer: &'b mut Buffer) -> io::Result<&'b str> {
+    /// Reads a file, and parses its value without the blanks around it.
+    pub(crate) fn read<T>(&self, name: &CStr, parse: impl FnOnce(&str) -> T) -> io::Result<T> {
         // NONBLOCK: to open a FIFO must not wait for its writer.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = openat(&self.fd, name, flags, Mode::empty())?;
-        let length = rustix::io::read(&file, &mut buffer.0[..])?;
-        let text = buffer.0.get(..length).unwrap_or_default();
-        std::str::from_utf8(text).map(str::trim).map_err(io::Error::other)
+        let mut buffer = [0; MAX_VALUE];
+        let length = rustix::io::read(&file, &mut buffer[..])?;
+        let text = buffer.get(..length).unwrap_or_default();
+        std::str::from_utf8(text).map(str::trim).map(parse).map_err(io::Error::other)
     }
 
     /// Reads a file; empty if it is missing or cannot be read.
     pub fn text(&self, name: &str) -> String {
-        let mut buffer = Buffer::new();
-        let text = CString::new(name)
-            .ok()
-            .and_then(|name| self.read(&name, &mut buffer).ok().map(str::to_owned));
+        let text = CString::new(name).ok().and_then(|name| self.read(&name, str::to_owned).ok());
         text.unwrap_or_default()
     }
 
@@ -153,11 +142,10 @@ pub(super) fn physical_state(text: &str) -> Option<u8> {
 
 /// The number before the colon; without a colon the index of the word in the list.
 fn numbered(text: &str, words: &[&str]) -> Option<u8> {
-    if let Some((number, _)) = text.split_once(':') {
-        return number.trim().parse().ok();
+    match text.split_once(':') {
+        Some((number, _)) => number.trim().parse().ok(),
+        None => (0..).zip(words).find_map(|(n, word)| word.eq_ignore_ascii_case(text).then_some(n)),
     }
-    let index = words.iter().position(|word| word.eq_ignore_ascii_case(text))?;
-    u8::try_from(index).ok()
 }
 
 /// The word after the colon of `1: CA`, in lower case.

@@ -199,7 +199,7 @@ fn panicking_device_is_reopened_at_next_read() {
     let context = ReadContext { clock: Clock::start(), options };
     host.executor =
         TimeoutExecutor::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {
-            let is_sick = must_panic.load(Ordering::Relaxed) && *reader.name == *"mlx5_0";
+            let is_sick = must_panic.load(Ordering::Relaxed) && *reader.device.name == *"mlx5_0";
             assert!(!is_sick, "as planned");
             reader.read(&context)
         });

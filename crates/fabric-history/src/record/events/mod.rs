@@ -219,9 +219,9 @@ impl FabricWide {
             }
             _ => {}
         }
-        let changes = tally.mastership.changes();
+        let changes = tally.mastership.changes;
         let is_changed = std::mem::replace(&mut self.master_changes, changes) != changes;
-        let master = tally.mastership.master().and_then(|end| snapshot.fabric.find(end));
+        let master = tally.mastership.master.and_then(|end| snapshot.fabric.find(end));
         let master = master.map(|port| &*snapshot.fabric.node_of(port).name);
         if is_changed {
             let from = self.master.as_deref().map_or(String::new(), |name| format!(" from {name}"));

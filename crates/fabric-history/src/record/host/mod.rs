@@ -134,7 +134,7 @@ impl HostFabric {
             let Some(&id) = ids.get(&*place.0) else { continue };
             let port = place.1.and_then(|number| snapshot.fabric.find((id, number)));
             let mut state = LastState {
-                up: now.is_up(),
+                up: now.is_active,
                 losses: now.losses,
                 fatals: now.get(PortEventKind::DeviceFatal).0,
                 rate: port.and_then(|port| active_rate(snapshot, port)),
@@ -202,10 +202,10 @@ fn push_port(
     push: &mut dyn FnMut(EventKind, String, SystemTime),
 ) {
     let wall = |moment| look.anchor.wall_of(moment);
-    let lost = wall(tally.lost());
+    let lost = wall(tally.lost);
     // The kernel may have reported when the port became Active; otherwise only this snapshot's time is known.
     let reported = tally.get(PortEventKind::PortActive).1.map(|reported| reported.moment);
-    let up_again = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(look.began));
+    let up_again = wall(reported.filter(|at| *at > tally.lost).unwrap_or(look.began));
     if (was.up, is.up) == (Some(true), Some(false)) {
         push(EventKind::LinkDown, "link down".into(), lost);
     }

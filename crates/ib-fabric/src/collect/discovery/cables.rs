@@ -20,14 +20,10 @@ use crate::topology::{DuplicateGuid, End};
 pub(super) struct Cable {
     pub(super) near: End,
     pub(super) far: End,
-    route: DirectedRoute,
+    pub(super) route: DirectedRoute,
 }
 
 impl Cable {
-    pub(super) fn new(near: End, far: End, route: DirectedRoute) -> Self {
-        Cable { near, far, route }
-    }
-
     fn is_same(&self, other: &Cable) -> bool {
         (self.near, self.far) == (other.near, other.far)
             || (self.near, self.far) == (other.far, other.near)

@@ -20,9 +20,7 @@ use ib_mad::{DirectedRoute, Guid, Mad, Moment, PortNumber, device};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
-use crate::Fabric;
 use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
-use crate::names::NodeNameMap;
 use crate::topology::End;
 use cables::{Cable, CableConflict, same_device};
 use request::{DiscoveryRequest, Step};
@@ -41,10 +39,9 @@ struct NodeDraft {
     route: DirectedRoute,
     found: DiscoveredNode,
     queried: HashSet<PortNumber>,
-    /// Port 0 of a switch responded or failed: the valid speed fields are known.
-    port0_known: bool,
-    /// Ports of a switch that responded before its port 0.
-    early: Vec<(PortNumber, PortInfo)>,
+    /// Ports of a switch that responded before its port 0, from which the valid speed fields are known; `None` once
+    /// that responded or failed.
+    early: Option<Vec<(PortNumber, PortInfo)>>,
 }
 
 impl NodeDraft {
@@ -64,11 +61,10 @@ impl NodeDraft {
 /// The query plan; see the [module](self).
 #[derive(Debug, Default)]
 pub struct Discovery {
-    is_started: bool,
     steps: Vec<Step>,
     next: usize,
-    /// Maximum number of requests, and of ports; [`MAX_STEPS`] if none.
-    limit: Option<usize>,
+    /// Maximum number of requests, and of ports.
+    limit: usize,
     ports: usize,
     overflowed: bool,
     nodes: Vec<NodeDraft>,
@@ -117,43 +113,19 @@ pub struct LocalPortState {
     pub m_key_protect: u8,
 }
 
-impl DiscoveryResult {
-    /// Assembles the fabric with what is remembered of `previous`.
-    pub fn assemble(
-        self,
-        names: &NodeNameMap,
-        now: Moment,
-        previous: Option<(&Fabric, Moment)>,
-    ) -> Fabric {
-        Fabric::assemble(self.fabric, names, now, previous)
-    }
-}
-
 impl Discovery {
-    /// A discovery that begins at the local port.
-    pub fn new() -> Self {
-        Self::default()
+    /// A discovery that begins at the local port. If the M_Keys differ, the key of the local port is
+    /// found by its GUID. The neighbors of `skipped` ports are not queried, unless the port's link is not
+    /// active.
+    pub fn new(keys: Arc<MKeys>, local_guid: Option<Guid>, skipped: HashSet<End>) -> Self {
+        let target = DiscoveryRequest::Node { from: None, verify: false };
+        let steps = vec![Step { route: DirectedRoute::LOCAL, target }];
+        Discovery { steps, limit: MAX_STEPS, keys, local_guid, skipped, ..Self::default() }
     }
 
     #[cfg(test)]
     pub(super) fn with_limit(limit: usize) -> Self {
-        Discovery { limit: Some(limit), ..Self::default() }
-    }
-
-    fn max_steps(&self) -> usize {
-        self.limit.unwrap_or(MAX_STEPS)
-    }
-
-    /// The same with M_Keys; if they differ, the key of the local port is found by its GUID.
-    #[must_use]
-    pub fn with_keys(self, keys: Arc<MKeys>, local_guid: Option<Guid>) -> Self {
-        Discovery { keys, local_guid, ..self }
-    }
-
-    /// The same without queries to the neighbors of these ports, unless the port's link is not active.
-    #[must_use]
-    pub fn with_skipped(self, skipped: HashSet<End>) -> Self {
-        Discovery { skipped, ..self }
+        Discovery { limit, ..Self::new(Arc::default(), None, HashSet::new()) }
     }
 
     /// The result, after the run.
@@ -173,7 +145,7 @@ impl Discovery {
     }
 
     fn query(&mut self, route: DirectedRoute, target: DiscoveryRequest) {
-        if self.steps.len() < self.max_steps() {
+        if self.steps.len() < self.limit {
             self.steps.push(Step { route, target });
         } else {
             self.overflow(route);
@@ -183,9 +155,9 @@ impl Discovery {
     fn overflow(&mut self, route: DirectedRoute) {
         if !self.overflowed {
             self.overflowed = true;
-            let steps = self.max_steps();
+            let limit = self.limit;
             let gap =
-                format!("discovery stopped after {steps} requests: the fabric seems to be endless");
+                format!("discovery stopped after {limit} requests: the fabric seems to be endless");
             self.gap(route, gap);
         }
         self.result.failures += 1;
@@ -217,7 +189,7 @@ impl Discovery {
                 return self.leave_out(info.node_guid, behind);
             }
             Some(&node) => node,
-            None if self.ports + usize::from(identity.port_count) > self.max_steps() => {
+            None if self.ports + usize::from(identity.port_count) > self.limit => {
                 return self.overflow(route);
             }
             None => self.add_node(route, info, identity),
@@ -237,7 +209,7 @@ impl Discovery {
             self.hosts_found += usize::from(!self.nodes[node].is_switch());
             let near = self.nodes[from].end(port);
             let far = (info.node_guid, info.local_port);
-            self.join(Cable::new(near, far, route));
+            self.join(Cable { near, far, route });
         }
     }
 
@@ -251,8 +223,7 @@ impl Discovery {
             route,
             found: DiscoveredNode { identity, ports: Vec::new() },
             queried: HashSet::new(),
-            port0_known: false,
-            early: Vec::new(),
+            early: is_switch.then(Vec::new),
         });
         self.query(route, DiscoveryRequest::Description { node });
         if is_switch {
@@ -273,29 +244,27 @@ impl Discovery {
     fn handle_port(&mut self, route: DirectedRoute, node: usize, port: PortNumber, info: PortInfo) {
         let draft = &mut self.nodes[node];
         if self.result.fabric.local_port == Some(draft.end(port)) {
-            self.result.local_port_state =
-                Some(LocalPortState { state: info.state, m_key_protect: info.m_key_protect });
+            let PortInfo { state, m_key_protect, .. } = info;
+            self.result.local_port_state = Some(LocalPortState { state, m_key_protect });
         }
         if !draft.is_switch() || port == 0 {
-            let is_switch = draft.is_switch();
             draft.found.identity.reports_fec |= info.reports_fec();
             self.set_status(route, node, port, info.status(info.speed_fields()));
-            if is_switch {
+            if self.nodes[node].is_switch() {
                 self.set_speed_fields(route, node, info.speed_fields());
             }
-        } else if draft.port0_known {
+        } else if let Some(early) = &mut draft.early {
+            early.push((port, info));
+        } else {
             let status = info.status(draft.found.identity.speed_fields);
             self.set_status(route, node, port, status);
-        } else {
-            draft.early.push((port, info));
         }
     }
 
     fn set_speed_fields(&mut self, route: DirectedRoute, node: usize, fields: SpeedFields) {
         let draft = &mut self.nodes[node];
-        draft.port0_known = true;
         draft.found.identity.speed_fields = fields;
-        for (port, info) in std::mem::take(&mut draft.early) {
+        for (port, info) in draft.early.take().unwrap_or_default() {
             self.set_status(route, node, port, info.status(fields));
         }
     }
@@ -349,9 +318,6 @@ impl QueryPlan for Discovery {
         if qp != QueuePair::Qp0 {
             return None;
         }
-        if !std::mem::replace(&mut self.is_started, true) {
-            self.query(DirectedRoute::LOCAL, DiscoveryRequest::Node { from: None, verify: false });
-        }
         while let Some(step) = self.steps.get(self.next) {
             let tag = self.next as u64;
             self.next += 1;
@@ -367,8 +333,8 @@ impl QueryPlan for Discovery {
                     continue;
                 }
             }
-            let query = step.target.query().with_m_key(self.m_key(step.target));
-            return Some((Request { to: Address::Directed(step.route), query }, tag));
+            let (to, query) = (Address::Directed(step.route), self.query_of(step.target));
+            return Some((Request { to, query }, tag));
         }
         None
     }

@@ -36,20 +36,6 @@ pub(super) enum DiscoveryRequest {
     RecheckPort { conflict: usize, port: PortNumber },
 }
 
-impl DiscoveryRequest {
-    pub(super) fn query(self) -> Query {
-        match self {
-            DiscoveryRequest::Node { .. } | DiscoveryRequest::Recheck { .. } => smp::node_info(),
-            DiscoveryRequest::Description { .. } => smp::node_description(),
-            DiscoveryRequest::Switch { .. } => smp::switch_info(),
-            DiscoveryRequest::Port { port, .. } | DiscoveryRequest::RecheckPort { port, .. } => {
-                smp::port_info(port)
-            }
-            DiscoveryRequest::Extended { port, .. } => smp::mellanox_extended_port_info(port),
-        }
-    }
-}
-
 impl Discovery {
     /// GUID of a port; the ports of a switch have that of its port 0.
     fn port_guid(&self, node: usize, port: PortNumber) -> Guid {
@@ -63,27 +49,33 @@ impl Discovery {
         known.map_or(self.keys.common(), |(node, port)| self.keys.get(self.port_guid(node, port)))
     }
 
-    pub(super) fn m_key(&self, target: DiscoveryRequest) -> MKey {
-        match target {
+    /// The query of a request, with the M_Key of its receiver.
+    pub(super) fn query_of(&self, target: DiscoveryRequest) -> Query {
+        let node_key = |node: usize| self.keys.get(self.nodes[node].info.port_guid);
+        let port_key = |node, port| self.keys.get(self.port_guid(node, port));
+        let (query, key) = match target {
             DiscoveryRequest::Node { from: None, .. } => {
-                self.local_guid.map_or(self.keys.common(), |guid| self.keys.get(guid))
+                let key = self.local_guid.map_or(self.keys.common(), |guid| self.keys.get(guid));
+                (smp::node_info(), key)
             }
             DiscoveryRequest::Node { from: Some((node, port)), .. } => {
-                self.keys.get_neighbor(self.port_guid(node, port), port)
+                (smp::node_info(), self.keys.get_neighbor(self.port_guid(node, port), port))
             }
-            DiscoveryRequest::Description { node } | DiscoveryRequest::Switch { node } => {
-                self.keys.get(self.nodes[node].info.port_guid)
-            }
-            DiscoveryRequest::Port { node, port } | DiscoveryRequest::Extended { node, port } => {
-                self.keys.get(self.port_guid(node, port))
+            DiscoveryRequest::Description { node } => (smp::node_description(), node_key(node)),
+            DiscoveryRequest::Switch { node } => (smp::switch_info(), node_key(node)),
+            DiscoveryRequest::Port { node, port } => (smp::port_info(port), port_key(node, port)),
+            DiscoveryRequest::Extended { node, port } => {
+                (smp::mellanox_extended_port_info(port), port_key(node, port))
             }
             DiscoveryRequest::Recheck { conflict } => {
-                self.key_of(self.links[self.conflicts[conflict].old].map(|cable| cable.far))
+                let far = self.links[self.conflicts[conflict].old].map(|cable| cable.far);
+                (smp::node_info(), self.key_of(far))
             }
-            DiscoveryRequest::RecheckPort { conflict, .. } => {
-                self.key_of(Some(self.conflicts[conflict].end))
+            DiscoveryRequest::RecheckPort { conflict, port } => {
+                (smp::port_info(port), self.key_of(Some(self.conflicts[conflict].end)))
             }
-        }
+        };
+        query.with_m_key(key)
     }
 
     /// Skips the neighbor of a port in this discovery.

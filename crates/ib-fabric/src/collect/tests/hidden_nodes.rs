@@ -166,7 +166,7 @@ fn neighbor_found_from_other_side_is_no_gap() {
             if is_lost { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
         });
         let resting = if rests { HashSet::from([end]) } else { HashSet::new() };
-        let mut discovery = Discovery::new().with_skipped(resting);
+        let mut discovery = Discovery::new(Arc::default(), None, resting);
         run_plan(&mut transport, &mut discovery);
         let found = discovery.finish();
         assert_eq!((found.fabric.nodes.len(), found.fabric.links.len()), (4, 4));

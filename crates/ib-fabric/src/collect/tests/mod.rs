@@ -336,7 +336,8 @@ fn pulled_cable_is_a_change_idle_fabric_is_not() {
     let port = fabric.find((Guid(2), 2)).unwrap();
     assert_eq!(after.snapshot.status(port).unwrap().state, state::DOWN);
 
-    let again = Arc::new(discovered(&mut transport).assemble(
+    let again = Arc::new(Fabric::assemble(
+        discovered(&mut transport).fabric,
         &NodeNameMap::default(),
         Moment(1),
         Some((&fabric, Moment(0))),
@@ -603,7 +604,8 @@ fn cache_forgets_agents_of_removed_nodes() {
     let mut agents = AgentCache::default();
     swept(&mut transport, &fabric, &mut agents);
     transport.nodes[1].links.remove(&2);
-    let less = discovered(&mut transport).assemble(
+    let less = Fabric::assemble(
+        discovered(&mut transport).fabric,
         &NodeNameMap::default(),
         Moment(1),
         Some((&fabric, Moment(0))),
@@ -636,7 +638,8 @@ proptest! {
         let mut discovery = Discovery::with_limit(3_000);
         run_plan(&mut transport, &mut discovery);
         let found = discovery.finish();
-        let fabric = Arc::new(found.assemble(&NodeNameMap::default(), Moment(0), None));
+        let names = NodeNameMap::default();
+        let fabric = Arc::new(Fabric::assemble(found.fabric, &names, Moment(0), None));
         let mut agents = AgentCache::new(OptionalCounters { details: DetailPolicy::EachSweep, fec: true });
         for _ in 0..2 {
             let swept = swept(&mut transport, &fabric, &mut agents);
@@ -652,5 +655,6 @@ proptest! {
 fn discover_again(transport: &mut ScriptedTransport, before: &Fabric) -> Fabric {
     let mut discovery = Discovery::with_limit(3_000);
     run_plan(transport, &mut discovery);
-    discovery.finish().assemble(&NodeNameMap::default(), Moment(1), Some((before, Moment(0))))
+    let (found, previous) = (discovery.finish().fabric, Some((before, Moment(0))));
+    Fabric::assemble(found, &NodeNameMap::default(), Moment(1), previous)
 }

@@ -154,7 +154,7 @@ fn queried_lids(hosts: u64, change: impl FnOnce(&mut Fabric)) -> Vec<u16> {
     }
     fabric.local_port = fabric.find(end(101, 1));
     change(&mut fabric);
-    let mut sweep = SmSweep::new(&fabric);
+    let mut sweep = SmSweep::new(&fabric, Arc::default());
     let mut lids = Vec::new();
     while let Some((request, _)) = sweep.poll_request() {
         let Address::Lid(lid) = request.to else { panic!("{request:?}") };

@@ -9,38 +9,15 @@ use super::tsv_rows;
 
 const TEXT: &str = include_str!("ethernet.tsv");
 
-/// The label that the number in a string fills.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Index {
-    /// There is no number.
-    None,
-    /// The priority of IEEE 802.1p, 0 to 7.
-    Priority,
-    /// The lane of the physical link, 0 to 7.
-    Lane,
-    /// The device's own class of service or traffic class, 0 to 7, to which priorities are mapped.
-    Class,
-}
-
-impl Index {
-    /// The label's name.
-    pub fn label(self) -> Option<&'static str> {
-        match self {
-            Index::None => None,
-            Index::Priority => Some("priority"),
-            Index::Lane => Some("lane"),
-            Index::Class => Some("class"),
-        }
-    }
-}
-
 /// A row of the table: a family of metrics.
 #[derive(Clone, Debug)]
 pub struct EthernetRow {
     /// Its metric, between `infiniband_netdev_` and `_total`.
     pub metric: &'static str,
-    /// The label that the number fills.
-    pub index: Index,
+    /// The label that the number in a string fills, 0 to 7: the `priority` of IEEE 802.1p, the `lane` of the physical
+    /// link, or the device's own `class` of service or of traffic, to which priorities are mapped. `None` where there
+    /// is no number.
+    pub index: Option<&'static str>,
     /// Whether the driver counts microseconds, of which the metric makes seconds.
     pub micros: bool,
     /// What it counts, in a sentence.
@@ -52,10 +29,8 @@ pub struct EthernetRow {
 impl EthernetRow {
     fn parse([metric, index, unit, strings, help]: [&'static str; 5]) -> Option<Self> {
         let index = match index {
-            "none" => Index::None,
-            "priority" => Index::Priority,
-            "lane" => Index::Lane,
-            "class" => Index::Class,
+            "none" => None,
+            "priority" | "lane" | "class" => Some(index),
             _ => return None,
         };
         let micros = match unit {

@@ -33,13 +33,13 @@ fn names_are_unique_and_valid() {
 fn rows_with_index_have_number_in_strings() {
     for row in TABLE.iter() {
         let named = ["priority_", "lane_", "class_"].iter().any(|of| row.metric.starts_with(of));
-        assert_eq!(row.index.label().is_some(), named, "{}", row.metric);
-        if let Some(label) = row.index.label() {
+        assert_eq!(row.index.is_some(), named, "{}", row.metric);
+        if let Some(label) = row.index {
             assert!(row.metric.starts_with(label), "{}", row.metric);
         }
         assert!(!row.micros || row.metric.ends_with("_seconds"), "{}", row.metric);
         for (_, pattern) in &row.strings {
-            let numbers = usize::from(row.index != Index::None);
+            let numbers = usize::from(row.index.is_some());
             assert_eq!(pattern.matches("{}").count(), numbers, "{pattern}");
         }
     }
@@ -51,10 +51,10 @@ fn each_string_has_one_row_and_each_driver_one_string_a_row() {
         let mut drivers = HashSet::new();
         for (driver, pattern) in &row.strings {
             assert!(drivers.insert(driver), "{driver} twice in {}", row.metric);
-            let numbers = if row.index == Index::None { 0..1 } else { 0..8 };
+            let numbers = if row.index.is_none() { 0..1 } else { 0..8 };
             for number in numbers {
                 let string = pattern.replace("{}", &number.to_string());
-                let index = (row.index != Index::None).then_some(number);
+                let index = (row.index.is_some()).then_some(number);
                 assert_eq!(find(driver, &string), Some(StatId { row: place, index }));
             }
         }

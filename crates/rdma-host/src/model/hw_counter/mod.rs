@@ -9,15 +9,6 @@ use super::tsv_rows;
 
 const TEXT: &str = include_str!("hw_counters.tsv");
 
-/// How a value behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Goes up; its samples end in `_total`.
-    Counter,
-    /// Goes up and down.
-    Gauge,
-}
-
 /// A row of the table.
 #[derive(Clone, Debug)]
 pub struct HwRow {
@@ -25,8 +16,8 @@ pub struct HwRow {
     pub files: Vec<&'static str>,
     /// Its metric: between `infiniband_hw_` and `_total` for a counter, after `infiniband_hw_` for a gauge.
     pub metric: &'static str,
-    /// How its value behaves.
-    pub kind: Kind,
+    /// Whether its value goes up and down. That of a counter only goes up, and its samples end in `_total`.
+    pub is_gauge: bool,
     /// What one count is worth in the metric's unit: 4 or 8 for data counted in words or flits, else 1.
     pub scale: u64,
     /// What it counts, in a sentence.
@@ -37,13 +28,13 @@ pub struct HwRow {
 
 impl HwRow {
     fn parse([kind, metric, files, scale, drivers, help]: [&'static str; 6]) -> Option<Self> {
-        let kind = match kind {
-            "counter" => Kind::Counter,
-            "gauge" => Kind::Gauge,
+        let is_gauge = match kind {
+            "counter" => false,
+            "gauge" => true,
             _ => return None,
         };
         let (files, scale) = (files.split('|').collect(), scale.parse().ok()?);
-        Some(HwRow { files, metric, kind, scale, help, drivers })
+        Some(HwRow { files, metric, is_gauge, scale, help, drivers })
     }
 }
 

@@ -25,7 +25,6 @@ pub(super) struct EthernetReader {
     /// The row of each statistic, in the driver's order, found once: an mlx5 has thousands of them, most of
     /// its queues.
     ids: Vec<Option<StatId>>,
-    values: Vec<u64>,
     backoff: Backoff,
 }
 
@@ -43,32 +42,27 @@ impl EthernetReader {
             driver,
             strings_crc: None,
             ids: Vec::new(),
-            values: Vec::new(),
             backoff: Backoff::default(),
         }
     }
 
     /// Reads the statistics that are in the table; none if the read fails, and until its backoff is over.
     pub(super) fn read(&mut self, attempt: Attempt) -> Vec<EthernetValue> {
-        if self.socket.is_none() || !self.backoff.is_over(attempt) {
+        if !self.backoff.is_over(attempt) {
             return Vec::new();
         }
-        match self.try_read() {
-            Ok(values) => {
-                self.backoff = Backoff::default();
-                values
-            }
-            Err(error) => {
-                self.backoff = Backoff::after_failure(attempt);
-                tracing::debug!(netdev = self.name, %error, "cannot read the statistics of the interface");
-                Vec::new()
-            }
-        }
+        let values = self.try_read().inspect_err(|error| {
+            tracing::debug!(netdev = self.name, %error, "cannot read the statistics of the interface");
+        });
+        let has_failed = values.is_err();
+        self.backoff =
+            if has_failed { Backoff::after_failure(attempt) } else { Backoff::default() };
+        values.unwrap_or_default()
     }
 
     fn try_read(&mut self) -> io::Result<Vec<EthernetValue>> {
         let Some(socket) = &self.socket else { return Ok(Vec::new()) };
-        socket.statistics(&self.name, &mut self.values)?;
+        let values = socket.statistics(&self.name)?;
         // The strings may change while their number stays: channels come and go, and mlx5 has statistics of
         // PFC only for priorities where it is enabled (mlx5/core/en_stats.c).
         let strings = socket.strings(&self.name)?;
@@ -78,21 +72,17 @@ impl EthernetReader {
             self.ids = split_strings(&strings).map(find).collect();
             self.strings_crc = crc;
         }
-        if self.values.len() != self.ids.len() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "the number of strings does not match",
-            ));
+        if values.len() != self.ids.len() {
+            let problem = "the number of strings does not match";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
-        Ok(known_values(&self.ids, &self.values))
+        Ok(known_values(&self.ids, &values))
     }
 }
 
 fn known_values(ids: &[Option<StatId>], values: &[u64]) -> Vec<EthernetValue> {
-    let value = |(id, &value): (&Option<StatId>, &u64)| {
-        id.map(|StatId { row, index }| EthernetValue { row, index, value })
-    };
-    ids.iter().zip(values).filter_map(value).collect()
+    let pairs = ids.iter().zip(values);
+    pairs.filter_map(|(id, &value)| Some(EthernetValue { stat: (*id)?, value })).collect()
 }
 
 fn has_same_index(socket: &Socket, directory: &Directory, name: &str) -> bool {
@@ -109,8 +99,9 @@ mod tests {
 
     #[test]
     fn values_belong_to_strings_of_same_index() {
-        let ids = [None, Some(StatId { row: 4, index: Some(3) }), None];
-        let value = EthernetValue { row: 4, index: Some(3), value: 20 };
+        let stat = StatId { row: 4, index: Some(3) };
+        let ids = [None, Some(stat), None];
+        let value = EthernetValue { stat, value: 20 };
         assert_eq!(known_values(&ids, &[10, 20, 30]), [value]);
     }
 
@@ -122,7 +113,6 @@ mod tests {
             driver: "mlx5_core".to_owned(),
             strings_crc: None,
             ids: Vec::new(),
-            values: Vec::new(),
             backoff: Backoff::default(),
         };
         let at = |seconds| Moment::default() + Duration::from_secs(seconds);

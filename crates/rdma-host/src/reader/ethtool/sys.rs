@@ -39,11 +39,6 @@ struct SetInfo {
 
 const _: () = assert!(size_of::<SetInfo>() == 20);
 
-/// `struct ethtool_gstrings` and `struct ethtool_stats` without their data. The last four bytes of
-/// both are the length.
-const STRINGS_HEAD: usize = 12;
-const STATISTICS_HEAD: usize = 8;
-
 /// A socket for the ioctls, in the network namespace that it was opened in.
 #[derive(Debug)]
 pub(super) struct Socket(OwnedFd);
@@ -69,41 +64,39 @@ impl Socket {
         if info.mask != mask {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
-        let count = info.count as usize;
-        let refused = || io::Error::new(io::ErrorKind::InvalidData, format!("{count} statistics"));
-        if count > MAX_ENTRIES { Err(refused()) } else { Ok(count) }
+        match info.count as usize {
+            count @ ..=MAX_ENTRIES => Ok(count),
+            count => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{count} statistics"))),
+        }
     }
 
     /// The names of the statistics, in the driver's order, as the kernel writes them: see [`split_strings`].
     pub fn strings(&self, name: &str) -> io::Result<Vec<u8>> {
+        Ok(self.entries::<STRING>(name, &[GSTRINGS, SET_STATS])?.into_flattened())
+    }
+
+    /// The values of the statistics, in the same order.
+    pub fn statistics(&self, name: &str) -> io::Result<Vec<u64>> {
+        let values = self.entries::<VALUE>(name, &[GSTATS])?;
+        Ok(values.into_iter().map(u64::from_ne_bytes).collect())
+    }
+
+    /// Runs a command that returns `SIZE` bytes for each statistic, behind the command's head and their number.
+    fn entries<const SIZE: usize>(&self, name: &str, head: &[u32]) -> io::Result<Vec<[u8; SIZE]>> {
         let count = self.count(name)?;
         // A driver without any makes the kernel warn in its log (WARN_ON_ONCE), and panic on those
         // machines that do so at a warning.
         if count == 0 {
             return Ok(Vec::new());
         }
-        let mut buffer = buffer(&[GSTRINGS, SET_STATS, count as u32], STRING);
-        // SAFETY: the kernel writes 12 bytes and 32 for each string. Their number was just
-        // queried, and the buffer holds twice the accepted maximum; it outlives the call.
+        let head = [head, &[count as u32]].concat();
+        let mut buffer = buffer(&head, SIZE);
+        // SAFETY: the kernel writes the head (`struct ethtool_gstrings` or `ethtool_stats`) and `SIZE` bytes
+        // for each string or value. Their number was just queried, and the buffer holds twice the accepted
+        // maximum; it outlives the call.
         unsafe { self.ioctl(name, buffer.as_mut_ptr()) }?;
-        let strings = written(&buffer, STRINGS_HEAD, count)?;
-        Ok(strings.get(..count * STRING).unwrap_or_default().to_vec())
-    }
-
-    /// The values of the statistics, in the same order.
-    pub fn statistics(&self, name: &str, values: &mut Vec<u64>) -> io::Result<()> {
-        values.clear();
-        let count = self.count(name)?;
-        // As above.
-        if count == 0 {
-            return Ok(());
-        }
-        let mut buffer = buffer(&[GSTATS, count as u32], VALUE);
-        // SAFETY: the kernel writes 8 bytes and 8 for each value; the rest is as above.
-        unsafe { self.ioctl(name, buffer.as_mut_ptr()) }?;
-        let (all, _) = written(&buffer, STATISTICS_HEAD, count)?.as_chunks();
-        values.extend(all.iter().take(count).map(|value| u64::from_ne_bytes(*value)));
-        Ok(())
+        let (entries, _) = written(&buffer, size_of_val(&*head), count)?.as_chunks();
+        Ok(entries.iter().take(count).copied().collect())
     }
 
     /// Runs a command of ethtool.
@@ -118,7 +111,7 @@ impl Socket {
         };
         // One byte is left for the NUL at its end.
         if name.len() >= request.ifr_name.len() || name.contains('\0') {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+            return Err(io::ErrorKind::InvalidInput.into());
         }
         for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
             *to = libc::c_char::from_ne_bytes([from]);
@@ -146,8 +139,8 @@ fn buffer(head: &[u32], entry: usize) -> Vec<u8> {
     buffer
 }
 
-/// The bytes after the head, if the kernel wrote as many entries as expected. Had their number changed in
-/// between, values could not be matched to names.
+/// The bytes after the head, whose last four are the number of entries, if the kernel wrote as many as expected. Had
+/// it changed in between, values could not be matched to names.
 fn written(buffer: &[u8], head: usize, count: usize) -> io::Result<&[u8]> {
     let (head, entries) = buffer.split_at_checked(head).unwrap_or_default();
     let length = head.last_chunk().map_or(0, |length| u32::from_ne_bytes(*length));
@@ -195,7 +188,7 @@ mod tests {
             [(3, true), (0, false), (2, false), (4, false), (u32::MAX, false)]
         {
             let buffer = buffer(&[GSTATS, length], VALUE);
-            let entries = written(&buffer, STATISTICS_HEAD, 3);
+            let entries = written(&buffer, size_of::<[u32; 2]>(), 3);
             assert_eq!(entries.is_ok(), is_accepted, "{length}");
             assert!(
                 entries.is_err() || entries.is_ok_and(|entries| entries.len() == CAPACITY * VALUE)
@@ -206,18 +199,16 @@ mod tests {
     #[test]
     fn missing_statistics_and_invalid_names_are_errors() {
         let socket = Socket::open().unwrap();
-        let mut values = Vec::new();
         for name in ["lo", "no-such-netdev", "longer-than-the-15-bytes-of-a-name", "l\0o", ""] {
             assert!(socket.count(name).is_err(), "{name:?}");
             assert!(socket.strings(name).is_err(), "{name:?}");
-            assert!(socket.statistics(name, &mut values).is_err(), "{name:?}");
+            assert!(socket.statistics(name).is_err(), "{name:?}");
         }
     }
 
     #[test]
     fn this_machine_has_a_value_for_each_string() {
         let socket = Socket::open().unwrap();
-        let mut values = Vec::new();
         let Ok(interfaces) = std::fs::read_dir("/sys/class/net") else { return };
         for interface in interfaces.flatten() {
             let name = interface.file_name().into_string().unwrap();
@@ -229,8 +220,7 @@ mod tests {
                 split_strings(&strings).all(|string| !string.is_empty()),
                 "{name}: {strings:?}"
             );
-            socket.statistics(&name, &mut values).unwrap();
-            assert_eq!(values.len(), count, "{name}");
+            assert_eq!(socket.statistics(&name).unwrap().len(), count, "{name}");
         }
     }
 }

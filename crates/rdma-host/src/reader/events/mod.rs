@@ -96,7 +96,29 @@ impl Listener {
             let _end = end;
             let below = sysfs.clone();
             let wanted = move |device: &str| exists(&below, device) && wanted(device);
-            listen(&sysfs, Box::new(wanted), clock, Box::new(handle), &stopped);
+            #[cfg(feature = "verbs")]
+            let open = verbs::open;
+            #[cfg(not(feature = "verbs"))]
+            let open = |_: &str| Ok(None);
+            let uevents = UeventSocket::open()
+                .inspect_err(|error| tracing::warn!(%error, "cannot receive uevents of the kernel"))
+                .ok();
+            let mut listener = EventLoop {
+                uevents_arrive: uevents.is_some() && in_first_user_namespace(),
+                uevents,
+                registry: DeviceRegistry::new(&sysfs, Box::new(wanted), Box::new(open)),
+                clock,
+                handle: Box::new(handle),
+                stop: &stopped,
+                scanned: clock.now(),
+                monitored: BTreeSet::new(),
+                is_running: true,
+            };
+            // The caller reads the devices at its start: what exists then is no change.
+            listener.registry.rescan(clock.now());
+            while listener.is_running {
+                listener.turn();
+            }
         })?;
         Ok(Listener { stop, ended, thread: Some(thread) })
     }
@@ -106,15 +128,10 @@ impl Drop for Listener {
     fn drop(&mut self) {
         // This fails only if the eventfd's counter is full, and then it is readable anyway.
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
-        match self.ended.recv_timeout(SHUTDOWN_TIMEOUT) {
-            Err(RecvTimeoutError::Timeout) => {
-                tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "event listener did not stop: a device does not respond");
-            }
-            _ => {
-                if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
-                    tracing::error!("event listener panicked");
-                }
-            }
+        if self.ended.recv_timeout(SHUTDOWN_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!(limit = ?SHUTDOWN_TIMEOUT, "event listener did not stop: a device does not respond");
+        } else if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!("event listener panicked");
         }
     }
 }
@@ -134,38 +151,6 @@ fn exists(sysfs: &Path, device: &str) -> bool {
 fn in_first_user_namespace() -> bool {
     // `PROC_USER_INIT_INO` (kernel: include/linux/proc_ns.h), 0xEFFFFFFD.
     std::fs::read_link("/proc/self/ns/user").is_ok_and(|to| to.as_os_str() == "user:[4026531837]")
-}
-
-fn listen(
-    sysfs: &Path,
-    wanted: Box<dyn Fn(&str) -> bool>,
-    clock: Clock,
-    handle: Box<dyn FnMut(HostEvent) -> bool>,
-    stop: &OwnedFd,
-) {
-    #[cfg(feature = "verbs")]
-    let registry = DeviceRegistry::new(sysfs, wanted, Box::new(verbs::open));
-    #[cfg(not(feature = "verbs"))]
-    let registry = DeviceRegistry::new(sysfs, wanted, Box::new(|_| Ok(None)));
-    let uevents = UeventSocket::open()
-        .inspect_err(|error| tracing::warn!(%error, "cannot receive uevents of the kernel"))
-        .ok();
-    let mut listener = EventLoop {
-        uevents_arrive: uevents.is_some() && in_first_user_namespace(),
-        uevents,
-        registry,
-        clock,
-        handle,
-        stop,
-        scanned: clock.now(),
-        monitored: BTreeSet::new(),
-        is_running: true,
-    };
-    // The caller reads the devices at its start: what exists then is no change.
-    listener.registry.rescan(clock.now());
-    while listener.is_running {
-        listener.turn();
-    }
 }
 
 struct EventLoop<'a> {
@@ -221,7 +206,7 @@ impl EventLoop<'_> {
         let rest = Timespec::try_from(until.since(self.clock.now())).ok();
         let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut polls = vec![readable(self.stop.as_fd())];
-        polls.extend(self.uevents.iter().map(|uevents| readable(uevents.fd())));
+        polls.extend(self.uevents.iter().map(|uevents| readable(uevents.0.as_fd())));
         let first_node = polls.len();
         let (names, fds): (Vec<_>, Vec<_>) =
             self.registry.open().map(|(name, _, fd)| (name.to_owned(), readable(fd))).unzip();

@@ -4,7 +4,7 @@
 //! lib/kobject_uevent.c, `kobject_uevent_env`). Anything else is ignored.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};
@@ -51,9 +51,7 @@ const MAX_BYTES: usize = 8192;
 const MAX_AT_ONCE: usize = 256;
 
 /// The netlink socket of uevents, which needs no privileges.
-pub(super) struct UeventSocket {
-    socket: OwnedFd,
-}
+pub(super) struct UeventSocket(pub OwnedFd);
 
 impl UeventSocket {
     pub fn open() -> io::Result<UeventSocket> {
@@ -64,11 +62,7 @@ impl UeventSocket {
             Some(netlink::KOBJECT_UEVENT),
         )?;
         rustix::net::bind(&socket, &SocketAddrNetlink::new(0, KERNEL_GROUP))?;
-        Ok(UeventSocket { socket })
-    }
-
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        Ok(UeventSocket(socket))
     }
 
     /// Reads the waiting datagrams. Returns whether the kernel dropped some: anything may have happened.
@@ -76,7 +70,7 @@ impl UeventSocket {
         let mut datagram = [0; MAX_BYTES];
         let mut dropped = false;
         for _ in 0..MAX_AT_ONCE {
-            match rustix::net::recvfrom(&self.socket, &mut datagram, RecvFlags::DONTWAIT) {
+            match rustix::net::recvfrom(&self.0, &mut datagram, RecvFlags::DONTWAIT) {
                 Ok((length, _, sender)) => {
                     // Any root process may send to the group; only the kernel has port 0.
                     let is_from_kernel = sender

@@ -26,52 +26,48 @@ pub(super) fn open(node: &str) -> io::Result<Option<Box<dyn EventSource>>> {
         .map_err(|error| io::Error::other(format!("libibverbs cannot list devices: {error}")))?;
     let unlisted = "unknown to libibverbs: install its provider (ibverbs-providers)";
     let context = list.open(node).ok_or_else(|| io::Error::other(unlisted))?.map_err(refused)?;
-    let flags = fcntl_getfl(context.fd()).map_err(|error| refused(error.into()))?;
-    fcntl_setfl(context.fd(), flags | OFlags::NONBLOCK).map_err(|error| refused(error.into()))?;
+    fcntl_getfl(context.fd())
+        .and_then(|flags| fcntl_setfl(context.fd(), flags | OFlags::NONBLOCK))
+        .map_err(|error| refused(error.into()))?;
     Ok(Some(Box::new(context)))
 }
 
-struct DeviceList(NonNull<*mut ibv_device>);
+struct DeviceList {
+    list: NonNull<*mut ibv_device>,
+    count: usize,
+}
 
 impl DeviceList {
     /// Lists the kernel's devices, and loads the providers of those that have one.
     fn new() -> io::Result<DeviceList> {
-        // SAFETY: the count is optional.
-        let list = unsafe { ibv_get_device_list(std::ptr::null_mut()) };
-        NonNull::new(list).map(DeviceList).ok_or_else(io::Error::last_os_error)
+        let mut count = 0;
+        // SAFETY: the count outlives the call.
+        let list = NonNull::new(unsafe { ibv_get_device_list(&raw mut count) });
+        let count = usize::try_from(count).unwrap_or(0);
+        list.map(|list| DeviceList { list, count }).ok_or_else(io::Error::last_os_error)
     }
 
     /// Opens the device behind this node (`uverbs0`); `None` if it is not among them.
     fn open(&self, node: &str) -> Option<io::Result<Context>> {
-        let mut at = self.0.as_ptr();
-        loop {
-            // SAFETY: the list is ours until it is dropped and ends with a null, which is not
-            // gone past.
-            let device = unsafe { *at };
-            if device.is_null() {
-                return None;
-            }
+        // SAFETY: the list has this many devices, and is ours until it is dropped.
+        let devices = unsafe { std::slice::from_raw_parts(self.list.as_ptr(), self.count) };
+        let is_it = |device: &&*mut ibv_device| {
             // SAFETY: a device of a list that was not freed, and its name is an array in it of which
             // only the elements are read.
-            let name = unsafe { (&raw const (*device).dev_name).read() };
-            let found =
-                name.iter().take_while(|&&c| c != 0).flat_map(|c| c.to_ne_bytes()).eq(node.bytes());
-            if found {
-                // SAFETY: as above. The context keeps its own reference to the device.
-                let context = unsafe { ibv_open_device(device) };
-                let context = NonNull::new(context).ok_or_else(io::Error::last_os_error);
-                return Some(context.map(Context));
-            }
-            // SAFETY: this was not the null at its end, so there is one more.
-            at = unsafe { at.add(1) };
-        }
+            let name = unsafe { (&raw const (***device).dev_name).read() };
+            name.iter().take_while(|&&c| c != 0).flat_map(|c| c.to_ne_bytes()).eq(node.bytes())
+        };
+        let device = *devices.iter().find(is_it)?;
+        // SAFETY: as above. The context keeps its own reference to the device.
+        let context = NonNull::new(unsafe { ibv_open_device(device) });
+        Some(context.map(Context).ok_or_else(io::Error::last_os_error))
     }
 }
 
 impl Drop for DeviceList {
     fn drop(&mut self) {
         // SAFETY: the list came from ibv_get_device_list and is freed once.
-        unsafe { ibv_free_device_list(self.0.as_ptr()) };
+        unsafe { ibv_free_device_list(self.list.as_ptr()) };
     }
 }
 
