@@ -99,7 +99,8 @@ impl<'a> FabricView<'a> {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Label::Borrowed(row.metric), count))
         });
-        let saturated = TABLE.iter().filter(|row| assessment.counters.was_saturated(row.counter));
+        let saturated =
+            TABLE.iter().filter(|row| assessment.counters.saturated.contains(row.counter));
         End {
             guid: node.identity.guid.to_string(),
             node: node.name.clone(),

@@ -2,7 +2,7 @@
 //! rendered from.
 
 use exposition::Family;
-use fabric_observation::families::counter_header;
+use fabric_observation::families::counter_family;
 use ib_mad::counter::{CounterField, TABLE};
 use rdma_host::model::{ethernet, hw_counter};
 
@@ -47,7 +47,7 @@ fn row(cells: &[String]) -> String {
 fn families(families: impl Iterator<Item = Family>) -> String {
     let rows = families.map(|family| {
         let (name, kind) = (family.sample_name(), family.kind.label().to_owned());
-        row(&[code(&[&name]), kind, code(family.labels), family.help.into()])
+        row(&[code(&[&name]), kind, code(family.labels), family.help.into_owned()])
     });
     rows.collect()
 }
@@ -56,7 +56,7 @@ fn counters() -> String {
     let rows = TABLE.iter().map(|it| {
         let fields: Vec<String> = it.fields.iter().copied().map(field).collect();
         row(&[
-            code(&[&counter_header(it.counter).sample_name()]),
+            code(&[&counter_family(it.counter).sample_name()]),
             it.ibta.into(),
             it.kind.label().into(),
             fields.join(", else "),
@@ -69,7 +69,7 @@ fn counters() -> String {
 
 fn hw_counters() -> String {
     let rows = hw_counter::TABLE.iter().map(|it| {
-        let name = host::hw_header(it).sample_name();
+        let name = host::hw_family(it).sample_name();
         row(&[code(&[&name]), code(&it.files), it.drivers.to_string(), it.help.to_string()])
     });
     rows.collect()
@@ -77,7 +77,7 @@ fn hw_counters() -> String {
 
 fn ethernet() -> String {
     let rows = ethernet::TABLE.iter().map(|it| {
-        let name = host::ethernet_header(it).sample_name();
+        let name = host::ethernet_family(it).sample_name();
         let each = it.index.label().unwrap_or_default();
         row(&[code(&[&name]), each.into(), host::ethtool_strings(it), it.help.to_string()])
     });

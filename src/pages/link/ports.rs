@@ -211,7 +211,7 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
                     @let all = port.bit_errors.windows.len();
                     @if nth == 0 { th scope="rowgroup" rowspan=(all) { (port.name.label()) } }
                     td { (window.window) }
-                    td .n { (components::count(window.errors.into())) }
+                    td .n { (components::count(window.errors)) }
                     td .n { (format!("{:.0}s", window.seconds)) }
                     td .n { (ratio(port, window.ratio)) }
                     @if nth == 0 {

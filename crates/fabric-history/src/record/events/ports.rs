@@ -311,6 +311,6 @@ fn saturated(counting: &CounterStatus) -> u64 {
         .filter(|counter| {
             RecordKind::of(*counter) == RecordKind::ErrorDeltas && !counter.is_benign()
         })
-        .filter(|counter| counting.was_saturated(*counter))
+        .filter(|counter| counting.saturated.contains(*counter))
         .fold(0, |mask, counter| mask | 1 << counter as usize)
 }
