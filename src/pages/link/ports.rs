@@ -44,7 +44,7 @@ const ROWS: [EndsRow; 12] = [
             }
         })
     }),
-    ("FEC mode", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
+    ("FEC mode", |port, _| port.fec.as_deref().map(|fec| html! { (fec_name(fec)) })),
     ("Link error counters, sum", |port, _| {
         port.read_at
             .as_ref()
@@ -156,6 +156,24 @@ pub(super) fn counters(detail: &LinkDetail, clock: &LocalClock) -> Markup {
             }
         }
         (bits(ports, clock, detail.swept_at.as_deref()))
+    }
+}
+
+/// The usual name of a FEC mode, by its label.
+fn fec_name(label: &str) -> &str {
+    match label {
+        "none" => "no FEC",
+        "fire-code" => "Fire code",
+        "rs" => "RS-FEC",
+        "ll-rs" | "mlx-ll-rs" => "low-latency RS-FEC",
+        "rs2" => "RS-FEC (544,514)",
+        "strong-rs" => "strong RS-FEC",
+        "adaptive-rs" => "adaptive RS-FEC",
+        "cod" => "COD",
+        "zero-latency" => "zero-latency FEC",
+        "rs-544-plr" => "RS-FEC (544,514) with PLR",
+        "rs-271-plr" => "RS-FEC (271,257) with PLR",
+        label => label,
     }
 }
 
