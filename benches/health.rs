@@ -18,9 +18,9 @@ use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::{Fabric, PortIndex, Snapshot};
-use ib_health::congestion::wait;
+use ib_health::congestion::{Role, wait};
 use ib_health::totals::PortTotals;
-use ib_health::{Assessment, HealthSettings, LinkEvaluator};
+use ib_health::{Assessment, LimitTable, LinkEvaluator, PortAssessment};
 use ib_mad::pma::OptionalCounters;
 use ib_mad::reading::Raw;
 use ib_mad::{Counter, Moment};
@@ -186,7 +186,6 @@ struct Cost {
     /// The state of the evaluator, and the assessment, in bytes.
     kept: usize,
     assessed: usize,
-    state_bytes: usize,
     assessment: Assessment,
 }
 
@@ -197,7 +196,7 @@ fn timed(evaluator: &mut LinkEvaluator, snapshot: Snapshot<Raw>) -> ((Snapshot, 
 }
 
 fn measure(read: &Read, crowd: Crowd) -> Cost {
-    let mut evaluator = LinkEvaluator::new(HealthSettings::default());
+    let mut evaluator = LinkEvaluator::new(LimitTable::default());
     let mut last = timed(&mut evaluator, read.after(0, crowd)).0.1;
     let mut times = Vec::new();
     for sweep in 1..=SWEEPS {
@@ -215,12 +214,11 @@ fn measure(read: &Read, crowd: Crowd) -> Cost {
     // The evaluator shares this fabric; it is not counted.
     let fabric = Arc::clone(&evaluated.0.fabric);
     drop((evaluated, last));
-    let state_bytes = evaluator.state_bytes();
     let with_evaluator = HEAP.current_usage();
     drop(evaluator);
     let kept = with_evaluator - HEAP.current_usage();
     drop(fabric);
-    Cost { times, rediscovered, kept, assessed, state_bytes, assessment }
+    Cost { times, rediscovered, kept, assessed, assessment }
 }
 
 fn main() {
@@ -254,7 +252,8 @@ fn main() {
         let cost = measure(&read, crowd);
         let worst = cost.times.iter().copied().fold(0.0, f64::max);
         let roles = cost.assessment.ports.iter().filter(|port| port.role.is_some()).count();
-        let roots = cost.assessment.ports.iter().filter(|port| port.cause.is_some()).count();
+        let is_root = |port: &&PortAssessment| matches!(port.role, Some(Role::Root(_)));
+        let roots = cost.assessment.ports.iter().filter(is_root).count();
         println!(
             "{about:<44} {:>6.1} ms {:>6.1} ms {:>9.1} ms {roles:>7} {roots:>6} {:>8}",
             median(cost.times.clone()) * 1e3,
@@ -271,7 +270,6 @@ fn main() {
     let assessed = all.iter().map(|cost| cost.assessed).max().unwrap();
     println!("\n  60,000 ports: {:.1} ms per sweep, target: at most 60", slowest * 1e3);
     println!("  state per port, without totals: {:.0} bytes, target: at most 400", a_port(above));
-    println!("  as computed by the types: {:.0} bytes", a_port(all[0].state_bytes));
     println!(
         "  totals: {} bytes; assessment per port: {:.0} bytes",
         size_of::<PortTotals>(),

@@ -23,7 +23,7 @@ use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
 use ib_fabric::names::NodeNameMap;
-use ib_health::{HealthSettings, LinkEvaluator, Verdict};
+use ib_health::{LimitTable, LinkEvaluator, Verdict};
 use ib_mad::Moment;
 use ib_mad::pma::OptionalCounters;
 use ib_sim::scenario::{Overrides, Scenario};
@@ -63,7 +63,7 @@ fn observed() -> Observation {
     let (found, names) = (discovery.finish().fabric, NodeNameMap::default());
     let fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
     let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
-    let mut evaluator = LinkEvaluator::new(HealthSettings::default());
+    let mut evaluator = LinkEvaluator::new(LimitTable::default());
     let mut observation = Observation { fabric: "default".into(), ..Observation::default() };
     for _ in 0..3 {
         let next = wire.now() + INTERVAL;

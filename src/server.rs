@@ -17,7 +17,7 @@ use crate::metrics::process::Process;
 use crate::metrics::{Exposition, Latest};
 use exporter_web::RequestClass;
 use exporter_web::error_response::{bad_request, error_response, require_host};
-use exposition::{Packed, Unpacked};
+use exposition::DocumentBody;
 use fabric_history::history_query::DUMP;
 
 /// The parameters that select collectors in other exporters (node_exporter).
@@ -120,9 +120,9 @@ async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderM
     let document = exposition.document(format, &app.process);
     let mut response = if exposition::accepts_gzip(text(header::ACCEPT_ENCODING)) {
         let gzip = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
-        (gzip, Body::new(Packed::new(&document))).into_response()
+        (gzip, Body::new(DocumentBody::gzip(&document))).into_response()
     } else {
-        Body::new(Unpacked::new(document)).into_response()
+        Body::new(DocumentBody::plain(document)).into_response()
     };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));

@@ -10,13 +10,14 @@ use fabric_observation::Observation;
 use ib_fabric::topology::Link as Cable;
 use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
 use ib_health::bit_errors::BerWindow;
+use ib_health::outage::Outages;
 use ib_health::{
     Assessment, LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, evidence,
 };
 use ib_mad::counter::{Counter, CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
-use ib_mad::{Moment, Reading};
+use ib_mad::{Counter, Moment, Reading};
 
 use super::model::{
     BitErrors, End, FabricLinks, Label, Link, LinkReason, Links, Rank, SuggestedRepair, Verdicts,
@@ -100,7 +101,8 @@ impl<'a> FabricView<'a> {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Label::Borrowed(row.metric), count))
         });
-        let saturated = TABLE.iter().filter(|row| assessment.counters.was_saturated(row.counter));
+        let saturated =
+            TABLE.iter().filter(|row| assessment.counters.saturated.contains(row.counter));
         End {
             guid: node.identity.guid.to_string(),
             node: node.name.clone(),
@@ -201,9 +203,20 @@ impl<'a> LinkList<'a> {
         let (view, suspect) = (FabricView::new(self.observation), self.suspect);
         with_findings(self.observation).filter_map(move |(cable, assessment)| {
             let link = view.as_ref()?.link(cable, assessment);
-            (!suspect || link.is_suspect()).then_some(link)
+            let is_expected = || assessment.is_some_and(|it| lost_as_expected(&link, &it.outages));
+            (!suspect || link.is_suspect() && !is_expected()).then_some(link)
         })
     }
+}
+
+/// Whether a link is only suspect because of the link downs of a reboot or of announced maintenance.
+fn lost_as_expected(link: &Link, outages: &Outages) -> bool {
+    let has_losses_only = |end: &End| {
+        let downed = end.counters.get(Counter::LinkDowned.row().metric).copied();
+        end.local_errors() == downed.unwrap_or(0)
+    };
+    let is_expected = outages.flaps == 0 && outages.expected.iter().any(|count| *count > 0);
+    link.verdict() == Verdict::Unknown && is_expected && link.ends.iter().all(has_losses_only)
 }
 
 impl Serialize for LinkList<'_> {
@@ -381,6 +394,25 @@ mod tests {
         let listed =
             links(&observations, &Filter { fabric: Some("g".into()), ..Filter::default() });
         assert_eq!(listed.fabrics.len(), 1);
+    }
+
+    #[test]
+    fn rebooted_host_does_not_make_its_link_suspect() {
+        for (flaps, symbols, suspects) in [(0, 0, 0), (1, 0, 1), (0, 5, 1)] {
+            let mut snapshot = snapshot();
+            let leaf = port(&snapshot, 1, 1);
+            count(&mut snapshot, leaf, Counter::LinkDowned, 1);
+            count(&mut snapshot, leaf, Counter::SymbolErrors, symbols);
+            let mut assessment = fine(&snapshot);
+            assessment.links[0].verdict = Verdict::Unknown;
+            let outages = &mut assessment.links[0].outages;
+            (outages.flaps, outages.expected) = (flaps, [1, 0]);
+            let snapshot = Some(snapshot.into());
+            let observation = Observation { snapshot, assessment, ..Observation::default() };
+            let filter = Filter { suspect: true, ..Filter::default() };
+            let listed = links(&[Arc::new(observation)], &filter);
+            assert_eq!(listed.fabrics[0].links.len(), suspects, "{flaps} {symbols}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation, SharedState};
 use ib_fabric::Snapshot;
-use ib_health::congestion::{Region as Waiting, RootCause};
+use ib_health::congestion::{Region as Waiting, Role, RootCause};
 use ib_health::{Reason, Verdict};
 use ib_mad::Guid;
 use ib_mad::port_state;
@@ -130,11 +130,12 @@ fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
 
 fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
     let (snapshot, assessment) = (view.snapshot, view.assessment);
-    let cause = assessment.ports.get(waiting.root.0 as usize).and_then(|port| port.cause);
+    let role = assessment.ports.get(waiting.root.0 as usize).and_then(|port| port.role);
+    let cause = if let Some(Role::Root(cause)) = role { cause } else { RootCause::Unknown };
     Region {
         root: name(view, waiting.root),
         link: snapshot.fabric.link_id(waiting.root).map(|id| id.to_string()),
-        cause: cause.unwrap_or(RootCause::Unknown).label().into(),
+        cause: cause.label().into(),
         ports: waiting.ports,
         roots: waiting.roots,
         wait_ratio: Some(waiting.share).filter(|share| share.is_finite()),
@@ -214,7 +215,7 @@ mod tests {
         let since = snapshot.ended;
         let mut assessment = fine(&snapshot);
         assessment.links[0].verdict = Verdict::Bad;
-        assessment.ports[leaf.0 as usize].cause = Some(RootCause::SlowReceiver);
+        assessment.ports[leaf.0 as usize].role = Some(Role::Root(RootCause::SlowReceiver));
         let (ports, roots, level) = (3, 1, Level::High);
         let waiting = Waiting { root: leaf, ports, roots, share: 0.5, level, since };
         assessment.regions = vec![waiting];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fabric_observation::Observation;
 use ib_fabric::topology::{Link as Cable, LinkId, Presence};
 use ib_fabric::{NodeIndex, PortIndex};
-use ib_health::congestion::{Role, RootCause};
+use ib_health::congestion::Role;
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
 use ib_mad::node::NodeKind;
@@ -178,9 +178,9 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         errors: reading.map_or(0, Reading::link_errors),
         discards: reading.and_then(|reading| reading.get(Counter::XmitDiscards)),
         counters,
-        saturated: named(&|counter| counting.was_saturated(counter)),
-        saturated_now: named(&|counter| counting.is_stuck(counter)),
-        impossible: named(&|counter| counting.is_impossible(counter)),
+        saturated: named(&|counter| counting.saturated.contains(counter)),
+        saturated_now: named(&|counter| counting.stuck.contains(counter)),
+        impossible: named(&|counter| counting.impossible.contains(counter)),
         impossible_readings: counting.impossible_readings,
         resets: counting.resets,
         last_reset: counting.last_reset.and_then(|last| view.time(last)),
@@ -197,7 +197,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
             }),
         wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
-        congestion: assessment.role.map(|role| congestion(view, role, assessment.cause)),
+        congestion: assessment.role.map(|role| congestion(view, role)),
     }
 }
 
@@ -226,13 +226,11 @@ pub(super) fn name(view: FabricView<'_>, index: PortIndex) -> PortName {
     }
 }
 
-fn congestion(view: FabricView<'_>, role: Role, cause: Option<RootCause>) -> Congestion {
+fn congestion(view: FabricView<'_>, role: Role) -> Congestion {
     match role {
-        Role::Root => Congestion {
-            role: "root".into(),
-            root: None,
-            cause: cause.map(|cause| cause.label().into()),
-        },
+        Role::Root(cause) => {
+            Congestion { role: "root".into(), root: None, cause: Some(cause.label().into()) }
+        }
         Role::Victim { of: root } => {
             Congestion { role: "victim".into(), root: Some(name(view, root)), cause: None }
         }

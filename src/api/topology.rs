@@ -125,7 +125,7 @@ fn congestion(view: FabricView<'_>, cable: Cable) -> CongestionCounts {
         .filter_map(|port| view.assessment.ports.get(port.0 as usize))
         .filter(|port| port.role.is_some());
     let of_ends = waiting.map(|port| CongestionCounts {
-        roots: usize::from(matches!(port.role, Some(Role::Root))),
+        roots: usize::from(matches!(port.role, Some(Role::Root(_)))),
         victims: usize::from(matches!(port.role, Some(Role::Victim { .. }))),
         max_wait_ratio: port.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
     });

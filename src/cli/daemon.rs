@@ -188,9 +188,9 @@ impl<'a> Daemon<'a> {
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
-        let process = Process::new(&settings.procfs)
-            .with_web_config(security.reload_status())
-            .with_external_url(settings.external_url.as_deref());
+        let mut process = Process::new(&settings.procfs);
+        process.web_config = security.reload_status();
+        process.external_url = settings.external_url.as_deref().map(Into::into);
         let server = Server::new(security, Limits::default(), request_class);
         let history = settings.history.as_ref().map(|history| history.file.clone());
         let mut addresses = Vec::new();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ib_health::HealthSettings;
+use ib_health::LimitTable;
 use ib_mad::PortNumber;
 use ib_mad::clock::Clock;
 use ib_mad::p_key::PKey;
@@ -51,7 +51,7 @@ pub struct FabricSettings {
     /// The file that each MAD is written to, and its largest size in bytes.
     pub capture: Option<(PathBuf, u64)>,
     /// Limits of its links.
-    pub health: HealthSettings,
+    pub limits: LimitTable,
     /// The file with maintenance windows.
     pub maintenance_file: Option<PathBuf>,
 }
@@ -129,7 +129,7 @@ impl FabricOptions {
             m_key_file: self.m_key_file,
             p_key: self.pkey,
             details,
-            health: HealthSettings::default(),
+            limits: LimitTable::default(),
             maintenance_file: None,
             fec: self.fec.unwrap_or(true),
             clear_saturated: self.clear_saturated.unwrap_or(false),

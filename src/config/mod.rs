@@ -162,7 +162,7 @@ impl Settings {
         }
         let health = flags.health.over(file.health);
         for fabric in &mut fabrics {
-            fabric.health = health.settings();
+            fabric.limits = health.limit_table();
             fabric.maintenance_file.clone_from(&health.maintenance_file);
         }
         let site_files = site_files(&fabrics);

@@ -7,7 +7,6 @@ use std::time::Duration;
 use axum::http::Uri;
 use axum::http::uri::Authority;
 use fabric_history::settings::HistorySettings;
-use ib_health::HealthSettings;
 use ib_health::bit_errors::{LimitRow, LimitTable, Limits};
 use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
@@ -199,9 +198,8 @@ impl HealthOptions {
         limits.flat_map(|(index, limit)| limit.validate(index)).collect()
     }
 
-    pub(super) fn settings(&self) -> HealthSettings {
-        let own: Vec<_> = self.limits.iter().flatten().filter_map(LimitOption::row).collect();
-        HealthSettings { limits: LimitTable::new(&own) }
+    pub(super) fn limit_table(&self) -> LimitTable {
+        LimitTable(self.limits.iter().flatten().filter_map(LimitOption::row).collect())
     }
 }
 

@@ -334,7 +334,7 @@ fn limits_of_file_win_over_defaults() {
     let text = "{health: {limits: [{speed: NDR, symbol: 1e-13}], maintenance-file: w}, fabric: {}}";
     let settings = merged(&["--health.maintenance-file=work.yml"], text).unwrap();
     let fabric = &settings.fabrics[0];
-    let limit = |speed| fabric.health.limits.limits(speed, None).symbol;
+    let limit = |speed| fabric.limits.limits(speed, None).symbol;
     assert!((limit(Speed::Ndr) - 1e-13).abs() < 1e-19, "{}", limit(Speed::Ndr));
     assert!((limit(Speed::Xdr) - 1e-14).abs() < 1e-20, "{}", limit(Speed::Xdr));
     assert_eq!(fabric.maintenance_file.as_deref(), Some(Path::new("work.yml")));

@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, SystemTime};
 
 pub use exposition::Format;
-use exposition::{Block, Document, Header, Part};
+use exposition::{Block, Document, Family, Part};
 use fabric_observation::SharedState;
 
 use fabric::summary::{self, Summary};
@@ -26,7 +26,7 @@ use process::Process;
 /// A family: its name, type, labels and help, or a constant.
 macro_rules! family {
     ($name:literal $kind:ident $labels:tt $help:literal) => {
-        Family { name: $name, kind: MetricType::$kind, labels: &$labels, help: $help }
+        Family::new($name, MetricType::$kind, &$labels, $help)
     };
     ($family:ident) => {
         $family
@@ -57,13 +57,12 @@ pub struct Exposition {
 }
 
 /// The families of fabrics by name, in the order in which they are exposed.
-static POSITIONS: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
-    fabric::headers().enumerate().map(|(position, it)| (it.name.into_owned(), position)).collect()
-});
+static POSITIONS: LazyLock<HashMap<String, usize>> =
+    LazyLock::new(|| fabric::all_families().map(|it| it.name.into_owned()).zip(0..).collect());
 
 /// The position of a family among others; families that only the host has are last.
-fn position(header: &Header) -> usize {
-    POSITIONS.get(&*header.name).copied().unwrap_or(usize::MAX)
+fn position(family: &Family) -> usize {
+    POSITIONS.get(&*family.name).copied().unwrap_or(usize::MAX)
 }
 
 impl Exposition {

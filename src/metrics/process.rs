@@ -6,26 +6,21 @@ use std::sync::{Arc, OnceLock};
 use exporter_web::ReloadStatus;
 
 /// Values of the process that do not change between scrapes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Process {
     procfs: PathBuf,
+    /// How the web config file was read last, if there is one.
+    pub web_config: Option<Arc<ReloadStatus>>,
+    /// The URL under which users reach the exporter, if it is set.
+    pub external_url: Option<Arc<str>>,
     /// When the host was booted, once that was read: `stat` has a line of some 10 kB on large hosts.
     booted: Arc<OnceLock<u64>>,
-    /// How the web config file was read last, if there is one.
-    pub(super) web_config: Option<Arc<ReloadStatus>>,
-    /// The URL under which users reach the exporter; empty if it is not set.
-    pub(super) external_url: Arc<str>,
 }
 
 impl Process {
     /// Reads from where procfs is mounted.
     pub fn new(procfs: &Path) -> Self {
-        Process {
-            procfs: procfs.to_owned(),
-            booted: Arc::default(),
-            web_config: None,
-            external_url: "".into(),
-        }
+        Process { procfs: procfs.to_owned(), ..Process::default() }
     }
 
     /// When the host was booted, in seconds since 1970, as `stat` has it below where procfs is mounted.
@@ -37,18 +32,6 @@ impl Process {
         let booted =
             stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())?;
         Some(*self.booted.get_or_init(|| booted))
-    }
-
-    /// The same with how the web config file was read last.
-    #[must_use]
-    pub fn with_web_config(self, web_config: Option<Arc<ReloadStatus>>) -> Self {
-        Process { web_config, ..self }
-    }
-
-    /// The same with the URL under which users reach the exporter.
-    #[must_use]
-    pub fn with_external_url(self, url: Option<&str>) -> Self {
-        Process { external_url: url.unwrap_or_default().into(), ..self }
     }
 }
 

@@ -2,7 +2,7 @@
 //! rendered from.
 
 use exposition::Family;
-use fabric_observation::families::counter_header;
+use fabric_observation::families::counter_family;
 use ib_mad::counter::{CounterField, TABLE};
 use rdma_host::model::{ethernet, hw_counter};
 
@@ -36,8 +36,8 @@ pub fn drivers_page() -> String {
 
 /// The metrics of the drivers, by the names of their samples.
 pub fn driver_names() -> impl Iterator<Item = String> {
-    let rdma = hw_counter::TABLE.iter().map(|it| host::hw_header(it).sample_name());
-    rdma.chain(ethernet::TABLE.iter().map(|it| host::ethernet_header(it).sample_name()))
+    let rdma = hw_counter::TABLE.iter().map(|it| host::hw_family(it).sample_name());
+    rdma.chain(ethernet::TABLE.iter().map(|it| host::ethernet_family(it).sample_name()))
 }
 
 fn fill<const N: usize>(template: &str, tables: [(&str, String); N]) -> String {
@@ -53,7 +53,7 @@ fn row(cells: &[String]) -> String {
 fn families(families: impl Iterator<Item = Family>) -> String {
     let rows = families.map(|family| {
         let (name, kind) = (family.sample_name(), family.kind.label().to_owned());
-        row(&[code(&[&name]), kind, code(family.labels), family.help.into()])
+        row(&[code(&[&name]), kind, code(family.labels), family.help.into_owned()])
     });
     rows.collect()
 }
@@ -62,7 +62,7 @@ fn counters() -> String {
     let rows = TABLE.iter().map(|it| {
         let fields: Vec<String> = it.fields.iter().copied().map(field).collect();
         row(&[
-            code(&[&counter_header(it.counter).sample_name()]),
+            code(&[&counter_family(it.counter).sample_name()]),
             it.ibta.into(),
             it.kind.label().into(),
             fields.join(", else "),
@@ -107,7 +107,7 @@ fn line(cells: &[&str]) -> String {
 
 /// The metric, and its files unless their name follows from it.
 fn name_and_files(row: &hw_counter::HwRow) -> String {
-    let name = host::hw_header(row).sample_name();
+    let name = host::hw_family(row).sample_name();
     if row.files == [row.metric] {
         return code(&[&name]);
     }
@@ -116,7 +116,7 @@ fn name_and_files(row: &hw_counter::HwRow) -> String {
 
 fn ethernet() -> String {
     let rows = ethernet::TABLE.iter().map(|it| {
-        let name = host::ethernet_header(it).sample_name();
+        let name = host::ethernet_family(it).sample_name();
         line(&[&code(&[&name]), &host::ethtool_strings(it), it.help])
     });
     rows.collect()

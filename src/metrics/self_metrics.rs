@@ -11,18 +11,20 @@ use fabric_observation::{Collector, Observation, RecorderErrorKind, RecorderStat
 use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
+use rdma_host::model::HostSnapshot;
 
 use super::fabric::names;
 use super::process::{Numbers, Process};
 use super::{families, family};
 
-#[derive(Debug)]
-struct SelfState {
-    board: SharedState,
+struct SelfState<'a> {
+    fabrics: &'a [Arc<Observation>],
+    host: Option<&'a HostObservation>,
+    recording: Option<&'a RecorderMetrics>,
     render: Duration,
     process: Option<Numbers>,
-    web_config: Option<Arc<ReloadStatus>>,
-    external_url: Arc<str>,
+    web_config: Option<&'a ReloadStatus>,
+    external_url: &'a str,
 }
 
 /// Writes a histogram; the counts of buckets are of each, and in the text of all up to it.
@@ -33,7 +35,7 @@ fn histogram(
     count: u64,
     buckets: &[(f64, u64)],
 ) {
-    out.suffix("_sum").sample(labels, sum);
+    out.suffix("_sum").float_sample(labels, sum);
     out.suffix("_count").sample(labels, count);
     let mut up_to = 0;
     for (bound, count) in buckets {
@@ -44,53 +46,55 @@ fn histogram(
 }
 
 families! {
-    FAMILIES: SelfState;
+    FAMILIES: SelfState<'_>;
     "fabric_exporter_collector_success" Gauge ["fabric", "collector"]
         "1 if the latest run of the collector succeeded and read something, else 0. The host collector also succeeds on a host without RDMA devices."
         => |state, out| {
             state.each(|it| for collector in Collector::ALL {
-                out.sample(&[("fabric", &it.fabric), ("collector", collector.label())], it.stats.success(collector));
+                out.sample(&[("fabric", &it.fabric), ("collector", collector.label())], it.stats.success(collector).into());
             });
-            state.host(|it| out.sample(&[("collector", "host")], it.success()));
+            if let Some(it) = state.host {
+                out.sample(&[("collector", "host")], it.success().into());
+            }
         };
     "fabric_exporter_host_read_duration_seconds" Gauge []
         "Duration of the latest read of this host's devices."
-        => |state, out| state.host(|it| if let Some(last) = &it.snapshot {
-            out.sample(&[], last.ended.since(last.began).as_secs_f64());
-        });
+        => |state, out| if let Some(last) = state.host_read() {
+            out.float_sample(&[], last.ended.since(last.began).as_secs_f64());
+        };
     "fabric_exporter_host_read_timestamp_seconds" Gauge []
         "Unix time when the latest read of this host's devices ended. time() minus this is the age of the host metrics."
-        => |state, out| state.host(|it| if let Some(last) = &it.snapshot {
-            out.sample(&[], last.anchor.unix_seconds_of(last.ended));
-        });
+        => |state, out| if let Some(last) = state.host_read() {
+            out.float_sample(&[], last.anchor.unix_seconds_of(last.ended));
+        };
     "fabric_exporter_host_read_interval_seconds" Gauge []
         "Configured interval between reads of this host's devices (--host.interval)."
-        => |state, out| state.host(|it| if it.snapshot.is_some() {
-            out.sample(&[], it.interval.as_secs_f64());
-        });
+        => |state, out| if let Some(it) = state.host.filter(|it| it.snapshot.is_some()) {
+            out.float_sample(&[], it.interval.as_secs_f64());
+        };
     "fabric_exporter_host_reads" Counter []
         "Reads of this host's devices."
-        => |state, out| state.host(|it| out.sample(&[], it.reads));
+        => |state, out| if let Some(it) = state.host { out.sample(&[], it.reads) };
     "fabric_exporter_host_events_dropped" Counter ["consumer"]
         "Device events dropped because a queue was full, by consumer: host (the host collector was reading devices) or evaluator (no sweep processed them in time)."
-        => |state, out| state.host(|it| {
+        => |state, out| if let Some(it) = state.host {
             out.sample(&[("consumer", "host")], it.dropped.by_host);
             out.sample(&[("consumer", "evaluator")], it.dropped.by_fabrics);
-        });
+        };
     "fabric_exporter_sweep_duration_seconds" Gauge ["fabric"]
         "Duration of the latest sweep, from its first request to its last response."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
-            out.sample(&[("fabric", &it.fabric)], last.ended.since(last.began).as_secs_f64());
+            out.float_sample(&[("fabric", &it.fabric)], last.ended.since(last.began).as_secs_f64());
         });
     "fabric_exporter_sweep_timestamp_seconds" Gauge ["fabric"]
         "Unix time when the latest sweep ended. time() minus this is the age of the fabric metrics."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
-            out.sample(&[("fabric", &it.fabric)], last.anchor.unix_seconds_of(last.ended));
+            out.float_sample(&[("fabric", &it.fabric)], last.anchor.unix_seconds_of(last.ended));
         });
     "fabric_exporter_sweep_interval_seconds" Gauge ["fabric"]
         "Configured interval between sweeps (--fabric.interval)."
         => |state, out| state.each(|it| if it.snapshot.is_some() {
-            out.sample(&[("fabric", &it.fabric)], it.interval.as_secs_f64());
+            out.float_sample(&[("fabric", &it.fabric)], it.interval.as_secs_f64());
         });
     "fabric_exporter_sweeps" Counter ["fabric"]
         "Completed sweeps."
@@ -98,12 +102,12 @@ families! {
     "fabric_exporter_discovery_duration_seconds" Gauge ["fabric"]
         "Duration of the latest discovery."
         => |state, out| state.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
-            out.sample(&[("fabric", &it.fabric)], ended.since(anchor.moment).as_secs_f64());
+            out.float_sample(&[("fabric", &it.fabric)], ended.since(anchor.moment).as_secs_f64());
         });
     "fabric_exporter_discovery_timestamp_seconds" Gauge ["fabric"]
         "Unix time when the latest discovery ended."
         => |state, out| state.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
-            out.sample(&[("fabric", &it.fabric)], anchor.unix_seconds_of(ended));
+            out.float_sample(&[("fabric", &it.fabric)], anchor.unix_seconds_of(ended));
         });
     "fabric_exporter_discoveries" Counter ["fabric"]
         "Completed discoveries."
@@ -114,17 +118,17 @@ families! {
     "infiniband_duplicate_guids" Gauge ["fabric"]
         "Nodes that the latest discovery omitted because another node has the same NodeGUID."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
-            out.sample(&[("fabric", &it.fabric)], last.fabric.duplicates.len());
+            out.sample(&[("fabric", &it.fabric)], last.fabric.duplicates.len() as u64);
         });
     "fabric_exporter_discovery_unresponsive_ports" Gauge ["fabric"]
         "Ports with a link whose neighbor did not respond to subnet management requests: its SMA hangs, or an M_Key protects it."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.unanswered_ports));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.unanswered_ports as u64));
     "infiniband_mkey_suspected" Gauge ["fabric"]
         "1 if M_Key protection is the likely cause of unresponsive neighbors: no node beyond the local port responds, the local port itself does not, or it is protected and many neighbors do not respond."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.m_key_suspected));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.m_key_suspected.into()));
     "infiniband_partition_suspected" Gauge ["fabric"]
         "1 if the local port lacks the P_Key of --fabric.pkey, or if switches respond to performance management but 9 of 10 channel adapters (at least 3) do not: wrong partition or limited member."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.partition_suspected));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.partition_suspected.into()));
     "fabric_exporter_fabric_changes" Counter ["fabric", "kind"]
         "Changes between successive discoveries, by kind: node_added, node_removed, link_added, link_removed, link_moved, lid_changed."
         => |state, out| state.each(|it| for (kind, count) in change::CHANGE_KINDS.iter().zip(it.stats.changes) {
@@ -133,22 +137,22 @@ families! {
     "fabric_exporter_nodes_seen" Gauge ["fabric"]
         "Nodes that the latest discovery found."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
-            out.sample(&[("fabric", &it.fabric)], last.fabric.nodes.iter().filter(|node| node.present()).count());
+            out.sample(&[("fabric", &it.fabric)], last.fabric.nodes.iter().filter(|node| node.present()).count() as u64);
         });
     "fabric_exporter_nodes_failed" Gauge ["fabric"]
         "Nodes that are missing or did not respond in the latest sweep."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
             let failed = last.fabric.node_indexes().filter(|&node| !last.is_up(node)).count();
-            out.sample(&[("fabric", &it.fabric)], failed);
+            out.sample(&[("fabric", &it.fabric)], failed as u64);
         });
     "fabric_exporter_ports_seen" Gauge ["fabric"]
         "Ports whose counters the latest sweep read."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
-            out.sample(&[("fabric", &it.fabric)], last.readings.iter().flatten().count());
+            out.sample(&[("fabric", &it.fabric)], last.readings.iter().flatten().count() as u64);
         });
     "fabric_exporter_ports_failed" Gauge ["fabric"]
         "Ports with at least one failed request in the latest sweep."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.failed_ports));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.failed_ports as u64));
     "fabric_exporter_mads" Counter ["fabric", "class", "outcome"]
         "MADs sent, including retries, by class and outcome. The outcomes malformed and stray count received MADs (stray: matches no outstanding request)."
         => |state, out| state.each(|it| for class in Class::ALL {
@@ -168,126 +172,112 @@ families! {
         });
     "fabric_exporter_render_duration_seconds" Gauge []
         "Time to render and compress the metrics of the latest sweep."
-        => |state, out| out.sample(&[], state.render.as_secs_f64());
+        => |state, out| out.float_sample(&[], state.render.as_secs_f64());
     "fabric_exporter_history_bytes" Gauge []
         "Size of the history file."
-        => |state, out| state.recording(|it| out.sample(&[], it.bytes));
+        => |state, out| if let Some(it) = state.recorded() { out.sample(&[], it.bytes) };
     "fabric_exporter_history_free_bytes" Gauge []
         "Free space on the file system of the history, as of the latest sweep."
-        => |state, out| state.recording(|it| if let Some(free) = it.free { out.sample(&[], free) });
+        => |state, out| if let Some(free) = state.recorded().and_then(|it| it.free) { out.sample(&[], free) };
     "fabric_exporter_history_free_floor_bytes" Gauge []
         "Free space that the recorder leaves on the file system. While less is free, nothing is recorded."
-        => |state, out| state.recording(|it| out.sample(&[], it.floor));
+        => |state, out| if let Some(it) = state.recorded() { out.sample(&[], it.floor) };
     "fabric_exporter_history_frames" Counter []
         "Frames (compressed blocks of counters) written to the history, up to 4 per sweep."
-        => |state, out| state.recording(|it| out.sample(&[], it.frames));
+        => |state, out| if let Some(it) = state.recorded() { out.sample(&[], it.frames) };
     "fabric_exporter_history_events" Counter []
         "Events written to the history."
-        => |state, out| state.recording(|it| out.sample(&[], it.events));
+        => |state, out| if let Some(it) = state.recorded() { out.sample(&[], it.events) };
     "fabric_exporter_history_errors" Counter ["kind"]
         "Failed writes to the history, by kind. The log has the cause."
-        => |state, out| state.recording(|it| for (trouble, count) in RecorderErrorKind::ALL.into_iter().zip(it.errors) {
-            out.sample(&[("kind", trouble.label())], count);
-        });
+        => |state, out| if let Some(it) = state.recorded() { for trouble in RecorderErrorKind::ALL {
+            out.sample(&[("kind", trouble.label())], it.errors_by(trouble));
+        } };
     "fabric_exporter_history_set_aside_files" Gauge []
         "Corrupt history files that were renamed and are still in the history's directory. With three of them, recording stops at the next corruption until one is moved to another directory."
-        => |state, out| state.recording(|it| if let Some(count) = it.set_aside { out.sample(&[], count) });
+        => |state, out| if let Some(count) = state.recorded().and_then(|it| it.set_aside) { out.sample(&[], count) };
     "fabric_exporter_history_missed_sweeps" Counter []
         "Sweeps missing from the history because an earlier write was slow or failed. Their counts are in the next recorded sweep."
-        => |state, out| state.recording(|it| out.sample(&[], it.missed));
+        => |state, out| if let Some(it) = state.recorded() { out.sample(&[], it.missed) };
     "fabric_exporter_history_write_duration_seconds" Gauge []
         "Time to write the latest sweep to the history."
-        => |state, out| state.recording(|it| out.sample(&[], it.write_duration.as_secs_f64()));
+        => |state, out| if let Some(it) = state.recorded() { out.float_sample(&[], it.write_duration.as_secs_f64()) };
     "fabric_exporter_web_config_last_reload_successful" Gauge []
         "1 if the latest reload of the web config file succeeded. If 0, the previous configuration and certificate stay in use."
-        => |state, out| state.web_config(|it| out.sample(&[], it.succeeded()));
+        => |state, out| if let Some(it) = state.web_config { out.sample(&[], it.succeeded().into()) };
     "fabric_exporter_web_config_last_reload_success_timestamp_seconds" Gauge []
         "Unix time of the latest successful load of the web config file."
-        => |state, out| state.web_config(|it| out.sample(&[], it.succeeded_at()));
+        => |state, out| if let Some(it) = state.web_config { out.float_sample(&[], it.succeeded_at()) };
     "fabric_exporter_web_info" Gauge ["external_url"]
         "Always 1. The label external_url is that of --web.external-url, empty if it is not set; recording rules derive the links in alerts from it."
-        => |state, out| out.sample(&[("external_url", &state.external_url)], 1u64);
+        => |state, out| out.sample(&[("external_url", state.external_url)], 1);
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
         "Unix time of the latest successful read of a site file: maintenance file at each sweep; node_name_map and m_key at each discovery. If a read fails, the previous content stays in use."
         => |state, out| state.each(|it| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
             if let Some(read) = read {
-                out.sample(&[("fabric", &it.fabric), ("file", kind.label())], read);
+                out.float_sample(&[("fabric", &it.fabric), ("file", kind.label())], read);
             }
         });
     "fabric_exporter_build_info" Gauge ["version", "revision"]
         "Version and revision of the exporter as labels, always 1."
         => |_, out| {
             let revision = option_env!("FABRIC_EXPORTER_REVISION").unwrap_or("unknown");
-            out.sample(&[("version", env!("CARGO_PKG_VERSION")), ("revision", revision)], 1u64);
+            out.sample(&[("version", env!("CARGO_PKG_VERSION")), ("revision", revision)], 1);
         };
     "process_cpu_seconds" Counter []
         "Total user and system CPU time spent in seconds."
-        => |state, out| state.process(|it| out.sample(&[], it.cpu_seconds));
+        => |state, out| if let Some(it) = state.process { out.float_sample(&[], it.cpu_seconds) };
     "process_resident_memory_bytes" Gauge []
         "Resident memory size in bytes."
-        => |state, out| state.process(|it| out.sample(&[], it.resident_bytes));
+        => |state, out| if let Some(it) = state.process { out.sample(&[], it.resident_bytes) };
     "process_virtual_memory_bytes" Gauge []
         "Virtual memory size in bytes."
-        => |state, out| state.process(|it| out.sample(&[], it.virtual_bytes));
+        => |state, out| if let Some(it) = state.process { out.sample(&[], it.virtual_bytes) };
     "process_threads" Gauge []
         "Number of OS threads in the process."
-        => |state, out| state.process(|it| out.sample(&[], it.threads));
+        => |state, out| if let Some(it) = state.process { out.sample(&[], it.threads) };
     "process_start_time_seconds" Gauge []
         "Start time of the process since unix epoch in seconds."
-        => |state, out| state.process(|it| if let Some(start) = it.start_seconds { out.sample(&[], start) });
+        => |state, out| if let Some(start) = state.process.and_then(|it| it.start_seconds) { out.float_sample(&[], start) };
     "process_open_fds" Gauge []
         "Number of open file descriptors."
-        => |state, out| state.process(|it| if let Some(open) = it.open_files { out.sample(&[], open) });
+        => |state, out| if let Some(open) = state.process.and_then(|it| it.open_files) { out.sample(&[], open) };
     "process_max_fds" Gauge []
         "Maximum number of open file descriptors."
-        => |state, out| state.process(|it| if let Some(most) = it.most_files { out.sample(&[], most) });
+        => |state, out| if let Some(most) = state.process.and_then(|it| it.most_files) { out.sample(&[], most) };
 }
 
 pub fn families() -> impl Iterator<Item = Family> {
     names(FAMILIES)
 }
 
-impl SelfState {
-    fn each(&self, mut write: impl FnMut(&Observation)) {
-        self.board.fabrics.iter().for_each(|observation| write(observation));
+impl SelfState<'_> {
+    fn each(&self, write: impl FnMut(&Arc<Observation>)) {
+        self.fabrics.iter().for_each(write);
     }
 
-    fn host(&self, write: impl FnOnce(&HostObservation)) {
-        if let Some(host) = &self.board.host {
-            write(host);
-        }
+    fn recorded(&self) -> Option<RecorderStats> {
+        self.recording.map(RecorderMetrics::get)
     }
 
-    fn recording(&self, write: impl FnOnce(RecorderStats)) {
-        if let Some(recording) = &self.board.recording {
-            write(recording.get());
-        }
-    }
-
-    fn web_config(&self, write: impl FnOnce(&ReloadStatus)) {
-        if let Some(reload) = &self.web_config {
-            write(reload);
-        }
-    }
-
-    fn process(&self, write: impl FnOnce(Numbers)) {
-        if let Some(process) = self.process {
-            write(process);
-        }
+    fn host_read(&self) -> Option<&HostSnapshot> {
+        self.host?.snapshot.as_ref()
     }
 }
 
 pub fn render(board: &SharedState, render: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
     let state = SelfState {
-        board: board.clone(),
+        fabrics: &board.fabrics,
+        host: board.host.as_deref(),
+        recording: board.recording.as_deref(),
         render,
         process: Numbers::read(process),
-        web_config: process.web_config.clone(),
-        external_url: process.external_url.clone(),
+        web_config: process.web_config.as_deref(),
+        external_url: process.external_url.as_deref().unwrap_or_default(),
     };
     let mut parts = Parts::<Vec<u8>>::default();
     for (family, write) in FAMILIES {
-        parts.add(*family, |family| write(&state, &mut family.samples(b"")));
+        parts.add(family.clone(), |family| write(&state, &mut family.samples(b"")));
     }
     parts.finish()
 }

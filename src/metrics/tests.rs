@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::*;
 use bytes::Bytes;
-use exposition::{Packed, Unpacked};
+use exposition::DocumentBody;
 use fabric_observation::Observation;
 use ib_fabric::assembly::DiscoveredFabric;
 use ib_fabric::names::NodeNameMap;
@@ -64,7 +64,7 @@ fn board() -> SharedState {
 pub(super) fn text_of(board: SharedState) -> String {
     let process = Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);
-    String::from_utf8(collect(Unpacked::new(document))).unwrap()
+    String::from_utf8(collect(DocumentBody::plain(document))).unwrap()
 }
 
 fn document(format: Format) -> Document {
@@ -85,7 +85,7 @@ fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Vec<u8> {
 }
 
 fn text(format: Format) -> String {
-    String::from_utf8(collect(Unpacked::new(document(format)))).unwrap()
+    String::from_utf8(collect(DocumentBody::plain(document(format)))).unwrap()
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn fabrics_share_each_header() {
     board.fabrics.push(Arc::new(second));
     let process = Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);
-    let text = String::from_utf8(collect(Unpacked::new(document))).unwrap();
+    let text = String::from_utf8(collect(DocumentBody::plain(document))).unwrap();
     let families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
     let distinct: std::collections::HashSet<&str> = families.iter().copied().collect();
     assert_eq!(families.len(), distinct.len(), "each family has one header");
@@ -186,8 +186,8 @@ fn gzip_unpacks_to_the_plain_text() {
     let exposition = Exposition::render(board());
     // Without procfs nothing moves between two renderings.
     let process = Process::new(Path::new("/nowhere"));
-    let plain = collect(Unpacked::new(exposition.document(Format::OpenMetrics, &process)));
-    let packed = collect(Packed::new(&exposition.document(Format::OpenMetrics, &process)));
+    let plain = collect(DocumentBody::plain(exposition.document(Format::OpenMetrics, &process)));
+    let packed = collect(DocumentBody::gzip(&exposition.document(Format::OpenMetrics, &process)));
     let mut unpacked = Vec::new();
     flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
     assert!(plain == unpacked);
@@ -198,7 +198,7 @@ fn board_without_a_sweep_has_no_ports_and_is_not_ready() {
     let exposition = Exposition::render(vec![Arc::new(Observation::default())].into());
     assert!(exposition.unready().is_some());
     let process = Process::new(Path::new("/proc"));
-    let text = collect(Unpacked::new(exposition.document(Format::Text, &process)));
+    let text = collect(DocumentBody::plain(exposition.document(Format::Text, &process)));
     let text = String::from_utf8(text).unwrap();
     assert!(
         text.contains("fabric_exporter_sweeps_total{fabric=\"\"} 0")

@@ -107,8 +107,8 @@ impl Monitor {
         for warning in log_limiter.filter(warnings, Moment::default()).each {
             tracing::warn!(fabric = settings.name, "{warning}");
         }
-        let mut evaluator = LinkEvaluator::new(settings.health.clone());
-        evaluator.set_maintenance(maintenance);
+        let mut evaluator = LinkEvaluator::new(settings.limits.clone());
+        evaluator.maintenance = maintenance;
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         Ok(Monitor {
             client: MadClient::new(settings.pace),
@@ -151,7 +151,7 @@ impl Monitor {
 
     /// Sets the totals of an earlier run, from which ports continue.
     pub fn restore(&mut self, seed: TotalsSeed) {
-        self.evaluator.restore(seed);
+        self.evaluator.seed = seed;
     }
 
     /// Monitors until stopped, starting with an open transport; `open` opens another one when that fails.

@@ -75,7 +75,7 @@ impl Monitor {
 
     pub(super) fn refresh_maintenance(&mut self) {
         if let Some(windows) = refresh(&self.settings.name, &mut self.files.maintenance) {
-            self.evaluator.set_maintenance(windows);
+            self.evaluator.maintenance = windows;
         }
         let SiteFiles { names, keys, maintenance } = &self.files;
         self.stats.site_files = [

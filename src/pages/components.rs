@@ -9,9 +9,9 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::SharedState;
-pub use ib_health::evidence::grouped as count;
 use ib_health::verdict::Reason;
 use ib_mad::Counter;
+pub use ib_mad::label::{grouped as count, plural};
 
 use super::address;
 
@@ -55,11 +55,6 @@ pub fn node_kind(label: &str) -> &str {
         "aggregation_node" => "aggregation node",
         known => known,
     }
-}
-
-/// A count with its noun: `1 link`, `30,000 links`.
-pub fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{} {}", count(number as u64), if number == 1 { one } else { many })
 }
 
 /// Bytes per second as bits per second, which is how link rates are given.

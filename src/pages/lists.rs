@@ -16,7 +16,7 @@ use fabric_history::local_clock::LocalClock;
 use fabric_observation::SharedState;
 use ib_health::Verdict;
 
-use super::components::{self, count, counted, label_text, verdict};
+use super::components::{self, count, label_text, plural, verdict};
 use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
 
 /// The links on a page.
@@ -103,7 +103,7 @@ fn page(query: &LinksQuery, board: &SharedState, listed: &RankedLinks) -> Markup
             p { @if listed.found == 0 { "No links match this filter." } @else { "This page is past the end of the list." } }
         } @else {
             p .quiet {
-                (counted(listed.found, "link", "links")) ", worst first"
+                (plural(listed.found, "link")) ", worst first"
                 @if listed.found > listed.links.len() {
                     ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + listed.links.len()) as u64))
                 }
@@ -201,7 +201,7 @@ fn search_page(result: &Search, not_swept: Option<&str>) -> Markup {
             p { "Enter part of a name, a GUID with or without " code { "0x" } ", a LID, a link ID, or " code { "node[port]" } "." }
         } @else {
             p .quiet {
-                (counted(result.found, "result", "results")) " for " q { bdi { (result.query) } }
+                (plural(result.found, "result")) " for " q { bdi { (result.query) } }
                 @if result.found > result.hits.len() { ", the best " (result.hits.len()) " are shown" }
             }
             (hits(&result.hits))

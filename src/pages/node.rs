@@ -16,7 +16,7 @@ use fabric_history::source::EventFilter;
 use ib_mad::counter::LINK_ERRORS;
 use ib_mad::{Counter, Guid, PortNumber};
 
-use super::components::{self, bit_rate, counted};
+use super::components::{self, bit_rate, plural};
 use super::events::{self, WindowChoice};
 use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
 
@@ -220,7 +220,7 @@ fn host_page(host: &Host) -> Markup {
     html! {
         @match &host.read_at {
             None => p { "The devices have not been read yet." },
-            Some(at) => p .quiet { (counted(host.devices.len(), "device", "devices")) ", read " (components::ago(&LocalClock::now(), at)) },
+            Some(at) => p .quiet { (plural(host.devices.len(), "device")) ", read " (components::ago(&LocalClock::now(), at)) },
         }
         @if host.read_at.is_some() && host.devices.is_empty() {
             p { "This host has no RDMA device, or its driver is not loaded." }

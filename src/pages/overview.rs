@@ -15,7 +15,7 @@ use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
 use fabric_observation::{MonitorStats, SharedState};
 
-use super::components::{self, count, counted, verdict};
+use super::components::{self, count, plural, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
 use super::{NOT_YET, Page, address, node, not_swept, render};
 
@@ -144,9 +144,9 @@ fn health(it: &Fabric) -> Markup {
             _ if all == 0 => { span .verdict.unknown { "No links found" } },
             _ if unknown == all => { span .verdict.unknown { "No verdicts yet" } },
             (0, 0) => { span .verdict.ok { "No bad links" } },
-            (0, watch) => { span .verdict.watch { (counted(watch, "degraded link", "degraded links")) } },
-            (bad, _) => { span .verdict.bad { (counted(bad, "bad link", "bad links")) } },
-        } @if all > 0 { " " span .of { @if unknown == all { "for " } @else { "of " } (counted(all, "link", "links")) } } }
+            (0, watch) => { span .verdict.watch { (plural(watch, "degraded link")) } },
+            (bad, _) => { span .verdict.bad { (plural(bad, "bad link")) } },
+        } @if all > 0 { " " span .of { @if unknown == all { "for " } @else { "of " } (plural(all, "link")) } } }
         (bar(&it.verdicts))
         ul .verdicts { @for (verdict, number) in it.verdicts.worst_first() { li {
             a href=(list(verdict.label())) class=(verdict.label()) {
@@ -184,10 +184,10 @@ fn bar(verdicts: &Verdicts) -> Markup {
 fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
     let down: usize = it.nodes.iter().map(|of| of.down).sum();
     let kind = |word: &str, number| match word {
-        "switch" => counted(number, "switch", "switches"),
-        "ca" => counted(number, "HCA", "HCAs"),
-        "router" => counted(number, "router", "routers"),
-        _ => counted(number, "aggregation node", "aggregation nodes"),
+        "switch" => plural(number, "switch"),
+        "ca" => plural(number, "HCA"),
+        "router" => plural(number, "router"),
+        _ => plural(number, "aggregation node"),
     };
     html! { div .card {
         h3 { "Nodes" }
@@ -206,7 +206,7 @@ fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
         }
         @if let Some(sweep) = &it.sweep { dl {
             @if let Some(at) = &sweep.discovered_at { div { dt { "Last discovery" } dd { (components::ago(clock, at)) } } }
-            @if sweep.discovery_gaps > 0 { div { dt { "Discovery gaps" } dd { strong { (counted(sweep.discovery_gaps as usize, "request", "requests")) " without response" } } } }
+            @if sweep.discovery_gaps > 0 { div { dt { "Discovery gaps" } dd { strong { (plural(sweep.discovery_gaps, "request")) " without response" } } } }
             div { dt { "Master SM" } dd { @match &sweep.master_sm {
                 Some(master) => (components::node(&it.fabric, &master.guid, &master.node)),
                 None => "unknown",
@@ -271,7 +271,7 @@ fn congestion(it: &Fabric, clock: &LocalClock) -> Markup {
         h3 { "Congestion" }
         ul .regions { @for region in &it.congestion { li { (waits(&it.fabric, region, clock)) } } }
         @if it.regions > it.congestion.len() {
-            p .quiet { "and " (counted(it.regions - it.congestion.len(), "smaller region", "smaller regions")) }
+            p .quiet { "and " (plural(it.regions - it.congestion.len(), "smaller region")) }
         }
     }
 }
@@ -295,8 +295,8 @@ fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
     html! {
         span class={ "level " (region.level) } { (region.level) } " "
         "congestion root " (root_port(fabric, region)) " (" (cause) ")"
-        @if region.roots > 1 { " and " (counted(region.roots as usize - 1, "other", "others")) }
-        ": " (counted(region.ports as usize, "port waits", "ports wait")) " in its region"
+        @if region.roots > 1 { " and " (plural(region.roots - 1, "other")) }
+        ": " (plural(region.ports, "port")) @if region.ports == 1 { " waits" } @else { " wait" } " in its region"
         @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0}%", ratio * 100.0)) " of the time" }
         @if let Some(at) = &region.since { span .quiet { ", " (components::lasting(clock, at)) } }
     }

@@ -90,13 +90,15 @@ impl Between {
 }
 
 /// All ports that wait are victims of this root, in one region.
-fn one_tree(between: &Between, found: &CongestionReport, root: PortIndex) {
+fn one_tree(between: &Between, found: &CongestionReport, root: PortIndex, cause: RootCause) {
     let waiting = between.waiting();
+    assert_eq!(found.role(root), Some(Role::Root(cause)));
     for port in &waiting {
-        let role = if *port == root { Role::Root } else { Role::Victim { of: root } };
+        let role = if *port == root { Role::Root(cause) } else { Role::Victim { of: root } };
         assert_eq!(found.role(*port), Some(role), "{:?}", between.later.fabric.end(*port));
     }
-    assert_eq!(found.causes.len(), 1, "{:?}", found.causes);
+    let roots = found.roles.iter().filter(|(_, role)| matches!(role, Role::Root(_)));
+    assert_eq!(roots.count(), 1, "{:?}", found.roles);
     let [region] = found.regions.as_slice() else { panic!("{:?}", found.regions) };
     assert_eq!((region.root, region.roots), (root, 1));
     assert_eq!(region.ports as usize, waiting.len());
@@ -113,8 +115,7 @@ fn slow_host_is_the_root_of_all_waits() {
     let simulated = Simulated::text(&format!("{TREE}{timeline}"));
     let between = Between::read(&simulated, Duration::from_secs(50));
     let (found, root) = (between.found(), between.before("host-3"));
-    one_tree(&between, &found, root);
-    assert_eq!(found.cause(root), Some(RootCause::SlowReceiver));
+    one_tree(&between, &found, root, RootCause::SlowReceiver);
     let of_root = between.waited(root).unwrap();
     assert!(of_root.tick_told && (of_root.share - 0.7).abs() < 0.01, "{of_root:?}");
     // Quantum-2 and ConnectX-7 announce their tick.
@@ -134,8 +135,7 @@ fn many_to_one_receiver_is_a_root_without_waits() {
     let between = Between::read(&simulated, Duration::from_secs(50));
     let (found, root) = (between.found(), between.before("host-3"));
     assert!(!between.waiting().contains(&root));
-    one_tree(&between, &found, root);
-    assert_eq!(found.cause(root), Some(RootCause::FullLink));
+    one_tree(&between, &found, root, RootCause::FullLink);
 }
 
 #[test]

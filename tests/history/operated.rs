@@ -501,7 +501,8 @@ fn has_herd(memory: &TotalsSeed, model: &Model) -> bool {
     let Some((number, nodes)) = &model.herd else { return memory.is_empty() };
     nodes.iter().all(|node| {
         let told = memory.get(&herd::end(*node));
-        told.and_then(|told| told.total(Counter::SymbolErrors)) == Some(herd::total(*node, *number))
+        told.and_then(|told| told.restored(Counter::SymbolErrors))
+            == Some(herd::total(*node, *number))
     })
 }
 

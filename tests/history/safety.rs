@@ -206,12 +206,12 @@ fn unreferenced_nodes_are_pruned() {
     let mut recorder = Recorder::new(kept, Arc::default());
     let memory = recorder.totals(herd::NAME);
     for node in passing(60) {
-        let told = memory.get(&herd::end(node)).and_then(|it| it.total(Counter::SymbolErrors));
+        let told = memory.get(&herd::end(node)).and_then(|it| it.restored(Counter::SymbolErrors));
         assert_eq!(told, Some(herd::total(node, 1_200)), "node {node}");
     }
     for (port, told) in &memory {
         let node = port.0.0;
-        let told = told.total(Counter::SymbolErrors).unwrap();
+        let told = told.restored(Counter::SymbolErrors).unwrap();
         assert!(told <= herd::total(node, 1_200), "node {node}: {told}");
     }
 }
@@ -330,7 +330,7 @@ fn copy_of_two_fabrics_has_both() {
     let mut recorder = Recorder::new(settings(&copy), Arc::default());
     let memory = recorder.totals(herd::NAME);
     for node in STAYS {
-        let told = memory[&herd::end(node)].total(Counter::SymbolErrors);
+        let told = memory[&herd::end(node)].restored(Counter::SymbolErrors);
         assert_eq!(told, Some(herd::total(node, 5)));
     }
 }

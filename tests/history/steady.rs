@@ -73,7 +73,7 @@ impl Steady {
 
     /// The sweep that a file's totals belong to, which must be the same for all: 0 where there are none.
     pub fn number_of(&self, memory: &TotalsSeed) -> u64 {
-        let number = memory.values().next().and_then(|port| port.total(Counter::XmitData));
+        let number = memory.values().next().and_then(|port| port.restored(Counter::XmitData));
         let number = number.map_or(0, |traffic| (traffic - FIRST) / BUSY);
         self.compare(memory, number, |of, told, wanted| {
             assert_eq!(told, wanted, "{of:?} after sweep {number}");
@@ -92,7 +92,7 @@ impl Steady {
         for (port, reading) in snapshot.fabric.port_indexes().zip(&snapshot.readings) {
             let remembered = memory.get(&snapshot.fabric.end(port));
             for counter in Counter::all() {
-                let told = remembered.and_then(|port| port.total(counter));
+                let told = remembered.and_then(|port| port.restored(counter));
                 let read = reading.as_ref().filter(|_| number > 0);
                 let wanted = read.and_then(|reading| reading.get(counter));
                 with(counter, told, wanted.map(|_| total(counter, number)));

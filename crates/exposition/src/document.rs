@@ -1,5 +1,4 @@
-//! Compressed text in blocks that can be put together, and a document of them with its two bodies: gzip, and
-//! plain text.
+//! Compressed text in blocks that can be put together, and a document of them as a body: gzip, or plain text.
 //!
 //! A block is a part of a deflate stream: it ends on a byte boundary (a sync flush), refers to
 //! nothing before it and is not the last. Blocks in any order, with an empty last block and a CRC
@@ -7,7 +6,6 @@
 //! formats, and what is rendered at each scrape is put before what is ready.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::io::{self, Read};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -174,67 +172,40 @@ impl Document {
     }
 }
 
-/// The body of a document as gzip: its pieces as they are.
-#[derive(Debug)]
-pub struct Packed {
-    pieces: VecDeque<Bytes>,
-    left: u64,
-}
-
-impl Packed {
-    /// The gzip stream of a document.
-    pub fn new(document: &Document) -> Self {
-        let pieces: VecDeque<Bytes> = document.gzip_pieces().collect();
-        let left = pieces.iter().map(|piece| piece.len() as u64).sum();
-        Packed { pieces, left }
-    }
-}
-
-impl Body for Packed {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let piece = self.pieces.pop_front();
-        self.left -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
-        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
-    }
-}
-
 /// How many bytes are unpacked at a time: 0.3 ms of work on one of the server's threads.
 const UNPACKED_CHUNK: usize = 128 * 1024;
 
-/// The body of a document as plain text, unpacked piece by piece as the client reads it.
+/// The body of a document: as gzip its pieces as they are, as plain text unpacked piece by piece as the client
+/// reads it.
 #[derive(Debug)]
-pub struct Unpacked {
+pub struct DocumentBody {
     pieces: VecDeque<Bytes>,
-    inflate: Decompress,
+    /// `None` for gzip.
+    inflate: Option<Decompress>,
     left: u64,
 }
 
-impl Unpacked {
-    /// The plain text of a document.
-    pub fn new(document: Document) -> Self {
-        let left = document.plain_len();
-        Unpacked { pieces: document.pieces, inflate: Decompress::new(false), left }
+impl DocumentBody {
+    /// The gzip stream of a document.
+    pub fn gzip(document: &Document) -> Self {
+        let pieces: VecDeque<Bytes> = document.gzip_pieces().collect();
+        let left = pieces.iter().map(|piece| piece.len() as u64).sum();
+        DocumentBody { pieces, inflate: None, left }
     }
 
-    fn chunk(&mut self) -> Option<Result<Vec<u8>, flate2::DecompressError>> {
+    /// The plain text of a document.
+    pub fn plain(document: Document) -> Self {
+        let inflate = Some(Decompress::new(false));
+        DocumentBody { left: document.plain_len(), pieces: document.pieces, inflate }
+    }
+
+    fn chunk(&mut self) -> Result<Option<Bytes>, flate2::DecompressError> {
+        let Some(inflate) = &mut self.inflate else { return Ok(self.pieces.pop_front()) };
         let mut out = Vec::with_capacity(UNPACKED_CHUNK);
         while let Some(piece) = self.pieces.front_mut() {
-            let before = self.inflate.total_in();
-            if let Err(error) = self.inflate.decompress_vec(piece, &mut out, FlushDecompress::None)
-            {
-                return Some(Err(error));
-            }
-            let taken = (self.inflate.total_in() - before) as usize;
+            let before = inflate.total_in();
+            inflate.decompress_vec(piece, &mut out, FlushDecompress::None)?;
+            let taken = (inflate.total_in() - before) as usize;
             drop(piece.split_to(taken));
             if out.len() == out.capacity() {
                 break;
@@ -243,11 +214,11 @@ impl Unpacked {
                 self.pieces.pop_front();
             }
         }
-        (!out.is_empty()).then_some(Ok(out))
+        Ok(Some(out.into()).filter(|out: &Bytes| !out.is_empty()))
     }
 }
 
-impl Body for Unpacked {
+impl Body for DocumentBody {
     type Data = Bytes;
     type Error = flate2::DecompressError;
 
@@ -255,10 +226,10 @@ impl Body for Unpacked {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Poll::Ready(self.chunk().map(|chunk| {
+        Poll::Ready(self.chunk().transpose().map(|chunk| {
             let chunk = chunk?;
             self.left -= chunk.len() as u64;
-            Ok(Frame::data(chunk.into()))
+            Ok(Frame::data(chunk))
         }))
     }
 

@@ -28,80 +28,42 @@ impl MetricType {
     }
 }
 
-/// A metric family of a table in the code.
-#[derive(Clone, Copy, Debug)]
+/// A metric family.
+#[derive(Clone, Debug)]
 pub struct Family {
     /// Its name, without a counter's `_total`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its type.
     pub kind: MetricType,
     /// Its labels.
     pub labels: &'static [&'static str],
     /// What it says, in a sentence without anything that would have to be escaped.
-    pub help: &'static str,
-}
-
-/// The names of a family's labels.
-type LabelNames = &'static [&'static str];
-
-impl Family {
-    /// A gauge.
-    pub const fn gauge(name: &'static str, labels: LabelNames, help: &'static str) -> Self {
-        Family { name, kind: MetricType::Gauge, labels, help }
-    }
-
-    /// A counter; its name lacks `_total`.
-    pub const fn counter(name: &'static str, labels: LabelNames, help: &'static str) -> Self {
-        Family { name, kind: MetricType::Counter, labels, help }
-    }
-
-    /// The name of its samples.
-    pub fn sample_name(&self) -> String {
-        Header::from(*self).sample_name()
-    }
-}
-
-/// A gauge with what writes its samples: an entry of a table.
-pub const fn gauge<W>(
-    name: &'static str,
-    labels: LabelNames,
-    help: &'static str,
-    write: W,
-) -> (Family, W) {
-    (Family::gauge(name, labels, help), write)
-}
-
-/// A counter with what writes its samples: an entry of a table. Its name lacks `_total`.
-pub const fn counter<W>(
-    name: &'static str,
-    labels: LabelNames,
-    help: &'static str,
-    write: W,
-) -> (Family, W) {
-    (Family::counter(name, labels, help), write)
+    pub help: Cow<'static, str>,
 }
 
 /// The units that names end in.
 const UNITS: [&str; 5] = ["bytes_per_second", "seconds", "bytes", "lanes", "ticks"];
 
-/// The lines before a family's samples.
-#[derive(Clone, Debug)]
-pub struct Header {
-    /// The family's name, without a counter's `_total`.
-    pub name: Cow<'static, str>,
-    /// Its type.
-    pub kind: MetricType,
-    /// What it says.
-    pub help: Cow<'static, str>,
-}
-
-impl From<Family> for Header {
-    fn from(family: Family) -> Self {
-        Header { name: family.name.into(), kind: family.kind, help: family.help.into() }
+impl Family {
+    /// A family of a table in the code.
+    pub const fn new(
+        name: &'static str,
+        kind: MetricType,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Family { name: Cow::Borrowed(name), kind, labels, help: Cow::Borrowed(help) }
     }
-}
 
-impl Header {
+    /// A gauge.
+    pub const fn gauge(
+        name: &'static str,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Family::new(name, MetricType::Gauge, labels, help)
+    }
+
     /// The name of the samples.
     pub fn sample_name(&self) -> String {
         match self.kind {
@@ -111,21 +73,22 @@ impl Header {
     }
 
     /// The unit that the name ends in.
-    pub fn unit(&self) -> Option<&'static str> {
+    fn unit(&self) -> Option<&'static str> {
         let is_unit =
             |unit: &&str| self.name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'));
         UNITS.into_iter().find(is_unit)
     }
 
-    /// Writes the lines.
-    pub fn write(&self, out: &mut Vec<u8>, format: Format) {
-        let (name, kind, help) = (&self.name, self.kind.label(), &self.help);
-        // In the text format a counter's family has the name of its samples.
-        let is_total = format == Format::Text && self.kind == MetricType::Counter;
-        let suffix = if is_total { "_total" } else { "" };
+    /// Writes the lines before the samples.
+    pub fn write_header(&self, out: &mut Vec<u8>, format: Format) {
+        let (kind, help) = (self.kind.label(), &self.help);
+        let name = match format {
+            // In the text format a counter's family has the name of its samples.
+            Format::Text => self.sample_name().into(),
+            Format::OpenMetrics => self.name.clone(),
+        };
         // Writing to a vector does not fail.
-        let _ = writeln!(out, "# HELP {name}{suffix} {help}");
-        let _ = writeln!(out, "# TYPE {name}{suffix} {kind}");
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
         if let Some(unit) = self.unit().filter(|_| format == Format::OpenMetrics) {
             let _ = writeln!(out, "# UNIT {name} {unit}");
         }

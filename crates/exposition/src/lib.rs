@@ -5,10 +5,10 @@ mod family;
 mod parts;
 mod samples;
 
-pub use document::{Block, BlockWriter, Document, Packed, Unpacked};
-pub use family::{Family, Header, Labels, MetricType, counter, gauge};
+pub use document::{Block, BlockWriter, Document, DocumentBody};
+pub use family::{Family, Labels, MetricType};
 pub use parts::{FamilyWriter, Output, Part, Parts, join};
-pub use samples::{Labelled, Samples, Value, WriteSamples};
+pub use samples::{Labelled, Samples, WriteSamples};
 
 /// The two formats that a scraper may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,14 +4,14 @@ use std::borrow::Borrow;
 
 use super::Format;
 use super::document::Block;
-use super::family::{Family, Header};
+use super::family::Family;
 use super::samples::{Labelled, Samples, WriteSamples};
 
 /// A family with the samples of one source.
 #[derive(Clone, Debug)]
 pub struct Part<S> {
-    /// The header before the samples.
-    pub header: Header,
+    /// The family.
+    pub family: Family,
     /// The samples: lines that are the same in both formats.
     pub samples: S,
 }
@@ -19,7 +19,7 @@ pub struct Part<S> {
 impl Part<Vec<u8>> {
     /// Writes header and samples.
     pub fn write(&self, out: &mut Vec<u8>, format: Format) {
-        self.header.write(out, format);
+        self.family.write_header(out, format);
         out.extend_from_slice(&self.samples);
     }
 }
@@ -67,11 +67,10 @@ impl<O: Output> Default for Parts<O> {
 
 impl<O: Output> Parts<O> {
     /// Adds a family.
-    pub fn add(&mut self, header: impl Into<Header>, write: impl FnOnce(&mut FamilyWriter<'_, O>)) {
-        let header = header.into();
-        write(&mut FamilyWriter { name: header.sample_name(), output: &mut self.output });
+    pub fn add(&mut self, family: Family, write: impl FnOnce(&mut FamilyWriter<'_, O>)) {
+        write(&mut FamilyWriter { name: family.sample_name(), output: &mut self.output });
         if let Some(samples) = self.output.finish() {
-            self.done.push(Part { header, samples });
+            self.done.push(Part { family, samples });
         }
     }
 
@@ -88,7 +87,7 @@ impl<O: Output> Parts<O> {
         of: impl Fn(&'t I) -> Option<B>,
     ) {
         for (family, write) in families {
-            self.add(*family, |writer| {
+            self.add(family.clone(), |writer| {
                 for (labels, thing) in things.iter() {
                     if let Some(thing) = of(thing) {
                         write(thing.borrow(), &mut writer.samples(labels));
@@ -101,11 +100,11 @@ impl<O: Output> Parts<O> {
     /// Adds a family with at most one whole number of each thing.
     pub fn numbers<I>(
         &mut self,
-        header: impl Into<Header>,
+        family: Family,
         things: &Labelled<I>,
         value: impl Fn(&I) -> Option<u64>,
     ) {
-        self.add(header, |writer| {
+        self.add(family, |writer| {
             for (labels, thing) in things.iter() {
                 if let Some(value) = value(thing) {
                     writer.samples(labels).value(value);
@@ -143,24 +142,24 @@ const WORTH_PACKING: usize = 4096;
 pub fn join(
     fabrics: &[Part<Block>],
     host: &[Part<Vec<u8>>],
-    position: impl Fn(&Header) -> usize,
+    position: impl Fn(&Family) -> usize,
     format: Format,
 ) -> Vec<Block> {
     let (mut fabrics, mut host) = (fabrics.iter().peekable(), host.iter().peekable());
     let mut blocks = Vec::new();
     let mut text = Vec::new();
     loop {
-        let headers = [fabrics.peek().map(|it| &it.header), host.peek().map(|it| &it.header)];
-        let Some(header) = headers.into_iter().flatten().min_by_key(|it| position(it)) else {
+        let next = [fabrics.peek().map(|it| &it.family), host.peek().map(|it| &it.family)];
+        let Some(family) = next.into_iter().flatten().min_by_key(|it| position(it)) else {
             break;
         };
-        header.write(&mut text, format);
-        if let Some(part) = fabrics.next_if(|part| part.header.name == header.name) {
+        family.write_header(&mut text, format);
+        if let Some(part) = fabrics.next_if(|part| part.family.name == family.name) {
             blocks.push(pack(&text));
             text.clear();
             blocks.push(part.samples.clone());
         }
-        if let Some(part) = host.next_if(|part| part.header.name == header.name) {
+        if let Some(part) = host.next_if(|part| part.family.name == family.name) {
             text.extend_from_slice(&part.samples);
         }
     }
@@ -182,7 +181,7 @@ mod tests {
     use super::*;
 
     fn part<S>(name: &'static str, samples: S) -> Part<S> {
-        Part { header: Family::gauge(name, &[], "A value.").into(), samples }
+        Part { family: Family::gauge(name, &[], "A value."), samples }
     }
 
     fn text(blocks: &[Block]) -> String {
@@ -198,8 +197,8 @@ mod tests {
         let fabrics = [part("n", Block::stored(b"n 1\n")), part("s", Block::stored(b"s 1\n"))];
         let long = format!("h{} 3\n", "x".repeat(2 * WORTH_PACKING));
         let host = [part("s", b"s 2\n".to_vec()), part("h", long.clone().into_bytes())];
-        let position = |it: &Header| ["n", "s"].iter().position(|name| *name == it.name);
-        let position = |it: &Header| position(it).unwrap_or(usize::MAX);
+        let position = |it: &Family| ["n", "s"].iter().position(|name| *name == it.name);
+        let position = |it: &Family| position(it).unwrap_or(usize::MAX);
         let header = |name| format!("# HELP {name} A value.\n# TYPE {name} gauge\n");
         let (n, s, h) = (header("n"), header("s"), header("h"));
         for (fabrics, host, expected) in [

@@ -1,6 +1,6 @@
 //! The samples of a family, and the things that have them.
 
-use std::fmt::{self, Debug, Display};
+use std::fmt::{Debug, Display};
 use std::io::Write;
 use std::ops::Range;
 use std::time::Duration;
@@ -128,11 +128,20 @@ impl<'a> Samples<'a> {
     }
 
     /// Writes a sample with these labels, empty ones included.
-    pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Into<Value>) {
+    pub fn sample(&mut self, labels: &[(&str, &str)], value: u64) {
+        self.push_labels(labels).value(value);
+    }
+
+    /// The same for a value that is no whole number.
+    pub fn float_sample(&mut self, labels: &[(&str, &str)], value: f64) {
+        self.push_labels(labels).write(format_args!("{value:?}"));
+    }
+
+    fn push_labels(&mut self, labels: &[(&str, &str)]) -> &mut Self {
         for (name, value) in labels {
             self.push_label(name, value);
         }
-        self.write(value.into());
+        self
     }
 
     fn push_label(&mut self, name: &str, value: &str) {
@@ -181,42 +190,6 @@ impl Drop for Samples<'_> {
         self.skip();
     }
 }
-
-/// A value as it is written: a whole number without a point.
-#[derive(Clone, Copy, Debug)]
-pub enum Value {
-    /// A whole number.
-    Integer(u64),
-    /// Any other.
-    Float(f64),
-}
-
-impl Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Integer(value) => write!(f, "{value}"),
-            Value::Float(value) => write!(f, "{value:?}"),
-        }
-    }
-}
-
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Value::Float(value)
-    }
-}
-
-macro_rules! integers {
-    ($($integer:ty),+) => {$(
-        impl From<$integer> for Value {
-            fn from(value: $integer) -> Self {
-                Value::Integer(value as u64)
-            }
-        }
-    )+};
-}
-
-integers!(u64, usize, bool);
 
 #[cfg(test)]
 mod tests {
@@ -270,7 +243,7 @@ mod tests {
     fn sample_without_labels_has_no_braces() {
         let mut text = Vec::new();
         let mut samples = Samples::new(&mut text, "m", b"");
-        samples.sample(&[], 0.5);
+        samples.float_sample(&[], 0.5);
         samples.sample(&[("fabric", "")], 1_u64);
         drop(samples);
         assert_eq!(text, b"m 0.5\nm{fabric=\"\"} 1\n");

@@ -2,7 +2,7 @@
 
 use ib_mad::Counter;
 
-use exposition::{Family, Header, MetricType};
+use exposition::{Family, MetricType};
 
 /// The labels of a link.
 pub const LINK_LABELS: &[&str] = &["fabric", "link"];
@@ -60,10 +60,10 @@ pub const LINK_UP: Family = Family::gauge(
     "1 if the link is up (carries data), 0 if it is down. Absent if unknown.",
 );
 
-/// The header of a port counter: its name in the specification, and what it counts.
-pub fn counter_header(counter: Counter) -> Header {
+/// The family of a port counter: its name in the specification, and what it counts.
+pub fn counter_family(counter: Counter) -> Family {
     let row = counter.row();
     let name = format!("infiniband_port_{}", row.metric).into();
     let help = format!("{}: {}", row.ibta, row.help).into();
-    Header { name, kind: MetricType::Counter, help }
+    Family { name, kind: MetricType::Counter, labels: &["fabric", "guid", "port"], help }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use ib_fabric::PortIndex;
 use ib_fabric::topology::Link;
+use ib_mad::Moment;
 use ib_mad::counter::COUNT;
 use ib_mad::reading::CounterSet;
-use ib_mad::{Counter, Moment};
 
 use super::bit_errors::BitErrors;
-use super::congestion::{Region, Role, RootCause, Wait};
+use super::congestion::{Region, Role, Wait};
 use super::outage::{Loss, Outages};
 use super::peers::RateReference;
 use super::verdict::{Reasons, Repair, Verdict};
@@ -38,8 +38,6 @@ pub struct PortAssessment {
     pub wait: Option<Wait>,
     /// Its part in a congestion.
     pub role: Option<Role>,
-    /// Why it is a root of one, if it is.
-    pub cause: Option<RootCause>,
 }
 
 /// What counters had counted before their last reset, by counter.
@@ -60,28 +58,6 @@ pub struct CounterStatus {
     pub resets: u32,
     /// When that was last seen.
     pub last_reset: Option<Moment>,
-}
-
-impl CounterStatus {
-    /// Whether a counter is saturated now.
-    pub fn is_stuck(&self, counter: Counter) -> bool {
-        self.stuck.contains(counter)
-    }
-
-    /// Whether a counter was saturated at least once: its total is a lower bound since then.
-    pub fn was_saturated(&self, counter: Counter) -> bool {
-        self.saturated.contains(counter)
-    }
-
-    /// Whether a counter's latest value was impossible.
-    pub fn is_impossible(&self, counter: Counter) -> bool {
-        self.impossible.contains(counter)
-    }
-
-    /// Whether any counter was saturated at least once.
-    pub fn was_any_saturated(&self) -> bool {
-        !self.saturated.is_empty()
-    }
 }
 
 /// The assessment of a link.

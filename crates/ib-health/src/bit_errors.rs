@@ -89,34 +89,16 @@ const TABLE: [LimitRow; 20] = [
     row(Speed::Xdr, None, 1e-14, Some(1e-5)),
 ];
 
-/// The limits in use.
-#[derive(Clone, Debug)]
-pub struct LimitTable {
-    rows: Vec<LimitRow>,
-}
-
-impl Default for LimitTable {
-    fn default() -> Self {
-        LimitTable::new(&[])
-    }
-}
+/// The limits in use: the default ones, with a site's own before them.
+#[derive(Clone, Debug, Default)]
+pub struct LimitTable(pub Vec<LimitRow>);
 
 impl LimitTable {
-    /// The default limits, with a site's own before them.
-    pub fn new(own: &[LimitRow]) -> Self {
-        LimitTable { rows: own.iter().chain(&TABLE).copied().collect() }
-    }
-
-    /// All rows; the first that matches counts.
-    pub fn rows(&self) -> &[LimitRow] {
-        &self.rows
-    }
-
     /// The limits of a link.
     pub fn limits(&self, speed: Speed, fec: Option<Fec>) -> Limits {
         let matches = |row: &&LimitRow| row.speed == speed && (row.fec.is_none() || row.fec == fec);
         // Each speed has a row in the table.
-        self.rows.iter().find(matches).map_or(TABLE[0].limits, |row| row.limits)
+        self.0.iter().chain(&TABLE).find(matches).map_or(TABLE[0].limits, |row| row.limits)
     }
 }
 
@@ -138,18 +120,13 @@ impl Measurement {
 
 ib_mad::labeled_enum! {
     /// How the errors of one direction of a link compare with its limit.
+    #[derive(Default, PartialOrd, Ord)]
     pub enum BitErrorLevel {
+        #[default]
         Unknown, "unknown", "The time was too short, or the counter is saturated.";
         Fine, "fine", "Below half of the limit.";
         Raised, "raised", "Above half of the limit.";
         Over, "over", "Above the limit.";
-    }
-}
-
-#[expect(clippy::derivable_impls, reason = "the table has no attributes of variants")]
-impl Default for BitErrorLevel {
-    fn default() -> Self {
-        BitErrorLevel::Unknown
     }
 }
 
@@ -235,19 +212,10 @@ impl BerWindows {
         self.counted = self.counted.wrapping_add(errors as u32);
         let (at, counted) = (Tick::from(at), self.counted);
         for (window, kept) in BerWindow::ALL.into_iter().zip(&mut self.windows) {
-            if let Some((errors, seconds)) = kept.growth(at, counted) {
-                found.windows[window as usize] = Measurement { errors, seconds };
-            }
+            let (errors, seconds) = kept.growth(at, counted).unwrap_or_default();
+            found.windows[window as usize] = Measurement { errors, seconds };
             kept.record(window.length(), at, counted);
-        }
-        self.rate(&mut found, counted);
-        found
-    }
-
-    fn rate(&self, found: &mut BitErrors, counted: u32) {
-        for (window, kept) in BerWindow::ALL.into_iter().zip(&self.windows) {
-            let errors = found.windows[window as usize].errors as f32;
-            let expected = found.expected(window);
+            let (errors, expected) = (errors as f32, found.expected(window));
             let steady = kept.busy_intervals(counted) >= STEADY;
             let level = if steady && errors > chance_limit(expected) {
                 BitErrorLevel::Over
@@ -259,10 +227,11 @@ impl BerWindows {
                 BitErrorLevel::Unknown
             };
             // The worst; among equals the shortest window.
-            if level as u8 > found.level as u8 {
+            if level > found.level {
                 (found.level, found.decided_by) = (level, Some(window));
             }
         }
+        found
     }
 }
 

@@ -14,20 +14,25 @@ use ib_mad::reading::Raw;
 use ib_mad::{Counter, Moment};
 
 use super::assessment::{Assessment, LinkAssessment, PortAssessment};
-use super::bit_errors::BitErrors;
+use super::bit_errors::{BitErrors, LimitTable};
 use super::congestion::{self, Congestion};
 use super::link::{EndInput, LinkInput, LinkTracker};
 use super::outage::LinkSample;
 use super::peers::Peers;
-use super::port::{Incoming, PortTracker, RecentCounter, TRAINING};
-use super::settings::{HealthSettings, MaintenanceWindow};
+use super::port::{Incoming, PortTracker, TRAINING};
+use super::settings::MaintenanceWindow;
 use super::totals::{self, PortTotals, TotalsSeed};
 use super::upstream::{PortErrors, UpstreamSearch};
+use super::verdict::VerdictHysteresis;
 
 /// What is kept of a fabric from sweep to sweep, and evaluates each sweep.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LinkEvaluator {
-    settings: HealthSettings,
+    /// The active and future maintenance windows.
+    pub maintenance: Vec<MaintenanceWindow>,
+    /// Totals of an earlier run, with which ports start that are first seen from now on.
+    pub seed: TotalsSeed,
+    limits: LimitTable,
     fabric: Arc<Fabric>,
     /// By port index.
     ports: Vec<PortTracker>,
@@ -36,34 +41,12 @@ pub struct LinkEvaluator {
     /// Links that events changed since they were last assessed, by their index in `links`.
     changed: Vec<usize>,
     congestion: Congestion,
-    maintenance: Vec<MaintenanceWindow>,
-    /// Totals of an earlier run, of ports that were not seen yet.
-    seed: TotalsSeed,
 }
 
 impl LinkEvaluator {
     /// One that has not seen anything yet.
-    pub fn new(settings: HealthSettings) -> Self {
-        LinkEvaluator {
-            settings,
-            fabric: Arc::default(),
-            ports: Vec::new(),
-            links: Vec::new(),
-            changed: Vec::new(),
-            congestion: Congestion::default(),
-            maintenance: Vec::new(),
-            seed: TotalsSeed::new(),
-        }
-    }
-
-    /// Sets the totals with which ports start that are first seen from now on.
-    pub fn restore(&mut self, seed: TotalsSeed) {
-        self.seed = seed;
-    }
-
-    /// Sets the maintenance windows.
-    pub fn set_maintenance(&mut self, windows: Vec<MaintenanceWindow>) {
-        self.maintenance = windows;
+    pub fn new(limits: LimitTable) -> Self {
+        LinkEvaluator { limits, ..LinkEvaluator::default() }
     }
 
     /// Evaluates a sweep: returns the snapshot with totals in place of its raw readings, and the assessment.
@@ -86,9 +69,6 @@ impl LinkEvaluator {
         );
         for (port, role) in found.roles {
             assessment.ports[port.0 as usize].role = Some(role);
-        }
-        for (port, cause) in found.causes {
-            assessment.ports[port.0 as usize].cause = Some(cause);
         }
         assessment.regions = found.regions;
         self.evaluate_links(&snapshot, &mut assessment);
@@ -146,9 +126,7 @@ impl LinkEvaluator {
             let new = vec![PortTracker::default(); fabric.ports.len()];
             let old = std::mem::replace(&mut ports, new);
             for (tracker, port) in ports.iter_mut().zip(fabric.port_indexes()) {
-                if let Some(persisted) = self.seed.remove(&fabric.end(port)) {
-                    tracker.totals = PortTotals::resume(&persisted);
-                }
+                tracker.totals = self.seed.remove(&fabric.end(port)).unwrap_or_default();
             }
             if self.seed.is_empty() {
                 self.seed.shrink_to_fit();
@@ -196,7 +174,7 @@ impl LinkEvaluator {
             let found = &mut assessment.ports[index];
             if let Some(reading) = reading {
                 let status = snapshot.status(port);
-                let incoming = incoming(&self.settings, snapshot, port);
+                let incoming = incoming(&self.limits, snapshot, port);
                 let fastest = totals::fastest(fabric.port(port).number, status);
                 let (growth, bit_errors) = tracker.update(reading, incoming, fastest);
                 found.bit_errors = bit_errors;
@@ -252,7 +230,7 @@ impl LinkEvaluator {
             };
             let marked = ends.into_iter().find(|port| self.has_marked(*port));
             assessment.links.push(LinkAssessment {
-                upstream: marked.and_then(|port| upstream.origin(&snapshot.fabric, &*self, port)),
+                upstream: marked.and_then(|port| upstream.origin(&*self, port)),
                 ..tracker.assess(*link, &input, up)
             });
         }
@@ -271,7 +249,7 @@ impl LinkEvaluator {
         // A saturated counter shows no more link downs: neither that there were any, nor that there were none.
         let downed = |port: PortIndex| {
             total(snapshot, port, Counter::LinkDowned)
-                .filter(|_| !totals(port).status().is_stuck(Counter::LinkDowned))
+                .filter(|_| !totals(port).status().stuck.contains(Counter::LinkDowned))
         };
         let (up, returned) = is_up(snapshot, link);
         LinkSample {
@@ -335,12 +313,6 @@ impl LinkEvaluator {
         let active = self.maintenance.iter().filter(|window| window.is_active(now));
         active.flat_map(|window| window.ports(&self.fabric)).collect()
     }
-
-    /// How many bytes are kept from sweep to sweep for each port and link, beside the totals.
-    pub fn state_bytes(&self) -> usize {
-        let port = size_of::<PortTracker>() - size_of::<PortTotals>();
-        self.ports.len() * port + self.links.len() * size_of::<(Link, LinkTracker)>()
-    }
 }
 
 impl LinkTracker {
@@ -348,7 +320,7 @@ impl LinkTracker {
     fn assess(&mut self, link: Link, input: &LinkInput<'_>, up: Option<bool>) -> LinkAssessment {
         let reasons = self.evaluate(input);
         let repair = self.repair(&reasons, input);
-        let (verdict, since) = self.verdict.verdict();
+        let VerdictHysteresis { verdict, since, .. } = self.verdict;
         LinkAssessment {
             link,
             verdict,
@@ -356,8 +328,8 @@ impl LinkTracker {
             reasons,
             repair,
             up,
-            outages: *self.history.outages(),
-            losses: self.history.losses().cloned(),
+            outages: self.history.outages,
+            losses: self.history.losses.clone(),
             upstream: None,
             reference: self.reference(input),
         }
@@ -365,12 +337,16 @@ impl LinkTracker {
 }
 
 impl PortErrors for LinkEvaluator {
+    fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
     fn local(&self, port: PortIndex) -> f32 {
-        self.ports[port.0 as usize].recent(RecentCounter::LocalPhysicalErrors)
+        self.ports[port.0 as usize].recent.corrupted.sum()
     }
 
     fn has_marked(&self, port: PortIndex) -> bool {
-        self.ports[port.0 as usize].recent(RecentCounter::RemotePhysicalErrors) > 0.0
+        self.ports[port.0 as usize].recent.marked.sum() > 0.0
     }
 }
 
@@ -379,11 +355,7 @@ fn total(snapshot: &Snapshot, port: PortIndex, counter: Counter) -> Option<u32> 
 }
 
 /// What a port receives, if it has a link and its rate is known.
-fn incoming(
-    settings: &HealthSettings,
-    snapshot: &Snapshot<Raw>,
-    port: PortIndex,
-) -> Option<Incoming> {
+fn incoming(limits: &LimitTable, snapshot: &Snapshot<Raw>, port: PortIndex) -> Option<Incoming> {
     let peer = snapshot.fabric.port(port).connected_peer()?;
     // A sweep queries one end of each link; both have the same rate.
     let status = [port, peer].into_iter().find_map(|port| {
@@ -392,23 +364,19 @@ fn incoming(
     });
     let (rate, speed) = status?;
     let fec = snapshot.fec[port.0 as usize].or(snapshot.fec[peer.0 as usize]);
-    let limits = settings.limits.limits(speed, fec);
-    Some(Incoming { bits_per_second: rate as f32 * 8.0, limits })
+    Some(Incoming { bits_per_second: rate as f32 * 8.0, limits: limits.limits(speed, fec) })
 }
 
 /// Whether a link carries traffic, and whether one of its ports is Active again although the discovery found no
 /// link there. What the sweep queried precedes what the discovery found.
 fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> (Option<bool>, bool) {
     let connected = snapshot.fabric.port(a).connected_peer().is_some();
-    let is_read = |port: PortIndex| {
-        matches!(snapshot.statuses[port.0 as usize], PortRead::Ok(_))
-            && snapshot.status(port).is_some()
-    };
+    let is_read = |port: &PortIndex| matches!(snapshot.statuses[port.0 as usize], PortRead::Ok(_));
     let active = |port: PortIndex| {
         let status = snapshot.status(port)?;
         Some(status.link_up() && status.state >= state::ACTIVE)
     };
-    let read = [a, b].into_iter().filter(|&port| is_read(port)).filter_map(active);
+    let read = [a, b].into_iter().filter(is_read).filter_map(active);
     match read.reduce(|one, other| one && other) {
         // The next discovery shows where its cable leads now.
         Some(true) if !connected => (None, true),

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
-use ib_mad::Moment;
-use ib_mad::counter::{Counter, TABLE};
 use ib_mad::label;
 use ib_mad::node::PortRole;
 use ib_mad::port_state::{physical, state};
+use ib_mad::{Counter, Moment};
 
 use super::bit_errors::{BitErrorLevel, BitErrors, PreFecBer};
 use super::congestion::{Role, RootCause};
@@ -66,31 +66,12 @@ fn meaning(reason: Reason) -> String {
 }
 
 /// `once`, `twice`, `3 times`.
-pub fn times(count: u32) -> String {
+fn times(count: u32) -> String {
     match count {
         1 => "once".into(),
         2 => "twice".into(),
         count => format!("{count} times"),
     }
-}
-
-/// A number with a noun: `1 packet`, `2,000 packets`.
-fn counted(number: u64, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", grouped(number))
-}
-
-/// A number in groups of three digits: `4,000`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A duration: `0.5s`, `90s`, `1h 2m`.
@@ -138,8 +119,8 @@ struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// Its ends; a loopback plug has one.
     fn ends(&self) -> impl Iterator<Item = PortIndex> + use<> {
-        let (near, far) = (self.link.link.0, self.link.link.1);
-        [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten()
+        let Link(near, far) = self.link.link;
+        std::iter::once(near).chain((far != near).then_some(far))
     }
 
     fn name(&self, port: PortIndex) -> String {
@@ -154,25 +135,38 @@ impl<'a> Evidence<'a> {
         self.snapshot.reading(port).and_then(|reading| reading.get(counter)).unwrap_or(0)
     }
 
+    /// What is to be said of each end, if anything.
     fn each(&self, describe: impl Fn(PortIndex) -> Option<String>) -> Option<String> {
         let texts: Vec<String> = self.ends().filter_map(describe).collect();
         (!texts.is_empty()).then(|| texts.join("; "))
     }
 
+    /// The same, after the end's name.
+    fn each_named(&self, describe: impl Fn(PortIndex) -> Option<String>) -> Option<String> {
+        self.each(|port| Some(format!("{} {}", self.name(port), describe(port)?)))
+    }
+
+    /// How many of something each end `verb`: `leaf-1 port 1 received 2 packets`.
+    fn counts(&self, verb: &str, noun: &str, of: impl Fn(PortIndex) -> u64) -> Option<String> {
+        self.each_named(|port| {
+            let number = of(port);
+            (number > 0).then(|| format!("{verb} {}", label::plural(number, noun)))
+        })
+    }
+
     fn bit_errors(&self) -> Option<String> {
-        self.each(|port| {
+        self.each_named(|port| {
             let errors = &self.port(port)?.bit_errors;
             let is_raised = matches!(errors.level, BitErrorLevel::Raised | BitErrorLevel::Over);
             let window = errors.decided_by.filter(|_| is_raised)?;
-            let (measured, name, limit) =
-                (errors.windows[window as usize], self.name(port), errors.limit);
+            let (measured, limit) = (errors.windows[window as usize], errors.limit);
             let time = duration(measured.span());
-            let counted = format!("{} in {time}", counted(measured.errors.into(), "symbol error"));
+            let counted = format!("{} in {time}", label::plural(measured.errors, "symbol error"));
             Some(match errors.ratio(window) {
                 Some(ratio) => {
-                    format!("{name} receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}")
+                    format!("receives symbol BER {ratio:.1e} (limit {limit:e}): {counted}")
                 }
-                None => format!("{name} receives {counted} (limit: symbol BER {limit:e})"),
+                None => format!("receives {counted} (limit: symbol BER {limit:e})"),
             })
         })
     }
@@ -185,7 +179,7 @@ impl<'a> Evidence<'a> {
 
     fn link_downs(&self) -> Option<String> {
         let downed = |port| self.count(port, Counter::LinkDowned);
-        let text = self.each(|port| Some(format!("{} counted {}", self.name(port), downed(port))));
+        let text = self.each_named(|port| Some(format!("counted {}", downed(port))));
         let text = text.filter(|_| self.ends().any(|port| downed(port) > 0))?;
         Some(format!("LinkDowned: {text}"))
     }
@@ -216,52 +210,37 @@ impl<'a> Evidence<'a> {
         if last > Some(self.snapshot.began) {
             return Some("link down: reported by a port after the sweep read its state".into());
         }
-        let states = self.each(|port| {
-            let status = self.snapshot.status(port)?;
-            Some(format!("{} is {}", self.name(port), state::name(status.state)))
+        let states = self.each_named(|port| {
+            Some(format!("is {}", state::name(self.snapshot.status(port)?.state)))
         })?;
         let since = last.map(|last| format!(" for {}", duration(self.snapshot.ended.since(last))));
         Some(format!("link down{}: {states}", since.unwrap_or_default()))
     }
 
     fn corrupt_packets(&self) -> Option<String> {
-        let corrupt = self.each(|port| {
+        // Not marked bad upstream.
+        let own_errors = |port| {
             let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
-            let reading = self.snapshot.reading(port)?;
+            self.count(port, Counter::RcvErrors).saturating_sub(marked)
+        };
+        let corrupt = self.counts("received", "corrupt packet", |port| {
             // Errors of other kinds, such as buffer overruns, are not corrupt packets: the total is used only
             // where the 16 bits of the local physical errors are absent or saturated.
-            let local = reading.get(Counter::RcvLocalPhysicalErrors);
-            let own = local
-                .filter(|_| !self.is_saturated(port, Counter::RcvLocalPhysicalErrors))
-                .unwrap_or_else(|| self.count(port, Counter::RcvErrors).saturating_sub(marked));
-            (own > 0)
-                .then(|| format!("{} received {}", self.name(port), counted(own, "corrupt packet")))
+            let local = Counter::RcvLocalPhysicalErrors;
+            let known = self.snapshot.reading(port).and_then(|reading| reading.get(local));
+            known.filter(|_| !self.is_saturated(port, local)).unwrap_or_else(|| own_errors(port))
         });
-        corrupt.or_else(|| self.receive_errors())
-    }
-
-    /// Receive errors of any kind that were not marked bad upstream.
-    fn receive_errors(&self) -> Option<String> {
-        self.each(|port| {
-            let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
-            let own = self.count(port, Counter::RcvErrors).saturating_sub(marked);
-            (own > 0)
-                .then(|| format!("{} counted {}", self.name(port), counted(own, "receive error")))
-        })
+        corrupt.or_else(|| self.counts("counted", "receive error", own_errors))
     }
 
     fn integrity(&self) -> Option<String> {
-        self.each(|port| {
-            let count = self.count(port, Counter::LocalLinkIntegrityErrors);
-            let errors = || counted(count, "local link integrity error");
-            (count > 0).then(|| format!("{} counted {}", self.name(port), errors()))
-        })
+        let errors = |port| self.count(port, Counter::LocalLinkIntegrityErrors);
+        self.counts("counted", "local link integrity error", errors)
     }
 
     fn pre_fec(&self) -> Option<String> {
-        self.each(|port| {
+        self.each_named(|port| {
             let PreFecBer { ratio, limit, at, stale } = self.port(port)?.bit_errors.pre_fec?;
-            let name = self.name(port);
             let when = if stale {
                 let ago = self.ago(at);
                 format!(", measured {ago} ago; the counter has been saturated since then")
@@ -269,7 +248,7 @@ impl<'a> Evidence<'a> {
                 String::new()
             };
             (ratio > limit)
-                .then(|| format!("{name} receives pre-FEC BER {ratio:.1e} (limit {limit:e}){when}"))
+                .then(|| format!("receives pre-FEC BER {ratio:.1e} (limit {limit:e}){when}"))
         })
     }
 
@@ -278,36 +257,30 @@ impl<'a> Evidence<'a> {
     }
 
     fn marked_bad(&self) -> String {
-        let received = self.each(|port| {
-            let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
-            (marked > 0)
-                .then(|| format!("{} received {}", self.name(port), counted(marked, "packet")))
-        });
+        let marked = |port| self.count(port, Counter::RcvRemotePhysicalErrors);
+        let received = self.counts("received", "packet", marked);
         let origin = self.link.upstream.map_or("on a link upstream".into(), |upstream| {
             format!("on the link into {}", self.name(upstream))
         });
-        match received {
-            Some(received) => format!("{received} marked bad, corrupted {origin}"),
-            None => format!("packets marked bad, corrupted {origin}"),
-        }
+        let packets = received.as_deref().unwrap_or("packets");
+        format!("{packets} marked bad, corrupted {origin}")
     }
 
     /// The ends that wait: roots of a congestion, or its victims.
     fn waits(&self, victims: bool) -> Option<String> {
-        self.each(|port| {
+        self.each_named(|port| {
             let found = self.port(port)?;
             let share = found.wait.map_or(0.0, |wait| wait.share * 100.0);
             let cause = match found.role? {
-                Role::Root if !victims => match found.cause {
-                    Some(RootCause::FullLink) => "its link is fully utilized".to_owned(),
-                    Some(RootCause::SlowReceiver) => "its receiver is slow".to_owned(),
-                    Some(RootCause::Unknown) | None => "cause unknown".to_owned(),
+                Role::Root(cause) if !victims => match cause {
+                    RootCause::FullLink => "its link is fully utilized".to_owned(),
+                    RootCause::SlowReceiver => "its receiver is slow".to_owned(),
+                    RootCause::Unknown => "cause unknown".to_owned(),
                 },
                 Role::Victim { of } if victims => format!("{} is congested", self.name(of)),
                 _ => return None,
             };
-            let (name, discards) = (self.name(port), self.discards(port));
-            Some(format!("{name} waits {share:.0}% of the time: {cause}{discards}"))
+            Some(format!("waits {share:.0}% of the time: {cause}{}", self.discards(port)))
         })
     }
 
@@ -324,55 +297,62 @@ impl<'a> Evidence<'a> {
             // It has stopped: how many of the rest belong to it is not known.
             by_limit.iter().map(|(count, _)| *count).fold(0, u64::saturating_add)
         } else {
-            let all = self.count(port, Counter::XmitDiscards);
-            all.saturating_sub(self.count(port, inactive))
+            self.count(port, Counter::XmitDiscards).saturating_sub(self.count(port, inactive))
         };
-        let by_limit: Vec<String> = by_limit
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, limit)| format!("{} by the {limit} limit", grouped(count)))
-            .collect();
-        let packets = counted(all, "packet");
-        match (all, by_limit.is_empty()) {
-            (0, _) => String::new(),
-            (_, true) => format!("; discarded {packets}"),
-            (_, false) => format!("; discarded {packets} ({})", by_limit.join(", ")),
+        if all == 0 {
+            return String::new();
         }
+        let by_limit = by_limit.iter().filter(|(count, _)| *count > 0);
+        let by_limit: Vec<String> = by_limit
+            .map(|(count, limit)| format!("{} by the {limit} limit", label::grouped(count)))
+            .collect();
+        let packets = label::plural(all, "packet");
+        let limits = if by_limit.is_empty() { "" } else { &format!(" ({})", by_limit.join(", ")) };
+        format!("; discarded {packets}{limits}")
     }
 
     fn is_saturated(&self, port: PortIndex, counter: Counter) -> bool {
-        self.port(port).is_some_and(|found| found.counters.is_stuck(counter))
+        self.port(port).is_some_and(|found| found.counters.stuck.contains(counter))
+    }
+
+    /// The names of the counters, the port's, and the verb for one or for several.
+    fn listed(
+        &self,
+        counters: impl Iterator<Item = Counter>,
+        port: PortIndex,
+        [one, several]: [&str; 2],
+    ) -> Option<String> {
+        let names: Vec<&str> = counters.map(|counter| counter.row().metric).collect();
+        let verb = if names.len() > 1 { several } else { one };
+        let text = || format!("{} at {} {verb}", names.join(", "), self.name(port));
+        (!names.is_empty()).then(text)
     }
 
     fn saturated(&self) -> Option<String> {
         self.each(|port| {
-            let counters = self.port(port)?.counters;
-            let saturated = TABLE.iter().filter(|row| counters.is_stuck(row.counter));
-            let names: Vec<&str> = saturated.map(|row| row.metric).collect();
-            let last = match self.port(port)?.bit_errors.pre_fec.filter(|known| known.stale) {
+            let PortAssessment { counters, bit_errors, .. } = self.port(port)?;
+            let saturated = Counter::all().filter(|counter| counters.stuck.contains(*counter));
+            let text = self.listed(saturated, port, ["is saturated", "are saturated"])?;
+            let last = match bit_errors.pre_fec.filter(|known| known.stale) {
                 Some(PreFecBer { ratio, limit, at, .. }) => {
                     format!(" (pre-FEC BER {ratio:.1e} {} ago, limit {limit:e})", self.ago(at))
                 }
                 // After a restart the ratio is not known.
-                None if counters.is_stuck(Counter::FecCorrectedSymbols) => {
+                None if counters.stuck.contains(Counter::FecCorrectedSymbols) => {
                     " (pre-FEC BER unknown)".into()
                 }
                 None => String::new(),
             };
-            let is = if names.len() > 1 { "are" } else { "is" };
-            let (counters, name) = (names.join(", "), self.name(port));
-            (!names.is_empty()).then(|| format!("{counters} at {name} {is} saturated{last}"))
+            Some(text + &last)
         })
     }
 
     fn impossible(&self) -> Option<String> {
         self.each(|port| {
             let counters = self.port(port)?.counters;
-            let rows = DECISIVE.iter().filter(|&&counter| counters.is_impossible(counter));
-            let names: Vec<&str> = rows.map(|counter| counter.row().metric).collect();
-            let shows = if names.len() > 1 { "show" } else { "shows" };
-            let (names, name) = (names.join(", "), self.name(port));
-            (!names.is_empty()).then(|| format!("{names} at {name} {shows} an impossible value"))
+            let impossible = |counter: &Counter| counters.impossible.contains(*counter);
+            let impossible = DECISIVE.into_iter().filter(impossible);
+            self.listed(impossible, port, ["shows an impossible value", "show an impossible value"])
         })
     }
 
@@ -403,20 +383,17 @@ impl<'a> Evidence<'a> {
     }
 
     fn disabled(&self) -> Option<String> {
-        self.each(|port| {
-            let off = self.snapshot.status(port)?.physical_state == physical::DISABLED;
-            off.then(|| format!("{} is disabled", self.name(port)))
+        self.each_named(|port| {
+            let is_off = self.snapshot.status(port)?.physical_state == physical::DISABLED;
+            is_off.then(|| "is disabled".into())
         })
     }
 
     fn internal(&self) -> Option<String> {
-        self.each(|port| {
-            match self.snapshot.fabric.port(port).role? {
-                PortRole::Fnm => Some("connects ASICs of one switch (FNM)"),
-                PortRole::Router => Some("leads to the router in the switch"),
-                PortRole::Cable | PortRole::Other => None,
-            }
-            .map(|role| format!("{} {role}", self.name(port)))
+        self.each_named(|port| match self.snapshot.fabric.port(port).role? {
+            PortRole::Fnm => Some("connects ASICs of one switch (FNM)".into()),
+            PortRole::Router => Some("leads to the router in the switch".into()),
+            PortRole::Cable | PortRole::Other => None,
         })
     }
 }

@@ -18,7 +18,7 @@ pub mod verdict;
 mod window;
 
 pub use assessment::{Assessment, LinkAssessment, PortAssessment};
+pub use bit_errors::LimitTable;
 pub use evaluator::LinkEvaluator;
 pub use peers::RateReference;
-pub use settings::HealthSettings;
 pub use verdict::{Reason, Verdict};

@@ -9,7 +9,7 @@ use super::bit_errors::BitErrorLevel;
 use super::congestion::Role;
 use super::outage::LinkHistory;
 use super::peers::{LinkRate, RateReference, bandwidth};
-use super::port::{PERIOD, PortTracker, RecentCounter, TRAINING};
+use super::port::{PERIOD, PortTracker, TRAINING};
 use super::verdict::{Reason, Reasons, Repair, Verdict, VerdictHysteresis};
 use super::window::{Period, RecentSum};
 
@@ -43,7 +43,7 @@ pub const DECISIVE: [Counter; 6] = [
 /// Counters of 32 bits that fill up by design: 4,000 corrections per second of a good NDR link take 12 days.
 const FILLING: [Counter; 2] = [Counter::FecCorrectedBlocks, Counter::FecCorrectedSymbols];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LinkTracker {
     pub history: LinkHistory,
     pub verdict: VerdictHysteresis,
@@ -104,18 +104,7 @@ impl EndInput<'_> {
 
 impl LinkTracker {
     pub fn new(at: Moment) -> Self {
-        LinkTracker {
-            history: LinkHistory::default(),
-            verdict: VerdictHysteresis::new(at),
-            recoveries: [None; 2],
-            recent_recoveries: RecentSum::default(),
-            period: Period::default(),
-            guilty: [false; 2],
-            retrained: false,
-            repair: None,
-            best_rate: None,
-            allowed: None,
-        }
+        LinkTracker { verdict: VerdictHysteresis::new(at), ..LinkTracker::default() }
     }
 
     /// Records how often both ends counted that it retrained without a link down. The same event counts at both,
@@ -127,13 +116,13 @@ impl LinkTracker {
             Some(now.wrapping_sub(*first.get_or_insert(now)))
         };
         let times = self.recoveries.iter_mut().zip(totals).filter_map(since).max().unwrap_or(0);
-        let before = self.history.outages().recoveries;
-        self.recent_recoveries.add(times.saturating_sub(before) as f32);
-        self.history.set_recoveries(times);
+        let known = &mut self.history.outages.recoveries;
+        self.recent_recoveries.add(times.saturating_sub(*known) as f32);
+        *known = times.max(*known);
     }
 
     pub fn on_trained(&mut self) {
-        self.retrained |= self.verdict.verdict().0 == Verdict::Bad;
+        self.retrained |= self.verdict.verdict == Verdict::Bad;
     }
 
     /// Records its highest rate, to detect a loss of lanes or of speed. The earlier rate no longer counts once a
@@ -196,10 +185,10 @@ impl LinkTracker {
             hidden |= *guilty && end.is_hidden();
         }
         self.verdict.update(&reasons, hidden, input.at);
-        if self.verdict.verdict().0 < Verdict::Watch {
+        if self.verdict.verdict < Verdict::Watch {
             self.guilty = [false; 2];
         }
-        self.retrained &= self.verdict.verdict().0 > Verdict::Unknown;
+        self.retrained &= self.verdict.verdict > Verdict::Unknown;
         reasons
     }
 
@@ -213,18 +202,18 @@ impl LinkTracker {
         for end in input.ends.iter().filter(|end| !end.uncounted) {
             add_errors(end, &mut reasons);
             let status = end.port.totals.status();
-            if DECISIVE.iter().any(|&counter| status.is_stuck(counter)) {
+            if DECISIVE.iter().any(|&counter| status.stuck.contains(counter)) {
                 reasons.add(Reason::CounterSaturated, Verdict::Unknown);
             }
-            if FILLING.iter().any(|&counter| status.is_stuck(counter)) {
+            if FILLING.iter().any(|&counter| status.stuck.contains(counter)) {
                 let may_exceed = end.port.may_exceed_pre_fec_limit();
                 let weight = if may_exceed { Verdict::Unknown } else { Verdict::Ok };
                 reasons.add(Reason::CounterSaturated, weight);
             }
             let is_unknown = end.port.level == BitErrorLevel::Unknown;
             // Without symbol errors the bit error ratio is unknown; the other counters only add evidence.
-            let is_unreadable = is_unknown && status.is_impossible(Counter::SymbolErrors);
-            if DECISIVE.iter().any(|&counter| status.is_impossible(counter)) {
+            let is_unreadable = is_unknown && status.impossible.contains(Counter::SymbolErrors);
+            if DECISIVE.iter().any(|&counter| status.impossible.contains(counter)) {
                 let weight = if is_unreadable { Verdict::Unknown } else { Verdict::Ok };
                 reasons.add(Reason::ImpossibleValue, weight);
             }
@@ -264,7 +253,7 @@ impl LinkTracker {
 
     /// What to try first. It stays while the reasons are gone and the verdict is held.
     pub fn repair(&mut self, reasons: &Reasons, input: &LinkInput<'_>) -> Option<Repair> {
-        let (verdict, _) = self.verdict.verdict();
+        let verdict = self.verdict.verdict;
         if verdict < Verdict::Watch || reasons.verdict() >= Verdict::Watch {
             self.repair = self.choose_repair(reasons, input);
         }
@@ -272,7 +261,7 @@ impl LinkTracker {
     }
 
     fn choose_repair(&self, reasons: &Reasons, input: &LinkInput<'_>) -> Option<Repair> {
-        let is_raised = |end: &EndInput<'_>| end.port.level as u8 >= BitErrorLevel::Raised as u8;
+        let is_raised = |end: &EndInput<'_>| end.port.level >= BitErrorLevel::Raised;
         let both = input.ends.iter().all(is_raised);
         let (reason, _) = reasons.worst()?;
         match reason {
@@ -338,14 +327,14 @@ fn add_errors(end: &EndInput<'_>, reasons: &mut Reasons) {
             if port.load_correlation.errors_follow_load() { Verdict::Ok } else { Verdict::Watch };
         reasons.add(Reason::ReceiveErrors, weight);
     }
-    if port.recent(RecentCounter::LinkIntegrity) >= INTEGRITY {
+    if port.recent.link_integrity.sum() >= INTEGRITY {
         reasons.add(Reason::LinkIntegrity, Verdict::Watch);
     }
-    if port.recent(RecentCounter::RemotePhysicalErrors) > 0.0 {
+    if port.recent.marked.sum() > 0.0 {
         reasons.add(Reason::UpstreamErrors, Verdict::Ok);
     }
     match end.role {
-        Some(Role::Root) => reasons.add(Reason::Congested, Verdict::Ok),
+        Some(Role::Root(_)) => reasons.add(Reason::Congested, Verdict::Ok),
         Some(Role::Victim { .. }) => reasons.add(Reason::Victim, Verdict::Ok),
         None => {}
     }

@@ -109,7 +109,7 @@ pub(crate) struct LinkHistory {
     returned: Option<ReturnedPort>,
     /// States and events from before this moment are outdated.
     as_of: Moment,
-    outages: Outages,
+    pub outages: Outages,
     /// LinkDowned as far as its losses are counted, and the resets seen until then.
     accounted: [Option<u32>; 2],
     resets: [u32; 2],
@@ -123,22 +123,12 @@ pub(crate) struct LinkHistory {
     /// Few links are down at a time.
     pending: Option<Box<PendingLosses>>,
     came_up: bool,
-    /// When the latest flaps ended, in whole seconds to save memory.
-    flaps: [u32; RECENT_FLAPS],
-    /// Whether one end alone counted them.
-    by_node: [bool; RECENT_FLAPS],
-    losses: Option<Arc<[Loss]>>,
+    /// When the latest flaps ended, in whole seconds to save memory, and whether one end alone counted them.
+    flaps: [(u32, bool); RECENT_FLAPS],
+    pub losses: Option<Arc<[Loss]>>,
 }
 
 impl LinkHistory {
-    pub fn outages(&self) -> &Outages {
-        &self.outages
-    }
-
-    pub fn losses(&self) -> Option<&Arc<[Loss]>> {
-        self.losses.as_ref()
-    }
-
     /// Whether it carries traffic, and since when that is so.
     pub fn up(&self) -> (Option<bool>, Moment) {
         (self.up, self.since)
@@ -153,13 +143,9 @@ impl LinkHistory {
     pub fn flaps_since(&self, now: Moment, within: Duration) -> (usize, bool) {
         let known = RECENT_FLAPS.min(self.outages.flaps as usize);
         let now = u64::from(now.whole_seconds());
-        let is_recent = |at: &u32| now.saturating_sub(u64::from(*at)) <= within.as_secs();
-        let count = self.flaps[..known].iter().filter(|at| is_recent(at)).count();
-        (count, count > 0 && self.by_node[..count].iter().all(|by_node| *by_node))
-    }
-
-    pub fn set_recoveries(&mut self, times: u32) {
-        self.outages.recoveries = self.outages.recoveries.max(times);
+        let is_recent = |at: u32| now.saturating_sub(u64::from(at)) <= within.as_secs();
+        let count = self.flaps[..known].iter().filter(|(at, _)| is_recent(*at)).count();
+        (count, count > 0 && self.flaps[..count].iter().all(|(_, by_node)| *by_node))
     }
 
     /// One of its ports reported that the link went down or came up. Returns whether it changed.
@@ -359,9 +345,8 @@ impl LinkHistory {
             }
             for _ in 0..period.times.min(RECENT_FLAPS as u32) {
                 self.flaps.rotate_right(1);
-                self.by_node.rotate_right(1);
-                self.flaps[0] = period.until.unwrap_or(period.at).whole_seconds();
-                self.by_node[0] = cause == LossCause::Node;
+                let ended = period.until.unwrap_or(period.at).whole_seconds();
+                self.flaps[0] = (ended, cause == LossCause::Node);
             }
             self.push_loss(period, None);
         }

@@ -10,7 +10,7 @@ use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, Limits, PreF
 use super::totals::{Growth, PortTotals};
 use super::window::{LoadCorrelation, Period, RecentSum};
 
-/// The period of [`RecentCounter`] sums: the shorter window that UFM has, of 12 and 125 minutes.
+/// The period of [`RecentSums`]: the shorter window that UFM has, of 12 and 125 minutes.
 pub const PERIOD: Duration = Duration::from_secs(12 * 60);
 
 /// The period of pre-FEC sums. So many bits are corrected that minutes suffice, and a bad link has to be
@@ -20,26 +20,18 @@ pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
 /// Errors in the first seconds of a link do not count: its ends still adapt to each other.
 pub const TRAINING: Duration = Duration::from_secs(30);
 
-/// What is summed over the latest 12 to 24 minutes.
-#[derive(Clone, Copy, Debug)]
-pub enum RecentCounter {
+/// Sums over the latest 12 to 24 minutes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecentSums {
     /// Packets that this link corrupted: received corrupt, and sent intact by the other end.
-    LocalPhysicalErrors,
+    pub corrupted: RecentSum,
     /// Packets that were received marked bad.
-    RemotePhysicalErrors,
+    pub marked: RecentSum,
     /// Words of four bytes that were received.
-    ReceivedData,
+    pub received: RecentSum,
     /// Times that local errors exceeded the port's threshold.
-    LinkIntegrity,
+    pub link_integrity: RecentSum,
 }
-
-/// The counters that they come from, in the same order.
-const RECENT: [Counter; 4] = [
-    Counter::RcvErrors,
-    Counter::RcvRemotePhysicalErrors,
-    Counter::RcvData,
-    Counter::LocalLinkIntegrityErrors,
-];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Incoming {
@@ -63,7 +55,7 @@ pub struct PortTracker {
     pub totals: PortTotals,
     ber: BerWindows,
     pub load_correlation: LoadCorrelation,
-    recent: [RecentSum; RECENT.len()],
+    pub recent: RecentSums,
     /// Symbols that error correction corrected, and the seconds in which it did.
     corrected: RecentSum,
     corrected_seconds: RecentSum,
@@ -104,13 +96,11 @@ impl PortTracker {
             return (growth, BitErrors::default());
         };
         let status = self.totals.status();
-        for (recent, counter) in self.recent.iter_mut().zip(RECENT) {
-            let more = match counter {
-                Counter::RcvErrors => local_physical_errors(&growth, status),
-                counter => growth.get(counter).unwrap_or(0),
-            };
-            recent.add(more as f32);
-        }
+        let grown = |counter| growth.get(counter).unwrap_or(0) as f32;
+        self.recent.corrupted.add(local_physical_errors(&growth, status) as f32);
+        self.recent.marked.add(grown(Counter::RcvRemotePhysicalErrors));
+        self.recent.received.add(grown(Counter::RcvData));
+        self.recent.link_integrity.add(grown(Counter::LocalLinkIntegrityErrors));
         let timed = |counter| growth.timed(counter).unwrap_or(0) as f32;
         self.load_correlation.record(
             timed(Counter::RcvPkts),
@@ -138,7 +128,7 @@ impl PortTracker {
         // With error correction, lost data counts as symbols, as uncorrectable blocks or, mostly, as both.
         let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
         let errors = lost.into_iter().filter_map(|counter| growth.get(counter)).max();
-        if errors.is_none() && growth.is_rejected(Counter::SymbolErrors) {
+        if errors.is_none() && growth.rejected.contains(Counter::SymbolErrors) {
             // The errors since the latest accepted value are in the growth of the next one.
             return unknown;
         }
@@ -146,7 +136,7 @@ impl PortTracker {
     }
 
     fn is_full(&self, counter: Counter) -> bool {
-        self.totals.status().is_stuck(counter)
+        self.totals.status().stuck.contains(counter)
     }
 
     /// Records what was corrected since the reading before. The counter has 32 bits and sticks: a bad NDR
@@ -178,7 +168,7 @@ impl PortTracker {
     pub fn restart(&mut self, training_until: Option<Moment>) {
         self.ber = BerWindows::default();
         self.load_correlation = LoadCorrelation::default();
-        self.recent = Default::default();
+        self.recent = RecentSums::default();
         (self.corrected, self.corrected_seconds) = Default::default();
         self.pre_fec = self.pre_fec.filter(|_| self.is_full(Counter::FecCorrectedSymbols));
         if let Some(known) = &mut self.pre_fec {
@@ -193,7 +183,10 @@ impl PortTracker {
     fn advance_periods(&mut self, at: Moment) {
         let periods = self.period.periods_until(at, PERIOD);
         if periods > 0 {
-            self.recent.iter_mut().for_each(|recent| recent.advance(periods));
+            let RecentSums { corrupted, marked, received, link_integrity } = &mut self.recent;
+            for sum in [corrupted, marked, received, link_integrity] {
+                sum.advance(periods);
+            }
             self.load_correlation.decay();
         }
         let periods = self.pre_fec_period.periods_until(at, PRE_FEC_PERIOD);
@@ -207,16 +200,12 @@ impl PortTracker {
         }
     }
 
-    pub fn recent(&self, counter: RecentCounter) -> f32 {
-        self.recent[counter as usize].sum()
-    }
-
     /// Whether more packets were corrupted than the allowed bit errors explain, if the bits are known.
     pub fn exceeds_packet_error_limit(&self) -> bool {
         let Some(incoming) = self.incoming else { return false };
-        let bits = self.recent(RecentCounter::ReceivedData) * 32.0;
+        let bits = self.recent.received.sum() * 32.0;
         let limit = bit_errors::chance_limit(bits * incoming.limits.symbol);
-        !self.is_full(Counter::RcvData) && self.recent(RecentCounter::LocalPhysicalErrors) > limit
+        !self.is_full(Counter::RcvData) && self.recent.corrupted.sum() > limit
     }
 
     /// Whether the pre-FEC bit error ratio exceeds its limit, by more than chance explains, as it was last
@@ -244,13 +233,13 @@ impl PortTracker {
 /// its local physical errors are the answer.
 fn local_physical_errors(growth: &Growth, status: CounterStatus) -> u64 {
     let get = |counter| growth.get(counter).unwrap_or(0);
-    if growth.is_rejected(Counter::RcvRemotePhysicalErrors)
+    if growth.rejected.contains(Counter::RcvRemotePhysicalErrors)
         && growth.get(Counter::RcvLocalPhysicalErrors).is_none()
     {
         return 0;
     }
     let local = Counter::RcvLocalPhysicalErrors;
-    growth.timed(local).filter(|_| !status.is_stuck(local)).unwrap_or_else(|| {
+    growth.timed(local).filter(|_| !status.stuck.contains(local)).unwrap_or_else(|| {
         get(Counter::RcvErrors).saturating_sub(get(Counter::RcvRemotePhysicalErrors))
     })
 }
@@ -279,7 +268,7 @@ mod tests {
             }
             state.update(&mut reading, incoming, 12_500_000_000);
         }
-        state.recent(RecentCounter::LocalPhysicalErrors)
+        state.recent.corrupted.sum()
     }
 
     #[test]

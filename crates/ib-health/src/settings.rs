@@ -1,18 +1,9 @@
-//! Settings of a site: limits and maintenance windows.
+//! The maintenance windows of a site.
 
 use std::time::SystemTime;
 
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 use ib_mad::{Guid, PortNumber};
-
-use super::bit_errors::LimitTable;
-
-/// How links are evaluated.
-#[derive(Clone, Debug, Default)]
-pub struct HealthSettings {
-    /// Limits of bit error ratios.
-    pub limits: LimitTable,
-}
 
 /// A node by its GUID or name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,6 @@ use ib_fabric::Fabric;
 use ib_fabric::assembly::DiscoveredFabric;
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::testing::{end, found};
-use ib_fabric::topology::Link;
 use ib_fabric::{PortIndex, Snapshot};
 use ib_mad::Counter;
 use ib_mad::moment::Anchor;
@@ -37,15 +36,7 @@ pub fn snapshot() -> Snapshot {
 
 /// All links are ok since 100 s after the beginning.
 pub fn fine(snapshot: &Snapshot) -> Assessment {
-    Assessment {
-        ports: vec![PortAssessment::default(); snapshot.fabric.ports.len()],
-        links: snapshot.fabric.links().map(of_link).collect(),
-        ..Assessment::default()
-    }
-}
-
-fn of_link(link: Link) -> LinkAssessment {
-    LinkAssessment {
+    let of_link = |link| LinkAssessment {
         link,
         verdict: Verdict::Ok,
         since: Moment::default() + Duration::from_secs(100),
@@ -56,6 +47,11 @@ fn of_link(link: Link) -> LinkAssessment {
         losses: None,
         upstream: None,
         reference: None,
+    };
+    Assessment {
+        ports: vec![PortAssessment::default(); snapshot.fabric.ports.len()],
+        links: snapshot.fabric.links().map(of_link).collect(),
+        ..Assessment::default()
     }
 }
 

@@ -15,47 +15,9 @@ use super::assessment::CounterStatus;
 
 pub use super::assessment::ResetOffsets;
 
-/// Totals that an earlier run of the exporter recorded, by port: what a
+/// Totals that an earlier run of the exporter recorded ([`PortTotals::restore`]), by port: what a
 /// [`LinkEvaluator`](super::LinkEvaluator) starts from instead of zero.
-pub type TotalsSeed = HashMap<End, PersistedTotals>;
-
-/// The totals of one port at the end of an earlier run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PersistedTotals {
-    known: CounterSet,
-    totals: [u64; COUNT],
-    offsets: ResetOffsets,
-}
-
-impl Default for PersistedTotals {
-    fn default() -> Self {
-        PersistedTotals { known: CounterSet::default(), totals: [0; COUNT], offsets: [0; COUNT] }
-    }
-}
-
-impl PersistedTotals {
-    /// Sets a counter's total.
-    pub fn set(&mut self, counter: Counter, total: u64) {
-        self.totals[counter as usize] = total;
-        self.known.insert(counter);
-    }
-
-    /// Adds to a counter's total, which must be known.
-    pub fn grow(&mut self, counter: Counter, by: u64) {
-        let total = &mut self.totals[counter as usize];
-        *total = total.saturating_add(by);
-    }
-
-    /// Sets what of a counter's total was counted before its last reset.
-    pub fn set_offset(&mut self, counter: Counter, offset: u64) {
-        self.offsets[counter as usize] = offset;
-    }
-
-    /// A counter's total, if it is known.
-    pub fn total(&self, counter: Counter) -> Option<u64> {
-        self.known.contains(counter).then(|| self.totals[counter as usize])
-    }
-}
+pub type TotalsSeed = HashMap<End, PortTotals>;
 
 /// This many consecutive values that are impossible after the last accepted one, but consistent with each
 /// other, mean that the counter was set to another value: 2 minutes at the default interval.
@@ -124,7 +86,8 @@ pub struct Growth {
     known: CounterSet,
     /// Counters with a value in the reading before, so that they grew within `seconds`.
     timed: CounterSet,
-    rejected: CounterSet,
+    /// Counters whose value was impossible, so that their growth is not known.
+    pub rejected: CounterSet,
     by: [u64; COUNT],
 }
 
@@ -139,23 +102,23 @@ impl Growth {
     pub fn timed(&self, counter: Counter) -> Option<u64> {
         self.get(counter).filter(|_| self.timed.contains(counter))
     }
-
-    /// Whether a counter's value was impossible, so that its growth is not known.
-    pub fn is_rejected(&self, counter: Counter) -> bool {
-        self.rejected.contains(counter)
-    }
 }
 
 impl PortTotals {
-    /// Continues an earlier run. What was counted since is in no growth: when it was counted is unknown.
-    pub fn resume(persisted: &PersistedTotals) -> Self {
-        let mut raws = persisted.totals;
-        for (raw, offset) in raws.iter_mut().zip(persisted.offsets) {
-            *raw = raw.wrapping_sub(offset);
+    /// Continues an earlier run, which recorded this total of a counter, and of it this much from before its
+    /// last reset. What was counted since is in no growth: when it was counted is unknown.
+    pub fn restore(&mut self, counter: Counter, total: u64, offset: u64) {
+        let index = counter as usize;
+        self.raws[index] = total.wrapping_sub(offset);
+        if offset > 0 {
+            self.set_offset(index, offset);
         }
-        let was_reset = persisted.offsets.iter().any(|offset| *offset > 0);
-        let offsets = was_reset.then(|| Arc::new(persisted.offsets));
-        PortTotals { raws, offsets, persisted: persisted.known, ..PortTotals::default() }
+        self.persisted.insert(counter);
+    }
+
+    /// A counter's total of an earlier run, if it was not read in this one.
+    pub fn restored(&self, counter: Counter) -> Option<u64> {
+        self.persisted.contains(counter).then(|| self.sum(counter as usize))
     }
 
     /// Adds a reading, and returns the totals after it.
@@ -204,7 +167,7 @@ impl PortTotals {
                 if !reading.not_due.contains(counter) {
                     return None;
                 }
-                let was_impossible = self.status.is_impossible(counter);
+                let was_impossible = self.status.impossible.contains(counter);
                 impossible.set(counter, was_impossible);
                 return self.total(counter).filter(|_| !was_impossible);
             };
@@ -477,11 +440,11 @@ mod tests {
     #[test]
     fn saturation_is_reported_during_and_after() {
         let (_, status) = totals(&[255]);
-        assert!(status.is_stuck(ERRORS) && status.was_saturated(ERRORS));
+        assert!(status.stuck.contains(ERRORS) && status.saturated.contains(ERRORS));
         let (_, status) = totals(&[255, 0]);
-        assert!(!status.is_stuck(ERRORS) && status.was_saturated(ERRORS));
+        assert!(!status.stuck.contains(ERRORS) && status.saturated.contains(ERRORS));
         let (_, status) = totals(&[254, 3]);
-        assert!(!status.was_any_saturated());
+        assert!(status.saturated.is_empty());
         assert_eq!(status.last_reset, Some(Moment(1_000_000_000)));
     }
 
@@ -517,12 +480,6 @@ mod tests {
 
     #[test]
     fn totals_resume_from_an_earlier_run() {
-        let persisted = |total, offset| {
-            let mut persisted = PersistedTotals::default();
-            persisted.set(ERRORS, total);
-            persisted.set_offset(ERRORS, offset);
-            persisted
-        };
         for (total, offset, raw, resumed, resets) in [
             // It had fallen before, and counted on meanwhile.
             (140, 100, 47, 147, 0),
@@ -531,7 +488,9 @@ mod tests {
             // It decreased meanwhile.
             (140, 100, 39, 179, 1),
         ] {
-            let mut totals = PortTotals::resume(&persisted(total, offset));
+            let mut totals = PortTotals::default();
+            totals.restore(ERRORS, total, offset);
+            assert_eq!(totals.restored(ERRORS), Some(total));
             assert_eq!(totals.total(ERRORS), None, "nothing was read in this run");
             let (first, growth) = totals.update(reading(10, raw, false), RATE);
             assert_eq!((first.get(ERRORS), totals.status().resets), (Some(resumed), resets));
@@ -574,7 +533,7 @@ mod tests {
             assert_eq!(readings(&mut totals, raws), values, "{raws:?}");
             assert_eq!(totals.status().impossible_readings, impossible, "{raws:?}");
             let now = values.last().is_some_and(Option::is_none);
-            assert_eq!(totals.status().is_impossible(ERRORS), now, "{raws:?}");
+            assert_eq!(totals.status().impossible.contains(ERRORS), now, "{raws:?}");
         }
     }
 
@@ -584,12 +543,12 @@ mod tests {
         totals.update(reading(10, 5, false), RATE);
         let (_, growth) = totals.update(reading(25, NEGATIVE, false), RATE);
         assert_eq!(
-            (growth.get(ERRORS), growth.is_rejected(ERRORS), growth.reset),
+            (growth.get(ERRORS), growth.rejected.contains(ERRORS), growth.reset),
             (None, true, false)
         );
         let (_, growth) = totals.update(reading(40, 8, false), RATE);
         assert_eq!((growth.get(ERRORS), growth.timed(ERRORS)), (Some(3), None));
-        assert!(!growth.is_rejected(ERRORS));
+        assert!(!growth.rejected.contains(ERRORS));
     }
 
     #[test]
@@ -617,7 +576,7 @@ mod tests {
                 None => reading.not_due.insert(ERRORS),
             }
             let (reading, _) = totals.update(reading, RATE);
-            (reading.get(ERRORS), totals.status().is_impossible(ERRORS))
+            (reading.get(ERRORS), totals.status().impossible.contains(ERRORS))
         };
         assert_eq!(total(0, Some(7)), (Some(7), false));
         assert_eq!(total(15, None), (Some(7), false));
@@ -648,19 +607,17 @@ mod tests {
         assert_eq!(values.last(), Some(&Some(20)), "the step is in no total");
         assert_eq!(readings(&mut totals, &[TOO_MANY + 100]), [Some(20 + 100 - 7)]);
         // The same in the run after this one.
-        let mut persisted = PersistedTotals::default();
-        persisted.set(ERRORS, totals.total(ERRORS).unwrap());
-        persisted.set_offset(ERRORS, totals.reset_offsets().unwrap()[ERRORS as usize]);
-        let mut next = PortTotals::resume(&persisted);
+        let mut next = PortTotals::default();
+        let offset = totals.reset_offsets().unwrap()[ERRORS as usize];
+        next.restore(ERRORS, totals.total(ERRORS).unwrap(), offset);
         assert_eq!(readings(&mut next, &[TOO_MANY + 103]), [Some(116)]);
         assert_eq!(next.status().resets, 0);
     }
 
     #[test]
     fn resumed_totals_survive_an_impossible_first_value() {
-        let mut persisted = PersistedTotals::default();
-        persisted.set(ERRORS, 140);
-        let mut totals = PortTotals::resume(&persisted);
+        let mut totals = PortTotals::default();
+        totals.restore(ERRORS, 140, 0);
         assert_eq!(readings(&mut totals, &[NEGATIVE, 150, 151]), [None, Some(150), Some(151)]);
     }
 

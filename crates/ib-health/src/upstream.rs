@@ -10,10 +10,16 @@ use std::collections::HashMap;
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 
 pub trait PortErrors {
+    fn fabric(&self) -> &Fabric;
     /// The packets of the latest minutes that were corrupted on the link into a port.
     fn local(&self, port: PortIndex) -> f32;
     /// Whether a port received packets that were marked bad in that time.
     fn has_marked(&self, port: PortIndex) -> bool;
+
+    /// Of some ports the one with most local errors.
+    fn worst(&self, ports: impl Iterator<Item = PortIndex>) -> Option<PortIndex> {
+        ports.max_by(|&a, &b| self.local(a).total_cmp(&self.local(b)))
+    }
 }
 
 /// How many switches upstream are searched at most: fat trees of three levels have five between two hosts.
@@ -28,35 +34,26 @@ pub struct UpstreamSearch {
 impl UpstreamSearch {
     /// The port at which the marked packets that `port` receives were corrupted: `None` if the node before
     /// it corrupted them itself, or does not report errors.
-    pub fn origin(
-        &mut self,
-        fabric: &Fabric,
-        errors: &impl PortErrors,
-        port: PortIndex,
-    ) -> Option<PortIndex> {
-        self.search(fabric, errors, port, MAX_HOPS)
+    pub fn origin(&mut self, errors: &impl PortErrors, port: PortIndex) -> Option<PortIndex> {
+        self.search(errors, port, MAX_HOPS)
     }
 
-    fn search(
-        &mut self,
-        fabric: &Fabric,
-        errors: &impl PortErrors,
-        port: PortIndex,
-        hops: u8,
-    ) -> Option<PortIndex> {
+    fn search(&mut self, errors: &impl PortErrors, port: PortIndex, hops: u8) -> Option<PortIndex> {
         let hops = hops.checked_sub(1)?;
+        let fabric = errors.fabric();
         let sender = fabric.port(port).connected_peer()?;
         let node = fabric.port(sender).node;
-        match self.worst_behind(fabric, errors, node, hops) {
+        match self.worst_behind(errors, node, hops) {
             // No packet returns the way it came: what is corrupted there goes elsewhere.
-            Some(found) if found == sender => worst(fabric, errors, node, Some(sender)),
+            Some(found) if found == sender => {
+                errors.worst(corrupting(errors, node).filter(|&port| port != sender))
+            }
             found => found,
         }
     }
 
     fn worst_behind(
         &mut self,
-        fabric: &Fabric,
         errors: &impl PortErrors,
         node: NodeIndex,
         hops: u8,
@@ -64,34 +61,24 @@ impl UpstreamSearch {
         if let Some(found) = self.found.get(&node) {
             return *found;
         }
+        let fabric = errors.fabric();
         if !fabric.node(node).is_switch() {
             return None;
         }
         // Ends a search that returns to this node.
         self.found.insert(node, None);
-        let found = worst(fabric, errors, node, None).or_else(|| {
-            fabric
-                .ports_of(node)
-                .filter(|&port| errors.has_marked(port))
-                .filter_map(|port| self.search(fabric, errors, port, hops))
-                .max_by(|&a, &b| errors.local(a).total_cmp(&errors.local(b)))
+        let found = errors.worst(corrupting(errors, node)).or_else(|| {
+            let marked = fabric.ports_of(node).filter(|&port| errors.has_marked(port));
+            errors.worst(marked.filter_map(|port| self.search(errors, port, hops)))
         });
         self.found.insert(node, found);
         found
     }
 }
 
-/// The port of a node with most local errors.
-fn worst(
-    fabric: &Fabric,
-    errors: &impl PortErrors,
-    node: NodeIndex,
-    except: Option<PortIndex>,
-) -> Option<PortIndex> {
-    fabric
-        .ports_of(node)
-        .filter(|&port| Some(port) != except && errors.local(port) > 0.0)
-        .max_by(|&a, &b| errors.local(a).total_cmp(&errors.local(b)))
+/// The ports of a node with local errors.
+fn corrupting(errors: &impl PortErrors, node: NodeIndex) -> impl Iterator<Item = PortIndex> {
+    errors.fabric().ports_of(node).filter(move |&port| errors.local(port) > 0.0)
 }
 
 #[cfg(test)]
@@ -110,6 +97,10 @@ mod tests {
     }
 
     impl PortErrors for Reported<'_> {
+        fn fabric(&self) -> &Fabric {
+            self.fabric
+        }
+
         fn local(&self, port: PortIndex) -> f32 {
             self.local.get(&self.fabric.end(port)).copied().unwrap_or_default()
         }
@@ -141,7 +132,7 @@ mod tests {
             marked: marked.to_vec(),
         };
         let port = fabric.find(at).unwrap();
-        UpstreamSearch::default().origin(&fabric, &reported, port).map(|port| fabric.end(port))
+        UpstreamSearch::default().origin(&reported, port).map(|port| fabric.end(port))
     }
 
     #[test]

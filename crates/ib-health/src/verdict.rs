@@ -6,75 +6,53 @@ use ib_mad::Moment;
 
 ib_mad::labeled_enum! {
     /// The state of a link, from good to bad; the index in `ALL` is its value in metrics.
-    #[derive(PartialOrd, Ord)]
+    #[derive(Default, PartialOrd, Ord)]
     pub enum Verdict {
         Ok, "ok", "Healthy, as far as the counters show.";
+        #[default]
         Unknown, "unknown", "Not enough data.";
         Watch, "watch", "Degraded, or not yet certain.";
         Bad, "bad", "Needs a technician.";
     }
 }
 
-macro_rules! table {
-    ($(#[$about:meta])* $name:ident { $($row:ident $label:literal $help:literal;)+ }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum $name { $(#[doc = $help] $row),+ }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &[$name] = &[$($name::$row),+];
-
-            /// As metrics and JSON write it.
-            pub fn label(self) -> &'static str {
-                match self { $($name::$row => $label),+ }
-            }
-
-            /// A sentence that explains it.
-            pub fn help(self) -> &'static str {
-                match self { $($name::$row => $help),+ }
-            }
-        }
-    };
-}
-
-table! {
+ib_mad::labeled_enum! {
     /// Why a link has its verdict.
-    Reason {
-        BitErrors "bit_errors" "The bit error ratio is above its limit.";
-        PreFec "pre_fec" "The pre-FEC bit error ratio is above its limit.";
-        Flapping "flapping" "The link went down unexpectedly and came up again.";
-        NodeFlapping "node_flapping" "The link went down because the node at one end took it down: only the other end counted it.";
-        Recoveries "recoveries" "The link retrained several times without a link down.";
-        Width "width" "The link lost lanes: it has fewer than before, than its peers, or, between switches, than both ends enable, or only one of four.";
-        Speed "speed" "The link runs at a lower speed than before, or than its peers.";
-        Down "down" "The link is down, and the nodes at both ends are present.";
-        ReceiveErrors "receive_errors" "A port receives corrupt packets.";
-        LinkIntegrity "link_integrity" "Local errors exceeded the threshold of the port itself.";
-        UpstreamErrors "upstream_errors" "The port receives packets that were corrupted on a link further upstream. This link is not at fault.";
-        Congested "congested" "Congestion root: packets wait here because the receiver is slow or the link is fully utilized.";
-        Victim "victim" "Congestion victim: packets wait here because they wait at a later port.";
-        BelowCapability "below_capability" "Both ends support and enable a higher rate, but neither this link since the exporter started, nor its peers, have run at it. This is usual for HDR100 and NDR200 adapters.";
-        CounterSaturated "counter_saturated" "An error counter is saturated.";
-        ImpossibleValue "impossible_value" "An error counter shows an impossible value. The value is not used.";
-        InsufficientData "insufficient_data" "The link was not observed for long enough.";
-        Unresponsive "unresponsive" "A node at one end is missing or does not respond.";
-        Disabled "disabled" "A port of the link was disabled by an administrator.";
-        Internal "internal" "The link is internal to a switch (FNM or router port). It has no cable and is not judged.";
-        Maintenance "maintenance" "The link is in the maintenance file.";
+    #[derive(PartialOrd, Ord)]
+    pub enum Reason {
+        BitErrors, "bit_errors", "The bit error ratio is above its limit.";
+        PreFec, "pre_fec", "The pre-FEC bit error ratio is above its limit.";
+        Flapping, "flapping", "The link went down unexpectedly and came up again.";
+        NodeFlapping, "node_flapping", "The link went down because the node at one end took it down: only the other end counted it.";
+        Recoveries, "recoveries", "The link retrained several times without a link down.";
+        Width, "width", "The link lost lanes: it has fewer than before, than its peers, or, between switches, than both ends enable, or only one of four.";
+        Speed, "speed", "The link runs at a lower speed than before, or than its peers.";
+        Down, "down", "The link is down, and the nodes at both ends are present.";
+        ReceiveErrors, "receive_errors", "A port receives corrupt packets.";
+        LinkIntegrity, "link_integrity", "Local errors exceeded the threshold of the port itself.";
+        UpstreamErrors, "upstream_errors", "The port receives packets that were corrupted on a link further upstream. This link is not at fault.";
+        Congested, "congested", "Congestion root: packets wait here because the receiver is slow or the link is fully utilized.";
+        Victim, "victim", "Congestion victim: packets wait here because they wait at a later port.";
+        BelowCapability, "below_capability", "Both ends support and enable a higher rate, but neither this link since the exporter started, nor its peers, have run at it. This is usual for HDR100 and NDR200 adapters.";
+        CounterSaturated, "counter_saturated", "An error counter is saturated.";
+        ImpossibleValue, "impossible_value", "An error counter shows an impossible value. The value is not used.";
+        InsufficientData, "insufficient_data", "The link was not observed for long enough.";
+        Unresponsive, "unresponsive", "A node at one end is missing or does not respond.";
+        Disabled, "disabled", "A port of the link was disabled by an administrator.";
+        Internal, "internal", "The link is internal to a switch (FNM or router port). It has no cable and is not judged.";
+        Maintenance, "maintenance", "The link is in the maintenance file.";
     }
 }
 
-table! {
+ib_mad::labeled_enum! {
     /// What to try first.
-    Repair {
-        Reseat "reseat" "Reseat the cable and clean its ends.";
-        SwapCable "swap_cable" "Swap the cable.";
-        SwapTransceiver "swap_transceiver" "Swap the transceiver at the sending end.";
-        CheckUpstream "check_upstream" "Check the upstream link that corrupts the packets.";
-        CheckHost "check_host" "Check the node at the end that did not count the link down: its log, firmware and PCIe slot.";
-        None "none" "No repair: this is congestion, not a fault of the cable.";
+    pub enum Repair {
+        Reseat, "reseat", "Reseat the cable and clean its ends.";
+        SwapCable, "swap_cable", "Swap the cable.";
+        SwapTransceiver, "swap_transceiver", "Swap the transceiver at the sending end.";
+        CheckUpstream, "check_upstream", "Check the upstream link that corrupts the packets.";
+        CheckHost, "check_host", "Check the node at the end that did not count the link down: its log, firmware and PCIe slot.";
+        None, "none", "No repair: this is congestion, not a fault of the cable.";
     }
 }
 
@@ -104,7 +82,7 @@ impl Reasons {
 
     /// The reasons that are present, in the table's order.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, Verdict)> + '_ {
-        Reason::ALL.iter().filter_map(|&reason| Some((reason, self.weight(reason)?)))
+        Reason::ALL.into_iter().filter_map(|reason| Some((reason, self.weight(reason)?)))
     }
 
     /// The worst weight; `Ok` without any reason.
@@ -119,15 +97,16 @@ impl Reasons {
 }
 
 /// How long a link must be better than its verdict before the verdict improves.
-pub const HOLD: Duration = Duration::from_secs(5 * 60);
+const HOLD: Duration = Duration::from_secs(5 * 60);
 
 /// A link's verdict from sweep to sweep, with hysteresis: a worse one counts at once, for its reasons carry
 /// enough evidence by themselves; a better one has to last. A link that is bad by its errors is not better
 /// because they are no longer known.
-#[derive(Clone, Copy, Debug)]
-pub struct VerdictHysteresis {
-    verdict: Verdict,
-    since: Moment,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct VerdictHysteresis {
+    /// The verdict, and since when the link has it.
+    pub verdict: Verdict,
+    pub since: Moment,
     /// In whole seconds.
     better_since: Option<u32>,
 }
@@ -135,12 +114,7 @@ pub struct VerdictHysteresis {
 impl VerdictHysteresis {
     /// For a link that is seen for the first time.
     pub fn new(at: Moment) -> Self {
-        VerdictHysteresis { verdict: Verdict::Unknown, since: at, better_since: None }
-    }
-
-    /// The verdict, and since when the link has it.
-    pub fn verdict(&self) -> (Verdict, Moment) {
-        (self.verdict, self.since)
+        VerdictHysteresis { since: at, ..VerdictHysteresis::default() }
     }
 
     fn better_for(&mut self, at: Moment) -> Duration {
@@ -193,7 +167,7 @@ mod tests {
                 if *weight == Verdict::Unknown { Reason::InsufficientData } else { reason };
             reasons.add(reason, *weight);
             hysteresis.update(&reasons, measured && *weight == Verdict::Unknown, at(minute));
-            hysteresis.verdict().0
+            hysteresis.verdict
         };
         weights.iter().enumerate().map(update).collect()
     }

@@ -26,8 +26,8 @@ const POINTS: usize = 6;
 /// it is full, at least its nominal length, and at most a fifth more.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlidingWindow {
+    /// The oldest first.
     points: [(Tick, u32); POINTS],
-    newest: u8,
     len: u8,
 }
 
@@ -36,31 +36,31 @@ impl SlidingWindow {
     pub fn record(&mut self, length: Duration, at: Tick, value: u32) {
         // Sweeps come a little early or late: one that is early by a hundredth of a second counts.
         let step = (length.as_millis() as u32 / 10) / (POINTS as u32 - 1);
-        let newest = self.points[usize::from(self.newest)].0;
-        let due = self.len == 0 || at.0.wrapping_sub(newest.0) >= step - step / 10;
-        if due {
-            self.newest = if self.len == 0 { 0 } else { (self.newest + 1) % POINTS as u8 };
-            self.points[usize::from(self.newest)] = (at, value);
-            self.len = (self.len + 1).min(POINTS as u8);
+        let is_due = |newest: &(Tick, u32)| at.0.wrapping_sub(newest.0.0) >= step - step / 10;
+        if self.points().last().is_none_or(is_due) {
+            if usize::from(self.len) == POINTS {
+                self.points.rotate_left(1);
+            } else {
+                self.len += 1;
+            }
+            self.points[usize::from(self.len) - 1] = (at, value);
         }
     }
 
-    fn points(&self) -> impl Iterator<Item = (Tick, u32)> + '_ {
-        let first = usize::from(self.newest) + POINTS + 1 - usize::from(self.len);
-        (0..usize::from(self.len)).map(move |nth| self.points[(first + nth) % POINTS])
+    fn points(&self) -> &[(Tick, u32)] {
+        &self.points[..usize::from(self.len)]
     }
 
     /// By how much the counter grew until now, and in how many seconds; `None` before the first point.
     pub fn growth(&self, at: Tick, value: u32) -> Option<(u32, f32)> {
-        let (since, before) = self.points().next()?;
-        Some((value.wrapping_sub(before), at.seconds_since(since)))
+        let (since, before) = self.points().first()?;
+        Some((value.wrapping_sub(*before), at.seconds_since(*since)))
     }
 
     /// In how many of the intervals between its points, and since the last one, the counter grew.
     pub fn busy_intervals(&self, value: u32) -> usize {
-        let values = self.points().map(|(_, value)| value);
-        let next = self.points().skip(1).map(|(_, value)| value).chain([value]);
-        values.zip(next).filter(|(before, after)| before != after).count()
+        let values = self.points().iter().map(|(_, value)| *value).chain([value]);
+        values.clone().zip(values.skip(1)).filter(|(before, after)| before != after).count()
     }
 }
 

@@ -205,16 +205,16 @@ macro_rules! counters {
 counters! {
     XmitData "PortXmitData" "transmit_bytes" Traffic x 4
         [extended(8, Nothing), classic(24, 32)] ["port_xmit_data", "port_xmit_data_64"]
-        "Data sent on all virtual lanes except VL15, without link overhead, in bytes (the device counts words of 4 bytes).";
+        "Data sent on all virtual lanes, in bytes (the device counts words of 4 bytes): with packet headers and possibly packets with errors, without delimiters, VCRC and link packets.";
     RcvData "PortRcvData" "receive_bytes" Traffic x 4
         [extended(16, Nothing), classic(28, 32)] ["port_rcv_data", "port_rcv_data_64"]
-        "Data received on all virtual lanes except VL15, without link overhead, in bytes (the device counts words of 4 bytes).";
+        "Data received on all virtual lanes, in bytes (the device counts words of 4 bytes): with packet headers and possibly packets with errors, without delimiters, VCRC and link packets.";
     XmitPkts "PortXmitPkts" "transmit_packets" Traffic x 1
         [extended(24, Nothing), classic(32, 32)] ["port_xmit_packets", "port_xmit_packets_64"]
-        "Packets sent on all virtual lanes except VL15.";
+        "Packets sent on all virtual lanes, without link packets.";
     RcvPkts "PortRcvPkts" "receive_packets" Traffic x 1
         [extended(32, Nothing), classic(36, 32)] ["port_rcv_packets", "port_rcv_packets_64"]
-        "Packets received on all virtual lanes except VL15.";
+        "Packets received on all virtual lanes, without link packets.";
     UnicastXmitPkts "PortUnicastXmitPkts" "unicast_transmit_packets" Traffic x 1
         [extended(40, UnicastMulticast)] ["unicast_xmit_packets", "port_unicast_xmit_packets"]
         "Unicast packets sent.";

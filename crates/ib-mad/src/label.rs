@@ -1,5 +1,7 @@
 //! Names for display: labels of enums, nodes and ports, natural order, abbreviations.
 
+use std::fmt::Display;
+
 use super::PortNumber;
 
 /// Defines an enum from a table of its variants: name, code if any, label in metrics and tables,
@@ -18,11 +20,11 @@ use super::PortNumber;
 #[macro_export]
 macro_rules! labeled_enum {
     ($(#[$meta:meta])* pub enum $name:ident {
-        $($variant:ident $(= $code:literal)?, $label:literal, $doc:literal;)+
+        $($(#[$of_variant:meta])* $variant:ident $(= $code:literal)?, $label:literal, $doc:literal;)+
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $(#[doc = $doc] $variant $(= $code)?),+ }
+        pub enum $name { $($(#[$of_variant])* #[doc = $doc] $variant $(= $code)?),+ }
 
         impl $name {
             /// All variants, in order.
@@ -33,7 +35,7 @@ macro_rules! labeled_enum {
                 match self { $($name::$variant => $label),+ }
             }
 
-            /// What it means, in a sentence.
+            /// A sentence that explains it.
             pub fn help(self) -> &'static str {
                 match self { $($name::$variant => $doc),+ }
             }
@@ -46,12 +48,27 @@ pub fn port(node: &str, number: PortNumber) -> String {
     format!("{node} port {number}")
 }
 
-/// A number with a noun: `1 entry`, `2 entries`, `3 links`.
-pub fn plural(number: usize, noun: &str) -> String {
-    match (number, noun.strip_suffix('y')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        (_, None) => format!("{number} {noun}s"),
+/// A whole number in groups of three digits: `4,000`.
+pub fn grouped(number: impl Display) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A whole number with a noun: `1 entry`, `2 entries`, `3 switches`, `4,000 links`.
+pub fn plural(number: impl Display, noun: &str) -> String {
+    let number = grouped(number);
+    match noun.strip_suffix('y') {
+        _ if number == "1" => format!("1 {noun}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None if noun.ends_with("ch") => format!("{number} {noun}es"),
+        None => format!("{number} {noun}s"),
     }
 }
 
@@ -106,6 +123,14 @@ mod tests {
             names,
             ["", "7", "LEAF", "leaf-", "leaf-2", "leaf-2b", "leaf-10", "leaf-99999999999999999999"]
         );
+    }
+
+    #[test]
+    fn numbers_have_groups_of_digits_and_a_noun() {
+        let texts = [(1, "entry"), (0, "entry"), (2, "switch"), (999, "link"), (1_234_567, "link")]
+            .map(|(number, noun)| plural(number, noun));
+        assert_eq!(texts, ["1 entry", "0 entries", "2 switches", "999 links", "1,234,567 links"]);
+        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
     }
 
     #[test]

@@ -223,7 +223,7 @@ impl End {
     }
 
     /// The link errors among its counters. An older exporter may leave some out.
-    fn local_errors(&self) -> u64 {
+    pub fn local_errors(&self) -> u64 {
         link_errors(|counter| self.counters.get(counter.row().metric).copied().unwrap_or(0))
     }
 }

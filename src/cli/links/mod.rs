@@ -22,8 +22,8 @@ use crate::config::options::{
 use crate::config::{FabricSettings, Settings};
 use crate::remote::{Access, Remote};
 use fabric_observation::{Observation, SharedState};
-use ib_health::evidence::grouped;
 use ib_mad::clock::Clock;
+use ib_mad::label::grouped;
 use ib_umad::umad::Umad;
 use site_config::units::HumanDuration;
 
@@ -303,16 +303,14 @@ fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
     } else {
         let counts = all
             .worst_first()
-            .map(|(verdict, count)| format!("{} {}", grouped(count as u64), verdict.label()));
+            .map(|(verdict, count)| format!("{} {}", grouped(count), verdict.label()));
         // The counts are of all links.
         let listed = match (filter.suspect, shown) {
             (false, _) => String::new(),
             (true, 0) => "no suspect links: ".into(),
-            (true, _) => format!(
-                "{} of {} links suspect; verdicts of all: ",
-                grouped(shown as u64),
-                grouped(count as u64)
-            ),
+            (true, _) => {
+                format!("{} of {} links suspect; verdicts of all: ", grouped(shown), grouped(count))
+            }
         };
         parts.push(format!("{listed}{}", counts.join(", ")));
         if is_single_sweep {

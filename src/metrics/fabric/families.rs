@@ -12,6 +12,7 @@ use ib_health::outage::{BOUNDS, ExpectedCause};
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::TABLE as COUNTERS;
 use ib_mad::moment::Anchor;
+use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::smp::SmState;
 
@@ -32,7 +33,7 @@ pub(super) struct NodeItem<'a> {
     pub node: NodeIndex,
 }
 
-pub(super) struct PortItem<'a> {
+pub(in crate::metrics) struct PortItem<'a> {
     pub snapshot: &'a Snapshot,
     pub port: PortIndex,
     /// `None` if the fabric was not evaluated.
@@ -40,6 +41,10 @@ pub(super) struct PortItem<'a> {
 }
 
 impl<'a> PortItem<'a> {
+    fn status(&self) -> Option<&'a PortStatus> {
+        self.snapshot.status(self.port)
+    }
+
     pub fn judged(&self) -> Option<JudgedPort<'a>> {
         let (fabric, port, assessment) = (&self.snapshot.fabric, self.port, self.assessment?);
         Some(JudgedPort { fabric, port, assessment })
@@ -65,7 +70,7 @@ pub(in crate::metrics) struct Counted<'a> {
 }
 
 /// A port of a fabric with its assessment.
-pub(super) struct JudgedPort<'a> {
+pub(in crate::metrics) struct JudgedPort<'a> {
     pub fabric: &'a Fabric,
     pub port: PortIndex,
     pub assessment: &'a PortAssessment,
@@ -108,51 +113,38 @@ families! {
             samples.label("peer_node", &fabric.node_of(peer.port).name);
             samples.label("link", &link.to_string());
         }
-        let status = item.snapshot.status(port);
-        samples.label_if_known("speed", status.and_then(|it| it.speed).map(Speed::label));
-        samples.label_if_known("width", status.and_then(|it| it.width).map(Width::label));
+        write_rate(samples, item.status());
         samples.value(1);
     };
 }
 
-/// The families of a port's state, which the host has, too.
-pub const PORT_STATES: [Family; 5] = [
-    Family::gauge(
-        "infiniband_port_state",
-        PORT_LABELS,
-        "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; for ports of this host also 5 ActiveDefer.",
-    ),
-    Family::gauge(
-        "infiniband_port_physical_state",
-        PORT_LABELS,
-        "PortPhysicalState: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.",
-    ),
-    Family::gauge(
-        "infiniband_port_rate_bytes_per_second",
-        PORT_LABELS,
-        "Nominal data rate of the link at its active width and speed (LinkWidthActive, LinkSpeedActive).",
-    ),
-    Family::gauge("infiniband_port_width_lanes", PORT_LABELS, "LinkWidthActive: lanes in use."),
-    Family::gauge(
-        "infiniband_port_supported_rate_bytes_per_second",
-        PORT_LABELS,
-        "Highest nominal data rate that both ends of the link support.",
-    ),
-];
-
-/// The value of each of them in a snapshot, if it is known.
-pub(super) type PortValue = fn(&Snapshot, PortIndex) -> Option<u64>;
-
-pub(super) const PORT_VALUES: [PortValue; PORT_STATES.len()] = [
-    |snapshot, port| Some(snapshot.status(port)?.state.into()),
-    |snapshot, port| Some(snapshot.status(port)?.physical_state.into()),
-    |snapshot, port| snapshot.status(port)?.rate(),
-    |snapshot, port| Some(snapshot.status(port)?.width?.lanes().into()),
-    |snapshot, port| {
-        let peer = snapshot.fabric.port(port).peer?;
-        snapshot.status(port)?.best_rate_with(snapshot.status(peer.port)?)
-    },
-];
+families! {
+    /// The state of a port. The host has all but the last: it knows one end of a cable.
+    pub(in crate::metrics) PORT_STATES: PortItem<'_>;
+    "infiniband_port_state" Gauge PORT_LABELS
+        "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; for ports of this host also 5 ActiveDefer."
+        => |item, samples| samples.value_if_known(item.status().map(|it| it.state.into()));
+    "infiniband_port_physical_state" Gauge PORT_LABELS
+        "PortPhysicalState: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest."
+        => |item, samples| samples.value_if_known(item.status().map(|it| it.physical_state.into()));
+    "infiniband_port_rate_bytes_per_second" Gauge PORT_LABELS
+        "Nominal data rate of the link at its active width and speed (LinkWidthActive, LinkSpeedActive)."
+        => |item, samples| samples.value_if_known(item.status().and_then(PortStatus::rate));
+    "infiniband_port_width_lanes" Gauge PORT_LABELS
+        "LinkWidthActive: lanes in use."
+        => |item, samples| {
+            let width = item.status().and_then(|it| it.width);
+            samples.value_if_known(width.map(|width| width.lanes().into()));
+        };
+    "infiniband_port_supported_rate_bytes_per_second" Gauge PORT_LABELS
+        "Highest nominal data rate that both ends of the link support."
+        => |item, samples| {
+            let peer = item.snapshot.fabric.port(item.port).peer;
+            let peer = peer.and_then(|peer| item.snapshot.status(peer.port));
+            let both = item.status().zip(peer);
+            samples.value_if_known(both.and_then(|(one, other)| one.best_rate_with(other)));
+        };
+}
 
 families! {
     pub(super) LINKS: LinkItem<'_>;
@@ -166,9 +158,7 @@ families! {
             samples.label(labels[2], &node.name);
             samples.label(labels[3], node.identity.kind.label());
         }
-        let status = link.snapshot.status(link.assessment.link.0);
-        samples.label_if_known("speed", status.and_then(|it| it.speed).map(Speed::label));
-        samples.label_if_known("width", status.and_then(|it| it.width).map(Width::label));
+        write_rate(samples, link.snapshot.status(link.assessment.link.0));
         samples.value(1);
     };
     "infiniband_link_verdict" Gauge ["fabric", "link", "reason"]
@@ -181,11 +171,9 @@ families! {
                 samples.value(weight.min(verdict) as u64);
             }
             if verdict > reasons.verdict() {
-                samples.label("reason", "recent");
-                samples.value(verdict as u64);
+                samples.label("reason", "recent").value(verdict as u64);
             } else if reasons.worst().is_none() {
-                samples.label("reason", "none");
-                samples.value(verdict as u64);
+                samples.label("reason", "none").value(verdict as u64);
             }
         };
     "infiniband_link_verdict_timestamp_seconds" Gauge LINK_LABELS
@@ -247,16 +235,11 @@ families! {
                 up_to += u64::from(length);
                 samples.suffix("_bucket");
                 // OpenMetrics wants a float to look like one.
-                samples.label("le", &format!("{bound:?}"));
-                samples.value(up_to);
+                samples.label("le", &format!("{bound:?}")).value(up_to);
             }
-            samples.suffix("_bucket");
-            samples.label("le", "+Inf");
-            samples.value(all);
-            samples.suffix("_sum");
-            samples.seconds(outages.lengths_sum.as_secs_f64());
-            samples.suffix("_count");
-            samples.value(all);
+            samples.suffix("_bucket").label("le", "+Inf").value(all);
+            samples.suffix("_sum").seconds(outages.lengths_sum.as_secs_f64());
+            samples.suffix("_count").value(all);
         };
 }
 
@@ -267,12 +250,12 @@ families! {
         "1 while a counter is saturated (its field has reached its maximum), 0 if it was saturated before. Its total is a lower bound from then on. Absent for counters that never saturated."
         => |counted, samples| {
             let counting = counted.counting;
-            if !counting.was_any_saturated() {
+            if counting.saturated.is_empty() {
                 return;
             }
-            for row in COUNTERS.iter().filter(|row| counting.was_saturated(row.counter)) {
+            for row in COUNTERS.iter().filter(|row| counting.saturated.contains(row.counter)) {
                 samples.label("counter", row.metric);
-                samples.value(counting.is_stuck(row.counter).into());
+                samples.value(counting.stuck.contains(row.counter).into());
             }
         };
     "infiniband_port_impossible_readings" Counter PORT_LABELS
@@ -303,8 +286,7 @@ families! {
         => |port, samples| {
             for window in WINDOWS {
                 if let Some(ratio) = port.assessment.bit_errors.ratio(window) {
-                    samples.label("window", window.label());
-                    samples.ratio(ratio);
+                    samples.label("window", window.label()).ratio(ratio);
                 }
             }
         };
@@ -314,8 +296,7 @@ families! {
             for window in WINDOWS {
                 let measured = port.assessment.bit_errors.windows[window as usize];
                 if !measured.span().is_zero() {
-                    samples.label("window", window.label());
-                    samples.seconds(measured.span().as_secs_f64());
+                    samples.label("window", window.label()).seconds(measured.span().as_secs_f64());
                 }
             }
         };
@@ -357,7 +338,7 @@ families! {
         "Role of a port in congestion, always 1: root (the congestion starts here: slow receiver or fully utilized link) or victim (it waits because of that root)."
         => |port, samples| {
             let (role, root) = match port.assessment.role {
-                Some(Role::Root) => ("root", port.port),
+                Some(Role::Root(_)) => ("root", port.port),
                 Some(Role::Victim { of }) => ("victim", of),
                 None => return,
             };
@@ -374,8 +355,7 @@ families! {
     "infiniband_congestion_region_ports" Gauge ["fabric", "root_guid", "root_port", "level"]
         "Ports of a congestion region: neighboring ports that wait together, by the root that waits most. Label level: low (below 15% of the time), medium (below 25%), high."
         => |item, samples| {
-            samples.label("level", item.region.level.label());
-            samples.value(item.region.ports.into());
+            samples.label("level", item.region.level.label()).value(item.region.ports.into());
         };
     "infiniband_congestion_region_wait_ratio" Gauge REGION_LABELS
         "Highest share of time (0 to 1) that a port of the congestion region waits."
@@ -412,6 +392,11 @@ families! {
     "infiniband_subnet_manager_changes" Counter ["fabric"]
         "Times that another subnet manager became master."
         => |observation, samples| samples.value(observation.stats.mastership.changes);
+}
+
+fn write_rate(samples: &mut Samples<'_>, status: Option<&PortStatus>) {
+    samples.label_if_known("speed", status.and_then(|it| it.speed).map(Speed::label));
+    samples.label_if_known("width", status.and_then(|it| it.width).map(Width::label));
 }
 
 fn managers(observation: &Observation) -> Option<&[SubnetManager]> {

@@ -10,27 +10,26 @@ mod tests;
 
 use std::sync::Arc;
 
-use exposition::{Block, BlockWriter, Family, Header, Labelled, Labels, Part, Parts};
+use exposition::{Block, BlockWriter, Family, Labelled, Labels, Part, Parts};
 use fabric_observation::Observation;
-use fabric_observation::families::counter_header;
+use fabric_observation::families::counter_family;
 use ib_fabric::PortIndex;
 use ib_mad::counter::{TABLE, scaled};
 
-pub use families::PORT_STATES;
-pub(super) use families::{COUNTING, Counted};
+pub(super) use families::{COUNTING, Counted, PORT_STATES};
 use families::{
-    DIRECTIONS, JudgedPort, LINKS, LinkItem, MANAGERS, NODES, NodeItem, PORT_INFOS, PORT_VALUES,
-    PORTS, PortItem, REGIONS, RegionItem,
+    DIRECTIONS, JudgedPort, LINKS, LinkItem, MANAGERS, NODES, NodeItem, PORT_INFOS, PORTS,
+    PortItem, REGIONS, RegionItem,
 };
 
 /// The families of a table.
 pub(super) fn names<T>(table: &[(Family, T)]) -> impl Iterator<Item = Family> {
-    table.iter().map(|(family, _)| *family)
+    table.iter().map(|(family, _)| family.clone())
 }
 
 /// The families of nodes and ports, without the counters.
 pub fn families() -> impl Iterator<Item = Family> {
-    names(NODES).chain(names(PORT_INFOS)).chain(PORT_STATES)
+    names(NODES).chain(names(PORT_INFOS)).chain(names(PORT_STATES))
 }
 
 /// The families of assessments of nodes, ports and links.
@@ -44,11 +43,10 @@ pub fn manager_families() -> impl Iterator<Item = Family> {
     names(MANAGERS)
 }
 
-/// The headers of all families in the order of [`render`].
-pub(super) fn headers() -> impl Iterator<Item = Header> {
-    let counters = TABLE.iter().map(|row| counter_header(row.counter));
-    let assessment = findings_families().chain(manager_families());
-    families().map(Header::from).chain(counters).chain(assessment.map(Header::from))
+/// All families in the order of [`render`].
+pub(super) fn all_families() -> impl Iterator<Item = Family> {
+    let counters = TABLE.iter().map(|row| counter_family(row.counter));
+    families().chain(counters).chain(findings_families()).chain(manager_families())
 }
 
 /// Renders the families of the fabrics.
@@ -60,11 +58,9 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
     let mut parts = Parts::<BlockWriter>::default();
     parts.each(NODES, &items.nodes);
     parts.each(PORT_INFOS, &items.ports);
-    for (family, value) in PORT_STATES.into_iter().zip(PORT_VALUES) {
-        parts.numbers(family, &items.ports, |item| value(item.snapshot, item.port));
-    }
+    parts.each(PORT_STATES, &items.ports);
     for row in TABLE {
-        parts.numbers(counter_header(row.counter), &items.ports, |item| {
+        parts.numbers(counter_family(row.counter), &items.ports, |item| {
             let raw = item.snapshot.reading(item.port)?.get(row.counter);
             raw.map(|raw| scaled(raw, row.scale))
         });

@@ -19,9 +19,6 @@ use crate::metrics::{families, family};
 const INTERVALS: u32 = 4;
 const GRACE: Duration = Duration::from_secs(60);
 
-const KINDS: [NodeKind; 4] =
-    [NodeKind::Ca, NodeKind::Switch, NodeKind::Router, NodeKind::AggregationNode];
-
 /// The states of nodes: responding, and not; the order is that of the counts.
 const STATES: [&str; 2] = ["up", "down"];
 
@@ -31,18 +28,16 @@ families! {
         "Links by verdict: ok, unknown, watch (degraded), bad. 0 means that no link has this verdict. Absent before the first evaluation, after a sweep without results, and when the latest sweep is older than 4 intervals plus 60 s."
         => |summary, samples| {
             for (verdict, count) in Verdict::ALL.iter().zip(summary.links) {
-                samples.label("verdict", verdict.label());
-                samples.value(count);
+                samples.label("verdict", verdict.label()).value(count);
             }
         };
     "infiniband_fabric_nodes" Gauge ["fabric", "node_type", "state"]
         "Nodes by type (ca, switch, router, aggregation_node) and state (up, down; see infiniband_node_up). Absent under the same conditions as infiniband_fabric_links."
         => |summary, samples| {
-            for (kind, counts) in KINDS.iter().zip(summary.nodes) {
+            for (kind, counts) in NodeKind::ALL.iter().zip(summary.nodes) {
                 for (state, count) in STATES.iter().zip(counts) {
                     samples.label("node_type", kind.label());
-                    samples.label("state", state);
-                    samples.value(count);
+                    samples.label("state", state).value(count);
                 }
             }
         };
@@ -61,8 +56,8 @@ pub(in crate::metrics) struct Summary {
     limit: Duration,
     /// In the order of [`Verdict::ALL`].
     links: [u64; Verdict::ALL.len()],
-    /// In the order of [`KINDS`] and [`STATES`].
-    nodes: [[u64; STATES.len()]; KINDS.len()],
+    /// In the order of [`NodeKind::ALL`] and [`STATES`].
+    nodes: [[u64; STATES.len()]; NodeKind::ALL.len()],
 }
 
 impl Summary {
@@ -87,10 +82,7 @@ impl Summary {
         let fabric = &snapshot.fabric;
         for node in fabric.node_indexes() {
             let kind = fabric.node(node).identity.kind;
-            let state = usize::from(!snapshot.is_up(node));
-            for (row, _) in summary.nodes.iter_mut().zip(KINDS).filter(|(_, it)| *it == kind) {
-                row[state] += 1;
-            }
+            summary.nodes[kind as usize][usize::from(!snapshot.is_up(node))] += 1;
         }
         Some(summary)
     }

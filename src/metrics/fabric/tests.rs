@@ -11,7 +11,7 @@ use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::testing::end;
 use ib_health::bit_errors::BerWindow;
 use ib_health::congestion::Wait;
-use ib_health::congestion::{Level, Region, Role};
+use ib_health::congestion::{Level, Region, Role, RootCause};
 use ib_health::outage::{Downtime, Outages};
 use ib_health::testing::{fine, over, port, saturated, snapshot};
 use ib_health::verdict::{Reason, Repair};
@@ -193,7 +193,7 @@ fn congestion_of_ports_and_regions() {
     let lines = samples(|snapshot, assessment| {
         let (root, victim) = (port(snapshot, 1, 1), port(snapshot, 3, 1));
         let root_findings = &mut assessment.ports[root.0 as usize];
-        root_findings.role = Some(Role::Root);
+        root_findings.role = Some(Role::Root(RootCause::Unknown));
         root_findings.wait = Some(Wait { share: 0.25, tick_told: false });
         assessment.ports[victim.0 as usize].role = Some(Role::Victim { of: root });
         assessment.regions = vec![Region {
@@ -237,7 +237,7 @@ fn fabric_without_an_assessment_has_no_findings() {
     let observation = Observation { snapshot: Some(snapshot().into()), ..Observation::default() };
     let parts = render(&[Arc::new(observation)]);
     let is_finding =
-        |part: &Part<Block>| findings_families().any(|family| family.name == part.header.name);
+        |part: &Part<Block>| findings_families().any(|family| family.name == part.family.name);
     assert!(!parts.is_empty() && !parts.iter().any(is_finding));
 }
 
@@ -249,7 +249,7 @@ fn families_are_rendered_once_and_in_order() {
         Observation { snapshot: Some(snapshot.into()), assessment, ..Observation::default() };
     let parts = render(&[Arc::new(observation)]);
     assert!(
-        parts.len() > 5 && parts.is_sorted_by(|a, b| position(&a.header) < position(&b.header))
+        parts.len() > 5 && parts.is_sorted_by(|a, b| position(&a.family) < position(&b.family))
     );
 }
 

@@ -7,8 +7,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use exposition::{Family, Header, Labelled, Labels, MetricType, Part, Parts, Samples};
-use fabric_observation::families::counter_header;
+use exposition::{Family, Labelled, Labels, MetricType, Part, Parts, Samples};
+use fabric_observation::families::counter_family;
 use fabric_observation::host::{HostObservation, HostPortTotals, PortEventCounts};
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
@@ -70,14 +70,12 @@ families! {
         };
 }
 
-/// The values of the families of [`PORT_STATES`].
-const PORT_VALUES: [fn(&Port) -> Option<u64>; PORT_STATES.len()] = [
+/// The values of the first families of [`PORT_STATES`].
+const PORT_VALUES: [fn(&Port) -> Option<u64>; 4] = [
     |port| port.state.map(u64::from),
     |port| port.physical_state.map(u64::from),
     |port| port.rate,
     |port| port.width.map(|width| width.lanes().into()),
-    // The host knows one end of the cable.
-    |_| None,
 ];
 
 families! {
@@ -126,31 +124,28 @@ families! {
         => |netdev, samples| samples.value_if_known(netdev.carrier_changes);
 }
 
-const HW_UNKNOWN: Family = Family::counter(
-    "infiniband_hw_unlisted",
-    &["fabric", "guid", "port", "device", "counter"],
-    "Value of a file in hw_counters that the exporter has no name for. Label counter: name of the file.",
+const HW_UNKNOWN: Family = family!(
+    "infiniband_hw_unlisted" Counter ["fabric", "guid", "port", "device", "counter"]
+    "Value of a file in hw_counters that the exporter has no name for. Label counter: name of the file."
 );
 
 /// The family of a directory of the connection manager's counters.
 fn cm_family(group: &Group) -> Family {
-    Family::counter(group.metric, &["fabric", "guid", "port", "device", "message"], group.help)
+    const LABELS: &[&str] = &["fabric", "guid", "port", "device", "message"];
+    Family::new(group.metric, MetricType::Counter, LABELS, group.help)
 }
 
-const DEVICE_UP: Family = Family::gauge(
-    "infiniband_device_up",
-    DEVICE_LABELS,
-    "1 if the device and its ports could be read. 0 while it hangs, and after it disappeared, for the time of --fabric.forget-after.",
+const DEVICE_UP: Family = family!(
+    "infiniband_device_up" Gauge DEVICE_LABELS
+    "1 if the device and its ports could be read. 0 while it hangs, and after it disappeared, for the time of --fabric.forget-after."
 );
-const HEARD: Family = Family::gauge(
-    "fabric_exporter_device_events_subscribed",
-    DEVICE_LABELS,
-    "1 if the exporter receives the asynchronous events of the device. Without them, link downs between two reads are missed.",
+const HEARD: Family = family!(
+    "fabric_exporter_device_events_subscribed" Gauge DEVICE_LABELS
+    "1 if the exporter receives the asynchronous events of the device. Without them, link downs between two reads are missed."
 );
-const LINK_LOSSES: Family = Family::counter(
-    "infiniband_port_link_losses",
-    PORT_LABELS,
-    "Times that the port left PortState Active, by event or by read, including driver unloads. Link downs shorter than the read interval count, too.",
+const LINK_LOSSES: Family = family!(
+    "infiniband_port_link_losses" Counter PORT_LABELS
+    "Times that the port left PortState Active, by event or by read, including driver unloads. Link downs shorter than the read interval count, too."
 );
 families! {
     EVENTS: PortEvents<'_>;
@@ -189,18 +184,19 @@ pub fn families() -> impl Iterator<Item = Family> {
         .chain(names(NETDEVS))
 }
 
-/// The header of a row of the drivers' own counters.
-pub fn hw_header(row: &hw_counter::HwRow) -> Header {
+/// The family of a row of the drivers' own counters.
+pub fn hw_family(row: &hw_counter::HwRow) -> Family {
     let kind = if row.is_gauge { MetricType::Gauge } else { MetricType::Counter };
     let help = format!("hw_counters {} ({}): {}", row.files.join(", "), row.drivers, row.help);
-    Header { name: format!("infiniband_hw_{}", row.metric).into(), kind, help: help.into() }
+    let name = format!("infiniband_hw_{}", row.metric).into();
+    Family { name, kind, labels: PORT_LABELS, help: help.into() }
 }
 
-/// The header of a row of Ethernet's statistics.
-pub fn ethernet_header(row: &ethernet::EthernetRow) -> Header {
+/// The family of a row of Ethernet's statistics.
+pub fn ethernet_family(row: &ethernet::EthernetRow) -> Family {
     let name = format!("infiniband_netdev_{}", row.metric).into();
-    let help = format!("ethtool -S {}: {}", ethtool_strings(row), row.help);
-    Header { name, kind: MetricType::Counter, help: help.into() }
+    let help = format!("ethtool -S {}: {}", ethtool_strings(row), row.help).into();
+    Family { name, kind: MetricType::Counter, labels: NETDEV_LABELS, help }
 }
 
 /// The names of a row's statistic in `ethtool -S`, each with its driver: `rx_prio{}_pause (mlx5_core)`.
@@ -229,11 +225,11 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
         items.events.push(events, |to| labels(to, observation, device, *port, stats.guid));
     }
     let mut parts = Parts::default();
-    for (family, value) in PORT_STATES.into_iter().zip(PORT_VALUES) {
+    for (family, value) in names(PORT_STATES).zip(PORT_VALUES) {
         parts.numbers(family, &items.ports, |item| value(item.port));
     }
     for row in COUNTERS {
-        parts.numbers(counter_header(row.counter), &items.ports, |item| {
+        parts.numbers(counter_family(row.counter), &items.ports, |item| {
             let total = item.totals.and_then(|totals| totals.get(row.counter));
             total.map(|total| scaled(total, row.scale))
         });
@@ -305,23 +301,18 @@ impl<'a> HostItems<'a> {
             for (name, value) in hw.names.iter().zip(&hw.values) {
                 let Some(value) = *value else { continue };
                 match name.row {
-                    Some(row) => known.push((row, labels, value)),
+                    Some(row) => known.push((row, (labels, value))),
                     None => unknown.push((&name.file, labels, value)),
                 }
             }
         }
-        // A stable sort: devices stay in their order.
-        known.sort_by_key(|&(row, ..)| row);
-        for of_row in known.chunk_by(|a, b| a.0 == b.0) {
-            let Some(row) = of_row.first().and_then(|first| hw_counter::TABLE.get(first.0)) else {
-                continue;
-            };
-            parts.add(hw_header(row), |family| {
-                for (_, labels, value) in of_row {
+        by_row(known, &hw_counter::TABLE, |row, values| {
+            parts.add(hw_family(row), |family| {
+                for (_, (labels, value)) in values {
                     family.samples(labels).value(scaled(*value, row.scale));
                 }
             });
-        }
+        });
         parts.add(HW_UNKNOWN, |family| {
             for (file, labels, value) in unknown {
                 family.samples(labels).label("counter", file).value(value);
@@ -345,15 +336,12 @@ impl<'a> HostItems<'a> {
     }
 
     fn ethernet(&self, parts: &mut HostParts) {
-        let mut all: Vec<_> = (self.netdevs.iter())
-            .flat_map(|(labels, netdev)| netdev.ethernet.iter().map(move |value| (labels, value)))
-            .collect();
-        all.sort_by_key(|(_, value)| value.stat.row);
-        for of_row in all.chunk_by(|a, b| a.1.stat.row == b.1.stat.row) {
-            let row = of_row.first().and_then(|(_, first)| ethernet::TABLE.get(first.stat.row));
-            let Some(row) = row else { continue };
-            parts.add(ethernet_header(row), |family| {
-                for (labels, value) in of_row {
+        let values = self.netdevs.iter().flat_map(|(labels, netdev)| {
+            netdev.ethernet.iter().map(move |value| (value.stat.row, (labels, value)))
+        });
+        by_row(values.collect(), &ethernet::TABLE, |row, values| {
+            parts.add(ethernet_family(row), |family| {
+                for (_, (labels, value)) in values {
                     let mut samples = family.samples(labels);
                     if let Some((label, index)) = row.index.zip(value.stat.index) {
                         samples.label(label, itoa::Buffer::new().format(index));
@@ -365,6 +353,16 @@ impl<'a> HostItems<'a> {
                     }
                 }
             });
+        });
+    }
+}
+
+/// Goes through values of rows of a table, row by row; devices stay in their order.
+fn by_row<T, R>(mut all: Vec<(usize, T)>, table: &[R], mut add: impl FnMut(&R, &[(usize, T)])) {
+    all.sort_by_key(|(row, _)| *row);
+    for values in all.chunk_by(|a, b| a.0 == b.0) {
+        if let Some(row) = values.first().and_then(|(row, _)| table.get(*row)) {
+            add(row, values);
         }
     }
 }

@@ -169,8 +169,8 @@ fn each_family_is_rendered_once() {
     let mut observation = observation(vec![port(1), port(2)]);
     observation.port_events.add_snapshot(observation.snapshot.as_ref().unwrap());
     let parts = render(&observation);
-    assert!(parts.is_sorted_by_key(|part| crate::metrics::position(&part.header)));
-    let mut names: Vec<_> = parts.iter().map(|part| part.header.name.clone()).collect();
+    assert!(parts.is_sorted_by_key(|part| crate::metrics::position(&part.family)));
+    let mut names: Vec<_> = parts.iter().map(|part| part.family.name.clone()).collect();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), parts.len());

@@ -329,10 +329,7 @@ impl HostTotals {
         let devices = snapshot.devices.iter().zip(ids).map(|(device, &id)| {
             let (name, guid) = (&device.name, device.info.guid.unwrap_or_default());
             let ports = device.ports.iter().map(|port| {
-                let resume = || {
-                    let known = self.seed.get(&(id, port.number));
-                    known.map(PortTotals::resume).unwrap_or_default()
-                };
+                let resume = || self.seed.get(&(id, port.number)).cloned().unwrap_or_default();
                 let key = (Arc::clone(name), guid, port.number);
                 let totals = self.ports.entry(key).or_insert_with(resume);
                 // It may carry Ethernet, and counts what it sends to itself: no link rate bounds it.
@@ -354,7 +351,6 @@ mod tests {
     use super::*;
     use crate::config::Settings;
     use crate::config::options::Options;
-    use ib_health::totals::PersistedTotals;
     use ib_mad::Counter;
     use ib_mad::moment::Anchor;
     use rdma_host::model::{Device, DeviceInfo};
@@ -491,11 +487,10 @@ mod tests {
 
     #[test]
     fn totals_resume_from_an_earlier_run() {
-        let mut persisted = PersistedTotals::default();
-        persisted.set(Counter::SymbolErrors, 140);
-        persisted.set_offset(Counter::SymbolErrors, 100);
+        let mut restored = PortTotals::default();
+        restored.restore(Counter::SymbolErrors, 140, 100);
         let mut totals = HostTotals::default();
-        totals.restore([((Guid(0xabc), 1), persisted)].into());
+        totals.restore([((Guid(0xabc), 1), restored)].into());
         let mut read = |device: &str, id, raw| {
             let mut ports = vec![port(1)];
             ports[0].reading.set(Counter::SymbolErrors, raw);

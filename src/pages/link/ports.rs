@@ -44,7 +44,7 @@ const ROWS: [EndsRow; 12] = [
             }
         })
     }),
-    ("FEC mode", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
+    ("FEC mode", |port, _| port.fec.as_deref().map(|fec| html! { (fec_name(fec)) })),
     ("Link error counters, sum", |port, _| {
         port.read_at
             .as_ref()
@@ -159,6 +159,24 @@ pub(super) fn counters(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     }
 }
 
+/// The usual name of a FEC mode, by its label.
+fn fec_name(label: &str) -> &str {
+    match label {
+        "none" => "no FEC",
+        "fire-code" => "Fire code",
+        "rs" => "RS-FEC",
+        "ll-rs" | "mlx-ll-rs" => "low-latency RS-FEC",
+        "rs2" => "RS-FEC (544,514)",
+        "strong-rs" => "strong RS-FEC",
+        "adaptive-rs" => "adaptive RS-FEC",
+        "cod" => "COD",
+        "zero-latency" => "zero-latency FEC",
+        "rs-544-plr" => "RS-FEC (544,514) with PLR",
+        "rs-271-plr" => "RS-FEC (271,257) with PLR",
+        label => label,
+    }
+}
+
 /// A counter of a port, in the unit of its metric.
 fn of(port: &Port, row: &CounterRow) -> Option<u64> {
     port.counters.get(row.metric).copied()
@@ -211,7 +229,7 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
                     @let all = port.bit_errors.windows.len();
                     @if nth == 0 { th scope="rowgroup" rowspan=(all) { (port.name.label()) } }
                     td { (window.window) }
-                    td .n { (components::count(window.errors.into())) }
+                    td .n { (components::count(window.errors)) }
                     td .n { (format!("{:.0}s", window.seconds)) }
                     td .n { (ratio(port, window.ratio)) }
                     @if nth == 0 {

@@ -73,7 +73,7 @@ fn gist(topology: &Topology) -> Markup {
         topology.switches.iter().fold(Verdicts::default(), |sum, it| sum.and(it.host_verdicts));
     html! {
         p .gist {
-            (topology.fabric) ": " (components::counted(topology.switches.len(), "switch", "switches"))
+            (topology.fabric) ": " (components::plural(topology.switches.len(), "switch"))
             @if between.count() > 0 { " · between switches: " (picture::links(&between)) }
             @if to_hosts.count() > 0 { " · to hosts: " (picture::links(&to_hosts)) }
         }

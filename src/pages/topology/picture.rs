@@ -216,7 +216,7 @@ impl Picture<'_> {
         let class = it.worst.map_or("unknown", Verdict::label);
         #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
         let letters = (half * 2.0 / LETTER) as usize;
-        let hosts = components::counted(it.hosts, "host", "hosts");
+        let hosts = components::plural(it.hosts, "host");
         let text: Vec<String> = match of {
             [first, .., last] => {
                 let count = if it.hosts > 0 { hosts } else { format!("{} switches", of.len()) };
@@ -306,10 +306,11 @@ fn congestion_counts(of: &[Switch], right: f64, y: f64) -> Markup {
 
 /// The congestion of some links as text: `1 root, 3 victims, waits up to 32% of the time`.
 pub(super) fn congestion(of: &CongestionCounts) -> String {
-    let counts = [(of.roots, "root", "roots"), (of.victims, "victim", "victims")];
-    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
-    let mut parts: Vec<String> =
-        counts.map(|(count, one, many)| components::counted(count, one, many)).collect();
+    let counts = [(of.roots, "root"), (of.victims, "victim")].into_iter();
+    let mut parts: Vec<String> = counts
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, noun)| components::plural(count, noun))
+        .collect();
     if let Some(share) = of.max_wait_ratio {
         parts.push(format!("waits up to {} of the time", components::percent(share)));
     }
@@ -349,7 +350,7 @@ fn host_suspects(
 
 /// The number of links and their verdicts: `4 links (1 bad, 3 ok)`.
 pub(super) fn links(verdicts: &Verdicts) -> String {
-    let links = components::counted(verdicts.count(), "link", "links");
+    let links = components::plural(verdicts.count(), "link");
     format!("{links} ({})", components::verdict_counts(verdicts))
 }
 

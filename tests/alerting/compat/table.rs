@@ -4,7 +4,7 @@
 //! Their names are from their sources. Which of our metrics corresponds follows from the tables in the code: by
 //! the IBTA name, by our own name, or by the file in sysfs.
 
-use fabric_observation::families::counter_header;
+use fabric_observation::families::counter_family;
 use ib_mad::counter::{Attribute, Counter, CounterRow, TABLE};
 use ib_mad::rate::Speed;
 use rdma_host::model::hw_counter;
@@ -136,7 +136,7 @@ fn per(row: &CounterRow) -> Per {
 }
 
 fn sample_name(counter: Counter) -> String {
-    counter_header(counter).sample_name()
+    counter_family(counter).sample_name()
 }
 
 /// The ports that a fabric exporter would export: only the sweep's value where there is one. A total that

@@ -445,7 +445,7 @@ fn of_load() -> Vec<Case> {
             let found = &seen.assessment;
             let fabric = &seen.snapshot.as_ref().ok_or("no sweep")?.fabric;
             let roots: Vec<String> = (fabric.port_indexes())
-                .filter(|port| found.ports[port.0 as usize].role == Some(Role::Root))
+                .filter(|port| matches!(found.ports[port.0 as usize].role, Some(Role::Root(_))))
                 .map(|port| label(fabric, port))
                 .collect();
             ensure(roots.iter().any(|root| root == "leaf-0-1[5]"), || format!("{roots:?}"))?;

@@ -15,8 +15,8 @@ use crate::file::timeline::{NodeTimeline, Timeline};
 use crate::file::totals::{
     CounterGrowth, SegmentRange, SweepRange, SweepTimes, TotalsTable, totals_at,
 };
-use exposition::{Format, Header, Labels, Samples};
-use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_header};
+use exposition::{Family, Format, Labels, Samples};
+use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_family};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::counter::{Attribute, CounterField, CounterRow, TABLE, scaled};
 use ib_mad::rate::{Speed, Width};
@@ -59,7 +59,7 @@ struct SampleWriter<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,
     /// The family's metadata, until it is written before the first sample.
-    header: Option<Header>,
+    header: Option<Family>,
     name: String,
     counts: ExportCounts,
 }
@@ -78,17 +78,17 @@ pub fn openmetrics(
         let (text, name) = (Vec::new(), String::new());
         let mut lines = SampleWriter { out, text, header: None, name, counts };
         let lines = &mut lines;
-        lines.family(NODE_UP.into());
+        lines.family(NODE_UP);
         fabrics.iter().try_for_each(|fabric| fabric.node_up(lines))?;
-        lines.family(PORT_INFO.into());
+        lines.family(PORT_INFO);
         fabrics.iter().try_for_each(|fabric| fabric.port_info(lines))?;
         for row in TABLE {
-            lines.family(counter_header(row.counter));
+            lines.family(counter_family(row.counter));
             fabrics.iter().try_for_each(|fabric| fabric.counter(row, lines))?;
         }
-        lines.family(LINK_INFO.into());
+        lines.family(LINK_INFO);
         fabrics.iter().try_for_each(|fabric| fabric.link_info(lines))?;
-        lines.family(LINK_UP.into());
+        lines.family(LINK_UP);
         fabrics.iter().try_for_each(|fabric| fabric.link_up(lines))?;
         lines.text.extend_from_slice(b"# EOF\n");
         lines.flush()?;
@@ -333,9 +333,9 @@ fn push_rate(labels: &mut Labels<'_>, rate: Option<(Width, Speed)>) {
 
 impl SampleWriter<'_> {
     /// Begins a family: its metadata is written before its first sample.
-    fn family(&mut self, header: Header) {
-        self.name = header.sample_name();
-        self.header = Some(header);
+    fn family(&mut self, family: Family) {
+        self.name = family.sample_name();
+        self.header = Some(family);
     }
 
     /// Writes a series; `labels` are without the closing brace.
@@ -347,7 +347,7 @@ impl SampleWriter<'_> {
         let before = self.counts.samples;
         for (value, time) in samples {
             if let Some(header) = self.header.take() {
-                header.write(&mut self.text, Format::OpenMetrics);
+                header.write_header(&mut self.text, Format::OpenMetrics);
             }
             Samples::new(&mut self.text, &self.name, labels).value_at(value, time);
             self.counts.samples += 1;

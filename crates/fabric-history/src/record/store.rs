@@ -172,10 +172,8 @@ impl Store {
             let Some(totals) = self.ledger.get(&port) else { continue };
             let remembered = memory.entry((Guid(guid.cast_unsigned()), number)).or_default();
             for (counter, total) in totals.iter() {
-                remembered.set(counter, total);
-                if let Some(before) = self.befores.get(&port) {
-                    remembered.set_offset(counter, before[counter as usize]);
-                }
+                let offset = self.befores.get(&port).map_or(0, |before| before[counter as usize]);
+                remembered.restore(counter, total, offset);
             }
         }
         Ok(memory)

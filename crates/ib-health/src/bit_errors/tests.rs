@@ -94,7 +94,7 @@ fn every_speed_has_a_limit_and_a_site_may_override_it() {
         assert_eq!(usual.limits(speed, Some(fec)).pre_fec, pre_fec, "{speed:?} {fec:?}");
     }
     let own = row(Speed::Ndr, Some(Fec::ReedSolomon), 1e-13, None);
-    let site = LimitTable::new(&[own]);
+    let site = LimitTable(vec![own]);
     assert_eq!(site.limits(Speed::Ndr, Some(Fec::ReedSolomon)), own.limits);
     assert_eq!(site.limits(Speed::Ndr, None), usual.limits(Speed::Ndr, None));
 }

@@ -36,7 +36,7 @@ use ib_mad::Moment;
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 
 use regions::RegionHistory;
-use wait_graph::{WaitGraph, find_roots};
+use wait_graph::{WaitGraph, WaitingPort, find_roots};
 
 /// The share of time from which on a port waits; less is normal in a busy fabric (Jha et al., NSDI 2020:
 /// negligible).
@@ -123,7 +123,7 @@ impl Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Its receiver is slow, or its link is full. A port with a full link need not wait itself.
-    Root,
+    Root(RootCause),
     /// It waits because ports further downstream wait; this is the root among them that waits most.
     Victim {
         /// The root.
@@ -162,8 +162,6 @@ pub struct Region {
 pub struct CongestionReport {
     /// The role of each port that waits, and of each that makes others wait, in the order of ports.
     pub roles: Vec<(PortIndex, Role)>,
-    /// The cause of each root, in the order of ports.
-    pub causes: Vec<(PortIndex, RootCause)>,
     /// The regions, the largest first.
     pub regions: Vec<Region>,
 }
@@ -173,12 +171,6 @@ impl CongestionReport {
     pub fn role(&self, port: PortIndex) -> Option<Role> {
         let at = self.roles.binary_search_by_key(&port, |(port, _)| *port).ok()?;
         Some(self.roles[at].1)
-    }
-
-    /// Why a port is a root, if it is one.
-    pub fn cause(&self, port: PortIndex) -> Option<RootCause> {
-        let at = self.causes.binary_search_by_key(&port, |(port, _)| *port).ok()?;
-        Some(self.causes[at].1)
     }
 }
 
@@ -216,22 +208,15 @@ impl Congestion {
         let roots = find_roots(&graph);
         let mut regions = regions::find(&graph, &roots);
         self.history.update(fabric, &graph, &mut regions, at);
-        let mut found = CongestionReport::default();
-        for (waiting, root) in graph.ports.iter().zip(&roots) {
-            if let Some(root) = root {
-                let root = &graph.ports[*root as usize];
-                if root.port == waiting.port {
-                    found.roles.push((waiting.port, Role::Root));
-                    found.causes.push((waiting.port, waiting.cause()));
-                } else {
-                    found.roles.push((waiting.port, Role::Victim { of: root.port }));
-                }
-            }
-        }
+        let role = |(waiting, root): (&WaitingPort, &Option<u32>)| {
+            let of = graph.ports[(*root)? as usize].port;
+            let is_root = of == waiting.port;
+            let role = if is_root { Role::Root(waiting.cause) } else { Role::Victim { of } };
+            Some((waiting.port, role))
+        };
+        let mut roles: Vec<_> = graph.ports.iter().zip(&roots).filter_map(role).collect();
         // Those that are full and do not wait come after all that wait.
-        found.roles.sort_unstable_by_key(|(port, _)| *port);
-        found.causes.sort_unstable_by_key(|(port, _)| *port);
-        found.regions = regions.all;
-        found
+        roles.sort_unstable_by_key(|(port, _)| *port);
+        CongestionReport { roles, regions: regions.all }
     }
 }

@@ -2,10 +2,9 @@
 //!
 //! A region is the same as one of an earlier sweep if its root is the same; otherwise if they share at least
 //! half of the ports of the smaller one, and no other shares more. Ports are kept by (GUID, port), in that
-//! order, which is the order of a fabric's ports: two lists are compared by a merge.
+//! order, which is the order of a fabric's ports.
 
-use std::cmp::{Ordering, Reverse};
-use std::iter::Peekable;
+use std::cmp::Reverse;
 
 use ib_fabric::Fabric;
 use ib_fabric::topology::End;
@@ -24,70 +23,52 @@ pub(super) struct Regions {
 
 /// Finds the regions: two ports belong to one region if one waits for the other, directly or indirectly.
 pub(super) fn find(graph: &WaitGraph, roots: &[Option<u32>]) -> Regions {
-    let mut of: Vec<Option<u32>> = vec![None; graph.ports.len()];
-    let mut all: Vec<Region> = Vec::new();
+    let mut left: Vec<bool> = roots.iter().map(Option::is_some).collect();
+    let mut found: Vec<(Region, Vec<u32>)> = Vec::new();
     let mut traversal = Traversal::new(graph);
-    let mut queue = Vec::new();
     for first in 0..graph.ports.len() as u32 {
-        if of[first as usize].is_some() || roots[first as usize].is_none() {
+        if !std::mem::take(&mut left[first as usize]) {
             continue;
         }
-        let number = all.len() as u32;
-        // The heaviest root, and its weight.
-        let mut heaviest: Option<(u32, f32)> = None;
-        let (mut ports, mut root_count, mut share) = (0, 0, 0.0_f32);
-        of[first as usize] = Some(number);
-        queue.push(first);
-        while let Some(port) = queue.pop() {
-            let waiting = &graph.ports[port as usize];
-            ports += u32::from(waiting.waits());
-            share = share.max(waiting.share);
-            if roots[port as usize] == Some(port) {
-                root_count += 1;
-                let weight = graph.weight(port);
-                // Of equals the lower one, as in `find_roots`.
-                let is_heavier = |(root, most): (u32, f32)| {
-                    weight.total_cmp(&most).then(root.cmp(&port)).is_gt()
-                };
-                if heaviest.is_none_or(is_heavier) {
-                    heaviest = Some((port, weight));
-                }
-            }
+        let mut members = vec![first];
+        let mut next = 0;
+        while let Some(&port) = members.get(next) {
+            next += 1;
             let mut visit = |other: u32| {
-                let region = &mut of[other as usize];
-                if region.is_none() && roots[other as usize].is_some() {
-                    *region = Some(number);
-                    queue.push(other);
+                if std::mem::take(&mut left[other as usize]) {
+                    members.push(other);
                 }
             };
             traversal.upstream(port, &mut visit);
             traversal.downstream(port, &mut visit);
         }
-        all.extend(heaviest.map(|(root, _)| Region {
-            root: graph.ports[root as usize].port,
-            ports,
-            roots: root_count,
+        let own_roots = || members.iter().filter(|port| roots[**port as usize] == Some(**port));
+        // Of equals the lower one, as in `find_roots`.
+        let heaviest = own_roots()
+            .max_by(|a, b| graph.weight(**a).total_cmp(&graph.weight(**b)).then(b.cmp(a)));
+        let Some(root) = heaviest.map(|root| graph.ports[*root as usize].port) else { continue };
+        let ports = || members.iter().map(|port| &graph.ports[*port as usize]);
+        let share = ports().map(|port| port.share).fold(0.0, f32::max);
+        let region = Region {
+            root,
+            ports: ports().filter(|port| port.waits()).count() as u32,
+            roots: own_roots().count() as u32,
             share,
             level: Level::of(share),
             since: Moment::default(),
-        }));
+        };
+        found.push((region, members));
     }
-    let by_size = |region: &Region| (Reverse(region.ports), region.root);
-    let mut order: Vec<u32> = (0..all.len() as u32).collect();
-    order.sort_by_key(|&number| by_size(&all[number as usize]));
-    let mut rank = vec![0; order.len()];
-    for (at, number) in order.iter().enumerate() {
-        rank[*number as usize] = at as u32;
+    found.sort_by_key(|(region, _)| (Reverse(region.ports), region.root));
+    let mut of = vec![None; graph.ports.len()];
+    for (number, (_, members)) in (0..).zip(&found) {
+        members.iter().for_each(|port| of[*port as usize] = Some(number));
     }
-    for number in of.iter_mut().flatten() {
-        *number = rank[*number as usize];
-    }
-    all.sort_by_key(by_size);
-    Regions { all, of }
+    Regions { all: found.into_iter().map(|(region, _)| region).collect(), of }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct PastRegion {
+pub(super) struct PastRegion {
     root: End,
     since: Moment,
     seen: Tick,
@@ -95,7 +76,7 @@ struct PastRegion {
 
 /// A port that waited in an earlier sweep, and its region then.
 #[derive(Clone, Copy, Debug)]
-struct PastPort {
+pub(super) struct PastPort {
     end: End,
     region: u32,
     seen: Tick,
@@ -104,16 +85,11 @@ struct PastPort {
 /// The regions and ports of earlier sweeps. What was not seen for [`GRACE`] is removed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RegionHistory {
-    regions: Vec<PastRegion>,
-    ports: Vec<PastPort>,
+    pub(super) regions: Vec<PastRegion>,
+    pub(super) ports: Vec<PastPort>,
 }
 
 impl RegionHistory {
-    #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.regions.is_empty() && self.ports.is_empty()
-    }
-
     pub(super) fn on_idle(&mut self, at: Moment) {
         if !self.regions.iter().any(|known| is_fresh(known.seen, at)) {
             *self = RegionHistory::default();
@@ -128,7 +104,7 @@ impl RegionHistory {
         regions: &mut Regions,
         at: Moment,
     ) {
-        self.remove_old(at);
+        self.ports.retain(|past| is_fresh(past.seen, at));
         let seen = Tick::from(at);
         let waiting = graph.ports.iter().zip(&regions.of).filter(|(port, _)| port.waits());
         let now: Vec<PastPort> = waiting
@@ -138,9 +114,9 @@ impl RegionHistory {
             .collect();
         let roots: Vec<End> = regions.all.iter().map(|region| fabric.end(region.root)).collect();
         let sizes: Vec<u32> = regions.all.iter().map(|region| region.ports).collect();
-        let same = self.matching(&now, &roots, &sizes);
+        let same = self.matching(&now, &roots, &sizes, at);
 
-        // The current regions come first, in their order; then those that may come back.
+        // The current regions come first, in their order; then those that may come back. Old ones are removed.
         let mut number = vec![None; self.regions.len()];
         let mut known = Vec::with_capacity(roots.len());
         for ((region, root), same) in regions.all.iter_mut().zip(roots).zip(same) {
@@ -151,44 +127,36 @@ impl RegionHistory {
             known.push(PastRegion { root, since: region.since, seen });
         }
         for (earlier, number) in self.regions.iter().zip(&mut number) {
-            if number.is_none() {
+            if number.is_none() && is_fresh(earlier.seen, at) {
                 *number = Some(known.len() as u32);
                 known.push(*earlier);
             }
         }
-        let mut ports = Vec::with_capacity(now.len());
-        for (earlier, now) in merge(&self.ports, &now) {
-            let moved =
-                |past: &PastPort| Some(PastPort { region: number[past.region as usize]?, ..*past });
-            ports.extend(now.copied().or_else(|| earlier.and_then(moved)));
-        }
+        let moved =
+            |past: &PastPort| Some(PastPort { region: number[past.region as usize]?, ..*past });
+        let mut ports = now;
+        ports.extend(self.ports.iter().filter_map(moved));
+        // A stable sort, which merges the two: of one port the present state comes first.
+        ports.sort_by_key(|port| port.end);
+        ports.dedup_by_key(|port| port.end);
         (self.regions, self.ports) = (known, ports);
     }
 
-    fn remove_old(&mut self, at: Moment) {
-        let fresh = |seen: Tick| is_fresh(seen, at);
-        self.ports.retain(|past| fresh(past.seen));
-        if self.regions.iter().all(|known| fresh(known.seen)) {
-            return;
-        }
-        // A region was seen no earlier than its ports, so no port of a removed one is left.
-        let mut left = 0;
-        let mut numbers = Vec::with_capacity(self.regions.len());
-        for known in &self.regions {
-            numbers.push(left);
-            left += u32::from(fresh(known.seen));
-        }
-        self.regions.retain(|known| fresh(known.seen));
-        for past in &mut self.ports {
-            past.region = numbers[past.region as usize];
-        }
-    }
-
-    fn matching(&self, now: &[PastPort], roots: &[End], sizes: &[u32]) -> Vec<Option<u32>> {
+    /// By region of this sweep, the earlier one that it is.
+    fn matching(
+        &self,
+        now: &[PastPort],
+        roots: &[End],
+        sizes: &[u32],
+        at: Moment,
+    ) -> Vec<Option<u32>> {
         let mut same = vec![None; roots.len()];
-        let mut taken = vec![false; self.regions.len()];
+        // A region was seen no earlier than its ports, so no port of an old one is left.
+        let mut taken: Vec<bool> =
+            self.regions.iter().map(|known| !is_fresh(known.seen, at)).collect();
+        let fresh = (0..).zip(&self.regions).filter(|(number, _)| !taken[*number as usize]);
         let mut by_root: Vec<(End, u32)> =
-            (0..).zip(&self.regions).map(|(number, known)| (known.root, number)).collect();
+            fresh.map(|(number, known)| (known.root, number)).collect();
         by_root.sort_unstable();
         for (same, root) in same.iter_mut().zip(roots) {
             if let Ok(at) = by_root.binary_search_by_key(root, |(root, _)| *root) {
@@ -200,17 +168,16 @@ impl RegionHistory {
             return same;
         }
         let mut earlier_sizes = vec![0; self.regions.len()];
-        let mut pairs: Vec<(u32, u32)> = Vec::new();
-        for (earlier, now) in merge(&self.ports, now) {
-            let Some(earlier) = earlier else { continue };
+        for earlier in &self.ports {
             earlier_sizes[earlier.region as usize] += 1;
-            if let Some(now) = now
-                && same[now.region as usize].is_none()
-                && !taken[earlier.region as usize]
-            {
-                pairs.push((now.region, earlier.region));
-            }
         }
+        let earlier_region = |now: &PastPort| {
+            let at = self.ports.binary_search_by_key(&now.end, |earlier| earlier.end).ok()?;
+            Some(self.ports[at].region).filter(|earlier| !taken[*earlier as usize])
+        };
+        let is_new = |now: &&PastPort| same[now.region as usize].is_none();
+        let pair = |now: &PastPort| Some((now.region, earlier_region(now)?));
+        let mut pairs: Vec<(u32, u32)> = now.iter().filter(is_new).filter_map(pair).collect();
         pairs.sort_unstable();
         let runs = pairs.chunk_by(|one, other| one == other);
         let mut shared: Vec<(u32, (u32, u32))> =
@@ -229,24 +196,4 @@ impl RegionHistory {
 
 fn is_fresh(seen: Tick, at: Moment) -> bool {
     Tick::from(at).seconds_since(seen) <= GRACE.as_secs_f32()
-}
-
-/// Merges two sorted lists of ports; those of the same port together.
-fn merge<'a>(
-    one: &'a [PastPort],
-    other: &'a [PastPort],
-) -> impl Iterator<Item = (Option<&'a PastPort>, Option<&'a PastPort>)> {
-    let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
-    let next = |list: &mut Peekable<std::slice::Iter<'a, PastPort>>, take: bool| {
-        if take { list.next() } else { None }
-    };
-    std::iter::from_fn(move || {
-        let order = match (one.peek(), other.peek()) {
-            (None, None) => return None,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(one), Some(other)) => one.end.cmp(&other.end),
-        };
-        Some((next(&mut one, order.is_le()), next(&mut other, order.is_ge())))
-    })
 }

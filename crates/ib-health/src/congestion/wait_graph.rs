@@ -20,26 +20,16 @@ pub(super) struct WaitingPort {
     full: Option<f32>,
     node: NodeIndex,
     far: Option<NodeIndex>,
-    far_is_switch: bool,
+    pub(super) cause: RootCause,
     rises: bool,
     falls: bool,
     /// The hub that it leads into; `None` where a chain ends with it.
-    ahead: Option<u32>,
-    /// The hub that it leads out of; `None` where no port waits for it.
-    behind: Option<u32>,
+    ahead: Option<NodeIndex>,
 }
 
 impl WaitingPort {
     pub(super) fn waits(&self) -> bool {
         self.share > 0.0
-    }
-
-    pub(super) fn cause(&self) -> RootCause {
-        match (self.full, self.far) {
-            (Some(_), _) => RootCause::FullLink,
-            (None, Some(_)) if !self.far_is_switch => RootCause::SlowReceiver,
-            _ => RootCause::Unknown,
-        }
     }
 }
 
@@ -48,8 +38,6 @@ pub(super) struct WaitGraph {
     /// Those that wait, in the order of port indexes, and after them those that are only full.
     pub(super) ports: Vec<WaitingPort>,
     into: HubSide,
-    /// By list of `into`, the shares of time that they wait.
-    most: Vec<MaxExcept>,
     out: HubSide,
 }
 
@@ -64,17 +52,23 @@ impl WaitGraph {
         let waiting_port = |port: PortIndex, share: f32, full: Option<f32>| {
             let node = fabric.port(port).node;
             let far = fabric.port(port).connected_peer().map(|peer| fabric.port(peer).node);
+            let hub = far.filter(|far| fabric.node(*far).is_switch());
+            let cause = match (full, far) {
+                (Some(_), _) => RootCause::FullLink,
+                (None, Some(_)) if hub.is_none() => RootCause::SlowReceiver,
+                _ => RootCause::Unknown,
+            };
             WaitingPort {
                 port,
                 share,
                 full,
                 node,
                 far,
-                far_is_switch: far.is_some_and(|far| fabric.node(far).is_switch()),
+                cause,
                 rises: far.is_some_and(|far| levels.rises(node, far)),
                 falls: far.is_some_and(|far| levels.rises(far, node)),
-                ahead: None,
-                behind: None,
+                // A full link cannot carry more, whatever it waits for: the chain ends here.
+                ahead: hub.filter(|_| full.is_none()),
             }
         };
         let full = |port: PortIndex| used(port).filter(|used| *used >= FULL);
@@ -83,32 +77,21 @@ impl WaitGraph {
             .filter_map(|port| Some(waiting_port(port, waiting(port)?, full(port))))
             .collect();
 
-        let mut hub_of: Vec<Option<u32>> = vec![None; fabric.nodes.len()];
-        let mut hubs = Vec::new();
-        for port in &mut ports {
-            // A full link cannot carry more, whatever it waits for: the chain ends here.
-            if let Some(far) = port.far.filter(|_| port.far_is_switch && port.full.is_none()) {
-                port.ahead = Some(*hub_of[far.0 as usize].get_or_insert_with(|| {
-                    hubs.push(far);
-                    hubs.len() as u32 - 1
-                }));
-            }
+        let mut is_hub = vec![false; fabric.nodes.len()];
+        for hub in ports.iter().filter_map(|port| port.ahead) {
+            is_hub[hub.0 as usize] = true;
         }
-        for node in &hubs {
-            for port in fabric.ports_of(*node).filter(|port| fabric.port(*port).number != 0) {
+        for hub in fabric.node_indexes().filter(|node| is_hub[node.0 as usize]) {
+            for port in fabric.ports_of(hub).filter(|port| fabric.port(*port).number != 0) {
                 if let Some(full) = full(port).filter(|_| waiting(port).is_none()) {
                     ports.push(waiting_port(port, 0.0, Some(full)));
                 }
             }
         }
-        for port in &mut ports {
-            port.behind = hub_of[port.node.0 as usize];
-        }
         let into = ports.iter().map(|port| (port.ahead, port.falls, Some(port.node)));
-        let out = ports.iter().map(|port| (port.behind, port.rises, port.far));
-        let (into, out) = (HubSide::new(hubs.len(), into), HubSide::new(hubs.len(), out));
-        let most = (0..hubs.len() * 2).map(|list| MaxExcept::new(&ports, &into, list)).collect();
-        WaitGraph { ports, into, most, out }
+        let out = ports.iter().map(|port| (Some(port.node), port.rises, port.far));
+        let (into, out) = (HubSide::new(fabric, into), HubSide::new(fabric, out));
+        WaitGraph { ports, into, out }
     }
 
     fn port(&self, port: u32) -> &WaitingPort {
@@ -127,89 +110,43 @@ impl WaitGraph {
     pub(super) fn weight(&self, port: u32) -> f32 {
         let port = self.port(port);
         let Some(full) = port.full else { return port.share };
-        let lists = HubSide::lists(port.behind, port.rises);
-        let most = lists.map(|list| self.most[list].except(port.far)).fold(0.0, f32::max);
+        let lists = HubSide::lists(Some(port.node), port.rises);
+        let before = lists.flat_map(|list| self.into.except(list, port.far));
+        let most = before.map(|before| self.port(before).share).fold(0.0, f32::max);
         port.share.max(most / 2.0 * full)
     }
 }
 
 /// One side of all hubs. Each hub has two lists: ports that can reach all of the other side, and ports that
-/// cannot, for what came down does not go up again.
-struct HubSide {
-    /// Where each list begins in the two below, and the end of the last one.
-    begins: Vec<u32>,
-    ports: Vec<u32>,
-    /// The neighbour that each comes from or leads to: no packet returns there.
-    neighbours: Vec<Option<NodeIndex>>,
-}
+/// cannot, for what came down does not go up again. Each port has the neighbour that it comes from or leads
+/// to: no packet returns there.
+struct HubSide(Vec<Vec<(u32, Option<NodeIndex>)>>);
 
 impl HubSide {
     fn new(
-        hubs: usize,
-        entries: impl Iterator<Item = (Option<u32>, bool, Option<NodeIndex>)> + Clone,
+        fabric: &Fabric,
+        entries: impl Iterator<Item = (Option<NodeIndex>, bool, Option<NodeIndex>)>,
     ) -> HubSide {
-        let entries = entries.enumerate().filter_map(|(port, (hub, bound, neighbour))| {
-            Some((hub? as usize * 2 + usize::from(bound), port as u32, neighbour))
-        });
-        // A counting sort: first the size of each list, then where each begins.
-        let mut begins = vec![0; hubs * 2 + 1];
-        entries.clone().for_each(|(list, ..)| begins[list] += 1);
-        let mut all = 0;
-        for begin in &mut begins {
-            all += *begin;
-            *begin = all;
+        let mut lists = vec![Vec::new(); fabric.nodes.len() * 2];
+        for (port, (hub, bound, neighbour)) in (0..).zip(entries) {
+            if let Some(hub) = hub {
+                lists[hub.0 as usize * 2 + usize::from(bound)].push((port, neighbour));
+            }
         }
-        let mut ports = vec![0; all as usize];
-        let mut neighbours = vec![None; all as usize];
-        for (list, port, neighbour) in entries {
-            begins[list] -= 1;
-            ports[begins[list] as usize] = port;
-            neighbours[begins[list] as usize] = neighbour;
-        }
-        HubSide { begins, ports, neighbours }
+        HubSide(lists)
     }
 
     /// The lists of a hub's one side that a port at its other side can reach.
-    fn lists(hub: Option<u32>, bound: bool) -> std::ops::Range<usize> {
+    fn lists(hub: Option<NodeIndex>, bound: bool) -> std::ops::Range<usize> {
         hub.map_or(0..0, |hub| {
-            let first = hub as usize * 2;
+            let first = hub.0 as usize * 2;
             first..first + if bound { 1 } else { 2 }
         })
     }
 
     /// The ports of a list, except those of one neighbour.
     fn except(&self, list: usize, neighbour: Option<NodeIndex>) -> impl Iterator<Item = u32> {
-        let range = self.begins[list] as usize..self.begins[list + 1] as usize;
-        let entries = self.ports[range.clone()].iter().zip(&self.neighbours[range]);
-        entries.filter(move |(_, of)| **of != neighbour).map(|(port, _)| *port)
-    }
-}
-
-/// The greatest share of a list, and that of another neighbour: the greatest except for any one is known.
-struct MaxExcept {
-    share: f32,
-    of: Option<NodeIndex>,
-    others: f32,
-}
-
-impl MaxExcept {
-    fn new(ports: &[WaitingPort], side: &HubSide, list: usize) -> MaxExcept {
-        let mut most = MaxExcept { share: 0.0, of: None, others: 0.0 };
-        for port in side.except(list, None) {
-            let WaitingPort { share, node, .. } = ports[port as usize];
-            if most.of == Some(node) {
-                most.share = most.share.max(share);
-            } else if share > most.share {
-                most = MaxExcept { share, of: Some(node), others: most.share };
-            } else {
-                most.others = most.others.max(share);
-            }
-        }
-        most
-    }
-
-    fn except(&self, neighbour: Option<NodeIndex>) -> f32 {
-        if self.of == neighbour { self.others } else { self.share }
+        self.0[list].iter().filter(move |(_, of)| *of != neighbour).map(|(port, _)| *port)
     }
 }
 
@@ -229,15 +166,14 @@ pub(super) struct Traversal<'a> {
 
 impl<'a> Traversal<'a> {
     pub(super) fn new(graph: &'a WaitGraph) -> Traversal<'a> {
-        let lists = graph.into.begins.len() - 1;
-        let nothing = vec![Visited::Nothing; lists];
+        let nothing = vec![Visited::Nothing; graph.into.0.len()];
         Traversal { graph, into: nothing.clone(), out: nothing }
     }
 
     /// Visits the ports that may wait for this one and were not visited before.
     pub(super) fn upstream(&mut self, port: u32, visit: impl FnMut(u32)) {
         let port = self.graph.port(port);
-        let lists = HubSide::lists(port.behind, port.rises);
+        let lists = HubSide::lists(Some(port.node), port.rises);
         step(&self.graph.into, &mut self.into, lists, port.far, visit);
     }
 

@@ -63,7 +63,7 @@ impl Scenario {
 
     fn unseen(downed: [u64; 2], full: bool) -> Self {
         Scenario {
-            evaluator: LinkEvaluator::new(HealthSettings::default()),
+            evaluator: LinkEvaluator::new(LimitTable::default()),
             fabric: pair(true),
             sweep: 0,
             near: None,
@@ -393,14 +393,10 @@ fn slower_cable_after_maintenance_is_ok() {
     link.far = link.near;
     assert_eq!(weight(&link.sweeps(4), "speed"), Some(Verdict::Watch));
     let node = NodeSelector::new("0x0000000000000001");
-    link.evaluator.set_maintenance(vec![MaintenanceWindow {
-        node,
-        port: Some(1),
-        from: None,
-        until: None,
-    }]);
+    link.evaluator.maintenance =
+        vec![MaintenanceWindow { node, port: Some(1), from: None, until: None }];
     link.sweeps(4);
-    link.evaluator.set_maintenance(Vec::new());
+    link.evaluator.maintenance = Vec::new();
     let found = link.sweeps(60);
     assert_eq!(weight(&found, "speed"), None, "{:?}", found.reasons);
     assert_eq!(found.verdict, Verdict::Ok);

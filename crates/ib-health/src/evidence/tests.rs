@@ -152,8 +152,7 @@ fn congestion_roots_and_victims() {
     let wait = Some(Wait { share: 0.25, tick_told: true });
     let root = sentence(Reason::Congested, |_, assessment, leaf, _| {
         let leaf = &mut assessment.ports[leaf.0 as usize];
-        (leaf.wait, leaf.role) = (wait, Some(Role::Root));
-        leaf.cause = Some(RootCause::SlowReceiver);
+        (leaf.wait, leaf.role) = (wait, Some(Role::Root(RootCause::SlowReceiver)));
     });
     assert_eq!(root, "leaf port 1 waits 25% of the time: its receiver is slow");
     let victim = sentence(Reason::Victim, |snapshot, assessment, _, host| {
@@ -192,7 +191,7 @@ fn inactive_discards_are_not_congestion_discards() {
                 count(snapshot, leaf, counter, value);
             }
             let leaf = &mut assessment.ports[leaf.0 as usize];
-            (leaf.wait, leaf.role) = (wait, Some(Role::Root));
+            (leaf.wait, leaf.role) = (wait, Some(Role::Root(RootCause::Unknown)));
             if saturates {
                 leaf.counters = saturated(XmitInactiveDiscards, true);
             }
@@ -253,7 +252,7 @@ fn unknown_reasons_say_why() {
 
 #[test]
 fn every_reason_has_a_sentence_without_numbers() {
-    for &reason in Reason::ALL {
+    for reason in Reason::ALL {
         let text = sentence(reason, |_, _, _, _| {});
         assert!(!text.is_empty() && !text.ends_with('.'), "{reason:?}: {text}");
     }

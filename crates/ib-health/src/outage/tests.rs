@@ -55,15 +55,14 @@ impl Scenario {
 
     /// Flaps, expected losses, and how long each kept it down, in seconds: least and most.
     fn counts(&self) -> (u32, [u32; 2], [u64; 2], [u64; 2]) {
-        let outages = self.history.outages();
-        let Outages { flaps, expected, down, expected_down, .. } = outages;
+        let Outages { flaps, expected, down, expected_down, .. } = &self.history.outages;
         let seconds = |down: &Downtime| [down.least.as_secs(), down.most.as_secs()];
         (*flaps, *expected, seconds(down), seconds(expected_down))
     }
 
     /// Each classified loss: how many, from when, and how long it was down, in seconds.
     fn losses(&self) -> Vec<(u32, u64, [u64; 2])> {
-        let losses = self.history.losses().into_iter().flat_map(|losses| losses.iter());
+        let losses = self.history.losses.iter().flat_map(|losses| losses.iter());
         let seconds = |moment: Moment| u64::from(moment.whole_seconds());
         let down = |loss: &Loss| [loss.down.least.as_secs(), loss.down.most.as_secs()];
         losses.map(|loss| (loss.times, seconds(loss.at), down(loss))).collect()
@@ -82,7 +81,7 @@ fn loss_seen_and_counted_at_both_ends_counts_once() {
     link.sweeps(2, false, BOTH);
     link.up(5);
     assert_eq!(link.counts(), (1, [0, 0], [30, 60], [0, 0]));
-    let outages = link.history.outages();
+    let outages = &link.history.outages;
     assert_eq!(outages.lengths, [0, 0, 0, 0, 0, 1, 0, 0]);
     assert_eq!(outages.lengths_sum, Duration::from_secs(45));
     assert_eq!(link.losses(), [(1, 30, [30, 60])]);
@@ -98,7 +97,7 @@ fn loss_between_sweeps_counts_once_with_interval_bound() {
     link.downed = [4, 8];
     link.up(3);
     assert_eq!(link.counts(), (1, [0, 0], [0, 15], [0, 0]));
-    assert_eq!(link.history.outages().lengths, [0; 8], "no sweep saw it down");
+    assert_eq!(link.history.outages.lengths, [0; 8], "no sweep saw it down");
     link.downed = [7, 11];
     link.up(3);
     assert_eq!(link.counts().0, 4);
@@ -189,7 +188,7 @@ fn event_has_its_own_time_and_older_states_are_ignored() {
     link.downed = [4, 8];
     link.up(3);
     assert_eq!(link.counts(), (1, [0, 0], [2, 2], [0, 0]), "known exactly");
-    assert_eq!(link.history.outages().lengths[1], 1);
+    assert_eq!(link.history.outages.lengths[1], 1);
     // States that were queried before an event are outdated.
     link.history.handle_event(false, link.at() + Duration::from_secs(20));
     link.up(1);

@@ -292,6 +292,6 @@ fn saturated(counting: &CounterStatus) -> u64 {
     let is_rare = |counter| RecordKind::of(counter) == RecordKind::ErrorDeltas;
     Counter::all()
         .filter(|counter| is_rare(*counter) && !counter.is_benign())
-        .filter(|counter| counting.was_saturated(*counter))
+        .filter(|counter| counting.saturated.contains(*counter))
         .fold(0, |mask, counter| mask | 1 << counter as usize)
 }

@@ -120,7 +120,7 @@ impl Bench {
         let roles = found.roles.iter().map(|(port, role)| {
             let port_name = name(&self.fabric, *port);
             match role {
-                Role::Root => format!("{port_name}!{:?}", found.cause(*port).unwrap()),
+                Role::Root(cause) => format!("{port_name}!{cause:?}"),
                 Role::Victim { of } => format!("{port_name}<{}", name(&self.fabric, *of)),
             }
         });
