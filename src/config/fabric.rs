@@ -118,6 +118,7 @@ impl FabricOptions {
             (false, Duration::ZERO) => DetailPolicy::Never,
             (false, interval) => DetailPolicy::Every(interval),
         };
+        let capture_limit = self.capture_limit.unwrap_or(100);
         FabricSettings {
             name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),
             hca: self.hca,
@@ -134,9 +135,7 @@ impl FabricOptions {
             fec: self.fec.unwrap_or(true),
             clear_saturated: self.clear_saturated.unwrap_or(false),
             pace,
-            capture: self
-                .capture
-                .map(|path| (path, self.capture_limit.unwrap_or(100).saturating_mul(MIB))),
+            capture: self.capture.map(|path| (path, capture_limit.saturating_mul(MIB))),
         }
     }
 }
@@ -153,21 +152,20 @@ pub(super) fn conflicts(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
             found.push((index, problem));
             continue;
         }
-        for other in &fabrics[..index] {
+        let conflict = |other: &FabricSettings| {
             let has_same_port =
                 other.port == fabric.port || other.port.is_none() || fabric.port.is_none();
-            let problem = if other.name == *name {
-                format!("two fabrics have the name {name:?}")
+            if other.name == *name {
+                Some(format!("two fabrics have the name {name:?}"))
             } else if captured(fabric).is_some() && captured(fabric) == captured(other) {
-                format!("fabrics {:?} and {name:?} have the same capture file", other.name)
+                Some(format!("fabrics {:?} and {name:?} have the same capture file", other.name))
             } else if other.hca == fabric.hca && has_same_port {
-                format!("fabrics {:?} and {name:?} use the same port", other.name)
+                Some(format!("fabrics {:?} and {name:?} use the same port", other.name))
             } else {
-                continue;
-            };
-            found.push((index, problem));
-            break;
-        }
+                None
+            }
+        };
+        found.extend(fabrics[..index].iter().find_map(conflict).map(|problem| (index, problem)));
     }
     found
 }

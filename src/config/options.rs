@@ -394,8 +394,9 @@ section! {
     }
 }
 
-/// All settings, in the order of the help.
-#[derive(Args, Clone, Debug, Default)]
+/// All settings, in the order of the help; as flags, or as sections of the config file.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "the types say it")]
 pub struct Options {
     /// The fabric, or what all listed ones have in common.
@@ -417,4 +418,7 @@ pub struct Options {
     pub process: ProcessOptions,
     #[command(flatten)]
     pub path: PathOptions,
+    /// Several fabrics; only in the config file.
+    #[arg(skip)]
+    pub fabrics: Vec<FabricOptions>,
 }
