@@ -15,8 +15,8 @@ fn main() -> ExitCode {
         Verb::Demo(args) => demo::run(args),
         Verb::Doctor(args) => match doctor::run(args) {
             // Its report is complete; there is no further message.
-            Ok(Some(exit)) => return ExitCode::from(exit as u8),
-            other => other.map(|_| ()),
+            Ok(exit_code) => return ExitCode::from(exit_code),
+            Err(fatal) => Err(fatal),
         },
     };
     match result {

@@ -1,6 +1,5 @@
 //! `check`: validates the files that `serve` reads, and reports all errors.
 
-use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,7 @@ use clap::Args;
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
 use crate::monitor::{m_keys_in, maintenance_in, names_in};
-use exporter_web::inspect;
+use exporter_web::WebConfig;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
 use ib_mad::label::plural;
@@ -42,58 +41,51 @@ pub struct CheckArgs {
     web_config_file: Option<PathBuf>,
 }
 
-/// What a file has, and its warnings; or its errors. A line each.
-pub type Checked = Result<(String, Vec<String>), Vec<String>>;
+/// What a file has, and its warnings, a line each; or its errors.
+pub type Checked = Result<(String, Vec<String>), ConfigError>;
 
-fn line(kind: &str, text: impl Display) {
-    // A closed pipe is no error: the exit code has the result.
-    let _ = writeln!(std::io::stdout(), "{kind} {text}");
+fn print<'a>(kind: &str, lines: impl IntoIterator<Item = &'a String>) {
+    for line in lines {
+        // A closed pipe is no error: the exit code has the result.
+        let _ = writeln!(std::io::stdout(), "{kind} {line}");
+    }
 }
 
 /// Checks all files, and ends with [`Exit::Usage`](super::Exit::Usage) if any has an error.
 pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
-    let web = args.web_config_file.clone();
-    let check_web = || web.iter().map(|path| check_web_config(path)).collect();
+    let web = args.web_config_file.as_deref();
     let mut errors = 0;
-    let mut report_errors = |lines: &[String]| {
-        errors += lines.len();
-        for error in lines {
-            line("error", error);
+    let mut report = |checked: Checked| match checked {
+        Ok((about, warnings)) => {
+            print("warning", &warnings);
+            print("ok", [&about]);
+        }
+        Err(error) => {
+            errors += error.lines().len();
+            print("error", error.lines());
         }
     };
-    let files: Vec<Checked> = if let Some(path) = &args.config_file {
-        let options = Options {
-            web: WebOptions { config_file: web.clone(), ..WebOptions::default() },
-            ..Options::default()
-        };
-        let shown = path.display();
-        match Settings::load(options, Some(path)) {
+    let settings = args.config_file.as_deref().and_then(|path| {
+        let web = WebOptions { config_file: web.map(Path::to_owned), ..WebOptions::default() };
+        let about = format!("config file {}", path.display());
+        match Settings::load(Options { web, ..Options::default() }, Some(path)) {
             Ok(settings) => {
-                line("ok", format_args!("config file {shown}"));
-                check_files(&settings)
+                report(Ok((about, Vec::new())));
+                Some(settings)
             }
             Err(error) => {
-                report_errors(error.lines());
+                report(Err(error));
                 if path.exists() {
                     let skipped = "skipped the files that this file names: fix its errors first";
-                    line("warning", format_args!("config file {shown}: {skipped}"));
+                    print("warning", [&format!("{about}: {skipped}")]);
                 }
-                check_web()
+                None
             }
         }
-    } else {
-        check_web()
-    };
-    for file in files {
-        match file {
-            Ok((about, warnings)) => {
-                for warning in warnings {
-                    line("warning", warning);
-                }
-                line("ok", about);
-            }
-            Err(lines) => report_errors(&lines),
-        }
+    });
+    match settings {
+        Some(settings) => check_files(&settings).into_iter().for_each(report),
+        None => web.map(check_web_config).into_iter().for_each(report),
     }
     if errors == 0 {
         return Ok(());
@@ -107,8 +99,7 @@ pub fn check_files(settings: &Settings) -> Vec<Checked> {
     let site = settings.site_files.iter().map(|(kind, path)| {
         let kind = *kind;
         with_limit(kind.name(), path, move |path| {
-            let (entries, warnings) =
-                inspect_site_file(kind, path).map_err(|error| error.lines().to_vec())?;
+            let (entries, warnings) = inspect_site_file(kind, path)?;
             let entry = if kind == SiteFileKind::NodeNameMap { "name" } else { "entry" };
             let has = plural(entries, entry);
             Ok((format!("{} {}: {has}", kind.name(), path.display()), warnings))
@@ -117,7 +108,7 @@ pub fn check_files(settings: &Settings) -> Vec<Checked> {
     let web = settings.web_config.iter().map(|path| check_web_config(path));
     let history = settings.history.iter().map(|history| {
         with_limit("history", &history.file, |path| match ensure_place(path) {
-            Err(error @ HistoryError::NotAFile { .. }) => Err(vec![error.to_string()]),
+            Err(error @ HistoryError::NotAFile { .. }) => Err(ConfigError::new(error.to_string())),
             _ => Ok((format!("history {}", path.display()), Vec::new())),
         })
     });
@@ -129,23 +120,19 @@ pub fn inspect_site_file(
     kind: SiteFileKind,
     path: &Path,
 ) -> Result<(usize, Vec<String>), ConfigError> {
-    Ok(match kind {
-        SiteFileKind::NodeNameMap => (names_in(path)?.len(), Vec::new()),
-        SiteFileKind::MKey => {
-            let file = m_keys_in(path)?;
-            (file.keys.len(), file.warnings)
-        }
-        SiteFileKind::Maintenance => (maintenance_in(path)?.len(), Vec::new()),
-    })
+    match kind {
+        SiteFileKind::NodeNameMap => names_in(path).map(|names| (names.len(), Vec::new())),
+        SiteFileKind::MKey => m_keys_in(path).map(|file| (file.keys.len(), file.warnings)),
+        SiteFileKind::Maintenance => maintenance_in(path).map(|it| (it.len(), Vec::new())),
+    }
 }
 
 fn check_web_config(path: &Path) -> Checked {
     with_limit("web config file", path, |path| {
-        let shown = path.display();
-        let inspection = inspect(path).map_err(|error| error.lines().to_vec())?;
-        let warn = |warning| format!("web config file {shown}: {warning}");
-        let warnings = inspection.warnings.into_iter().map(warn).collect();
-        Ok((format!("web config file {shown}: {}", inspection.about), warnings))
+        let config = WebConfig::load(path).1?;
+        let line =
+            |text: &dyn std::fmt::Display| format!("web config file {}: {text}", path.display());
+        Ok((line(&config), config.warnings.iter().map(|warning| line(warning)).collect()))
     })
 }
 
@@ -156,5 +143,5 @@ fn with_limit(
 ) -> Checked {
     let of = path.to_owned();
     with_timeout(READ_TIMEOUT, move || check(&of))
-        .unwrap_or_else(|error| Err(ConfigError::in_file(kind, path, [error]).lines().to_vec()))
+        .unwrap_or_else(|error| Err(ConfigError::in_file(kind, path, [error])))
 }

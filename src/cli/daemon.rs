@@ -2,7 +2,7 @@
 //! server, until the program receives a signal to end.
 
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -29,6 +29,7 @@ use ib_mad::clock::Clock;
 use ib_mad::port_event::PortEvent;
 use ib_umad::capture::Capture;
 use ib_umad::client::Heartbeat;
+use ib_umad::umad::{Umad, UmadPort};
 
 use super::{Exit, Fatal};
 
@@ -75,7 +76,10 @@ impl<'a> Daemon<'a> {
         start_log(settings.log_level, settings.log_format);
         raise_descriptors();
         let host = settings.host.as_ref().map(|_| Arc::default());
-        let fabrics = blank_observations(settings);
+        let fabrics = settings.fabrics.iter().map(|FabricSettings { name, .. }| {
+            Arc::new(Observation { fabric: name.clone(), ..Observation::default() })
+        });
+        let fabrics = fabrics.collect();
         let recording = settings.history.as_ref().map(|_| Arc::<RecorderMetrics>::default());
         let recorder = settings.history.clone().zip(recording.clone());
         // Before the monitors: their totals continue from what it has recorded.
@@ -85,27 +89,43 @@ impl<'a> Daemon<'a> {
         Ok(Daemon { settings, board, seen, stop, pulses: Vec::new(), recorder, temporary: None })
     }
 
+    /// Finds and opens a fabric's port, so that an error is reported before the server starts; with the monitor
+    /// of the fabric.
+    pub fn open(
+        &mut self,
+        fabric_index: usize,
+        clock: Clock,
+    ) -> Result<(UmadPort, Umad, Monitor), Fatal> {
+        let opened = self.settings.fabrics[fabric_index].open_port(&self.settings.sysfs, clock);
+        let (port, wire) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
+        Ok((port, wire, self.monitor(fabric_index)?))
+    }
+
     /// The monitor of a fabric, by its index in the settings.
     pub fn monitor(&mut self, fabric_index: usize) -> Result<Monitor, Fatal> {
+        let fabric = self.settings.fabrics[fabric_index].clone();
+        let create = |(path, limit): &(PathBuf, u64)| {
+            Capture::create(path, *limit).map_err(|error| {
+                let path = path.display();
+                Fatal::usage(format!("--fabric.capture: cannot create {path}: {error}"))
+            })
+        };
+        let capture = fabric.capture.as_ref().map(create).transpose()?;
+        let totals = self.recorder.as_mut().map(|recorder| recorder.totals(&fabric.name));
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
-        let fabric = &self.settings.fabrics[fabric_index];
-        let mut monitor = capturing_monitor(fabric, board, fabric_index, stop)?;
-        if let Some(recorder) = &mut self.recorder {
-            monitor.restore(recorder.totals(&fabric.name));
+        let monitor = Monitor::new(fabric, capture, board, fabric_index, stop);
+        let mut monitor = monitor.map_err(Fatal::usage)?;
+        if let Some(totals) = totals {
+            monitor.restore(totals);
         }
         self.pulses.push(monitor.heartbeat());
         Ok(monitor)
     }
 
-    /// The recorder's thread, if a history is recorded. It ends after the last monitor.
-    fn recorder(&mut self) -> Result<Option<Worker>, Fatal> {
-        let Some(recorder) = self.recorder.take() else { return Ok(None) };
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let runtime = runtime
-            .map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
-        let seen = self.seen.clone();
-        let run = Box::new(move || recorder.run(seen, &runtime));
-        Ok(Some(Worker { thread: "history".into(), run, wake: None }))
+    /// What the monitors publish, and the flag that ends them.
+    pub fn into_observed(self) -> (watch::Receiver<SharedState>, Arc<AtomicBool>) {
+        // Only the monitors hold the board from now on: it closes with the last of them.
+        (self.seen, self.stop)
     }
 
     /// The monitor of the host's own devices. It also sends the events of their links to the
@@ -148,7 +168,15 @@ impl<'a> Daemon<'a> {
         if self.settings.confine {
             sandbox::enter(self.settings, security.1.as_ref(), self.temporary);
         }
-        workers.extend(self.recorder()?);
+        if let Some(recorder) = self.recorder.take() {
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime = runtime
+                .map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
+            // It ends after the last monitor.
+            let seen = self.seen.clone();
+            let run = Box::new(move || recorder.run(seen, &runtime));
+            workers.push(Worker { thread: "history".into(), run, wake: None });
+        }
         // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are
         // small; a second thread is for requests that wait behind those of a fabric.
         let sweeps = !self.settings.fabrics.is_empty();
@@ -176,7 +204,7 @@ impl<'a> Daemon<'a> {
         mut signals: ShutdownSignals,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, mut seen, stop, pulses, board, recorder: _, temporary: _ } = self;
+        let Daemon { settings, mut seen, stop, pulses, board, .. } = self;
         // Only the monitors hold it from now on: it closes with the last of them.
         drop(board);
         let failed = Fatal::failed_to("cannot use the listening socket");
@@ -204,8 +232,7 @@ impl<'a> Daemon<'a> {
         }
         announce(&addresses);
         let (ended_sender, mut ended) = unbounded_channel();
-        let mut threads = Vec::new();
-        let mut wakes = Vec::new();
+        let (mut threads, mut wakes) = (Vec::new(), Vec::new());
         for mut worker in workers {
             wakes.extend(worker.wake.take());
             threads.push(spawn(worker, ExitGuard(ended_sender.clone()))?);
@@ -234,12 +261,11 @@ impl<'a> Daemon<'a> {
         let joined = tokio::task::spawn_blocking(move || {
             threads.into_iter().all(|thread| thread.join().is_ok())
         });
-        let is_clean = if let Ok(joined) = tokio::time::timeout(SHUTDOWN_TIMEOUT, joined).await {
-            joined.unwrap_or(false)
-        } else {
+        let joined = tokio::time::timeout(SHUTDOWN_TIMEOUT, joined).await;
+        if joined.is_err() {
             tracing::warn!(timeout = ?SHUTDOWN_TIMEOUT, "shutdown timed out: a monitor is still running");
-            true
-        };
+        }
+        let is_clean = joined.map_or(true, |joined| joined.unwrap_or(false));
         if signal.is_some() && is_clean {
             return Ok(());
         }
@@ -257,31 +283,6 @@ fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, String> {
         let bound = settings.listen.iter().map(|addresses| listen::bind(addresses));
         Ok(bound.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
-}
-
-/// What is published of each fabric before its first sweep.
-pub(super) fn blank_observations(settings: &Settings) -> Vec<Arc<Observation>> {
-    let blank = |fabric: &FabricSettings| {
-        Arc::new(Observation { fabric: fabric.name.clone(), ..Observation::default() })
-    };
-    settings.fabrics.iter().map(blank).collect()
-}
-
-/// The monitor of a fabric, with the capture of its settings.
-pub(super) fn capturing_monitor(
-    fabric: &FabricSettings,
-    board: Arc<watch::Sender<SharedState>>,
-    fabric_index: usize,
-    stop: Arc<AtomicBool>,
-) -> Result<Monitor, Fatal> {
-    let capture = match &fabric.capture {
-        None => None,
-        Some((path, limit)) => Some(Capture::create(path, *limit).map_err(|error| {
-            let path = path.display();
-            Fatal::usage(format!("--fabric.capture: cannot create {path}: {error}"))
-        })?),
-    };
-    Monitor::new(fabric.clone(), capture, board, fabric_index, stop).map_err(Fatal::usage)
 }
 
 /// Runs a worker on a thread of its own; the guard reports its end.
@@ -332,7 +333,7 @@ fn raise_descriptors() {
 }
 
 /// Logs to standard error from now on.
-pub(super) fn start_log(level: LogLevel, format: LogFormat) {
+fn start_log(level: LogLevel, format: LogFormat) {
     use tracing_subscriber::Layer;
     use tracing_subscriber::filter::LevelFilter;
     use tracing_subscriber::layer::SubscriberExt;

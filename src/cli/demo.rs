@@ -184,8 +184,14 @@ fn run_daemon(
     signals: ShutdownSignals,
 ) -> Result<(), Fatal> {
     let (local_ports, settings) = (scenario.local_ports.clone(), daemon.settings);
+    let nodes = &scenario.net.nodes;
+    let switches = nodes.iter().filter(|node| node.kind == NodeKind::Switch).count();
+    let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
+    let begin = format!(
+        "\n{about}Simulated fabric: {switches} switches, {} HCAs. Open in a browser:\n",
+        nodes.len() - switches
+    );
     // The simulation takes the scenario; its flows are too many for a copy.
-    let begin = beginning(&scenario, about);
     let descriptions = std::mem::take(&mut scenario.descriptions);
     // The scenario starts with this clock.
     let clock = SimClock::Real(Clock::accelerated(speed));
@@ -207,14 +213,6 @@ fn run_daemon(
         // With a closed pipe the demo still runs.
         let _ = introduce(&begin, &descriptions, speed, addresses, &settings.telemetry_path);
     })
-}
-
-/// The first lines: what is monitored.
-fn beginning(scenario: &ResolvedScenario, about: &str) -> String {
-    let switches = scenario.net.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count();
-    let adapters = scenario.net.nodes.len() - switches;
-    let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
-    format!("\n{about}Simulated fabric: {switches} switches, {adapters} HCAs. Open in a browser:\n")
 }
 
 /// Prints what is monitored, the addresses, and what will happen.

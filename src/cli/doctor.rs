@@ -4,14 +4,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
 
 use crate::config::Settings;
 use crate::config::options::Options;
-use crate::doctor::{Configuration, DoctorOptions, Finding, Level, Report, examine};
+use crate::doctor::{DoctorOptions, Level, Report, examine};
 use ib_mad::label;
 
-use super::{Exit, Fatal, closed_pipe_is_no_error, printable};
+use super::{Fatal, closed_pipe_is_no_error, printable};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,70 +55,37 @@ pub struct DoctorArgs {
     options: Options,
 }
 
-/// The output of `--json`.
-#[derive(Serialize)]
-struct JsonReport<'a> {
-    #[serde(flatten)]
-    report: &'a Report,
-    /// The finding to fix first.
-    first: Option<&'a Finding>,
-    exit_code: u8,
-}
-
-/// Checks the host, prints the report, and returns the exit code; `None` without problems.
-pub fn run(args: DoctorArgs) -> Result<Option<Exit>, Fatal> {
+/// Checks the host, prints the report, and returns the exit code.
+pub fn run(args: DoctorArgs) -> Result<u8, Fatal> {
     let json = args.json;
     let report = examine(options(args)?);
-    let exit = match report.worst {
-        _ if !report.has_rdma => Some(Exit::NoDevice),
-        Level::Ok | Level::Note => None,
-        Level::Warn => Some(Exit::Degraded),
-        Level::Bad => Some(Exit::Broken),
-    };
-    closed_pipe_is_no_error(write(&report, exit, json))?;
-    Ok(exit)
+    closed_pipe_is_no_error(write(&report, json))?;
+    Ok(report.exit_code)
 }
 
 fn options(args: DoctorArgs) -> Result<DoctorOptions, Fatal> {
     let DoctorArgs { offline, dev, config_file: file, options, .. } = args;
-    let loaded = match &file {
-        Some(path) => Settings::load(options.clone(), Some(path)).map_err(|e| e.lines().join("; ")),
-        None => Err(String::new()),
-    };
+    let loaded = Settings::load(options.clone(), file.as_deref());
     let (settings, problem) = match loaded {
         Ok(settings) => (settings, None),
         // An error in the file is a finding; with an error in the flags nothing can be checked.
-        Err(problem) => {
+        Err(error) => {
             let settings = Settings::load(options, None).map_err(Fatal::usage)?;
-            (settings, file.is_some().then_some(problem))
+            (settings, Some(error.lines().join("; ")))
         }
     };
-    let configuration = Configuration { settings, file, problem };
-    Ok(DoctorOptions { configuration, dev, offline })
+    Ok(DoctorOptions { settings, file, problem, dev, offline })
 }
 
-fn write(report: &Report, exit: Option<Exit>, json: bool) -> io::Result<()> {
+fn write(report: &Report, json: bool) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
-        let exit_code = exit.map_or(0, |exit| exit as u8);
-        serde_json::to_writer_pretty(
-            &mut out,
-            &JsonReport { report, first: report.first(), exit_code },
-        )?;
+        serde_json::to_writer_pretty(&mut out, report)?;
         writeln!(out)?;
     } else {
         write_text(&mut out, report)?;
     }
     out.flush()
-}
-
-fn mark(level: Level) -> &'static str {
-    match level {
-        Level::Ok => "ok",
-        Level::Note => "--",
-        Level::Warn => " !",
-        Level::Bad => "!!",
-    }
 }
 
 /// After a wider name the finding is in the next line, so that one long name does not widen the
@@ -136,7 +102,7 @@ fn write_text(out: &mut impl Write, report: &Report) -> io::Result<()> {
         let blank = " ".repeat(width + 8);
         for finding in findings {
             let what = printable(&finding.what);
-            write!(out, "  {}  {what:<width$}", mark(finding.level))?;
+            write!(out, "  {}  {what:<width$}", finding.level.label())?;
             if what.chars().count() > MAX_NAME_WIDTH {
                 write!(out, "\n{}", &blank[2..])?;
             }
@@ -155,9 +121,7 @@ fn write_text(out: &mut impl Write, report: &Report) -> io::Result<()> {
 /// The last line: the number of problems, and what to fix first.
 fn summary(report: &Report) -> String {
     let count = |level| report.findings.iter().filter(|finding| finding.level == level).count();
-    let Some(first) = report.first() else {
-        return "no problems found".into();
-    };
+    let Some(first) = &report.first else { return "no problems found".into() };
     let errors = label::plural(count(Level::Bad), "error");
     let warnings = label::plural(count(Level::Warn), "warning");
     let item = format!("{}, {}", first.subject.label(), first.what);

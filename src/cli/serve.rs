@@ -5,15 +5,15 @@ use std::sync::mpsc::SyncSender;
 
 use clap::Args;
 
-use crate::config::Settings;
 use crate::config::options::Options;
+use crate::config::{FabricSettings, Settings};
 use ib_mad::clock::Clock;
 use ib_mad::port_event::PortEvent;
 use ib_umad::umad::Umad;
 
+use super::Fatal;
 use super::check;
 use super::daemon::{Daemon, ShutdownSignals, Worker};
-use super::{Exit, Fatal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +46,7 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
         Settings::load(args.options, args.config_file.as_deref()).map_err(Fatal::usage)?;
     // Also files that no collector needs: errors in them must be reported.
     let wrong = check::check_files(&settings).into_iter().filter_map(Result::err);
-    let wrong = wrong.flatten().collect::<Vec<_>>();
+    let wrong: Vec<String> = wrong.map(|error| error.to_string()).collect();
     if !wrong.is_empty() {
         return Err(Fatal::usage(wrong.join("\n")));
     }
@@ -60,19 +60,17 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     daemon.run(workers, ShutdownSignals::install()?, |_| {})
 }
 
-/// Finds and opens a fabric's port, so that an error is reported before the server starts.
+/// The worker of a fabric, and where it takes the events of its port.
 fn prepare(
     daemon: &mut Daemon<'_>,
     settings: &Settings,
     fabric_index: usize,
     clock: Clock,
 ) -> Result<(Worker, SyncSender<PortEvent>), Fatal> {
-    let fabric = &settings.fabrics[fabric_index];
-    let (sysfs, p_key) = (settings.sysfs.clone(), fabric.p_key);
-    let opened = fabric.open_port(&sysfs, clock);
-    let (port, wire) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
-    let monitor = daemon.monitor(fabric_index)?;
-    tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "fabric port opened");
+    let (port, wire, monitor) = daemon.open(fabric_index, clock)?;
+    let FabricSettings { name, p_key, .. } = &settings.fabrics[fabric_index];
+    tracing::info!(fabric = name, hca = port.hca, port = port.port, "fabric port opened");
+    let (sysfs, p_key) = (settings.sysfs.clone(), *p_key);
     let events = monitor.event_sender();
     let worker = Worker {
         thread: format!("umad-{}-{}", port.hca, port.port),

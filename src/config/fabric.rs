@@ -11,7 +11,7 @@ use ib_mad::pma::DetailPolicy;
 use ib_umad::client::{MAX_IN_FLIGHT, SendConfig};
 use ib_umad::umad::{DeviceError, Umad, UmadPort};
 
-use super::options::{FabricOptions, seconds_or};
+use super::options::{FabricOptions, HealthOptions, seconds_or};
 use site_config::diagnostics::{InvalidSetting, invalid, too_short};
 
 const MIB: u64 = 1 << 20;
@@ -102,7 +102,7 @@ impl FabricOptions {
         found
     }
 
-    pub(super) fn settings(self) -> FabricSettings {
+    pub(super) fn settings(self, health: HealthOptions) -> FabricSettings {
         let defaults = SendConfig::default();
         let pace = SendConfig {
             smp_window: self.smp_window.unwrap_or(defaults.smp_window),
@@ -118,6 +118,7 @@ impl FabricOptions {
             (false, Duration::ZERO) => DetailPolicy::Never,
             (false, interval) => DetailPolicy::Every(interval),
         };
+        let capture_limit = self.capture_limit.unwrap_or(100);
         FabricSettings {
             name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),
             hca: self.hca,
@@ -129,14 +130,12 @@ impl FabricOptions {
             m_key_file: self.m_key_file,
             p_key: self.pkey,
             details,
-            limits: LimitTable::default(),
-            maintenance_file: None,
+            limits: health.limit_table(),
+            maintenance_file: health.maintenance_file,
             fec: self.fec.unwrap_or(true),
             clear_saturated: self.clear_saturated.unwrap_or(false),
             pace,
-            capture: self
-                .capture
-                .map(|path| (path, self.capture_limit.unwrap_or(100).saturating_mul(MIB))),
+            capture: self.capture.map(|path| (path, capture_limit.saturating_mul(MIB))),
         }
     }
 }
@@ -153,21 +152,20 @@ pub(super) fn conflicts(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
             found.push((index, problem));
             continue;
         }
-        for other in &fabrics[..index] {
+        let conflict = |other: &FabricSettings| {
             let has_same_port =
                 other.port == fabric.port || other.port.is_none() || fabric.port.is_none();
-            let problem = if other.name == *name {
-                format!("two fabrics have the name {name:?}")
+            if other.name == *name {
+                Some(format!("two fabrics have the name {name:?}"))
             } else if captured(fabric).is_some() && captured(fabric) == captured(other) {
-                format!("fabrics {:?} and {name:?} have the same capture file", other.name)
+                Some(format!("fabrics {:?} and {name:?} have the same capture file", other.name))
             } else if other.hca == fabric.hca && has_same_port {
-                format!("fabrics {:?} and {name:?} use the same port", other.name)
+                Some(format!("fabrics {:?} and {name:?} use the same port", other.name))
             } else {
-                continue;
-            };
-            found.push((index, problem));
-            break;
-        }
+                None
+            }
+        };
+        found.extend(fabrics[..index].iter().find_map(conflict).map(|problem| (index, problem)));
     }
     found
 }

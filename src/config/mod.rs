@@ -16,14 +16,9 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
 use fabric_history::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::SiteFileKind;
-use options::{
-    CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat,
-    LogLevel, LogOptions, Options, PathOptions, ProcessOptions, WebOptions,
-};
+use options::{FabricOptions, LogFormat, LogLevel, Options};
 use site_config::diagnostics::Diagnostics;
 use site_config::{ConfigError, file, yaml};
 
@@ -60,40 +55,22 @@ pub struct Settings {
     pub history: Option<HistorySettings>,
 }
 
-/// The config file: the flags' sections, and a list of fabrics.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct ConfigFile {
-    web: WebOptions,
-    log: LogOptions,
-    process: ProcessOptions,
-    path: PathOptions,
-    collector: CollectorOptions,
-    host: HostOptions,
-    health: HealthOptions,
-    history: HistoryOptions,
-    fabric: FabricOptions,
-    fabrics: Vec<FabricOptions>,
-}
-
 impl Settings {
     /// Merges the flags with the config file.
     pub fn load(flags: Options, file: Option<&Path>) -> Result<Settings, ConfigError> {
         let Some(path) = file else { return Settings::merge(flags, "", "") };
-        let name = path.display().to_string();
-        let unreadable =
-            |problem: String| ConfigError::new(format!("config file {name}: {problem}"));
+        let unreadable = |problem| ConfigError::in_file("config file", path, [problem]);
         let opened = path.to_owned();
         let read = move || file::read(&opened, file::MAX_BYTES);
         let bytes = file::with_timeout(file::READ_TIMEOUT, read)
             .and_then(|bytes| bytes)
             .map_err(|error| unreadable(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|error| unreadable(yaml::not_utf8(&error)))?;
-        Settings::merge(flags, &text, &name)
+        Settings::merge(flags, &text, &path.display().to_string())
     }
 
     fn merge(flags: Options, text: &str, path: &str) -> Result<Settings, ConfigError> {
-        let yaml::Parsed { value: file, diagnostics, document } = yaml::parse::<ConfigFile>(text);
+        let yaml::Parsed { value: file, diagnostics, document } = yaml::parse::<Options>(text);
         let mut diagnostics = Diagnostics::new(path, document, diagnostics);
         // Flags and file separately, so that a flag does not hide a wrong value of the file.
         for (section, in_flags, in_file) in [
@@ -120,7 +97,7 @@ impl Settings {
     /// Combines valid flags with a valid file, and reports conflicts between values.
     fn combine(
         flags: Options,
-        file: ConfigFile,
+        file: Options,
         listen: Vec<Vec<SocketAddr>>,
         diagnostics: &mut Diagnostics<'_>,
     ) -> Settings {
@@ -139,18 +116,19 @@ impl Settings {
             diagnostics.add(Some(flag), &[], problem);
         }
         let entries = if in_file == 0 { vec![FabricOptions::default()] } else { file.fabrics };
-        let mut fabrics: Vec<FabricSettings> = entries
-            .into_iter()
-            .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).settings())
-            .collect();
+        let health = flags.health.over(file.health);
+        let settings = |entry| {
+            flags.fabric.clone().over(entry).over(file.fabric.clone()).settings(health.clone())
+        };
+        let mut fabrics: Vec<FabricSettings> = entries.into_iter().map(settings).collect();
         let conflicts = if is_ambiguous { Vec::new() } else { fabric::conflicts(&fabrics) };
         for (index, problem) in conflicts {
             diagnostics.add(None, &[&format!("fabrics[{index}]"), "fabrics"], problem);
         }
         let history = flags.history.over(file.history).settings();
         if history.is_some() && collectors.host() && collectors.fabric() {
-            let named_host = |(_, fabric): &(usize, &FabricSettings)| fabric.name == HOST_FABRIC;
-            for (index, _) in fabrics.iter().enumerate().filter(named_host) {
+            let all = fabrics.iter().enumerate();
+            for (index, _) in all.filter(|(_, fabric)| fabric.name == HOST_FABRIC) {
                 let flag = flags.fabric.name.is_some().then_some("--fabric.name");
                 let keys = [&*format!("fabrics[{index}].name"), "fabric.name"];
                 let problem = format!(
@@ -159,11 +137,6 @@ impl Settings {
                 );
                 diagnostics.add(flag, &keys, problem);
             }
-        }
-        let health = flags.health.over(file.health);
-        for fabric in &mut fabrics {
-            fabric.limits = health.limit_table();
-            fabric.maintenance_file.clone_from(&health.maintenance_file);
         }
         let site_files = site_files(&fabrics);
         let path = flags.path.over(file.path);

@@ -1,5 +1,6 @@
 //! Settings of the HTTP server, of this host's own devices, of the evaluation of links, and of the history.
 
+use std::collections::BTreeSet;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use ib_mad::rate::Speed;
 use rdma_host::model::Rails;
 use rdma_host::reader::{DeviceFilter, ReadOptions};
 use site_config::diagnostics::{Diagnostics, InvalidSetting, invalid, too_short};
-use site_config::units::ByteSize;
+use site_config::units::{ByteSize, HumanDuration};
 
 use super::fabric::{DEFAULT_FABRIC, FabricSettings};
 use super::options::{
@@ -110,14 +111,9 @@ fn unusable(text: &str) -> String {
 /// `HOST:PORT`, or `:PORT` for all addresses. A host can have several: `localhost` is `::1`, too.
 fn resolve(text: &str) -> Vec<SocketAddr> {
     let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
-    let mut found: Vec<SocketAddr> = Vec::new();
-    for address in full.to_socket_addrs().into_iter().flatten() {
-        // `/etc/hosts` may have a name twice, and a second bind would find the port taken.
-        if !found.contains(&address) {
-            found.push(address);
-        }
-    }
-    found
+    // `/etc/hosts` may have a name twice, and a second bind would find the port taken.
+    let mut known = BTreeSet::new();
+    full.to_socket_addrs().into_iter().flatten().filter(|it| known.insert(*it)).collect()
 }
 
 /// This host's own devices.
@@ -244,10 +240,9 @@ impl HistoryOptions {
     pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let minute = Duration::from_secs(60);
         let too_small = |ByteSize(size): ByteSize| {
-            let shown = if size.is_multiple_of(1 << 20) {
-                format!("{}MiB", size >> 20)
-            } else {
-                format!("{size} bytes")
+            let shown = match size % (1 << 20) {
+                0 => format!("{}MiB", size >> 20),
+                _ => format!("{size} bytes"),
             };
             (size < MIN_SIZE)
                 .then(|| invalid("size", format!("{shown} is less than the minimum of 16MiB")))
@@ -262,12 +257,11 @@ impl HistoryOptions {
 
     pub(super) fn settings(self) -> Option<HistorySettings> {
         let defaults = HistorySettings::new(self.file?);
+        let or = |value: Option<HumanDuration>, default| value.map_or(default, Duration::from);
         Some(HistorySettings {
             size: self.size.map_or(defaults.size, |ByteSize(size)| size),
-            traffic_retention: self
-                .traffic_retention
-                .map_or(defaults.traffic_retention, Duration::from),
-            retention: self.retention.map_or(defaults.retention, Duration::from),
+            traffic_retention: or(self.traffic_retention, defaults.traffic_retention),
+            retention: or(self.retention, defaults.retention),
             ..defaults
         })
     }

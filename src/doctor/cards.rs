@@ -10,7 +10,7 @@ use procfs::FromRead;
 use rdma_host::reader::sysfs::Directory;
 
 use super::Subject::{Modules, Pci};
-use super::{CheckedHost, Finding, bad, note, ok, warn};
+use super::{CheckedHost, Finding, Level, NO_DEVICE, bad, finding, note, ok, warn};
 
 /// A driver of a PCI function.
 #[derive(Clone, Copy)]
@@ -88,8 +88,8 @@ pub struct Function {
     pub rdma: Vec<String>,
     is_virtual: bool,
     /// Lanes and speed (GT/s): the current ones, and those that the card supports.
-    lanes: Option<(u32, u32)>,
-    speeds: Option<(f64, f64)>,
+    lanes: Option<[u32; 2]>,
+    speeds: Option<[f64; 2]>,
 }
 
 impl Function {
@@ -99,14 +99,12 @@ impl Function {
         let class = number("class")? >> 8;
         let id = |file| number(file).and_then(|id| u16::try_from(id).ok());
         let (vendor, device) = (id("vendor")?, id("device")?);
-        let pair = |now, most| Some((directory.text(now), directory.text(most)));
         // A function that is asleep, or virtual, has 0 or 255 lanes and the speed "Unknown" (kernel:
         // pci-sysfs.c).
-        let lanes = pair("current_link_width", "max_link_width")
-            .and_then(|(now, most)| Some((now.parse().ok()?, most.parse().ok()?)))
-            .filter(|(now, most)| (1..=32).contains(now) && (1..=32).contains(most));
-        let speeds = pair("current_link_speed", "max_link_speed")
-            .and_then(|(now, most)| Some((transfers(&now)?, transfers(&most)?)));
+        let lanes = |file| {
+            directory.text(file).parse::<u32>().ok().filter(|lanes| (1..=32).contains(lanes))
+        };
+        let speed = |file| transfers(&directory.text(file));
         let function = Function {
             address: address.to_owned(),
             class,
@@ -115,8 +113,8 @@ impl Function {
             driver: directory.link_target("driver"),
             rdma: directory.open_below("infiniband").and_then(|it| it.names()).unwrap_or_default(),
             is_virtual: directory.link_target("physfn").is_some(),
-            lanes,
-            speeds,
+            lanes: lanes("current_link_width").zip(lanes("max_link_width")).map(Into::into),
+            speeds: speed("current_link_speed").zip(speed("max_link_speed")).map(Into::into),
         };
         let is_network = class::ALL.contains(&class);
         let does_rdma = function.must_do_rdma() || function.bound().is_some();
@@ -149,71 +147,53 @@ impl Function {
 
     fn finding(&self) -> Finding {
         let (what, title) = (self.address.as_str(), self.title());
-        match &self.driver {
-            None => {
-                let unbound = format!("{title}: no driver bound");
-                let fix = module_of(self.vendor, self.device).map_or_else(
-                    || format!("lspci -k -s {what}   # load the kernel module listed: modprobe"),
-                    |module| format!("modprobe {module}   # if that fails: dmesg | grep {what}"),
-                );
-                // A virtual function without a driver may be meant for a guest.
-                let finding = if self.is_virtual {
-                    note(Pci, what, unbound)
-                } else {
-                    bad(Pci, what, unbound)
-                };
-                finding.expected("a driver bound to the adapter").fix(fix)
-            }
-            Some(driver) if PASSTHROUGH.contains(&&**driver) => {
-                note(Pci, what, format!("{title}: bound to {driver}, reserved for a guest"))
-            }
-            Some(driver) if !self.rdma.is_empty() => {
-                let devices = self.rdma.join(", ");
-                ok(Pci, what, format!("{title}, {driver}: {devices}"))
-            }
-            Some(driver) if self.must_do_rdma() => {
-                let found = format!("{title}, {driver}: no RDMA device created");
-                warn(Pci, what, found)
-                    .expected("a device in /sys/class/infiniband")
-                    .fix(format!("dmesg | grep {what}   # fix \"kernel modules\" below first"))
-            }
-            Some(driver) => note(
-                Pci,
-                what,
-                format!(
-                    "{title}, {driver}: no RDMA device; some adapters of this driver support RDMA"
-                ),
-            ),
+        let Some(driver) = &self.driver else {
+            // A virtual function without a driver may be meant for a guest.
+            let level = if self.is_virtual { Level::Note } else { Level::Bad };
+            let fix = module_of(self.vendor, self.device).map_or_else(
+                || format!("lspci -k -s {what}   # load the kernel module listed: modprobe"),
+                |module| format!("modprobe {module}   # if that fails: dmesg | grep {what}"),
+            );
+            return finding(level, Pci, what, format!("{title}: no driver bound"))
+                .expected("a driver bound to the adapter")
+                .fix(fix);
+        };
+        if PASSTHROUGH.contains(&&**driver) {
+            return note(Pci, what, format!("{title}: bound to {driver}, reserved for a guest"));
+        }
+        let title = format!("{title}, {driver}");
+        if !self.rdma.is_empty() {
+            ok(Pci, what, format!("{title}: {}", self.rdma.join(", ")))
+        } else if self.must_do_rdma() {
+            warn(Pci, what, format!("{title}: no RDMA device created"))
+                .expected("a device in /sys/class/infiniband")
+                .fix(format!("dmesg | grep {what}   # fix \"kernel modules\" below first"))
+        } else {
+            let found = "no RDMA device; some adapters of this driver support RDMA";
+            note(Pci, what, format!("{title}: {found}"))
         }
     }
 
     /// A slot with fewer lanes, or a lower speed, than the card.
     fn check_slot(&self) -> Option<Finding> {
-        let narrow = self.lanes.filter(|(now, most)| now < most);
-        let slow = self.speeds.filter(|(now, most)| now < most);
-        if self.is_virtual || narrow.is_none() && slow.is_none() {
+        let is_narrow = self.lanes.is_some_and(|[now, most]| now < most);
+        let is_slow = self.speeds.is_some_and(|[now, most]| now < most);
+        if self.is_virtual || !is_narrow && !is_slow {
             return None;
         }
-        let (now, most) = match (self.lanes, self.speeds) {
-            (Some(lanes), Some(speeds)) => (
-                format!("x{} at {} GT/s", lanes.0, speeds.0),
-                format!("x{} at {} GT/s", lanes.1, speeds.1),
-            ),
-            (Some(lanes), None) => (format!("x{}", lanes.0), format!("x{}", lanes.1)),
-            (None, speeds) => {
-                let (now, most) = speeds?;
-                (format!("{now} GT/s"), format!("{most} GT/s"))
-            }
-        };
-        Some(
-            warn(Pci, &self.address, format!("PCIe link is {now}"))
-                .expected(format!("{most}, the adapter's maximum; a slower slot causes congestion"))
-                .fix(format!(
-                    "lspci -vv -s {}   # compare LnkCap and LnkSta; then power off and reseat the \
-                     adapter, or use a slot with full width and speed",
-                    self.address
-                )),
-        )
+        let [now, most] = [0, 1].map(|index| {
+            let lanes = self.lanes.map(|lanes| format!("x{}", lanes[index]));
+            let speed = self.speeds.map(|speeds| format!("{} GT/s", speeds[index]));
+            lanes.into_iter().chain(speed).collect::<Vec<_>>().join(" at ")
+        });
+        let fix = format!(
+            "lspci -vv -s {}   # compare LnkCap and LnkSta; then power off and reseat the adapter, or \
+             use a slot with full width and speed",
+            self.address
+        );
+        let expected = format!("{most}, the adapter's maximum; a slower slot causes congestion");
+        let found = format!("PCIe link is {now}");
+        Some(warn(Pci, &self.address, found).expected(expected).fix(fix))
     }
 
     /// The address without the function number: all functions of a slot share one link.
@@ -237,20 +217,17 @@ pub fn functions(host: &CheckedHost) -> Option<Vec<Function>> {
 
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let Some(functions) = functions(host) else {
-        let place = host.sysfs.join("bus/pci/devices");
+        let place = host.settings().sysfs.join("bus/pci/devices");
         let found =
             format!("{} does not exist: a container, or a host without PCI", place.display());
         return vec![note(Pci, "bus", found)];
     };
     if !functions.iter().any(Function::must_do_rdma) && host.devices.is_empty() {
-        let mut findings: Vec<Finding> = functions.iter().map(Function::finding).collect();
-        findings.push(
-            bad(Pci, "adapters", "no InfiniBand or RoCE adapter").expected("an HCA").fix(
-                "lspci -nn   # if it does not list the HCA: reseat it; in a virtual machine, pass \
-                 the HCA or a virtual function through",
-            ),
-        );
-        return findings;
+        let fix = "lspci -nn   # if it does not list the HCA: reseat it; in a virtual machine, pass \
+                   the HCA or a virtual function through";
+        let none =
+            bad(Pci, "adapters", "no InfiniBand or RoCE adapter").expected("an HCA").fix(fix);
+        return functions.iter().map(Function::finding).chain([none]).collect();
     }
     if functions.is_empty() {
         return vec![note(Pci, "adapters", "none: the RDMA devices are software")];
@@ -259,8 +236,7 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let mut slot = None;
     for function in &functions {
         findings.push(function.finding());
-        if slot != Some(function.slot()) {
-            slot = Some(function.slot());
+        if slot.replace(function.slot()) != Some(function.slot()) {
             findings.extend(function.check_slot());
         }
     }
@@ -274,7 +250,8 @@ fn load_command(module: &str) -> String {
 
 pub fn check_modules(host: &CheckedHost) -> Vec<Finding> {
     // If it cannot be read, as in a container, only sysfs counts.
-    let listed: BTreeSet<String> = procfs::KernelModules::from_file(host.procfs.join("modules"))
+    let list = host.settings().procfs.join("modules");
+    let listed: BTreeSet<String> = procfs::KernelModules::from_file(list)
         .map(|modules| modules.0.into_keys().collect())
         .unwrap_or_default();
     // Whether a module is loaded or built in.
@@ -286,11 +263,11 @@ pub fn check_modules(host: &CheckedHost) -> Vec<Finding> {
     let mut findings = check_card_modules(host, has);
     if host.devices.is_empty() {
         if findings.is_empty() {
-            findings.push(note(Modules, "modules", "not checked: no RDMA device"));
+            findings.push(note(Modules, "modules", NO_DEVICE));
         }
         return findings;
     }
-    let has_infiniband = host.infiniband_ports().next().is_some();
+    let has_infiniband = host.has_infiniband();
     findings.extend(rows("module").filter_map(|row| check_common(&row, has, has_infiniband)));
     findings
 }
@@ -335,12 +312,12 @@ fn check_common(
         let found = "not loaded, not needed: this host has no InfiniBand port";
         return Some(ok(Modules, name, found));
     }
-    let finding = match if_missing {
-        "bad" => bad(Modules, name, "not loaded"),
-        "warn" => warn(Modules, name, "not loaded"),
-        _ => note(Modules, name, "not loaded"),
+    let level = match if_missing {
+        "bad" => Level::Bad,
+        "warn" => Level::Warn,
+        _ => Level::Note,
     };
-    Some(finding.expected(why).fix(load_command(name)))
+    Some(finding(level, Modules, name, "not loaded").expected(why).fix(load_command(name)))
 }
 
 #[cfg(test)]

@@ -3,89 +3,87 @@
 
 use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::cli::check::inspect_site_file;
 use crate::config::Settings;
-use exporter_web::inspect;
+use crate::remote::{self, Remote};
+use exporter_web::WebConfig;
 use exporter_web::listen::{is_missing_address, try_bind};
 use fabric_history::file::free;
 use fabric_history::settings::HistorySettings;
 use fabric_observation::SiteFileKind;
+use site_config::ConfigError;
 
-use super::{Finding, Subject, bad, note, ok, warn};
+use super::Subject::{Configuration, Listener};
+use super::{CheckedHost, DoctorOptions, Finding, bad, note, ok, warn};
 
-#[derive(Clone, Debug)]
-pub struct Configuration {
-    /// What `serve` would run with; the flags and defaults, if the file cannot be used.
-    pub settings: Settings,
-    pub file: Option<PathBuf>,
-    /// Why the file cannot be used.
-    pub problem: Option<String>,
-}
-
-pub fn check(configuration: &Configuration) -> Vec<Finding> {
-    let mut findings = vec![check_config_file(configuration)];
-    findings
-        .extend(configuration.settings.web_config.iter().flat_map(|path| check_web_config(path)));
-    findings.extend(check_site_files(&configuration.settings));
-    findings.extend(configuration.settings.history.iter().map(check_history));
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
+    let settings = host.settings();
+    let mut findings = vec![check_config_file(&host.options)];
+    findings.extend(settings.web_config.iter().flat_map(|path| check_web_config(path)));
+    if !settings.fabrics.is_empty() {
+        let files = settings.site_files.iter();
+        findings.extend(files.flat_map(|(kind, path)| check_site_file(*kind, path)));
+    }
+    findings.extend(settings.history.iter().map(check_history));
     findings
 }
 
-fn check_config_file(configuration: &Configuration) -> Finding {
+fn check_config_file(options: &DoctorOptions) -> Finding {
     let what = "--config.file";
-    let shown =
-        configuration.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-    match &configuration.problem {
+    let shown = options.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    match &options.problem {
         Some(problem) => {
             let expected =
                 "a valid file; `serve` exits with code 2, and the other checks used only flags";
             let fix = format!("edit {shown}   # keys: docs/configuration.md");
-            bad(Subject::Configuration, what, problem).expected(expected).fix(fix)
+            bad(Configuration, what, problem).expected(expected).fix(fix)
         }
-        None if configuration.file.is_none() => {
-            ok(Subject::Configuration, what, "not set; using flags and defaults")
+        None if options.file.is_none() => {
+            ok(Configuration, what, "not set; using flags and defaults")
         }
         None => {
-            let fabrics = configuration.settings.fabrics.len();
-            ok(Subject::Configuration, what, format!("{shown} is valid; fabrics: {fabrics}"))
+            let fabrics = options.settings.fabrics.len();
+            ok(Configuration, what, format!("{shown} is valid; fabrics: {fabrics}"))
         }
     }
 }
 
-/// What is expected of a file that the settings name.
-const SITE_FILE: &str =
-    "a valid file that the exporter's user can read; otherwise `serve` exits with code 2";
+/// The finding of a file that the settings name, and one for each warning.
+fn check_file(
+    what: &str,
+    read: Result<(String, Vec<String>), ConfigError>,
+    fix: String,
+    warned: impl Fn(Finding) -> Finding,
+) -> Vec<Finding> {
+    match read {
+        Ok((found, warnings)) => {
+            let warnings = warnings.into_iter().map(|it| warned(warn(Configuration, what, it)));
+            std::iter::once(ok(Configuration, what, found)).chain(warnings).collect()
+        }
+        Err(error) => {
+            let expected = "a valid file that the exporter's user can read; otherwise `serve` exits \
+                            with code 2";
+            let finding = bad(Configuration, what, error.lines().join("; "));
+            vec![finding.expected(expected).fix(fix)]
+        }
+    }
+}
 
 fn check_web_config(path: &Path) -> Vec<Finding> {
-    let what = "--web.config.file";
     let shown = path.display();
-    match inspect(path) {
-        Ok(inspection) => {
-            let warned = inspection.warnings.into_iter().map(|warning| {
-                warn(Subject::Configuration, what, format!("{shown}: {warning}")).fix(format!(
-                    "edit {shown}, or renew the certificate   # keys: docs/security.md"
-                ))
-            });
-            let loads = ok(Subject::Configuration, what, format!("{shown}: {}", inspection.about));
-            std::iter::once(loads).chain(warned).collect()
-        }
-        Err(error) => vec![
-            bad(Subject::Configuration, what, error.lines().join("; "))
-                .expected(SITE_FILE)
-                .fix(format!("edit {shown}   # keys: docs/security.md")),
-        ],
-    }
-}
-
-/// The files that the settings of fabrics name.
-fn check_site_files(settings: &Settings) -> Vec<Finding> {
-    let files = settings.site_files.iter().filter(|_| !settings.fabrics.is_empty());
-    files.flat_map(|(kind, path)| check_site_file(*kind, path)).collect()
+    let read = WebConfig::load(path).1.map(|config| {
+        let warnings = config.warnings.iter().map(|warning| format!("{shown}: {warning}"));
+        (format!("{shown}: {config}"), warnings.collect())
+    });
+    let keys = "# keys: docs/security.md";
+    check_file("--web.config.file", read, format!("edit {shown}   {keys}"), |warning| {
+        warning.fix(format!("edit {shown}, or renew the certificate   {keys}"))
+    })
 }
 
 fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
@@ -95,47 +93,32 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
         SiteFileKind::Maintenance => "--health.maintenance-file",
     };
     let shown = path.display();
-    let (entries, warnings) = match inspect_site_file(kind, path) {
-        Ok(read) => read,
-        Err(error) => {
-            let finding = bad(Subject::Configuration, what, error.lines().join("; "))
-                .expected(SITE_FILE)
-                .fix(format!("ls -l {shown}; edit it, or remove {what}"));
-            return vec![finding];
-        }
-    };
-    let mut findings =
-        vec![ok(Subject::Configuration, what, format!("{shown} is valid; entries: {entries}"))];
-    findings.extend(warnings.into_iter().map(|warning| {
-        warn(Subject::Configuration, what, warning)
+    let read = inspect_site_file(kind, path)
+        .map(|(entries, warnings)| (format!("{shown} is valid; entries: {entries}"), warnings));
+    check_file(what, read, format!("ls -l {shown}; edit it, or remove {what}"), |warning| {
+        warning
             .expected("readable for owner and group only; keys that differ need the file neighbors")
             .fix(format!(
                 "chgrp fabric-exporter {shown} && chmod 0640 {shown}; if the keys differ, copy \
                  OpenSM's file neighbors to the same directory"
             ))
-    }));
-    findings
+    })
 }
 
 fn check_history(history: &HistorySettings) -> Finding {
     let what = "--history.file";
     let path = &history.file;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let about = match std::fs::metadata(path) {
-        Ok(about) if about.is_file() => Some(about),
-        Ok(_) => {
-            let found = format!("{} is not a regular file", path.display());
-            return bad(Subject::Configuration, what, found)
-                .expected("a regular file, or a path at which one can be created")
-                .fix("set --history.file to another path");
-        }
-        Err(_) => None,
-    };
+    let about = std::fs::metadata(path).ok();
+    if about.as_ref().is_some_and(|about| !about.is_file()) {
+        let found = format!("{} is not a regular file", path.display());
+        return bad(Configuration, what, found)
+            .expected("a regular file, or a path at which one can be created")
+            .fix("set --history.file to another path");
+    }
     // SQLite creates files beside it.
-    let mut paths = vec![folder];
-    paths.extend(about.is_some().then_some(&**path));
-    for path in paths {
+    let folder = folder.unwrap_or(Path::new("."));
+    for path in std::iter::once(folder).chain(about.is_some().then_some(&**path)) {
         if let Err(error) = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
             let shown = path.display();
             let fix = if path.exists() {
@@ -145,13 +128,13 @@ fn check_history(history: &HistorySettings) -> Finding {
             };
             let found = format!("not writable: {shown}: {error}");
             let expected = "writable for the exporter's user; otherwise nothing is recorded";
-            return bad(Subject::Configuration, what, found).expected(expected).fix(fix);
+            return bad(Configuration, what, found).expected(expected).fix(fix);
         }
     }
     let size = about.map_or(0, |about| about.len());
     match free(path) {
         Ok(room) => room_for(history, size, room),
-        Err(error) => warn(Subject::Configuration, what, error.to_string()),
+        Err(error) => warn(Configuration, what, error.to_string()),
     }
 }
 
@@ -163,13 +146,13 @@ fn room_for(history: &HistorySettings, size: u64, room: u64) -> Finding {
     let found = format!("{shown}: size {} MiB, free on its disk {} MiB", mib(size), mib(room));
     let fix = "free space on the disk, or lower --history.size";
     if room < least {
-        return bad(Subject::Configuration, what, found)
+        return bad(Configuration, what, found)
             .expected(format!("at least {} MiB free; below that nothing is recorded", mib(least)))
             .fix(fix);
     }
     let grows = history.size.saturating_sub(size);
     if room - least < grows {
-        return warn(Subject::Configuration, what, found)
+        return warn(Configuration, what, found)
             .expected(format!(
                 "at least {} MiB free; --history.size is {} MiB, and {} MiB of the disk stay free",
                 mib(grows.saturating_add(least)),
@@ -178,7 +161,7 @@ fn room_for(history: &HistorySettings, size: u64, room: u64) -> Finding {
             ))
             .fix(fix);
     }
-    ok(Subject::Configuration, what, found)
+    ok(Configuration, what, found)
 }
 
 /// How long a request to the program that has the port may take.
@@ -192,15 +175,14 @@ const HEALTHY: &str = "healthy\n";
 
 /// Checks each address of each host name. With a systemd socket nothing is bound or requested: a request would
 /// start the service.
-pub fn check_listeners(settings: &Settings) -> Vec<Finding> {
-    if settings.systemd_socket {
+pub fn check_listeners(host: &CheckedHost) -> Vec<Finding> {
+    let Settings { systemd_socket, listen, telemetry_path, .. } = host.settings();
+    if *systemd_socket {
         let found = "not checked: systemd passes the sockets";
-        return vec![
-            note(Subject::Listener, "--web.systemd-socket", found)
-                .fix("systemctl list-sockets   # lists the addresses"),
-        ];
+        let finding = note(Listener, "--web.systemd-socket", found);
+        return vec![finding.fix("systemctl list-sockets   # lists the addresses")];
     }
-    settings.listen.iter().flat_map(|name| check_name(name, &settings.telemetry_path)).collect()
+    listen.iter().flat_map(|name| check_name(name, telemetry_path)).collect()
 }
 
 fn check_name(addresses: &[SocketAddr], telemetry_path: &str) -> Vec<Finding> {
@@ -219,20 +201,18 @@ fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Fin
         "; firewalls not checked"
     };
     let Err(error) = try_bind(address) else {
-        return ok(Subject::Listener, what, format!("free{firewall}"));
+        return ok(Listener, what, format!("free{firewall}"));
     };
     match error.kind() {
         ErrorKind::AddrInUse => check_occupant(address, telemetry_path, firewall),
-        ErrorKind::PermissionDenied => {
-            bad(Subject::Listener, what, format!("cannot listen: {error}"))
-                .expected("a port above 1023, or CAP_NET_BIND_SERVICE")
-                .fix("--web.listen-address=:10315, or AmbientCapabilities=CAP_NET_BIND_SERVICE")
-        }
+        ErrorKind::PermissionDenied => bad(Listener, what, format!("cannot listen: {error}"))
+            .expected("a port above 1023, or CAP_NET_BIND_SERVICE")
+            .fix("--web.listen-address=:10315, or AmbientCapabilities=CAP_NET_BIND_SERVICE"),
         _ if serves && is_missing_address(&error) => {
             let found = format!("skipped, because the host name has another address: {error}");
-            note(Subject::Listener, what, found)
+            note(Listener, what, found)
         }
-        _ => bad(Subject::Listener, what, format!("cannot listen: {error}"))
+        _ => bad(Listener, what, format!("cannot listen: {error}"))
             .expected("an address of this host")
             .fix("ip addr   # lists them; set one with --web.listen-address"),
     }
@@ -244,19 +224,18 @@ fn check_occupant(address: SocketAddr, telemetry_path: &str, firewall: &str) -> 
     // A socket on all IPv6 addresses accepts IPv4, too.
     let ip = if address.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { address.ip() };
     let url = format!("http://{}", SocketAddr::new(ip, port));
-    let guard = match get(&format!("{url}/-/healthy")) {
+    let guard = match get(&url, "/-/healthy") {
         Some((200, text)) if text == HEALTHY => {
-            let metrics = get(&format!("{url}{telemetry_path}"));
-            let version = metrics.and_then(|(_, text)| version(&text));
+            let version = get(&url, telemetry_path).and_then(|(_, text)| version(&text));
             let version = version.map(|version| format!(" {version}")).unwrap_or_default();
             let found = format!("in use by fabric-exporter{version}{firewall}");
-            return ok(Subject::Listener, what, found);
+            return ok(Listener, what, found);
         }
         Some((401, _)) => "requires a login",
         // The response of this exporter, and of others with the exporter toolkit.
         Some((400, text)) if text.to_ascii_lowercase().contains("https") => "requires TLS",
         _ => {
-            return bad(Subject::Listener, what, "in use by a program other than fabric-exporter")
+            return bad(Listener, what, "in use by a program other than fabric-exporter")
                 .expected("a free port; otherwise `serve` exits with code 4")
                 .fix(format!(
                     "ss -ltnp 'sport = :{port}'   # stop that program, or set --web.listen-address"
@@ -264,22 +243,14 @@ fn check_occupant(address: SocketAddr, telemetry_path: &str, firewall: &str) -> 
         }
     };
     let found = format!("in use by a program that {guard}, maybe fabric-exporter{firewall}");
-    note(Subject::Listener, what, found)
-        .fix(format!("ss -ltnp 'sport = :{port}'   # shows the program"))
+    note(Listener, what, found).fix(format!("ss -ltnp 'sport = :{port}'   # shows the program"))
 }
 
 /// The status and text of a response.
-fn get(url: &str) -> Option<(u16, String)> {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(REQUEST_TIMEOUT))
-        // It is this host.
-        .proxy(None)
-        .max_redirects(0)
-        .http_status_as_error(false)
-        .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .into();
-    let mut response = agent.get(url).call().ok()?;
+fn get(url: &str, path: &str) -> Option<(u16, String)> {
+    let access = remote::Access::default();
+    let remote = Remote::new(url, &access, REQUEST_TIMEOUT, REQUEST_TIMEOUT).ok()?;
+    let mut response = remote.get(path).config().max_redirects(0).build().call().ok()?;
     let mut text = Vec::new();
     // The text up to an error or the timeout may be enough.
     let _ = response.body_mut().as_reader().take(MAX_RESPONSE).read_to_end(&mut text);

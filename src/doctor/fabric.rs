@@ -1,24 +1,24 @@
 //! One discovery of the fabric: SMInfo of each port with IsSM, for standby subnet managers, and the names and GUIDs
 //! that several nodes share.
 
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::SmSweep;
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::{Fabric, Node};
-use ib_mad::label;
+use ib_mad::label::plural;
 use ib_mad::m_key::MKeys;
 use ib_mad::node::NodeKind;
 use ib_mad::smp::SmState;
 use ib_mad::{Mad, Moment};
 use ib_umad::client::MadClient;
-use ib_umad::query;
-use ib_umad::query::{QueryPlan, RunError};
+use ib_umad::query::{self, QueryPlan, RunError};
 use ib_umad::{MadTransport, QueuePair, Request, RequestError};
-use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use super::{Finding, Subject, bad, note, ok, shortened, warn};
 
@@ -52,16 +52,11 @@ pub(super) fn check(
     client: &mut MadClient,
     wire: &mut impl MadTransport,
 ) -> Vec<Finding> {
-    let standbys = format!("{what}: standbys");
-    match query_managers(site, client, wire) {
-        Ok(Some((managers, fabric))) => {
-            let mut findings = vec![standby_finding(&standbys, Some(&managers))];
-            findings.extend(check_identities(what, &fabric));
-            findings
-        }
-        Ok(None) => vec![standby_finding(&standbys, None)],
-        Err(_) => Vec::new(),
-    }
+    let Ok(found) = query_managers(site, client, wire) else { return Vec::new() };
+    let (managers, fabric) = found.unzip();
+    let mut findings = vec![standby_finding(&format!("{what}: standbys"), managers.as_deref())];
+    findings.extend(fabric.iter().flat_map(|fabric| check_identities(what, fabric)));
+    findings
 }
 
 /// Subnet managers, each with the name of its node.
@@ -118,12 +113,9 @@ fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> 
 /// How many shared names and GUIDs are listed; the others are counted.
 const MAX_LISTED: usize = 5;
 
-/// Checks the nodes that a discovery found.
-fn check_identities(what: &str, fabric: &Fabric) -> Vec<Finding> {
-    vec![
-        check_guids(&format!("{what}: GUIDs"), fabric),
-        check_names(&format!("{what}: names"), fabric),
-    ]
+/// Checks the GUIDs and the names of the nodes that a discovery found.
+fn check_identities(what: &str, fabric: &Fabric) -> [Finding; 2] {
+    [check_guids(&format!("{what}: GUIDs"), fabric), check_names(&format!("{what}: names"), fabric)]
 }
 
 fn check_guids(what: &str, fabric: &Fabric) -> Finding {
@@ -131,15 +123,12 @@ fn check_guids(what: &str, fabric: &Fabric) -> Finding {
     if all.is_empty() {
         return ok(Subject::Fabric, what, "no duplicate GUIDs");
     }
-    let one = |it| {
-        let known = fabric.node_by_guid(it).map_or("", |node| &*fabric.node(node).name);
-        format!("{it}, also on {known}")
-    };
-    let nodes = all.iter().map(|it| format!("{} ({})", it.location(fabric), one(it.guid)));
-    let found = format!(
-        "nodes ignored because of a duplicate GUID: {}",
-        shortened(nodes.collect(), MAX_LISTED)
-    );
+    let nodes = all.iter().map(|it| {
+        let known = fabric.node_by_guid(it.guid).map_or("", |node| &*fabric.node(node).name);
+        format!("{} ({}, also on {known})", it.location(fabric), it.guid)
+    });
+    let nodes = shortened(nodes.collect(), MAX_LISTED);
+    let found = format!("nodes ignored because of a duplicate GUID: {nodes}");
     warn(Subject::Fabric, what, found)
         .expected("a unique NodeGUID per node; the subnet manager cannot distinguish them either")
         .fix("mstflint -d <device> query   # if not as on its label: mstflint -guid <GUID> sg")
@@ -155,14 +144,10 @@ fn check_names(what: &str, fabric: &Fabric) -> Finding {
     if shared.is_empty() {
         return ok(Subject::Fabric, what, "no duplicate names");
     }
-    let groups = shared
-        .iter()
-        .map(|(name, times)| format!("{} named {name:?}", label::plural(*times, "node")));
-    let found = format!(
-        "{}; digits of the GUID are appended to each",
-        shortened(groups.collect(), MAX_LISTED)
-    );
-    note(Subject::Fabric, what, found)
+    let named =
+        |(name, times): (&&str, &usize)| format!("{} named {name:?}", plural(*times, "node"));
+    let groups = shortened(shared.iter().map(named).collect(), MAX_LISTED);
+    note(Subject::Fabric, what, format!("{groups}; digits of the GUID are appended to each"))
         .expected("unique names")
         .fix("switches: --fabric.node-name-map=FILE; hosts: run rdma-ndd")
 }

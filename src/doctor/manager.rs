@@ -4,8 +4,10 @@
 //! Four SMPs for each fabric: PortInfo of the local port, NodeInfo of its neighbor, SMInfo and NodeDescription
 //! of the master that the port names. If the master responds, [`fabric`] discovers the fabric.
 
-use super::Subject::{Ports, SubnetManager};
-use super::{CheckedHost, Finding, Level, bad, fabric, note, ok, port_name, warn};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use crate::config::FabricSettings;
 use crate::monitor::{m_keys_in, names_in};
 use ib_fabric::collect::local_port::{LocalPortQuery, LocalPortReport, MasterSm, NeighborReport};
@@ -13,15 +15,13 @@ use ib_mad::clock::Clock;
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::rate::Width;
 use ib_mad::smp::SmState;
-use ib_umad::client::MadClient;
-use ib_umad::client::SendConfig;
-use ib_umad::query;
+use ib_umad::client::{MadClient, SendConfig};
 use ib_umad::umad::DeviceError;
-use ib_umad::{MadTransport as _, RequestError};
+use ib_umad::{MadTransport as _, RequestError, query};
 use rdma_host::model::{Device, Port};
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+
+use super::Subject::{Ports, SubnetManager};
+use super::{CheckedHost, Finding, Level, NO_DEVICE, bad, fabric, note, ok, port_name, warn};
 
 /// Timeout and retries: each SMP is sent twice at most, and the last two at once. With the 100 ms that the
 /// engine adds to each, a manager that does not respond takes 1.2 s.
@@ -32,27 +32,19 @@ const OPENSM: &str = "opensm";
 const OPAFM: &str = "opafm";
 
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = host
-        .infiniband_ports()
-        .filter_map(|(device, port)| check_port(host, device, port))
-        .collect();
-    if findings.is_empty() && host.infiniband_ports().next().is_none() {
-        findings.push(if host.devices.is_empty() {
-            note(SubnetManager, "ports", "not checked: no RDMA device")
-        } else {
-            ok(SubnetManager, "ports", "not needed: this host has no InfiniBand port")
-        });
+    if !host.has_infiniband() {
+        return vec![host.without_ports(SubnetManager)];
     }
-    findings
+    let ports = host.infiniband_ports();
+    ports.filter_map(|(device, port)| check_port(host, device, port)).collect()
 }
 
 fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Finding> {
     let what = port_name(device, port);
     match port.state? {
         state::ACTIVE | state::ACTIVE_DEFER => {
-            let lid = |lid: Option<_>| lid.map_or_else(|| "unknown".into(), |lid| format!("{lid}"));
-            let (own, manager) = (lid(port.lid), lid(port.sm_lid));
-            let found = format!("LID {own}, SM LID {manager}");
+            let lid = |lid: Option<_>| lid.map_or("unknown".into(), |lid| format!("{lid}"));
+            let found = format!("LID {}, SM LID {}", lid(port.lid), lid(port.sm_lid));
             Some(ok(SubnetManager, what, found))
         }
         state::INIT if port.physical_state.is_none_or(|state| state == physical::LINK_UP) => {
@@ -70,7 +62,7 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Findin
 
 /// What to do if no subnet manager responds.
 fn sm_fix(host: &CheckedHost, name: &str) -> String {
-    if let Some(process) = process_of(&host.procfs, name) {
+    if let Some(process) = process_of(&host.settings().procfs, name) {
         let log = format!("journalctl -u {name}; tail /var/log/{name}.log");
         return format!(
             "{log}   # {name} runs here (process {process}), maybe for another port: check guid in \
@@ -101,8 +93,16 @@ fn process_of(procfs: &Path, name: &str) -> Option<i32> {
         .map(|process| process.pid)
 }
 
-/// Queries the subnet manager of each fabric that the exporter would monitor.
-pub fn query(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
+/// Queries the subnet manager of each fabric that the exporter would monitor, unless the check is offline.
+pub fn query(host: &CheckedHost) -> Vec<Finding> {
+    let fabrics = &host.settings().fabrics;
+    if host.options.offline {
+        let offline = "not checked: --offline sends no MADs";
+        let found = if host.devices.is_empty() { NO_DEVICE } else { offline };
+        let finding =
+            |of: &FabricSettings| note(SubnetManager, format!("fabric {:?}", of.name), found);
+        return fabrics.iter().map(finding).collect();
+    }
     // In parallel: a host may have eight rails, and no manager on any.
     std::thread::scope(|scope| {
         let threads: Vec<_> =
@@ -111,21 +111,9 @@ pub fn query(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
     })
 }
 
-/// The findings of `--offline`.
-pub fn not_queried(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
-    let found = if host.devices.is_empty() {
-        "not checked: no RDMA device"
-    } else {
-        "not checked: --offline sends no MADs"
-    };
-    let finding =
-        |fabric: &FabricSettings| note(SubnetManager, format!("fabric {:?}", fabric.name), found);
-    fabrics.iter().map(finding).collect()
-}
-
 fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let what = format!("fabric {:?}", fabric.name);
-    let (port, mut wire) = match fabric.open_port(&host.sysfs, Clock::start()) {
+    let (port, mut wire) = match fabric.open_port(&host.settings().sysfs, Clock::start()) {
         Ok(opened) => opened,
         Err(error) => return vec![port_unusable(host, what, &error)],
     };
@@ -135,8 +123,8 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let keys = keys.unwrap_or_default();
     let has_keys = !keys.is_empty();
     let mut home = LocalPortQuery::with_keys(keys.clone(), wire.port_guid());
-    let mut client =
-        MadClient::new(SendConfig { timeout: PACE.0, retries: PACE.1, ..SendConfig::default() });
+    let (timeout, retries) = PACE;
+    let mut client = MadClient::new(SendConfig { timeout, retries, ..SendConfig::default() });
     if let Err(error) = query::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false)) {
         let found = format!("device lost during the check: {error}");
         return vec![bad(SubnetManager, what, found).fix("dmesg | tail")];
@@ -145,8 +133,8 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let neighbor = home.neighbor.and_then(|it| check_neighbor(&what, it, has_keys));
     let mut findings = check_home(host, what.clone(), home, has_keys);
     findings.extend(neighbor);
-    if findings.iter().any(|finding| finding.subject == SubnetManager && finding.level == Level::Ok)
-    {
+    let is_ok = |it: &Finding| (it.subject, it.level) == (SubnetManager, Level::Ok);
+    if findings.iter().any(is_ok) {
         // A map that cannot be read has its own finding.
         let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
         let names = names.unwrap_or_default();
@@ -170,7 +158,7 @@ const RESPONSE: &str = "a response; without it the discovery finds no nodes";
 
 /// Whether an M_Key makes the neighbor drop SMPs.
 fn check_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Option<Finding> {
-    let level = neighbor.m_key_protect;
+    let (level, what) = (neighbor.m_key_protect, format!("{what}: M_Key"));
     match neighbor.response {
         Err(failure) if failure.is_no_response() => {
             let protected = match level {
@@ -181,12 +169,11 @@ fn check_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Optio
                 "the neighbor of the local port does not respond to NodeInfo although the link is \
                  active{protected}: probably protected by an M_Key"
             );
-            let what = format!("{what}: M_Key");
             Some(bad(SubnetManager, what, found).expected(RESPONSE).fix(m_key_fix(has_keys)))
         }
         _ if level >= 2 => {
             let found = format!("M_Key protection level {level}, and the neighbor responds");
-            Some(ok(SubnetManager, format!("{what}: M_Key"), found))
+            Some(ok(SubnetManager, what, found))
         }
         _ => None,
     }
@@ -196,10 +183,8 @@ fn check_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Optio
 fn port_unusable(host: &CheckedHost, what: String, error: &DeviceError) -> Finding {
     let without = "set --no-collector.fabric to report only this host's own devices";
     match error {
-        _ if host.devices.is_empty() => note(SubnetManager, what, "not checked: no RDMA device"),
-        DeviceError::NoDevice { .. } | DeviceError::Ethernet { .. }
-            if host.infiniband_ports().next().is_none() =>
-        {
+        _ if host.devices.is_empty() => note(SubnetManager, what, NO_DEVICE),
+        DeviceError::NoDevice { .. } | DeviceError::Ethernet { .. } if !host.has_infiniband() => {
             warn(SubnetManager, what, "no InfiniBand port: `serve` would exit with code 3")
                 .expected("an InfiniBand port, or the fabric collector disabled")
                 .fix(without)
@@ -285,8 +270,10 @@ fn check_speed(what: String, port: &PortStatus) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Settings;
+    use crate::config::options::Options;
+    use crate::doctor::DoctorOptions;
     use ib_mad::Lid;
-    use std::path::PathBuf;
 
     #[test]
     fn silent_neighbor_suggests_m_key() {
@@ -325,9 +312,11 @@ mod tests {
     }
 
     fn host(procfs: &Path) -> CheckedHost {
-        let nowhere = PathBuf::from("/nowhere");
-        let procfs = procfs.to_owned();
-        CheckedHost { sysfs: nowhere.clone(), procfs, dev: nowhere, devices: Vec::new() }
+        let mut settings = Settings::load(Options::default(), None).unwrap();
+        settings.procfs = procfs.to_owned();
+        let dev = "/nowhere".into();
+        let options = DoctorOptions { settings, file: None, problem: None, dev, offline: false };
+        CheckedHost { options, devices: Vec::new() }
     }
 
     #[test]

@@ -14,11 +14,11 @@ mod ports;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::cli::Exit;
 use crate::config::Settings;
 use ib_mad::clock::Clock;
 use rdma_host::model::{Device, HostSnapshot, Port};
@@ -26,15 +26,17 @@ use rdma_host::reader::executor::TimeoutExecutor;
 use rdma_host::reader::sysfs::Directory;
 use rdma_host::reader::{HostReader, ReadOptions};
 
-pub use configuration::Configuration;
-
 /// How long a check may take. On the wire it takes 2.5 s at most, and 1 s for each listen address that is in
 /// use; with firmware that hangs, a read of sysfs takes a minute.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub struct DoctorOptions {
-    pub configuration: Configuration,
+    /// What `serve` would run with; the flags and defaults, if the file cannot be used.
+    pub settings: Settings,
+    pub file: Option<PathBuf>,
+    /// Why the file cannot be used.
+    pub problem: Option<String>,
     pub dev: PathBuf,
     /// Whether to send nothing on the wire.
     pub offline: bool,
@@ -48,66 +50,39 @@ pub struct Report {
     pub has_rdma: bool,
     /// The findings, by subject.
     pub findings: Vec<Finding>,
-}
-
-impl Report {
     /// What to fix first: the first of the worst findings, for later ones may depend on it.
-    pub fn first(&self) -> Option<&Finding> {
-        let worst = |finding: &&Finding| finding.level == self.worst;
-        self.findings.iter().find(worst).filter(|finding| finding.level >= Level::Warn)
-    }
-}
-
-#[derive(Debug)]
-struct Context {
-    host: CheckedHost,
-    options: DoctorOptions,
-}
-
-impl Context {
-    fn settings(&self) -> &Settings {
-        &self.options.configuration.settings
-    }
+    pub first: Option<Finding>,
+    pub exit_code: u8,
 }
 
 /// What to do about a device whose reads block.
 const HUNG_FIRMWARE: &str = "dmesg | grep -i -e mlx -e infiniband   # if firmware hangs: reset the \
                              adapter, or power-cycle the host";
 
-type Check = fn(&Context) -> Vec<Finding>;
+type Check = fn(&CheckedHost) -> Vec<Finding>;
 
 /// The checks, in the order in which a host is set up.
 const CHECKS: [(Subject, Check); 11] = [
-    (Subject::Pci, |context| cards::check(&context.host)),
-    (Subject::Modules, |context| cards::check_modules(&context.host)),
-    (Subject::Ports, |context| ports::check(&context.host)),
-    (Subject::SubnetManager, |context| manager::check(&context.host)),
-    (Subject::SubnetManager, |context| {
-        let fabrics = &context.settings().fabrics;
-        if context.options.offline {
-            return manager::not_queried(&context.host, fabrics);
-        }
-        manager::query(&context.host, fabrics)
-    }),
-    (Subject::Permissions, |context| permissions::check(&context.host)),
-    (Subject::Partitions, |context| {
-        permissions::check_partitions(&context.host, &context.settings().fabrics)
-    }),
-    (Subject::Ipoib, |context| ports::check_ipoib(&context.host)),
-    (Subject::Firmware, |context| ports::check_firmware(&context.host)),
-    (Subject::Configuration, |context| configuration::check(&context.options.configuration)),
-    (Subject::Listener, |context| configuration::check_listeners(context.settings())),
+    (Subject::Pci, cards::check),
+    (Subject::Modules, cards::check_modules),
+    (Subject::Ports, ports::check),
+    (Subject::SubnetManager, manager::check),
+    (Subject::SubnetManager, manager::query),
+    (Subject::Permissions, permissions::check),
+    (Subject::Partitions, permissions::check_partitions),
+    (Subject::Ipoib, ports::check_ipoib),
+    (Subject::Firmware, ports::check_firmware),
+    (Subject::Configuration, configuration::check),
+    (Subject::Listener, configuration::check_listeners),
 ];
 
 pub fn examine(options: DoctorOptions) -> Report {
-    let host = CheckedHost::read(&options.configuration.settings, options.dev.clone());
+    let host = CheckedHost::read(options);
     let has_cards =
         cards::functions(&host).is_some_and(|all| all.iter().any(cards::Function::must_do_rdma));
     let has_rdma = has_cards || !host.devices.is_empty();
-    let context = Arc::new(Context { host, options });
-    let mut executor = TimeoutExecutor::new(CHECK_TIMEOUT, move |&mut index: &mut usize| {
-        CHECKS[index].1(&context)
-    });
+    let check = move |&mut index: &mut usize| CHECKS[index].1(&host);
+    let mut executor = TimeoutExecutor::new(CHECK_TIMEOUT, check);
     let mut results: BTreeMap<usize, _> =
         executor.run((0..CHECKS.len()).collect()).into_iter().collect();
     let result = |(index, (subject, _)): (usize, &(Subject, Check))| match results.remove(&index) {
@@ -128,58 +103,46 @@ pub fn examine(options: DoctorOptions) -> Report {
     let mut findings: Vec<Finding> = CHECKS.iter().enumerate().flat_map(result).collect();
     findings.sort_by_key(|finding| finding.subject);
     let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
-    Report { version: env!("CARGO_PKG_VERSION"), worst, has_rdma, findings }
+    let to_fix = |finding: &&Finding| finding.level == worst && worst >= Level::Warn;
+    let first = findings.iter().find(to_fix).cloned();
+    let exit_code = match worst {
+        _ if !has_rdma => Exit::NoDevice as u8,
+        Level::Ok | Level::Note => 0,
+        Level::Warn => Exit::Degraded as u8,
+        Level::Bad => Exit::Broken as u8,
+    };
+    Report { version: env!("CARGO_PKG_VERSION"), worst, has_rdma, findings, first, exit_code }
 }
 
-/// What a finding is about, in the order in which a host is set up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Subject {
-    Pci,
-    Modules,
-    Ports,
-    SubnetManager,
-    /// Names and GUIDs of the nodes in the fabric.
-    Fabric,
-    Permissions,
-    Partitions,
-    Ipoib,
-    Firmware,
-    Configuration,
-    Listener,
-}
-
-impl Subject {
-    /// The heading in the table.
-    pub fn label(self) -> &'static str {
-        match self {
-            Subject::Pci => "PCI",
-            Subject::Modules => "kernel modules",
-            Subject::Ports => "devices and ports",
-            Subject::SubnetManager => "subnet manager",
-            Subject::Fabric => "fabric",
-            Subject::Permissions => "permissions and limits",
-            Subject::Partitions => "partitions",
-            Subject::Ipoib => "IPoIB",
-            Subject::Firmware => "firmware",
-            Subject::Configuration => "configuration",
-            Subject::Listener => "listener",
-        }
+ib_mad::labeled_enum! {
+    /// What a finding is about, in the order in which a host is set up; with its heading in the table.
+    #[derive(PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Subject {
+        Pci, "PCI", "Adapters and their slots.";
+        Modules, "kernel modules", "The kernel's drivers.";
+        Ports, "devices and ports", "RDMA devices and the links of their ports.";
+        SubnetManager, "subnet manager", "Whether a subnet manager responds.";
+        Fabric, "fabric", "Names and GUIDs of the nodes in the fabric.";
+        Permissions, "permissions and limits", "Device files, and limits of the process.";
+        Partitions, "partitions", "The P_Keys of ports.";
+        Ipoib, "IPoIB", "IP over InfiniBand.";
+        Firmware, "firmware", "The firmware of devices.";
+        Configuration, "configuration", "The exporter's own settings and files.";
+        Listener, "listener", "The listen addresses.";
     }
 }
 
-/// The severity, the worst last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// As expected.
-    Ok,
-    /// Nothing to do: not needed here, not visible, or good to know.
-    Note,
-    /// It works, but incompletely, or slower than it could.
-    Warn,
-    /// The exporter, or the fabric at this host, does not work.
-    Bad,
+ib_mad::labeled_enum! {
+    /// The severity, the worst last; with its mark in the table.
+    #[derive(PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Level {
+        Ok, "ok", "As expected.";
+        Note, "--", "Nothing to do: not needed here, not visible, or good to know.";
+        Warn, " !", "It works, but incompletely, or slower than it could.";
+        Bad, "!!", "The exporter, or the fabric at this host, does not work.";
+    }
 }
 
 /// The result of a check of one item.
@@ -207,21 +170,15 @@ fn finding(
     Finding { subject, what, level, found, expected: None, fix: None }
 }
 
-fn ok(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Finding {
-    finding(Level::Ok, subject, what, found)
+macro_rules! findings_of_level {
+    ($($name:ident: $level:ident,)+) => {$(
+        fn $name(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Finding {
+            finding(Level::$level, subject, what, found)
+        }
+    )+};
 }
 
-fn note(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Finding {
-    finding(Level::Note, subject, what, found)
-}
-
-fn warn(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Finding {
-    finding(Level::Warn, subject, what, found)
-}
-
-fn bad(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Finding {
-    finding(Level::Bad, subject, what, found)
-}
+findings_of_level! { ok: Ok, note: Note, warn: Warn, bad: Bad, }
 
 impl Finding {
     #[must_use]
@@ -252,28 +209,31 @@ fn grouped<V: Display>(names_by_value: &BTreeMap<V, Vec<&str>>) -> String {
     groups.collect::<Vec<_>>().join("; ")
 }
 
-/// The kernel's name of the link layer with LIDs and a subnet manager.
-const INFINIBAND: &str = "InfiniBand";
+/// What is found where only a device could be checked.
+const NO_DEVICE: &str = "not checked: no RDMA device";
 
+/// The host, and what to check on it.
 #[derive(Debug)]
 struct CheckedHost {
-    sysfs: PathBuf,
-    procfs: PathBuf,
-    dev: PathBuf,
+    options: DoctorOptions,
     devices: Vec<Device>,
 }
 
 impl CheckedHost {
-    /// Reads the devices of a host, except those that the settings exclude: they may be known to hang. A device
+    /// Reads the devices of the host, except those that the settings exclude: they may be known to hang. A device
     /// that hangs is abandoned after two seconds.
-    fn read(settings: &Settings, dev: PathBuf) -> Self {
-        let (sysfs, procfs) = (settings.sysfs.clone(), settings.procfs.clone());
-        let filter = settings.host.as_ref().map(|host| host.filter.clone()).unwrap_or_default();
+    fn read(options: DoctorOptions) -> Self {
+        let Settings { host, sysfs, .. } = &options.settings;
+        let filter = host.as_ref().map(|host| host.filter.clone()).unwrap_or_default();
         // There is one read only, so no backoff.
-        let options = ReadOptions { error_backoff: Duration::ZERO, ethtool: false, cm: false };
-        let mut reader = HostReader::new(sysfs.clone(), filter, options, Clock::start());
+        let read = ReadOptions { error_backoff: Duration::ZERO, ethtool: false, cm: false };
+        let mut reader = HostReader::new(sysfs.clone(), filter, read, Clock::start());
         let HostSnapshot { devices, .. } = reader.read();
-        CheckedHost { sysfs, procfs, dev, devices }
+        CheckedHost { options, devices }
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.options.settings
     }
 
     fn ports(&self) -> impl Iterator<Item = (&Device, &Port)> {
@@ -284,20 +244,33 @@ impl CheckedHost {
         self.ports().filter(|(_, port)| is_infiniband(port))
     }
 
+    fn has_infiniband(&self) -> bool {
+        self.infiniband_ports().next().is_some()
+    }
+
+    /// The finding of a check of InfiniBand ports on a host without one.
+    fn without_ports(&self, subject: Subject) -> Finding {
+        if self.devices.is_empty() {
+            note(subject, "ports", NO_DEVICE)
+        } else {
+            ok(subject, "ports", "not needed: this host has no InfiniBand port")
+        }
+    }
+
     /// The names in a directory of sysfs; `None` if it does not exist or cannot be read.
     fn names(&self, path: &str) -> Option<Vec<String>> {
         self.directory(path)?.names().ok()
     }
 
     fn directory(&self, path: &str) -> Option<Directory> {
-        Directory::open(&self.sysfs.join(path)).ok()
+        Directory::open(&self.settings().sysfs.join(path)).ok()
     }
 }
 
 /// Whether it is an InfiniBand port. Kernels before 2.6.37 have no file with the link layer, and other ports of
 /// those, of iWARP, have no LID.
 fn is_infiniband(port: &Port) -> bool {
-    port.link_layer == INFINIBAND || port.link_layer.is_empty() && port.lid.is_some()
+    port.link_layer == "InfiniBand" || port.link_layer.is_empty() && port.lid.is_some()
 }
 
 /// The name of a port in findings: `mlx5_0 port 1`.

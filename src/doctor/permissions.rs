@@ -23,7 +23,7 @@ use ib_umad::umad::UmadPort;
 use rdma_host::model::{Device, Port};
 
 use super::Subject::{Partitions, Permissions};
-use super::{CheckedHost, Finding, Level, bad, note, ok, port_name, shortened, warn};
+use super::{CheckedHost, Finding, Level, NO_DEVICE, bad, note, ok, port_name, shortened, warn};
 
 /// Enough locked memory to use verbs: the kernel locks what a program registers. The default limit was 64 KiB
 /// until Linux 5.16, and is 8 MiB since.
@@ -57,7 +57,7 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
     findings.extend(check_uverbs(host));
     if host.devices.is_empty() {
         if findings.is_empty() {
-            findings.push(note(Permissions, "device files", "not checked: no RDMA device"));
+            findings.push(note(Permissions, "device files", NO_DEVICE));
         }
         return findings;
     }
@@ -67,92 +67,75 @@ pub fn check(host: &CheckedHost) -> Vec<Finding> {
 
 /// The umad devices of InfiniBand ports. Those of RoCE ports are not needed.
 fn check_umad(host: &CheckedHost) -> Vec<Finding> {
-    let all = UmadPort::all(&host.sysfs);
-    let mut findings = Vec::new();
-    for (device, port) in host.infiniband_ports() {
+    let all = UmadPort::all(&host.settings().sysfs);
+    let check = |(device, port): (&Device, &Port)| {
         let umad = all.iter().find(|umad| umad.hca == *device.name && umad.port == port.number);
         let what = port_name(device, port);
-        let name = umad.and_then(|umad| umad.device.file_name());
-        findings.push(match name {
-            Some(name) => check_file(&host.dev.join("infiniband").join(name), &what, &UMAD),
+        match umad.and_then(|umad| umad.device.file_name()) {
+            Some(name) => check_file(&host.options.dev.join("infiniband").join(name), &what, &UMAD),
             None => note(Permissions, what, "no umad device")
                 .expected("a umad device, if the exporter sweeps the fabric from this port")
                 .fix("modprobe ib_umad"),
-        });
-    }
-    findings
+        }
+    };
+    host.infiniband_ports().map(check).collect()
 }
 
 fn check_uverbs(host: &CheckedHost) -> Vec<Finding> {
     let class = format!("class/{}", UVERBS.class);
-    let names = host.names(&class).unwrap_or_default();
-    let numbered = |name: &&String| {
-        let number = name.strip_prefix(UVERBS.name);
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    let of = |name: &String| {
+    let mut findings = Vec::new();
+    for name in host.names(&class).unwrap_or_default() {
+        let number = name.strip_prefix(UVERBS.name).map(str::parse::<u32>);
         let of = host.directory(&format!("{class}/{name}")).map(|it| it.text("ibdev"));
-        of.filter(|of| !of.is_empty()).unwrap_or_else(|| name.clone())
-    };
-    let is_seen = |of: &str| host.devices.iter().any(|device| *device.name == *of);
-    names
-        .iter()
-        .filter(numbered)
-        .map(|name| (name, of(name)))
-        .filter(|(name, of)| *name == of || is_seen(of))
-        .map(|(name, of)| {
-            let finding = check_file(&host.dev.join("infiniband").join(name), &of, &UVERBS);
+        let of = of.filter(|of| !of.is_empty()).unwrap_or_else(|| name.clone());
+        let is_seen = of == name || host.devices.iter().any(|device| *device.name == *of);
+        if is_seen && matches!(number, Some(Ok(_))) {
+            let path = host.options.dev.join("infiniband").join(&name);
+            let finding = check_file(&path, &of, &UVERBS);
             // The exporter works without it.
-            Finding { level: finding.level.min(Level::Warn), ..finding }
-        })
-        .collect()
+            findings.push(Finding { level: finding.level.min(Level::Warn), ..finding });
+        }
+    }
+    findings
 }
 
 /// Opens a device file as the exporter would, and closes it again.
 fn check_file(path: &Path, of: &str, kind: &DeviceFile) -> Finding {
     let what = path.display().to_string();
+    let trigger = format!("udevadm trigger --subsystem-match={}", kind.class);
+    let wrong = |found| bad(Permissions, &what, found).expected(kind.why);
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return bad(Permissions, &what, format!("missing, but the kernel has {of}"))
-                .expected(kind.why)
-                .fix(format!(
-                    "udevadm trigger --subsystem-match={}   # in a container: --device {what}",
-                    kind.class
-                ));
+            return wrong(format!("missing, but the kernel has {of}"))
+                .fix(format!("{trigger}   # in a container: --device {what}"));
         }
-        Err(error) => {
-            return bad(Permissions, &what, format!("stat failed: {error}"))
-                .expected(kind.why)
-                .fix(format!("ls -l {what}"));
-        }
+        Err(error) => return wrong(format!("stat failed: {error}")).fix(format!("ls -l {what}")),
     };
     let owned = ownership(&about);
     // NONBLOCK: to open a FIFO must not wait for its other end.
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(_) if !about.file_type().is_char_device() => {
-            let found = format!("not a character device ({owned})");
-            bad(Permissions, &what, found)
+            wrong(format!("not a character device ({owned})"))
                 .expected(format!("the character device of {of}; {}", kind.why))
-                .fix(format!("rm {what}; udevadm trigger --subsystem-match={}", kind.class))
+                .fix(format!("rm {what}; {trigger}"))
         }
         Ok(_) => ok(Permissions, what, format!("{of}: can be opened ({owned})")),
         Err(Errno::ACCESS | Errno::PERM) => {
             let user = rustix::process::geteuid().as_raw();
-            let found = format!("{of}: permission denied for user {user} ({owned})");
             let rules = "/etc/udev/rules.d/90-fabric-exporter.rules";
-            bad(Permissions, &what, found)
+            wrong(format!("{of}: permission denied for user {user} ({owned})"))
                 .expected(format!("readable and writable for the exporter's user; {}", kind.why))
                 .fix(format!(
-                    "echo '{}' > {rules} && udevadm control --reload && udevadm trigger \
-                     --subsystem-match={}; add the exporter's user to the group",
-                    kind.rule, kind.class
+                    "echo '{}' > {rules} && udevadm control --reload && {trigger}; add the exporter's \
+                     user to the group",
+                    kind.rule
                 ))
         }
-        Err(error) => bad(Permissions, &what, format!("{of}: open failed: {error}"))
-            .expected(kind.why)
-            .fix("dmesg | tail; lsmod | grep ib_"),
+        Err(error) => {
+            wrong(format!("{of}: open failed: {error}")).fix("dmesg | tail; lsmod | grep ib_")
+        }
     }
 }
 
@@ -165,6 +148,8 @@ fn ownership(about: &Metadata) -> String {
 /// The exporter itself locks nothing; programs that use verbs on this host do.
 fn check_locked_memory() -> Finding {
     let what = "memory lock limit";
+    let fix = "echo '* - memlock unlimited' > /etc/security/limits.d/rdma.conf   # in units: \
+               LimitMEMLOCK=infinity";
     match getrlimit(Resource::Memlock).current {
         None => ok(Permissions, what, "unlimited (this session)"),
         Some(most) if most >= ENOUGH_LOCKED => {
@@ -172,10 +157,7 @@ fn check_locked_memory() -> Finding {
         }
         Some(most) => note(Permissions, what, format!("{} KiB (this session)", most >> 10))
             .expected("unlimited, for MPI and RDMA storage; the exporter locks no memory")
-            .fix(
-                "echo '* - memlock unlimited' > /etc/security/limits.d/rdma.conf   # in units: \
-                     LimitMEMLOCK=infinity",
-            ),
+            .fix(fix),
     }
 }
 
@@ -185,22 +167,17 @@ const DEFAULT_LIMITED: u16 = 0x7fff;
 
 const MAX_LISTED: usize = 6;
 
-pub fn check_partitions(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
-    let chosen: Vec<(&str, u8, PKey)> =
-        fabrics.iter().filter_map(|fabric| chosen_for(host, fabric)).collect();
+pub fn check_partitions(host: &CheckedHost) -> Vec<Finding> {
+    if !host.has_infiniband() {
+        return vec![host.without_ports(Partitions)];
+    }
+    let fabrics = host.settings().fabrics.iter();
+    let chosen: Vec<_> = fabrics.filter_map(|fabric| chosen_for(host, fabric)).collect();
     let ports = host.infiniband_ports().map(|(device, port)| {
         let is_it = |of: &&(&str, u8, PKey)| (of.0, of.1) == (&*device.name, port.number);
         check_p_keys(host, device, port, chosen.iter().find(is_it).map(|(.., key)| *key))
     });
-    let findings: Vec<Finding> = ports.collect();
-    if findings.is_empty() {
-        return vec![if host.devices.is_empty() {
-            note(Partitions, "ports", "not checked: no RDMA device")
-        } else {
-            ok(Partitions, "ports", "not needed: this host has no InfiniBand port")
-        }];
-    }
-    findings
+    ports.collect()
 }
 
 /// The local port of a fabric and its P_Key, if `--fabric.pkey` names one.
@@ -223,27 +200,18 @@ const FULL_MEMBER: &str =
 /// Whether the port is a member of the partition of `--fabric.pkey`.
 fn check_chosen(what: String, shown: &str, wanted: PKey, keys: &[(u16, u16)]) -> Finding {
     let table = keys.iter().filter_map(|(index, key)| Some((*index, PKey::new(*key)?)));
+    let found = |is| format!("{shown}: {is} the partition of --fabric.pkey {wanted}");
     match wanted.find_in(table) {
-        Some((_, key)) if key.is_full() => {
-            let found = format!("{shown}: full member of the partition of --fabric.pkey {wanted}");
-            ok(Partitions, what, found)
-        }
-        Some(_) => {
-            let found =
-                format!("{shown}: limited member of the partition of --fabric.pkey {wanted}");
-            warn(Partitions, what, found)
-                .expected(FULL_MEMBER)
-                .fix("partitions.conf on the SM's host: <this port's GUID>=full in that partition")
-        }
-        None => {
-            let found = format!("{shown}: not in the partition of --fabric.pkey {wanted}");
-            bad(Partitions, what, found)
-                .expected("a P_Key of the port's table; otherwise `serve` exits with code 3")
-                .fix(
-                    "set --fabric.pkey to one of these, or add the port's GUID to the partition in \
-                     partitions.conf",
-                )
-        }
+        Some((_, key)) if key.is_full() => ok(Partitions, what, found("full member of")),
+        Some(_) => warn(Partitions, what, found("limited member of"))
+            .expected(FULL_MEMBER)
+            .fix("partitions.conf on the SM's host: <this port's GUID>=full in that partition"),
+        None => bad(Partitions, what, found("not in"))
+            .expected("a P_Key of the port's table; otherwise `serve` exits with code 3")
+            .fix(
+                "set --fabric.pkey to one of these, or add the port's GUID to the partition in \
+                 partitions.conf",
+            ),
     }
 }
 
@@ -253,18 +221,13 @@ fn check_p_keys(host: &CheckedHost, device: &Device, port: &Port, chosen: Option
     let Some(table) = host.directory(&path) else {
         return note(Partitions, what, "P_Key table cannot be read");
     };
+    let key = |name: String| {
+        let key = u16::from_str_radix(table.text(&name).strip_prefix("0x")?, 16).ok()?;
+        Some((name.parse::<u16>().ok()?, key)).filter(|(_, key)| *key != 0)
+    };
+    let mut keys: Vec<_> = table.names().unwrap_or_default().into_iter().filter_map(key).collect();
     // In numerical order, which is not that of names.
-    let mut indexes: Vec<u16> =
-        table.names().unwrap_or_default().iter().filter_map(|name| name.parse().ok()).collect();
-    indexes.sort_unstable();
-    let keys: Vec<(u16, u16)> = indexes
-        .into_iter()
-        .filter_map(|index| {
-            let text = table.text(&index.to_string());
-            Some((index, u16::from_str_radix(text.strip_prefix("0x")?, 16).ok()?))
-        })
-        .filter(|(_, key)| *key != 0)
-        .collect();
+    keys.sort_unstable();
     let has = |wanted| keys.iter().any(|(_, key)| *key == wanted);
     let first = keys.iter().find(|(index, _)| *index == 0).map(|(_, key)| *key);
     let shown = keys.iter().map(|(_, key)| format!("{key:#06x}")).collect();
@@ -274,29 +237,25 @@ fn check_p_keys(host: &CheckedHost, device: &Device, port: &Port, chosen: Option
     }
     let fix = "partitions.conf on the SM's host: Default=0x7fff, ipoib: ALL=limited, SELF=full, \
                <this port's GUID>=full;";
-    match first {
+    let (found, expected, fix) = match first {
         Some(DEFAULT_FULL) => {
-            ok(Partitions, what, format!("{shown}: full member of the default partition"))
+            return ok(Partitions, what, format!("{shown}: full member of the default partition"));
         }
-        _ if has(DEFAULT_FULL) => {
-            let found = format!("{shown}: the default partition is not first");
-            warn(Partitions, what, found)
-                .expected("0xffff first; the exporter sends GMPs with the first P_Key")
-                .fix("set --fabric.pkey=0xffff, or check partitions.conf and restart the SM")
-        }
-        _ if has(DEFAULT_LIMITED) => {
-            let found = format!("{shown}: limited member of the default partition");
-            warn(Partitions, what, found).expected(FULL_MEMBER).fix(fix)
-        }
+        _ if has(DEFAULT_FULL) => (
+            "the default partition is not first",
+            "0xffff first; the exporter sends GMPs with the first P_Key",
+            "set --fabric.pkey=0xffff, or check partitions.conf and restart the SM",
+        ),
+        _ if has(DEFAULT_LIMITED) => ("limited member of the default partition", FULL_MEMBER, fix),
         // The table may be empty until a subnet manager fills it.
         None if port.lid.is_none() => {
-            note(Partitions, what, format!("{shown}: no SM has configured the port yet"))
+            return note(Partitions, what, format!("{shown}: no SM has configured the port yet"));
         }
-        _ => {
-            let found = format!("{shown}: not in the default partition");
-            warn(Partitions, what, found)
-                .expected("0xffff, which subnet administration and performance management need")
-                .fix(fix)
-        }
-    }
+        _ => (
+            "not in the default partition",
+            "0xffff, which subnet administration and performance management need",
+            fix,
+        ),
+    };
+    warn(Partitions, what, format!("{shown}: {found}")).expected(expected).fix(fix)
 }

@@ -8,7 +8,8 @@ use rdma_host::model::{Device, IpoibMode, Netdev, Port};
 
 use super::Subject::{Firmware, Ipoib, Ports};
 use super::{
-    CheckedHost, Finding, HUNG_FIRMWARE, bad, grouped, is_infiniband, note, ok, port_name, warn,
+    CheckedHost, Finding, HUNG_FIRMWARE, Level, NO_DEVICE, bad, finding, grouped, is_infiniband,
+    note, ok, port_name, warn,
 };
 
 /// How many entries of a port's GID table are read: soft RoCE has 1,024, mlx5 256, and the interface's own
@@ -19,20 +20,21 @@ const NO_GID: &str = "0000:0000:0000:0000:0000:0000:0000:0000";
 
 pub fn check(host: &CheckedHost) -> Vec<Finding> {
     if host.devices.is_empty() {
-        let place = host.sysfs.join("class/infiniband");
+        let place = host.settings().sysfs.join("class/infiniband");
         let found = format!("no RDMA device in {}", place.display());
         let fix = "resolve the errors above; in a container, mount the host's sysfs (-v \
                    /sys:/host/sys:ro) and set --path.sysfs=/host/sys";
         return vec![bad(Ports, "devices", found).expected("at least one device").fix(fix)];
     }
-    let any_up = host.ports().any(|(_, port)| is_up(port));
     let mut findings = Vec::new();
     for device in &host.devices {
         if !device.is_readable {
-            findings.push(unresponsive(device));
+            let found = "not responding: it could not be read from sysfs within 2 s";
+            let finding = bad(Ports, &*device.name, found);
+            findings.push(finding.expected("a response within 2 s").fix(HUNG_FIRMWARE));
         }
         for port in &device.ports {
-            findings.push(check_port(host, device, port, any_up));
+            findings.push(check_port(host, device, port));
             if !is_infiniband(port) && is_up(port) && port.link_layer == "Ethernet" {
                 findings.extend(check_gids(host, device, port));
             }
@@ -45,22 +47,14 @@ fn is_up(port: &Port) -> bool {
     matches!(port.state, Some(state::ACTIVE | state::ACTIVE_DEFER))
 }
 
-fn unresponsive(device: &Device) -> Finding {
-    bad(Ports, &*device.name, "not responding: it could not be read from sysfs within 2 s")
-        .expected("a response within 2 s")
-        .fix(HUNG_FIRMWARE)
-}
-
 fn rate(port: &Port) -> String {
     let gigabits = port.rate.map(|bytes| format!("{} Gb/s", bytes as f64 * 8.0 / 1e9));
-    let kind = port.width.map(|width| {
-        let speed = port.speed.map_or("", |speed| speed.label());
-        format!(" ({} {speed})", width.label())
-    });
-    format!("{}{}", gigabits.unwrap_or_else(|| "rate unknown".into()), kind.unwrap_or_default())
+    let speed = port.speed.map_or("", |speed| speed.label());
+    let kind = port.width.map(|width| format!(" ({} {speed})", width.label()));
+    gigabits.unwrap_or_else(|| "rate unknown".into()) + &kind.unwrap_or_default()
 }
 
-fn check_port(host: &CheckedHost, device: &Device, port: &Port, any_up: bool) -> Finding {
+fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Finding {
     let what = port_name(device, port);
     let layer = if port.link_layer.is_empty() { "link layer unknown" } else { &*port.link_layer };
     let Some(state) = port.state else {
@@ -68,84 +62,64 @@ fn check_port(host: &CheckedHost, device: &Device, port: &Port, any_up: bool) ->
             .expected("a port state")
             .fix(format!("cat /sys/class/infiniband/{}/ports/{}/state", device.name, port.number));
     };
-    let how = format!("{layer}, {}", states(state, port.physical_state));
+    let physical = port.physical_state.map_or("unknown", physical::name);
+    let how = format!("{layer}, {}, physical state {physical}", state::name(state));
     if is_up(port) {
         return ok(Ports, what, format!("{how}, {}", rate(port)));
     }
-    if device.info.is_virtual && device.info.guid.unwrap_or_default().0 == 0 {
-        return warn(Ports, what, format!("{how}: virtual function without a GUID"))
-            .expected("a node GUID and a port GUID, set on the hypervisor")
-            .fix(
-                "on the hypervisor: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; \
-                 … state auto",
-            );
-    }
-    if state == state::INIT {
+    let (found, expected, fix) = match state {
+        _ if device.info.is_virtual && device.info.guid.unwrap_or_default().0 == 0 => (
+            "virtual function without a GUID",
+            "a node GUID and a port GUID, set on the hypervisor",
+            "on the hypervisor: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state \
+             auto",
+        ),
         // The subnet manager has its own finding.
-        return warn(Ports, what, format!("{how}: no subnet manager has configured it"))
-            .expected("Active")
-            .fix("fix \"subnet manager\" below");
-    }
-    if state == state::ARMED {
-        return warn(Ports, what, format!("{how}: the subnet manager has not activated it yet"))
-            .expected("Active")
-            .fix("run doctor again in a minute; if it persists, read the subnet manager's log");
-    }
-    check_down(host, device, port, &what, &how, any_up)
-}
-
-fn states(state: u8, physical: Option<u8>) -> String {
-    let name = match physical {
-        Some(1) => "Sleep",
-        Some(physical::POLLING) => "Polling",
-        Some(physical::DISABLED) => "Disabled",
-        Some(4) => "Training",
-        Some(physical::LINK_UP) => "LinkUp",
-        Some(6) => "LinkErrorRecovery",
-        Some(7) => "PhyTest",
-        None | Some(_) => "unknown",
+        state::INIT => {
+            ("no subnet manager has configured it", "Active", "fix \"subnet manager\" below")
+        }
+        state::ARMED => (
+            "the subnet manager has not activated it yet",
+            "Active",
+            "run doctor again in a minute; if it persists, read the subnet manager's log",
+        ),
+        _ => return check_down(host, device, port, &how),
     };
-    format!("{}, physical state {name}", state::name(state))
+    warn(Ports, what, format!("{how}: {found}")).expected(expected).fix(fix)
 }
 
-fn check_down(
-    host: &CheckedHost,
-    device: &Device,
-    port: &Port,
-    what: &str,
-    how: &str,
-    any_up: bool,
-) -> Finding {
-    let ethernet = port.netdevs.iter().filter(|_| !is_infiniband(port));
-    if let Some(netdev) = ethernet.into_iter().find(|netdev| is_switched_off(host, netdev)) {
+fn check_down(host: &CheckedHost, device: &Device, port: &Port, how: &str) -> Finding {
+    let what = port_name(device, port);
+    let expected = "LinkUp, if the port is used";
+    let mut ethernet = port.netdevs.iter().filter(|_| !is_infiniband(port));
+    if let Some(netdev) = ethernet.find(|netdev| is_switched_off(host, netdev)) {
         let found = format!("{how}: interface {} is administratively down", netdev.name);
         return warn(Ports, what, found)
             .expected("interface up, if the port is used")
             .fix(format!("ip link set {} up", netdev.name));
     }
     if port.physical_state == Some(physical::DISABLED) && is_infiniband(port) {
+        let (device, number) = (&device.name, port.number);
         return warn(Ports, what, format!("{how}: port was disabled by an administrator"))
-            .expected("LinkUp, if the port is used")
-            .fix(format!(
-                "ibportstate -C {} -P {} -D 0 {} enable",
-                device.name, port.number, port.number
-            ));
+            .expected(expected)
+            .fix(format!("ibportstate -C {device} -P {number} -D 0 {number} enable"));
     }
-    let found = if port.physical_state == Some(physical::POLLING) {
-        format!("{how}: no signal from the other end")
+    let why = if port.physical_state == Some(physical::POLLING) {
+        "no signal from the other end"
     } else {
-        format!("{how}: no link")
+        "no link"
     };
-    let fix = "plug in or replace the cable; check that the port at its other end is enabled";
-    // On a card with two ports one is often not connected.
-    let finding = if device.ports.iter().any(is_up) {
-        note(Ports, what, format!("{found}; another port of this device is up"))
-    } else if any_up {
-        warn(Ports, what, found)
+    let (level, more) = if device.ports.iter().any(is_up) {
+        // On a card with two ports one is often not connected.
+        (Level::Note, "; another port of this device is up")
+    } else if host.ports().any(|(_, port)| is_up(port)) {
+        (Level::Warn, "")
     } else {
-        bad(Ports, what, found)
+        (Level::Bad, "")
     };
-    finding.expected("LinkUp, if the port is used").fix(fix)
+    finding(level, Ports, what, format!("{how}: {why}{more}"))
+        .expected(expected)
+        .fix("plug in or replace the cable; check that the port at its other end is enabled")
 }
 
 /// IFF_UP (kernel: include/uapi/linux/if.h): what `ip link set up` sets. `operstate` is down without
@@ -162,10 +136,12 @@ fn is_switched_off(host: &CheckedHost, netdev: &Netdev) -> bool {
 /// RoCE: the versions of its GIDs, of which version 2 is routable, and its interface.
 fn check_gids(host: &CheckedHost, device: &Device, port: &Port) -> Option<Finding> {
     let path = format!("class/infiniband/{}/ports/{}", device.name, port.number);
-    let (types, gids) = (
-        host.directory(&format!("{path}/gid_attrs/types"))?,
-        host.directory(&format!("{path}/gids"))?,
-    );
+    let types = host.directory(&format!("{path}/gid_attrs/types"))?;
+    let gids = host.directory(&format!("{path}/gids"))?;
+    // GIDs of iWARP have no version.
+    if device.info.node_type == "rnic" {
+        return None;
+    }
     let mut versions: Vec<String> = (0..GIDS)
         .map(|index| index.to_string())
         .filter(|index| !matches!(&*gids.text(index), "" | NO_GID))
@@ -174,18 +150,14 @@ fn check_gids(host: &CheckedHost, device: &Device, port: &Port) -> Option<Findin
         .collect();
     let netdevs: Vec<&str> = port.netdevs.iter().map(|netdev| &*netdev.name).collect();
     let what = format!("{} GIDs", port_name(device, port));
-    // GIDs of iWARP have no version.
-    if device.info.node_type == "rnic" {
-        return None;
-    }
     let count = versions.len();
     versions.sort_unstable();
     versions.dedup();
+    let listed = versions.join(", ");
     if versions.iter().any(|version| version == "RoCE v2") {
-        let found = format!("{count} ({}) on {}", versions.join(", "), netdevs.join(", "));
-        return Some(ok(Ports, what, found));
+        return Some(ok(Ports, what, format!("{count} ({listed}) on {}", netdevs.join(", "))));
     }
-    let found = if count == 0 { "none".to_owned() } else { versions.join(", ") };
+    let found = if count == 0 { "none" } else { &listed };
     let netdev = netdevs.first().copied().unwrap_or("<interface>");
     Some(
         warn(Ports, what, format!("{found}: no RoCE v2 GID"))
@@ -209,11 +181,8 @@ pub fn check_firmware(host: &CheckedHost) -> Vec<Finding> {
         versions.entry(&info.firmware).or_default().push(&device.name);
     }
     if kinds.is_empty() {
-        let found = if host.devices.is_empty() {
-            "not checked: no RDMA device"
-        } else {
-            "not checked: no device reports a firmware version"
-        };
+        let unknown = "not checked: no device reports a firmware version";
+        let found = if host.devices.is_empty() { NO_DEVICE } else { unknown };
         return vec![note(Firmware, "devices", found)];
     }
     kinds.iter().map(|((kind, board), versions)| check_versions(kind, board, versions)).collect()
@@ -239,16 +208,15 @@ fn check_versions(kind: &str, board: &str, versions: &BTreeMap<&str, Vec<&str>>)
 const MAX_DATAGRAM_MTU: u64 = 4092;
 
 pub fn check_ipoib(host: &CheckedHost) -> Vec<Finding> {
-    let ports = host.infiniband_ports();
-    let interfaces: Vec<(String, &Netdev)> = ports
-        .flat_map(|(device, port)| port.netdevs.iter().map(|it| (port_name(device, port), it)))
-        .collect();
-    if interfaces.is_empty() {
+    let (mut findings, mut all) = (Vec::new(), Vec::new());
+    for (device, port) in host.infiniband_ports() {
+        let on = port_name(device, port);
+        findings.extend(port.netdevs.iter().map(|netdev| check_interface(&on, netdev)));
+        all.extend(&*port.netdevs);
+    }
+    if findings.is_empty() {
         return vec![ok(Ipoib, "interfaces", "none; the exporter does not need IPoIB")];
     }
-    let mut findings: Vec<Finding> =
-        interfaces.iter().map(|(on, netdev)| check_interface(on, netdev)).collect();
-    let all: Vec<&Netdev> = interfaces.iter().map(|(_, netdev)| *netdev).collect();
     findings.extend(difference("mode", &all, |netdev| netdev.ipoib.map(|it| it.label().into())));
     findings.extend(difference("MTU", &all, |netdev| netdev.mtu.map(|mtu| mtu.to_string())));
     findings

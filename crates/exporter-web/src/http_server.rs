@@ -3,17 +3,14 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::io::{
-    self,
-    ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset},
-};
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -28,13 +25,16 @@ use tokio_rustls::TlsAcceptor;
 
 use super::error_response::unavailable;
 use super::limits::{
-    Connections, DeadlineBody, DeadlineStream, Deadlines, Full, Limits, Permits, Slot, locked,
+    Connections, DeadlineBody, DeadlineStream, Deadlines, Limits, Permits, Slot, locked,
 };
 use super::security::Security;
 use super::tls;
 
 /// How long to wait after a failed accept: without free file descriptors it would fail again at once.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(200);
+/// The client has gone before it was accepted.
+const GONE: [ErrorKind; 3] =
+    [ErrorKind::ConnectionAborted, ErrorKind::ConnectionRefused, ErrorKind::ConnectionReset];
 /// Minimum interval of the log lines about too many connections, and about failed accepts.
 const LOG_FULL_EVERY: Duration = Duration::from_secs(60);
 /// Minimum interval of the log lines about failed handshakes, for each reason.
@@ -77,12 +77,11 @@ struct Shared {
 impl Server {
     /// A server without listeners.
     pub fn new(security: Arc<Security>, limits: Limits, classify: Classify) -> Self {
-        let semaphore = |permits| Arc::new(Semaphore::new(permits));
         let shared = Arc::new(Shared {
             security,
             connections: Arc::default(),
-            requests: semaphore(limits.concurrent_requests),
-            api: semaphore(limits.concurrent_api),
+            requests: Semaphore::new(limits.concurrent_requests).into(),
+            api: Semaphore::new(limits.concurrent_api).into(),
             log: LogThrottle::default(),
             classify,
             limits,
@@ -127,14 +126,14 @@ async fn accept(
                     let (shared, router) = (Arc::clone(&shared), router.clone());
                     tokio::spawn(handle(stream, peer, router, shared, slot, stop.clone()));
                 }
-                Err(full) => shared.log_full(peer, full),
+                Err((scope, limit)) => {
+                    if let Some(suppressed) = shared.log.due(scope, LOG_FULL_EVERY, Instant::now())
+                    {
+                        tracing::warn!(%peer, scope, limit, suppressed, "too many connections");
+                    }
+                }
             },
-            // The client has gone before it was accepted.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ConnectionAborted | ConnectionRefused | ConnectionReset
-                ) => {}
+            Err(error) if GONE.contains(&error.kind()) => {}
             Err(error) => {
                 if shared.log.due("accept", LOG_FULL_EVERY, Instant::now()).is_some() {
                     tracing::warn!(%error, "accept failed");
@@ -256,10 +255,9 @@ async fn respond(
     let limits = &shared.limits;
     if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
         // The next bytes of this connection would be that body.
-        let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
-        let problem = "a request body is not allowed\n";
-        let response = (StatusCode::PAYLOAD_TOO_LARGE, close, problem).into_response();
-        return (response, Permits::default());
+        let close = [(header::CONNECTION, "close")];
+        let refused = (StatusCode::PAYLOAD_TOO_LARGE, close, "a request body is not allowed\n");
+        return (refused.into_response(), Permits::default());
     }
     let mut permits = Permits::default();
     let answered = shared.security.answer(request, peer.ip(), async |request: Request<_>| {
@@ -289,16 +287,6 @@ async fn respond(
 }
 
 impl Shared {
-    fn log_full(&self, peer: SocketAddr, full: Full) {
-        let (kind, scope, limit) = match full {
-            Full::Server => ("server full", "server", self.limits.connections),
-            Full::Client => ("client full", "client", self.limits.connections_per_client),
-        };
-        if let Some(suppressed) = self.log.due(kind, LOG_FULL_EVERY, Instant::now()) {
-            tracing::warn!(%peer, scope, limit, suppressed, "too many connections");
-        }
-    }
-
     /// Logs that a client failed before its first request; rate-limited.
     fn log_refused(&self, peer: SocketAddr, reason: &'static str, error: Option<&io::Error>) {
         if let Some(suppressed) = self.log.due(reason, LOG_REFUSED_EVERY, Instant::now()) {

@@ -11,6 +11,6 @@ mod web_config;
 
 pub use http_server::{Classify, RequestClass, Server};
 pub use limits::Limits;
-pub use security::{Inspection, ReloadStatus, Security, inspect};
+pub use security::{ReloadStatus, Security};
 pub use tls::CertificateInfo;
 pub use web_config::{Sources, TlsSettings, WebConfig};

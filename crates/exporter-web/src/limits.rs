@@ -18,68 +18,59 @@ use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// The limits of a server. They are no settings, because every usual set-up stays far below them.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
+/// Declares the limits, each with its default.
+macro_rules! limits {
+    ($($(#[$about:meta])* $name:ident: $type:ty = $default:expr,)+) => {
+        /// The limits of a server. They are no settings, because every usual set-up stays far below them.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Limits { $($(#[$about])* pub $name: $type,)+ }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Limits { $($name: $default,)+ }
+            }
+        }
+    };
+}
+
+limits! {
     /// Concurrent connections. A site has a few Prometheus servers and some browsers; an idle connection takes
     /// about 20 kB, with TLS 50.
-    pub connections: usize,
+    connections: usize = 512,
     /// Concurrent connections of one client address, so that one client cannot use up all. A browser opens
     /// about six; behind a reverse proxy all clients have its address.
-    pub connections_per_client: usize,
+    connections_per_client: usize = 128,
     /// Concurrent requests. One whose client does not read holds 128 kB of plain text and as much again in
     /// write buffers, in addition to shared data.
-    pub concurrent_requests: usize,
+    concurrent_requests: usize = 256,
     /// Concurrent requests whose response is built for the client: each may hold the JSON of a whole fabric,
     /// about 40 MB for 60,000 ports, until it is written.
-    pub concurrent_api: usize,
+    concurrent_api: usize = 4,
     /// Timeout of the handshake with the head of the first request, and of the head of each further request
     /// from its first byte. curl takes milliseconds; over a very long distance it takes a second.
-    pub header_timeout: Duration,
+    header_timeout: Duration = Duration::from_secs(10),
     /// Timeout of an idle connection: two of the longest usual scrape intervals. While more than half of the
     /// connections are open it is [`Limits::header_timeout`], so that a full server soon accepts connections
     /// again.
-    pub idle_timeout: Duration,
+    idle_timeout: Duration = Duration::from_secs(300),
     /// Within this time a client has to read [`Limits::write_stall_bytes`] of a response, or all of it.
-    pub write_stall_timeout: Duration,
+    write_stall_timeout: Duration = Duration::from_secs(30),
     /// 2 kB/s with 30 s: slower than any network that Prometheus scrapes over.
-    pub write_stall_bytes: usize,
+    write_stall_bytes: usize = 64 << 10,
     /// Within this time a client has to read a whole response, except for downloads: the response is kept in
     /// memory until then. A scrape takes its interval at most.
-    pub response_timeout: Duration,
+    response_timeout: Duration = Duration::from_secs(300),
     /// Time until a response has to begin: as long as our own clients wait for one.
-    pub handler_timeout: Duration,
+    handler_timeout: Duration = Duration::from_secs(150),
     /// The same for a download, which has to be built first.
-    pub download_handler_timeout: Duration,
+    download_handler_timeout: Duration = Duration::from_secs(1_800),
     /// Bytes of the head of a request. It may contain cookies of other services of the host; servers usually
     /// accept 8 to 64 kB. A connection buffers at most twice as much.
-    pub head_bytes: usize,
+    head_bytes: usize = 32 << 10,
     /// Bytes of the body of a request. No endpoint needs one.
-    pub body_bytes: u64,
+    body_bytes: u64 = 16 << 10,
     /// How often the deadlines of a connection are checked.
-    pub check_interval: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let seconds = Duration::from_secs;
-        Limits {
-            connections: 512,
-            connections_per_client: 128,
-            concurrent_requests: 256,
-            concurrent_api: 4,
-            header_timeout: seconds(10),
-            idle_timeout: seconds(300),
-            write_stall_timeout: seconds(30),
-            write_stall_bytes: 64 << 10,
-            response_timeout: seconds(300),
-            handler_timeout: seconds(150),
-            download_handler_timeout: seconds(1_800),
-            head_bytes: 32 << 10,
-            body_bytes: 16 << 10,
-            check_interval: seconds(1),
-        }
-    }
+    check_interval: Duration = Duration::from_secs(1),
 }
 
 /// The network that a client is counted for: its IPv4 address, or its IPv6 /64, of which a host can choose any
@@ -97,14 +88,8 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a connection is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Full {
-    /// The server has reached its limit.
-    Server,
-    /// The client has reached its limit.
-    Client,
-}
+/// Why a connection is refused: whether the `client` or the `server` has reached its limit, and the limit.
+type Full = (&'static str, usize);
 
 /// The open connections by client network.
 #[derive(Debug, Default)]
@@ -118,10 +103,10 @@ impl Connections {
         let client = client_network(peer);
         let mut open = locked(&self.open);
         if open.get(&client).is_some_and(|count| *count >= limits.connections_per_client) {
-            return Err(Full::Client);
+            return Err(("client", limits.connections_per_client));
         }
         if open.values().sum::<usize>() >= limits.connections {
-            return Err(Full::Server);
+            return Err(("server", limits.connections));
         }
         *open.entry(client).or_default() += 1;
         Ok(Slot { client, connections: Arc::clone(self) })
@@ -130,10 +115,9 @@ impl Connections {
     /// Whether more than half of all connections, or of this client's, are open.
     pub fn is_crowded(&self, peer: IpAddr, limits: &Limits) -> bool {
         let open = locked(&self.open);
+        let of_client = open.get(&client_network(peer)).copied().unwrap_or(0);
         open.values().sum::<usize>() > limits.connections / 2
-            || open
-                .get(&client_network(peer))
-                .is_some_and(|count| *count > limits.connections_per_client / 2)
+            || of_client > limits.connections_per_client / 2
     }
 }
 
@@ -149,10 +133,8 @@ impl Drop for Slot {
         let mut open = locked(&self.connections.open);
         if let Some(count) = open.get_mut(&self.client) {
             *count -= 1;
-            if *count == 0 {
-                open.remove(&self.client);
-            }
         }
+        open.retain(|_, count| *count > 0);
     }
 }
 
@@ -188,8 +170,8 @@ impl Deadlines {
     /// The deadlines of a new connection, which has to send its first request within the header timeout.
     pub fn new(now: Instant, connections: Arc<Connections>, peer: IpAddr, limits: Limits) -> Self {
         let (phase, timeout) = (Phase::ReadingHead, limits.header_timeout);
-        let state = ConnectionState { phase, since: now, timeout, stalled: None };
-        Deadlines { state: Mutex::new(state), connections, peer, limits }
+        let state = ConnectionState { phase, since: now, timeout, stalled: None }.into();
+        Deadlines { state, connections, peer, limits }
     }
 
     fn enter(&self, phase: Phase, now: Instant, timeout: Duration) {
@@ -228,17 +210,14 @@ impl Deadlines {
     }
 
     fn overdue(&self, now: Instant) -> Option<&'static str> {
-        let state = locked(&self.state);
-        let is_stalled = |(since, _)| now.duration_since(since) > self.limits.write_stall_timeout;
+        let (state, limits) = (locked(&self.state), &self.limits);
+        let is_stalled = |(since, _)| now.duration_since(since) > limits.write_stall_timeout;
         if state.stalled.is_some_and(is_stalled) {
             return Some("write stalled");
         }
-        let timeout = match state.phase {
-            Phase::Idle if self.connections.is_crowded(self.peer, &self.limits) => {
-                self.limits.header_timeout
-            }
-            _ => state.timeout,
-        };
+        let is_impatient =
+            state.phase == Phase::Idle && self.connections.is_crowded(self.peer, limits);
+        let timeout = if is_impatient { limits.header_timeout } else { state.timeout };
         (now.duration_since(state.since) > timeout).then_some(match state.phase {
             Phase::ReadingHead => "request timeout",
             Phase::Responding => "response timeout",
@@ -448,11 +427,11 @@ mod tests {
         let roomy = Limits { connections: 9, ..limits };
         assert!(connections.is_crowded(client, &roomy) && !connections.is_crowded(other, &roomy));
         assert!(connections.is_crowded(other, &limits));
-        assert_eq!(insert("192.0.2.1").unwrap_err(), Full::Client);
+        assert_eq!(insert("192.0.2.1").unwrap_err(), ("client", 2));
         let _other = insert("2001:db8::1").unwrap();
-        assert_eq!(insert("2001:db8:0:0:ffff::9").unwrap_err(), Full::Server);
+        assert_eq!(insert("2001:db8:0:0:ffff::9").unwrap_err(), ("server", 3));
         drop(first);
         let _third = insert("2001:db8:0:0:ffff::9").unwrap();
-        assert_eq!(insert("2001:db8::1").unwrap_err(), Full::Client);
+        assert_eq!(insert("2001:db8::1").unwrap_err(), ("client", 2));
     }
 }

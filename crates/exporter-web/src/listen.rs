@@ -3,43 +3,35 @@
 //! To be called before any thread is started: the capability that binds low ports may be dropped afterwards.
 
 use std::io::{Error, ErrorKind};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use listenfd::ListenFd;
 
 /// Why an address cannot be bound, and what to do about it.
 fn problem(address: SocketAddr, error: &Error) -> String {
-    let suggestion = suggestion(address, error);
-    if error.kind() == ErrorKind::AddrInUse {
-        return format!("cannot listen on {address}: {suggestion}");
-    }
-    format!("cannot listen on {address}: {error}: {suggestion}")
-}
-
-fn suggestion(address: SocketAddr, error: &Error) -> String {
     let port = address.port();
-    match error.kind() {
-        ErrorKind::AddrInUse => format!(
-            "the port is in use (`ss -ltnp 'sport = :{port}'` shows the program): stop that program or \
-             choose another port with --web.listen-address"
-        ),
+    let suggestion = match error.kind() {
+        ErrorKind::AddrInUse => {
+            return format!(
+                "cannot listen on {address}: the port is in use (`ss -ltnp 'sport = :{port}'` shows the \
+                 program): stop that program or choose another port with --web.listen-address"
+            );
+        }
         ErrorKind::PermissionDenied if port < 1024 => {
             "a port below 1024 needs CAP_NET_BIND_SERVICE: choose a higher port with \
              --web.listen-address"
-                .into()
         }
         ErrorKind::PermissionDenied => {
             "a security policy (SELinux, seccomp, systemd's SocketBindDeny=) forbids it: allow the \
              port there or choose another one with --web.listen-address"
-                .into()
         }
         _ if is_missing_address(error) => {
             "this host does not have that address (`ip addr` lists its addresses): choose one of \
              them with --web.listen-address"
-                .into()
         }
-        _ => "choose another address with --web.listen-address".into(),
-    }
+        _ => "choose another address with --web.listen-address",
+    };
+    format!("cannot listen on {address}: {error}: {suggestion}")
 }
 
 /// Whether an address cannot be bound because this host does not have it, or no such family.
@@ -74,15 +66,13 @@ pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, String> {
 
 /// Binds an address. `::` is 0.0.0.0 on a host without IPv6.
 pub fn try_bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let mut bound = TcpListener::bind(address);
-    if let Err(error) = &bound
-        && address.ip().is_unspecified()
-        && address.is_ipv6()
-        && error.raw_os_error() == Some(libc::EAFNOSUPPORT)
-    {
-        bound = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], address.port())));
-    }
-    bound
+    TcpListener::bind(address).or_else(|error| {
+        let without_ipv6 = error.raw_os_error() == Some(libc::EAFNOSUPPORT);
+        if without_ipv6 && address.is_ipv6() && address.ip().is_unspecified() {
+            return TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port()));
+        }
+        Err(error)
+    })
 }
 
 /// The sockets that systemd passes: one at least, and all TCP.
@@ -97,17 +87,16 @@ pub fn systemd_sockets() -> Result<Vec<TcpListener>, String> {
         listener.set_nonblocking(true)?;
         Ok(listener)
     };
-    let mut listeners = Vec::new();
-    for index in 0..count {
-        let number = index + 1;
-        let listener = take(index).map_err(|error: Error| {
+    let listeners = (0..count).map(|index| {
+        take(index).map_err(|error: Error| {
             format!(
-                "--web.systemd-socket: socket {number} is not a listening TCP socket ({error}): the .socket \
-                 unit needs ListenStream= with a port or an address and port, and Accept=no"
+                "--web.systemd-socket: socket {} is not a listening TCP socket ({error}): the .socket unit \
+                 needs ListenStream= with a port or an address and port, and Accept=no",
+                index + 1
             )
-        });
-        listeners.push(listener?);
-    }
+        })
+    });
+    let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
     if listeners.is_empty() {
         return Err("--web.systemd-socket: systemd passed no socket: enable and start the .socket unit, or \
                     remove the flag"

@@ -35,9 +35,16 @@ const USUAL_SECONDS: f64 = 0.06;
 pub(super) type UsersSection = BTreeMap<String, Spanned<String>>;
 
 #[derive(Clone, Debug, Default)]
-struct Hash {
+pub(crate) struct Hash {
     text: String,
     cost: u32,
+}
+
+impl Hash {
+    /// Whether the check takes so long that others must not wait for it.
+    fn is_slow(&self) -> bool {
+        self.cost > HIGHEST_QUICK
+    }
 }
 
 /// The users that may log in.
@@ -48,29 +55,19 @@ pub(crate) struct Users {
     decoy: Hash,
 }
 
-/// What the password of a login is checked against.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Expected<'a> {
-    pub hash: &'a str,
-    pub exists: bool,
-    /// Whether the check takes so long that others must not wait for it.
-    pub is_slow: bool,
-}
-
 impl Users {
     /// Number of users; without users no login is needed.
     pub fn count(&self) -> usize {
         self.hashes.len()
     }
 
-    /// What a user's password is checked against. For an unknown user it is a hash that no password
-    /// matches, with the highest cost of the file but at most `USUAL_COST`: the time does not reveal whether a
-    /// name exists as long as all costs are the same and at most that. A higher one would let any client
-    /// keep the processor busy without knowing a name.
-    pub fn expected(&self, user: &str) -> Expected<'_> {
+    /// What a user's password is checked against, and whether the user exists. For an unknown user it is a hash
+    /// that no password matches, with the highest cost of the file but at most `USUAL_COST`: the time does not
+    /// reveal whether a name exists as long as all costs are the same and at most that. A higher one would let
+    /// any client keep the processor busy without knowing a name.
+    fn expected(&self, user: &str) -> (&Hash, bool) {
         let found = self.hashes.get(user);
-        let Hash { text, cost } = found.unwrap_or(&self.decoy);
-        Expected { hash: text, exists: found.is_some(), is_slow: *cost > HIGHEST_QUICK }
+        (found.unwrap_or(&self.decoy), found.is_some())
     }
 }
 
@@ -111,12 +108,10 @@ pub(super) fn validate(section: UsersSection, found: &mut Problems) -> Users {
 /// Roughly how long a check takes: each step of the cost doubles it.
 fn check_time(cost: u32) -> String {
     let seconds = USUAL_SECONDS * f64::from(cost.saturating_sub(USUAL_COST)).exp2();
-    if seconds < 90.0 {
-        format!("{seconds:.0} s")
-    } else if seconds < 5_400.0 {
-        format!("{:.0} min", seconds / 60.0)
-    } else {
-        format!("{:.0} h", seconds / 3_600.0)
+    match seconds {
+        _ if seconds < 90.0 => format!("{seconds:.0} s"),
+        _ if seconds < 5_400.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.0} h", seconds / 3_600.0),
     }
 }
 
@@ -132,26 +127,34 @@ pub(crate) enum Login {
     Busy,
 }
 
+impl Login {
+    fn of(is_right: bool) -> Self {
+        if is_right { Login::Accepted } else { Login::Rejected }
+    }
+}
+
 /// A keyed digest of a name, the hash in the file, and a password.
 type Tag = [u8; digest::SHA256_OUTPUT_LEN];
 
 /// Results of checks; the oldest of wrong and of right ones go first.
 #[derive(Debug, Default)]
 struct Cache {
-    results: HashMap<Tag, bool>,
     /// The tags of wrong ones and of right ones, oldest first.
-    order: [VecDeque<Tag>; 2],
+    tags: [VecDeque<Tag>; 2],
 }
 
 impl Cache {
+    /// Whether a password is right, if that is known.
+    fn get(&self, tag: &Tag) -> Option<bool> {
+        [true, false].into_iter().find(|is_right| self.tags[usize::from(*is_right)].contains(tag))
+    }
+
     fn insert(&mut self, tag: Tag, is_right: bool) {
-        if self.results.insert(tag, is_right).is_none() {
-            let order = &mut self.order[usize::from(is_right)];
-            order.push_back(tag);
-            if order.len() > CACHED
-                && let Some(oldest) = order.pop_front()
-            {
-                self.results.remove(&oldest);
+        if self.get(&tag).is_none() {
+            let tags = &mut self.tags[usize::from(is_right)];
+            tags.push_back(tag);
+            if tags.len() > CACHED {
+                tags.pop_front();
             }
         }
     }
@@ -193,18 +196,18 @@ impl Logins {
         let Some((user, password)) = authorization.and_then(credentials) else {
             return Login::Rejected;
         };
-        let Expected { hash, exists, is_slow } = users.expected(&user);
-        let tag = self.tag(&[user.as_bytes(), hash.as_bytes(), &password]);
+        let (hash, exists) = users.expected(&user);
+        let tag = self.tag(&[user.as_bytes(), hash.text.as_bytes(), &password]);
         if let Some(login) = self.cached(&tag) {
             return login;
         }
-        let lock = if is_slow { &self.slow_check } else { &self.check };
+        let lock = if hash.is_slow() { &self.slow_check } else { &self.check };
         let Some(guard) = lock.acquire(peer).await else { return Login::Busy };
         // Another request may have had the same password checked meanwhile.
         if let Some(login) = self.cached(&tag) {
             return login;
         }
-        let (logins, hash) = (Arc::clone(self), hash.to_owned());
+        let (logins, hash) = (Arc::clone(self), hash.text.clone());
         let checked = tokio::task::spawn_blocking(move || {
             // Held as long as it takes: a check cannot be aborted, so a client that disconnects
             // meanwhile does not free its slot for another.
@@ -213,16 +216,11 @@ impl Logins {
             locked(&logins.cache).insert(tag, is_right);
             is_right
         });
-        match checked.await {
-            Ok(true) => Login::Accepted,
-            Ok(false) => Login::Rejected,
-            Err(_) => Login::Busy,
-        }
+        checked.await.map_or(Login::Busy, Login::of)
     }
 
     fn cached(&self, tag: &Tag) -> Option<Login> {
-        let is_right = *locked(&self.cache).results.get(tag)?;
-        Some(if is_right { Login::Accepted } else { Login::Rejected })
+        locked(&self.cache).get(tag).map(Login::of)
     }
 
     fn tag(&self, parts: &[&[u8]]) -> Tag {
@@ -260,49 +258,44 @@ type Waiter = oneshot::Sender<FairGuard>;
 #[derive(Debug, Default)]
 struct LockState {
     is_held: bool,
-    /// Waiters by client network; the first queue is next. No queue is empty.
-    queues: VecDeque<(IpAddr, VecDeque<Waiter>)>,
+    /// In the order in which they are served, with their networks.
+    waiters: VecDeque<(IpAddr, Waiter)>,
 }
 
 impl LockState {
+    fn count(&self, network: IpAddr) -> usize {
+        self.waiters.iter().filter(|(other, _)| *other == network).count()
+    }
+
     /// Adds a waiter. `None` if its network has as many as one may have, or if there are as many as there
     /// may be and no other network has more of them than this one would have.
     fn enqueue(&mut self, network: IpAddr) -> Option<oneshot::Receiver<FairGuard>> {
         // Clients that disconnected wait no longer.
-        for (_, queue) in &mut self.queues {
-            queue.retain(|waiter| !waiter.is_closed());
-        }
-        self.queues.retain(|(_, queue)| !queue.is_empty());
-        let of_this = self.queues.iter().position(|(other, _)| *other == network);
-        let own =
-            of_this.and_then(|index| self.queues.get(index)).map_or(0, |(_, queue)| queue.len());
+        self.waiters.retain(|(_, waiter)| !waiter.is_closed());
+        let own = self.count(network);
         if own >= WAITING_PER_CLIENT {
             return None;
         }
-        if self.queues.iter().map(|(_, queue)| queue.len()).sum::<usize>() >= WAITING {
-            let (_, longest) = self.queues.iter_mut().max_by_key(|(_, queue)| queue.len())?;
-            if longest.len() <= own + 1 {
+        if self.waiters.len() >= WAITING {
+            let networks = self.waiters.iter().map(|(network, _)| *network);
+            let longest = networks.max_by_key(|network| self.count(*network))?;
+            if self.count(longest) <= own + 1 {
                 return None;
             }
             // The latest of that network is refused.
-            longest.pop_back();
+            let latest = self.waiters.iter().rposition(|(network, _)| *network == longest)?;
+            self.waiters.remove(latest);
         }
+        // Behind all that have at most as many of their network before them.
+        let mut counts = HashMap::new();
+        let place = self.waiters.iter().position(|(network, _)| {
+            let count = counts.entry(*network).or_insert(0);
+            *count += 1;
+            *count > own + 1
+        });
         let (sender, receiver) = oneshot::channel();
-        match of_this.and_then(|index| self.queues.get_mut(index)) {
-            Some((_, queue)) => queue.push_back(sender),
-            None => self.queues.push_back((network, [sender].into())),
-        }
+        self.waiters.insert(place.unwrap_or(self.waiters.len()), (network, sender));
         Some(receiver)
-    }
-
-    /// Removes the next waiter; its network is the last one after that.
-    fn dequeue(&mut self) -> Option<Waiter> {
-        let (network, mut queue) = self.queues.pop_front()?;
-        let waiter = queue.pop_front();
-        if !queue.is_empty() {
-            self.queues.push_back((network, queue));
-        }
-        waiter
     }
 }
 
@@ -338,11 +331,11 @@ impl Drop for FairGuard {
     fn drop(&mut self) {
         let next = {
             let mut state = locked(&self.lock.state);
-            let next = state.dequeue();
+            let next = state.waiters.pop_front();
             state.is_held = next.is_some();
             next
         };
-        if let Some(next) = next {
+        if let Some((_, next)) = next {
             // If that client has disconnected meanwhile, this guard is dropped here, and so handed on.
             let _ = next.send(FairGuard { lock: Arc::clone(&self.lock) });
         }
@@ -370,10 +363,10 @@ mod tests {
             cache.insert(tag(guess), false);
             cache.insert(tag(guess), false);
         }
-        assert_eq!(cache.results.get(&tag(0)), Some(&true));
-        assert_eq!(cache.results.len(), CACHED + 1);
-        assert_eq!(cache.results.get(&tag(5_000)), Some(&false));
-        assert_eq!(cache.results.get(&tag(4_000)), None);
+        assert_eq!(cache.get(&tag(0)), Some(true));
+        assert_eq!(cache.tags.each_ref().map(VecDeque::len), [CACHED, 1]);
+        assert_eq!(cache.get(&tag(5_000)), Some(false));
+        assert_eq!(cache.get(&tag(4_000)), None);
     }
 
     #[test]
@@ -473,16 +466,16 @@ mod tests {
             [(&[4][..], 4), (&[4, 10], 10), (&[10, 18], 10), (&[12], 10), (&[31], 10)]
         {
             let (users, _) = users_of_costs(costs);
-            let unknown = users.expected("nobody");
-            let parts = unknown.hash.parse::<HashParts>().unwrap();
-            assert_eq!((parts.get_cost(), unknown.exists, unknown.is_slow), (cost, false, false));
+            let (unknown, exists) = users.expected("nobody");
+            let parts = unknown.text.parse::<HashParts>().unwrap();
+            assert_eq!((parts.get_cost(), exists, unknown.is_slow()), (cost, false, false));
         }
     }
 
     #[test]
     fn high_cost_is_a_warning_with_the_check_time() {
         let (users, warnings) = users_of_costs(&[10, 14, 15, 18, 21, 31]);
-        let slow = [10, 14, 15, 18].map(|cost| users.expected(&format!("user-{cost}")).is_slow);
+        let slow = [10, 14, 15, 18].map(|cost| users.expected(&format!("user-{cost}")).0.is_slow());
         assert_eq!(slow, [false, false, true, true]);
         let expected = [
             (15, "about 2 s of CPU time"),

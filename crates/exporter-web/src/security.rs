@@ -6,12 +6,11 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rustls::ServerConfig;
 use site_config::ConfigError;
@@ -25,17 +24,11 @@ use super::web_config::{self, Rate, Sources, WebConfig};
 /// How often the files are checked for changes: a few calls of stat.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Default)]
-struct Active {
-    config: WebConfig,
-    limiter: Option<Arc<RateLimiter>>,
-}
-
 /// Access to the server, as the web config file currently sets it.
 #[derive(Debug)]
 pub struct Security {
     file: Option<(PathBuf, Arc<ReloadStatus>)>,
-    active: ArcSwap<Active>,
+    config: ArcSwap<WebConfig>,
     logins: Arc<Logins>,
     tls: bool,
 }
@@ -47,24 +40,23 @@ impl Security {
             let path = file.unwrap_or(Path::new("none"));
             web_config::error(path, ["the operating system provides no random numbers"])
         })?;
-        let Some(path) = file else {
-            let active = ArcSwap::default();
-            return Ok((Security { file: None, active, logins, tls: false }, None));
-        };
-        let (sources, config) = WebConfig::load(path);
-        let active = Active::new(path, config?, None);
-        let (tls, users) = (active.config.tls.is_some(), active.config.users.count());
-        tracing::info!(file = %path.display(), tls, users, "web config loaded");
+        let (mut config, mut sources) = (WebConfig::default(), None);
+        if let Some(path) = file {
+            let (read, loaded) = WebConfig::load(path);
+            (config, sources) = (loaded?, Some(read));
+            config.log_warnings(path);
+            let (tls, users) = (config.tls.is_some(), config.users.count());
+            tracing::info!(file = %path.display(), tls, users, "web config loaded");
+        }
         let status = ReloadStatus::default();
         status.record(true);
-        let file = Some((path.to_owned(), Arc::new(status)));
-        let active = ArcSwap::from_pointee(active);
-        Ok((Security { file, active, logins, tls }, Some(sources)))
+        let (file, tls) = (file.map(|path| (path.to_owned(), status.into())), config.tls.is_some());
+        Ok((Security { file, config: ArcSwap::from_pointee(config), logins, tls }, sources))
     }
 
     /// TLS for the next connection.
     pub fn tls(&self) -> Option<Arc<ServerConfig>> {
-        Some(Arc::clone(&self.active.load().config.tls.as_ref()?.server))
+        Some(Arc::clone(&self.config.load().tls.as_ref()?.server))
     }
 
     /// Checks for changes as long as it is polled, and reads the file at each SIGHUP. Without a file a
@@ -109,17 +101,24 @@ impl Security {
         let success = match config {
             Ok(config) if config.tls.is_some() != self.tls => {
                 let what = if self.tls { "off" } else { "on" };
-                let problem = format!(
+                tracing::error!(
+                    file = %path.display(),
                     "TLS cannot be switched {what} without a restart; keeping the previous web config"
                 );
-                tracing::error!(file = %path.display(), "{problem}");
                 false
             }
-            Ok(config) => {
-                let active = Active::new(path, config, Some(&self.active.load()));
-                let users = active.config.users.count();
+            Ok(mut config) => {
+                config.log_warnings(path);
+                // An empty bucket does not become full because a certificate was renewed.
+                if let (Some(limiter), Some(kept)) =
+                    (&mut config.limiter, &self.config.load().limiter)
+                    && limiter.rate == kept.rate
+                {
+                    *limiter = Arc::clone(kept);
+                }
+                let users = config.users.count();
                 tracing::info!(file = %path.display(), users, "web config reloaded");
-                self.active.store(Arc::new(active));
+                self.config.store(Arc::new(config));
                 true
             }
             Err(error) => {
@@ -144,53 +143,37 @@ impl Security {
         F: FnOnce(Request<B>) -> A,
         A: Future<Output = Response>,
     {
-        let active = self.active.load_full();
+        let config = self.config.load_full();
         // As the exporter toolkit does: before everything else, and without its headers.
-        if active.limiter.as_ref().is_some_and(|limiter| !limiter.try_acquire(Instant::now())) {
+        if config.limiter.as_ref().is_some_and(|limiter| !limiter.try_acquire(Instant::now())) {
             return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n").into_response();
         }
         let authorization = request.headers().get(header::AUTHORIZATION);
-        let mut response = match self.logins.check(&active.config.users, authorization, peer).await
-        {
+        let mut response = match self.logins.check(&config.users, authorization, peer).await {
             Login::Accepted => handler(request).await,
             Login::Rejected => {
-                let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
+                let challenge = [(header::WWW_AUTHENTICATE, "Basic")];
                 (StatusCode::UNAUTHORIZED, challenge, "unauthorized\n").into_response()
             }
             Login::Busy => unavailable("too many logins in progress: try again"),
         };
-        for (name, value) in &active.config.headers {
+        for (name, value) in &config.headers {
             response.headers_mut().insert(name, value.clone());
         }
         response
     }
 }
 
-impl Active {
-    /// A configuration in force from now on; its warnings are logged.
-    fn new(path: &Path, config: WebConfig, before: Option<&Active>) -> Self {
-        for warning in &config.warnings {
-            tracing::warn!(file = %path.display(), "{warning}");
-        }
-        // An empty bucket does not become full because a certificate was renewed.
-        let kept = before.and_then(|before| before.limiter.clone());
-        let limiter = config.rate.map(|rate| match kept {
-            Some(kept) if kept.rate == rate => kept,
-            _ => Arc::new(RateLimiter::new(rate, Instant::now())),
-        });
-        Active { config, limiter }
-    }
-}
-
+/// A token bucket: each request takes a token.
 #[derive(Debug)]
-struct RateLimiter {
-    rate: Rate,
+pub(crate) struct RateLimiter {
+    pub(crate) rate: Rate,
     /// The tokens that there were, and when.
     bucket: Mutex<(f64, Instant)>,
 }
 
 impl RateLimiter {
-    fn new(rate: Rate, now: Instant) -> Self {
+    pub(crate) fn new(rate: Rate, now: Instant) -> Self {
         RateLimiter { rate, bucket: Mutex::new((rate.burst.into(), now)) }
     }
 
@@ -209,69 +192,29 @@ impl RateLimiter {
 /// The result of the latest read of the web config file, for a metric.
 #[derive(Debug, Default)]
 pub struct ReloadStatus {
-    failed: AtomicBool,
-    /// Milliseconds since 1970.
-    succeeded_at: AtomicU64,
+    /// Whether it failed, and when a read last succeeded.
+    latest: Mutex<(bool, Duration)>,
 }
 
 impl ReloadStatus {
     /// Records a read.
     pub fn record(&self, success: bool) {
-        self.failed.store(!success, Ordering::Relaxed);
+        let mut latest = locked(&self.latest);
+        latest.0 = !success;
         if success {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let millis = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-            self.succeeded_at.store(millis, Ordering::Relaxed);
+            latest.1 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         }
     }
 
     /// Whether the latest read succeeded. If not, the previous configuration is in force.
     pub fn succeeded(&self) -> bool {
-        !self.failed.load(Ordering::Relaxed)
+        !locked(&self.latest).0
     }
 
     /// When a read last succeeded, in seconds since 1970.
     pub fn succeeded_at(&self) -> f64 {
-        self.succeeded_at.load(Ordering::Relaxed) as f64 / 1e3
+        locked(&self.latest).1.as_millis() as f64 / 1e3
     }
-}
-
-/// A file without diagnostics.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inspection {
-    /// A summary of its settings: `TLS, NoClientCert; 2 users`.
-    pub about: String,
-    /// Warnings: valid settings that may be unintended, a line each.
-    pub warnings: Vec<String>,
-}
-
-/// Checks a file and those that it names.
-pub fn inspect(path: &Path) -> Result<Inspection, ConfigError> {
-    let config = WebConfig::load(path).1?;
-    Ok(Inspection { about: about(&config), warnings: config.warnings })
-}
-
-fn about(config: &WebConfig) -> String {
-    let count = |count: usize, what: &str| match count {
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
-    };
-    let tls = match &config.tls {
-        None => "no TLS".to_owned(),
-        Some(tls) => format!("TLS, {:?}", tls.client_auth),
-    };
-    let logins = match config.users.count() {
-        0 => "no login".to_owned(),
-        users => count(users, "user"),
-    };
-    let mut parts = vec![tls, logins];
-    if !config.headers.is_empty() {
-        parts.push(count(config.headers.len(), "header"));
-    }
-    if let Some(rate) = config.rate {
-        parts.push(format!("rate limit 1 request per {:?}, burst {}", rate.interval, rate.burst));
-    }
-    parts.join("; ")
 }
 
 #[cfg(test)]

@@ -42,12 +42,11 @@ pub(super) fn server_config(
     } else {
         let algorithms = provider.signature_verification_algorithms;
         let authority = (client_auth.verifies() && !client_cas.is_empty()).then(|| {
-            WebPkiClientVerifier::builder_with_provider(client_cas.into(), provider).build()
+            let builder = WebPkiClientVerifier::builder_with_provider(client_cas.into(), provider);
+            builder.build().map_err(|error| format!("client_ca_file: {error}"))
         });
-        let authority =
-            authority.transpose().map_err(|error| format!("client_ca_file: {error}"))?;
-        let policy = client_auth;
-        let verifier = Verifier { policy, authority, allowed_sans, algorithms };
+        let authority = authority.transpose()?;
+        let verifier = Verifier { policy: client_auth, authority, allowed_sans, algorithms };
         builder.with_client_cert_verifier(Arc::new(verifier))
     };
     let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
@@ -165,15 +164,11 @@ impl CertificateInfo {
     /// Parses a certificate; its signature is not verified.
     pub fn parse(certificate: &CertificateDer<'_>) -> Result<Self, der::Error> {
         let certificate = Certificate::from_der(certificate)?.tbs_certificate;
-        let names = match certificate.get::<SubjectAltName>()? {
-            Some((_, names)) => names.0.iter().filter_map(name).collect(),
-            None => Vec::new(),
-        };
-        let validity = certificate.validity;
+        let names = certificate.get::<SubjectAltName>()?.map(|(_, names)| names.0);
         Ok(CertificateInfo {
-            not_before: validity.not_before.to_date_time(),
-            not_after: validity.not_after.to_date_time(),
-            names,
+            not_before: certificate.validity.not_before.to_date_time(),
+            not_after: certificate.validity.not_after.to_date_time(),
+            names: names.iter().flatten().filter_map(name).collect(),
         })
     }
 }

@@ -76,8 +76,9 @@ impl<'a> Diagnostics<'a> {
 
     /// Adds invalid flags of a section.
     pub fn add_flags(&mut self, section: &str, invalid: Vec<InvalidSetting>) {
-        let line = |InvalidSetting { key, problem }| format!("--{section}.{key}: {problem}");
-        self.flags.extend(invalid.into_iter().map(line));
+        for InvalidSetting { key, problem } in invalid {
+            self.flags.push(format!("--{section}.{key}: {problem}"));
+        }
     }
 
     /// Adds invalid values of a section of the file.
@@ -108,13 +109,9 @@ impl<'a> Diagnostics<'a> {
             self.flags.push(format!("config file {}: {more} more errors", self.path));
             self.file.truncate(MAX_DIAGNOSTICS);
         }
-        let in_file = |diagnostic: &Diagnostic| format!("config file {}: {diagnostic}", self.path);
-        let lines: Vec<String> = self
-            .flags
-            .iter()
-            .map(|line| single_line(line))
-            .chain(self.file.iter().map(in_file))
-            .collect();
+        let in_file = self.file.iter().map(|it| format!("config file {}: {it}", self.path));
+        let flags = self.flags.iter().map(|line| single_line(line));
+        let lines: Vec<String> = flags.chain(in_file).collect();
         if lines.is_empty() { Ok(()) } else { Err(ConfigError { lines }) }
     }
 }

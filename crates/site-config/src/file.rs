@@ -1,6 +1,6 @@
 //! Reads the files that a site writes: regular ones, up to a size, within a timeout.
 
-use std::fs::{Metadata, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -17,21 +17,14 @@ pub const MAX_BYTES: u64 = 16 << 20;
 
 /// Differs when a file has changed: device, inode, size, mtime and ctime. A file that is replaced, as a
 /// Kubernetes secret is, has another inode; one that is written to, or whose mode changes, other times.
-pub type Stamp = [i128; 5];
+pub type Stamp = [i64; 7];
 
 /// The stamp of a file; `None` if there is none, or its metadata cannot be read.
 pub fn stamp(path: &Path) -> Option<Stamp> {
-    let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    let of = |about: Metadata| {
-        [
-            about.dev().into(),
-            about.ino().into(),
-            about.size().into(),
-            nanos(about.mtime(), about.mtime_nsec()),
-            nanos(about.ctime(), about.ctime_nsec()),
-        ]
-    };
-    std::fs::metadata(path).ok().map(of)
+    let about = std::fs::metadata(path).ok()?;
+    let [device, inode, size] = [about.dev(), about.ino(), about.size()].map(u64::cast_signed);
+    let times = (about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec());
+    Some([device, inode, size, times.0, times.1, times.2, times.3])
 }
 
 /// Reads a regular file of at most `max` bytes. A pipe or a device is an error at once: to open or read one
@@ -41,14 +34,11 @@ pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let kind = file.metadata()?.file_type();
     if !kind.is_file() {
-        let what = if kind.is_dir() {
-            "a directory"
-        } else if kind.is_fifo() {
-            "a pipe"
-        } else if kind.is_char_device() || kind.is_block_device() {
-            "a device"
-        } else {
-            "a special file"
+        let what = match kind {
+            _ if kind.is_dir() => "a directory",
+            _ if kind.is_fifo() => "a pipe",
+            _ if kind.is_char_device() || kind.is_block_device() => "a device",
+            _ => "a special file",
         };
         return Err(io::Error::other(format!("it is {what}, not a regular file")));
     }

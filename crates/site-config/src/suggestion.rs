@@ -50,14 +50,10 @@ pub fn suggestion<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> S
         .take(3)
         .map(|(_, name)| format!("{name:?}"))
         .collect();
-    if names.is_empty() { String::new() } else { format!(" (did you mean {}?)", either(&names)) }
-}
-
-/// `a, b or c`.
-fn either(names: &[String]) -> String {
-    match names {
-        [most @ .., end] if !most.is_empty() => format!("{} or {end}", most.join(", ")),
-        _ => names.concat(),
+    match &*names {
+        [] => String::new(),
+        [one] => format!(" (did you mean {one}?)"),
+        [most @ .., last] => format!(" (did you mean {} or {last}?)", most.join(", ")),
     }
 }
 

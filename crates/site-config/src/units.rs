@@ -30,14 +30,6 @@ impl FromStr for HumanDuration {
     }
 }
 
-impl TryFrom<String> for HumanDuration {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
 /// A number of bytes with a unit: `1GiB`, `500MiB`, `2GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -60,19 +52,21 @@ impl FromStr for ByteSize {
             "TB" => Some(1_000_000_000_000),
             _ => None,
         };
-        let number = number.parse::<u64>().ok();
-        number
-            .zip(worth)
-            .and_then(|(number, worth)| number.checked_mul(worth))
-            .map(ByteSize)
-            .ok_or_else(|| format!("{text:?} is not a size such as 500MiB or 1GiB"))
+        let bytes = worth.and_then(|worth| number.parse::<u64>().ok()?.checked_mul(worth));
+        bytes.map(ByteSize).ok_or_else(|| format!("{text:?} is not a size such as 500MiB or 1GiB"))
     }
 }
 
-impl TryFrom<String> for ByteSize {
-    type Error = String;
+macro_rules! deserialized_from_text {
+    ($($type:ty),+) => {$(
+        impl TryFrom<String> for $type {
+            type Error = String;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
+            fn try_from(text: String) -> Result<Self, String> {
+                text.parse()
+            }
+        }
+    )+};
 }
+
+deserialized_from_text!(HumanDuration, ByteSize);

@@ -6,10 +6,10 @@ mod table;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Command, Id};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -20,6 +20,8 @@ use crate::config::options::{
     CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
 };
 use crate::config::{FabricSettings, Settings};
+use crate::history_client::one_line;
+use crate::monitor::Monitor;
 use crate::remote::{Access, Remote};
 use fabric_observation::{Observation, SharedState};
 use ib_mad::clock::Clock;
@@ -27,8 +29,8 @@ use ib_mad::label::grouped;
 use ib_umad::umad::Umad;
 use site_config::units::HumanDuration;
 
-use super::daemon::{blank_observations, capturing_monitor, start_log};
-use super::{Exit, Fatal, closed_pipe_is_no_error, printable};
+use super::daemon::Daemon;
+use super::{Fatal, closed_pipe_is_no_error, printable};
 use table::Style;
 
 /// The longest time of `--for`.
@@ -81,7 +83,7 @@ pub struct LinksArgs {
     /// Its address, such as http://127.0.0.1:10315. It knows more than a single sweep, because it has
     /// observed the links for longer.
     #[arg(long, value_name = "URL", help_heading = "Remote exporter",
-          conflicts_with_all = ["watch_for", "config_file", "PathOptions", "FabricOptions"])]
+          conflicts_with_all = sweep_options())]
     url: Option<String>,
     #[command(flatten)]
     access: Access,
@@ -91,6 +93,13 @@ pub struct LinksArgs {
     path: PathOptions,
 }
 
+/// The options of a sweep of its own, each by itself: for a group clap would list all of its members in an error.
+fn sweep_options() -> Vec<Id> {
+    let options = FabricOptions::augment_args(PathOptions::augment_args(Command::new("links")));
+    let options = options.get_arguments().map(|option| option.get_id().clone());
+    options.chain(["watch_for", "config_file"].map(Id::from)).collect()
+}
+
 /// Prints the links.
 pub fn run(args: LinksArgs) -> Result<(), Fatal> {
     let filter =
@@ -98,10 +107,9 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
     let json = args.json;
     let watch_for = args.watch_for.map(Duration::from);
     let is_single_sweep = args.url.is_none() && watch_for.is_none();
-    let found = if let Some(url) = &args.url {
-        remote(url, &filter, &args.access)?
-    } else {
-        links(&sweep(&settings(args)?, watch_for.unwrap_or_default())?, &filter)
+    let found = match &args.url {
+        Some(url) => remote(url, &filter, &args.access)?,
+        None => links(&sweep(settings(args)?, watch_for.unwrap_or_default())?, &filter),
     };
     let is_written = closed_pipe_is_no_error(write(&found, json))?;
     if is_written && !json {
@@ -115,44 +123,30 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
 fn remote(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
     let remote = Remote::new(url, access, TIMEOUT, TIMEOUT)
         .map_err(|problem| Fatal::usage(format!("--url: {problem}")))?;
-    let (status, body) = get(&remote, filter).map_err(|error| {
+    let suspect = filter.suspect.then_some(("suspect", "true"));
+    let fabric = filter.fabric.as_deref().map(|fabric| ("fabric", fabric));
+    let read = || {
+        let request = remote.get(LINKS).query_pairs(suspect.into_iter().chain(fabric));
+        let mut response = request.call()?;
+        let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
+        Ok((response.status().as_u16(), body))
+    };
+    let (status, body) = read().map_err(|error: ureq::Error| {
         let (name, reason) = (remote.name(), Remote::reason(&error));
         Fatal::failed(format!("{name}: request failed: {reason}; is an exporter running there?"))
     })?;
-    let url = format!("{}{LINKS}", remote.name());
-    let failed = |problem: String| Err(Fatal::failed(problem));
     let advice = "--url must be the address of an exporter, such as http://127.0.0.1:10315";
-    match status {
-        200 => serde_json::from_slice(&body).or_else(|error| {
-            failed(format!("{url}: the response is not a list of links ({error}): {advice}"))
-        }),
-        401 => failed(format!(
-            "{url}: login required: use https://USER@HOST and --source.password-file"
-        )),
+    let problem = match status {
+        200 => match serde_json::from_slice(&body) {
+            Ok(links) => return Ok(links),
+            Err(error) => format!("the response is not a list of links ({error}): {advice}"),
+        },
+        401 => "login required: use https://USER@HOST and --source.password-file".into(),
         // The exporter's own text says what is wrong with the request.
-        400 => failed(format!("{url}: {}", first_line(&body))),
-        status => failed(format!("{url}: HTTP status {status}: {advice}")),
-    }
-}
-
-fn get(remote: &Remote, filter: &Filter) -> Result<(u16, Vec<u8>), ureq::Error> {
-    let mut request = remote.get(LINKS);
-    if filter.suspect {
-        request = request.query("suspect", "true");
-    }
-    if let Some(fabric) = &filter.fabric {
-        request = request.query("fabric", fabric);
-    }
-    let mut response = request.call()?;
-    let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec()?;
-    Ok((response.status().as_u16(), body))
-}
-
-/// The first line of a response for a message, without control characters.
-fn first_line(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    let line = text.lines().next().unwrap_or_default();
-    line.chars().filter(|char| !char.is_control()).take(200).collect()
+        400 => one_line(&String::from_utf8_lossy(&body)),
+        status => format!("HTTP status {status}: {advice}"),
+    };
+    Err(Fatal::failed(format!("{}{LINKS}: {problem}", remote.name())))
 }
 
 /// The settings of `serve` for the requested fabrics only.
@@ -172,47 +166,43 @@ fn settings(args: LinksArgs) -> Result<Settings, Fatal> {
     let mut settings =
         Settings::load(options, args.config_file.as_deref()).map_err(Fatal::usage)?;
     if let Some(wanted) = &args.of_fabric {
-        let names = settings.fabrics.iter().map(|fabric| &*fabric.name).collect::<Vec<_>>();
-        let names = names.join(", ");
-        let problem = format!("--fabric: unknown fabric {wanted:?}; known: {names}");
+        let names: Vec<_> = settings.fabrics.iter().map(|fabric| fabric.name.clone()).collect();
         settings.fabrics.retain(|fabric| fabric.name == *wanted);
         if settings.fabrics.is_empty() {
+            let names = names.join(", ");
+            let problem = format!("--fabric: unknown fabric {wanted:?}; known: {names}");
             return Err(Fatal::usage(problem));
         }
     }
     Ok(settings)
 }
 
-/// Sweeps each fabric at least once, and until the duration is over.
-fn sweep(settings: &Settings, duration: Duration) -> Result<Vec<Arc<Observation>>, Fatal> {
-    start_log(settings.log_level, settings.log_format);
-    let clock = Clock::start();
-    let (board, seen) = watch::channel(SharedState::from(blank_observations(settings)));
-    let (board, stop) = (Arc::new(board), Arc::new(AtomicBool::new(false)));
-    let mut ready = Vec::new();
-    for (fabric_index, fabric) in settings.fabrics.iter().enumerate() {
-        let opened = fabric.open_port(&settings.sysfs, clock);
-        let (_, wire) = opened.map_err(|error| Fatal::new(Exit::NoDevice, error))?;
-        let fabric = for_single_run(fabric, duration);
-        let monitor =
-            capturing_monitor(&fabric, Arc::clone(&board), fabric_index, Arc::clone(&stop))?;
-        ready.push((monitor, wire));
+/// Sweeps each fabric at least once, and until the duration is over. Nothing is recorded: that is up to a
+/// running exporter.
+fn sweep(mut settings: Settings, duration: Duration) -> Result<Vec<Arc<Observation>>, Fatal> {
+    settings.history = None;
+    for fabric in &mut settings.fabrics {
+        *fabric = for_single_run(fabric, duration);
     }
-    // Only the monitors hold it from now on: it closes with the last of them.
-    drop(board);
-    let threads: Vec<_> = ready
-        .into_iter()
-        .map(|(monitor, wire)| {
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || {
-                monitor.run(wire, || {
-                    // A daemon waits for its device to return; this run ends.
-                    stop.store(true, Ordering::Relaxed);
-                    Err::<Umad, _>("a single run does not wait for it")
-                });
-            })
+    let mut daemon = Daemon::new(&settings)?;
+    let clock = Clock::start();
+    let open = |fabric_index| {
+        let (_, wire, monitor) = daemon.open(fabric_index, clock)?;
+        Ok((monitor, wire))
+    };
+    let ready = (0..settings.fabrics.len()).map(open).collect::<Result<Vec<_>, Fatal>>()?;
+    let (seen, stop) = daemon.into_observed();
+    let run = |(monitor, wire): (Monitor, Umad)| {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            monitor.run(wire, || {
+                // A daemon waits for its device to return; this run ends.
+                stop.store(true, Ordering::Relaxed);
+                Err::<Umad, _>("a single run does not wait for it")
+            });
         })
-        .collect();
+    };
+    let threads: Vec<_> = ready.into_iter().map(run).collect();
     let swept = wait(seen, duration);
     stop.store(true, Ordering::Relaxed);
     for thread in threads {
@@ -226,8 +216,8 @@ fn sweep(settings: &Settings, duration: Duration) -> Result<Vec<Arc<Observation>
 /// with this process, and be missing in the totals of a running exporter.
 fn for_single_run(fabric: &FabricSettings, duration: Duration) -> FabricSettings {
     // Events are found by comparing sweeps: there have to be several in this time.
-    let longest = (duration / 4).max(Duration::from_secs(1));
-    let longest = if duration.is_zero() { Duration::MAX } else { longest };
+    let longest = if duration.is_zero() { Duration::MAX } else { duration / 4 };
+    let longest = longest.max(Duration::from_secs(1));
     let interval = fabric.interval.min(longest);
     FabricSettings { interval, clear_saturated: false, ..fabric.clone() }
 }
@@ -263,8 +253,7 @@ fn write(found: &Links, json: bool) -> std::io::Result<()> {
         serde_json::to_writer_pretty(&mut out, found)?;
         writeln!(out)?;
     } else {
-        let links = worst_first(found);
-        table::write(&mut out, &links, found.fabrics.len() > 1, style)?;
+        table::write(&mut out, &worst_first(found), found.fabrics.len() > 1, style)?;
     }
     out.flush()
 }
@@ -290,10 +279,10 @@ fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
     }
     let verdicts = found.fabrics.iter().map(|fabric| fabric.verdicts);
     let all = verdicts.fold(Verdicts::default(), Verdicts::and);
-    let unswept = found.fabrics.iter().filter(|fabric| fabric.swept_at.is_none());
-    let unswept: Vec<&str> = unswept.map(|fabric| &*fabric.fabric).collect();
     let count = all.count();
     let shown: usize = found.fabrics.iter().map(|fabric| fabric.links.len()).sum();
+    let unswept = found.fabrics.iter().filter(|fabric| fabric.swept_at.is_none());
+    let unswept: Vec<&str> = unswept.map(|fabric| &*fabric.fabric).collect();
     let mut parts = Vec::new();
     if !unswept.is_empty() {
         parts.push(format!("not swept yet: {}", unswept.join(", ")));
@@ -331,6 +320,8 @@ fn worst_first(found: &Links) -> Vec<&Link> {
 mod tests {
     use super::*;
     use crate::api::model::{End, FabricLinks, WindowErrors};
+    use crate::cli::Cli;
+    use clap::Parser;
 
     #[test]
     fn summary_counts_links_by_verdict() {
@@ -398,6 +389,22 @@ mod tests {
         let found = Links { fabrics: vec![FabricLinks { links, ..FabricLinks::default() }] };
         let sorted: Vec<Link> = worst_first(&found).into_iter().cloned().collect();
         assert_eq!(sorted, wanted);
+    }
+
+    #[test]
+    fn error_names_only_the_options_that_url_excludes() {
+        for (given, says) in [
+            (&["--fabric.hca=mlx5_0"][..], "'--fabric.hca <HCA>'"),
+            (&["--path.sysfs=/sys"], "'--path.sysfs <DIR>'"),
+            (&["--for=1m"], "'--for <DURATION>'"),
+            (&["--config.file=c.yml"], "'--config.file <FILE>'"),
+        ] {
+            let url = ["fabric-exporter", "links", "--url=http://127.0.0.1:10315"];
+            let error = Cli::try_parse_from([&url[..], given].concat()).unwrap_err().to_string();
+            let line = format!("error: the argument '--url <URL>' cannot be used with {says}");
+            assert_eq!(error.lines().next(), Some(&*line), "{error}");
+            assert!(!error.contains("--fabric.gmp-window"), "{error}");
+        }
     }
 
     #[test]

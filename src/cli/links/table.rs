@@ -72,18 +72,14 @@ fn line(
     widths: &[usize],
     colour: Option<&str>,
 ) -> io::Result<()> {
-    let mut text = String::new();
-    for (index, (cell, &width)) in cells.iter().zip(widths).enumerate() {
-        let cell = cut(cell, width);
-        let fill = width - cell.chars().count();
-        match colour.filter(|_| index == 0) {
-            Some(colour) => text.extend([colour, &cell, "\x1b[0m"]),
-            None => text.push_str(&cell),
-        }
-        text.extend(std::iter::repeat_n(' ', fill));
-        text.push_str(GAP);
+    let cell = |(cell, &width): (&String, &usize)| format!("{:<width$}", cut(cell, width));
+    let text = cells.iter().zip(widths).map(cell).collect::<Vec<_>>().join(GAP);
+    let text = text.trim_end();
+    let (verdict, rest) = text.split_at(text.find(' ').unwrap_or(text.len()));
+    match colour {
+        Some(colour) => writeln!(out, "{colour}{verdict}\x1b[0m{rest}"),
+        None => writeln!(out, "{verdict}{rest}"),
     }
-    writeln!(out, "{}", text.trim_end())
 }
 
 /// A cell cut to a width.

@@ -7,9 +7,10 @@
 mod tls;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -18,6 +19,7 @@ use site_config::file::{self, Stamp, stamp};
 use site_config::yaml::{self, Diagnostic, Spanned};
 
 use crate::login::{self, Users, UsersSection};
+use crate::security::RateLimiter;
 
 pub(crate) use tls::ClientAuth;
 pub use tls::TlsSettings;
@@ -29,9 +31,34 @@ pub struct WebConfig {
     pub tls: Option<TlsSettings>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) users: Users,
-    pub(crate) rate: Option<Rate>,
+    pub(crate) limiter: Option<Arc<RateLimiter>>,
     /// Warnings: valid settings that may be unintended, a line each.
     pub warnings: Vec<String>,
+}
+
+/// A summary of the settings: `TLS, NoClientCert; 2 users`.
+impl Display for WebConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |count: usize, what: &str| match count {
+            1 => format!("; 1 {what}"),
+            _ => format!("; {count} {what}s"),
+        };
+        match &self.tls {
+            None => f.write_str("no TLS")?,
+            Some(tls) => write!(f, "TLS, {:?}", tls.client_auth)?,
+        }
+        match self.users.count() {
+            0 => f.write_str("; no login")?,
+            users => f.write_str(&count(users, "user"))?,
+        }
+        if !self.headers.is_empty() {
+            f.write_str(&count(self.headers.len(), "header"))?;
+        }
+        let Some(Rate { interval, burst }) = self.limiter.as_ref().map(|it| it.rate) else {
+            return Ok(());
+        };
+        write!(f, "; rate limit 1 request per {interval:?}, burst {burst}")
+    }
 }
 
 /// The error for problems of a web config file: a line each.
@@ -72,6 +99,12 @@ impl WebConfig {
         let config = parse(path, &mut sources);
         (sources, config.map_err(|problems| error(path, problems)))
     }
+
+    pub(crate) fn log_warnings(&self, path: &Path) {
+        for warning in &self.warnings {
+            tracing::warn!(file = %path.display(), "{warning}");
+        }
+    }
 }
 
 fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
@@ -86,7 +119,8 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let Problems { warnings, mut mistakes } = found;
     if diagnostics.is_empty() && mistakes.is_empty() {
         let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
-        return Ok(WebConfig { tls, headers, users, rate, warnings });
+        let limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate, Instant::now())));
+        return Ok(WebConfig { tls, headers, users, limiter, warnings });
     }
     // A key that is misspelt or has no usable value is not missing, too.
     let section = |mistake: &Diagnostic| mistake.key.split('.').next().map(str::to_owned);
@@ -178,44 +212,29 @@ struct RateLimitSection {
 impl RateLimitSection {
     /// The limit, if there is one: an interval of 0 is none.
     fn validate(self) -> Result<Option<Rate>, String> {
+        let burst = self.burst.as_ref().filter(|burst| burst.value > 0);
         let Some(written) = &self.interval else {
-            return match &self.burst {
-                Some(burst) if burst.value > 0 => {
-                    Err(at(burst, "rate_limit.burst", "rate_limit.interval is missing"))
-                }
-                _ => Ok(None),
-            };
+            let missing = |it| at(it, "rate_limit.burst", "rate_limit.interval is missing");
+            return burst.map_or(Ok(None), |burst| Err(missing(burst)));
         };
         let Some(interval) = duration(&written.value) else {
             let problem = format!("{:?} is not a duration such as 1s or 500ms", written.value);
             return Err(at(written, "rate_limit.interval", problem));
         };
-        if interval.is_zero() {
-            return Ok(None);
-        }
-        match &self.burst {
-            Some(burst) if burst.value > 0 => Ok(Some(Rate { interval, burst: burst.value })),
+        match (&self.burst, burst) {
+            _ if interval.is_zero() => Ok(None),
+            (_, Some(burst)) => Ok(Some(Rate { interval, burst: burst.value })),
             // The exporter toolkit would answer no request.
-            Some(burst) => {
-                Err(at(burst, "rate_limit.burst", "must be more than 0: 0 rejects every request"))
+            (Some(none), _) => {
+                Err(at(none, "rate_limit.burst", "must be more than 0: 0 rejects every request"))
             }
-            None => Err(at(written, "rate_limit", "burst is missing; for example 20")),
+            (None, _) => Err(at(written, "rate_limit", "burst is missing; for example 20")),
         }
     }
 }
 
 /// A duration as Go writes it: `1m30s`, `1.5h`; a number alone is nanoseconds, as for the exporter toolkit.
 fn duration(text: &str) -> Option<Duration> {
-    const UNITS: [(&str, f64); 8] = [
-        ("ns", 1e-9),
-        ("us", 1e-6),
-        ("µs", 1e-6),
-        ("μs", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3600.0),
-    ];
     if let Ok(nanos) = text.parse() {
         return Some(Duration::from_nanos(nanos));
     }
@@ -225,7 +244,15 @@ fn duration(text: &str) -> Option<Duration> {
         let (number, behind) = rest.split_at(rest.find(|char| !is_number(char))?);
         let end = behind.find(is_number).unwrap_or(behind.len());
         let (unit, behind) = behind.split_at(end);
-        let (_, worth) = UNITS.iter().find(|(known, _)| *known == unit)?;
+        let worth = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
         seconds += number.parse::<f64>().ok()? * worth;
         rest = behind;
     }
@@ -256,14 +283,9 @@ impl Sources {
     pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>, String> {
         let is_main = self.seen.is_empty();
         self.seen.push((path.to_owned(), stamp(path)));
-        file::read(path, MAX_BYTES).map_err(|error| {
-            if is_main {
-                // The message begins with its path.
-                format!("cannot read the file: {error}")
-            } else {
-                format!("cannot read {}: {error}", path.display())
-            }
-        })
+        // A message about the first one begins with its path.
+        let what = if is_main { "the file".into() } else { path.to_string_lossy() };
+        file::read(path, MAX_BYTES).map_err(|error| format!("cannot read {what}: {error}"))
     }
 
     /// Their paths.

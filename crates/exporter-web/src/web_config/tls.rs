@@ -107,23 +107,21 @@ impl Pem {
         sources: &mut Sources,
     ) -> Result<Option<Pem>, String> {
         let key = format!("tls_server_config.{key}");
+        let file_key = format!("{key}_file");
         let set = |text: Text| text.filter(|text| !text.value.is_empty());
         match (set(inline), set(file)) {
             (None, None) => Ok(None),
-            (Some(_), Some(file)) => Err(at(
-                &file,
-                &format!("{key}_file"),
-                format!("{key} is set, too: remove one of them"),
-            )),
+            (Some(_), Some(file)) => {
+                Err(at(&file, &file_key, format!("{key} is set, too: remove one of them")))
+            }
             (Some(inline), None) => {
                 let place = place(&inline, &key);
                 Ok(Some(Pem { bytes: inline.value.into_bytes(), place, file: None }))
             }
             (None, Some(file)) => {
-                let place = place(&file, &format!("{key}_file"));
                 let path = sources.resolve(&file.value);
-                let bytes = sources.read(&path).map_err(|problem| format!("{place}: {problem}"))?;
-                Ok(Some(Pem { bytes, place, file: Some(path) }))
+                let bytes = sources.read(&path).map_err(|problem| at(&file, &file_key, problem))?;
+                Ok(Some(Pem { bytes, place: place(&file, &file_key), file: Some(path) }))
             }
         }
     }
@@ -190,8 +188,15 @@ pub(super) fn validate(
     // A CA that cannot be read is not reported as missing, too.
     let auth = if ca_is_readable { found.keep(auth) } else { auth.ok() };
     let client_cas = found.keep(ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas));
-    if let Some((sans, auth)) = section.client_allowed_sans.as_ref().zip(auth) {
-        found.mistakes.extend(wrong_sans(sans, auth));
+    if let (Some(sans), Some(auth)) = (&section.client_allowed_sans, auth) {
+        let problem = match auth {
+            ClientAuth::NoClientCert => {
+                Some("client certificates are not requested: set client_auth_type")
+            }
+            _ => sans.value.is_empty().then_some("an empty list rejects every client"),
+        };
+        let mistake = |problem| at(sans, "tls_server_config.client_allowed_sans", problem);
+        found.mistakes.extend(problem.map(mistake));
     }
     let (versions, certified, client_auth, cas) = (versions?, certified?, auth?, client_cas?);
     if !found.mistakes.is_empty() {
@@ -217,24 +222,13 @@ fn ignore_names(key: &str, names: Option<Vec<Spanned<String>>>, known: &str, fou
         found.warnings.push(at(first, &key, problem));
     }
 }
+
 fn client_cas(ca: &Pem) -> Result<RootCertStore, String> {
     let mut cas = RootCertStore::empty();
     for certificate in ca.certificates()? {
         cas.add(certificate).map_err(|error| ca.wrong(error))?;
     }
     Ok(cas)
-}
-
-/// What is wrong with `client_allowed_sans`.
-fn wrong_sans(sans: &Spanned<Vec<String>>, auth: ClientAuth) -> Option<String> {
-    let problem = if auth == ClientAuth::NoClientCert {
-        "client certificates are not requested: set client_auth_type"
-    } else if sans.value.is_empty() {
-        "an empty list rejects every client"
-    } else {
-        return None;
-    };
-    Some(at(sans, "tls_server_config.client_allowed_sans", problem))
 }
 
 fn certified(cert: &Pem, key: &Pem) -> Result<CertifiedKey, String> {
@@ -257,15 +251,16 @@ fn dates(leaf: &CertificateDer<'_>, now: SystemTime) -> Option<String> {
         return Some("the validity period of the certificate cannot be read".into());
     };
     let left = not_after.unix_duration().saturating_sub(now.unix_duration());
-    if now < not_before {
-        Some(format!("the certificate is not valid before {not_before}"))
+    let problem = if now < not_before {
+        format!("is not valid before {not_before}")
     } else if not_after < now {
-        Some(format!("the certificate expired at {not_after}"))
+        format!("expired at {not_after}")
     } else if left < EXPIRES_SOON {
-        Some(format!("the certificate expires at {not_after}"))
+        format!("expires at {not_after}")
     } else {
-        None
-    }
+        return None;
+    };
+    Some(format!("the certificate {problem}"))
 }
 
 fn client_auth(
@@ -274,40 +269,36 @@ fn client_auth(
     warnings: &mut Vec<String>,
 ) -> Result<ClientAuth, String> {
     const KEY: &str = "tls_server_config.client_auth_type";
+    let without_certificates = |why| match ca {
+        Some(ca) => Err(format!("{}: has no effect {why}", ca.place)),
+        None => Ok(ClientAuth::NoClientCert),
+    };
     let Some(written) = written.filter(|written| !written.value.is_empty()) else {
-        return match ca {
-            Some(ca) => Err(format!("{}: has no effect without client_auth_type", ca.place)),
-            None => Ok(ClientAuth::NoClientCert),
-        };
+        return without_certificates("without client_auth_type");
     };
-    // An older name, which the exporter toolkit still accepts.
-    let name = if written.value == "RequireClientCert" {
-        "RequireAnyClientCert"
-    } else {
-        written.value.as_str()
+    let name = match &*written.value {
+        // An older name, which the exporter toolkit still accepts.
+        "RequireClientCert" => "RequireAnyClientCert",
+        name => name,
     };
-    let Some((_, auth)) = ClientAuth::ALL.iter().find(|(known, _)| *known == name) else {
+    let Some(&(_, auth)) = ClientAuth::ALL.iter().find(|(known, _)| *known == name) else {
         let known = ClientAuth::ALL.map(|(known, _)| known).join(", ");
         return Err(at(written, KEY, format!("{name:?} is not one of: {known}")));
     };
-    match ca {
-        Some(ca) if *auth == ClientAuth::NoClientCert => {
-            Err(format!("{}: has no effect with client_auth_type NoClientCert", ca.place))
-        }
-        // Go would use the system's CAs: anyone with a certificate of a public CA would be accepted.
-        None if auth.verifies() && auth.requires() => Err(at(
-            written,
-            KEY,
-            "client_ca_file is missing: set the CAs of the client certificates",
-        )),
-        None if auth.verifies() => {
-            let problem = "client_ca_file is missing: clients without a certificate are accepted, and \
-                           those that present one are refused; set client_ca_file or NoClientCert";
-            warnings.push(at(written, KEY, problem));
-            Ok(*auth)
-        }
-        _ => Ok(*auth),
+    if auth == ClientAuth::NoClientCert {
+        return without_certificates("with client_auth_type NoClientCert");
     }
+    if ca.is_none() && auth.verifies() {
+        // Go would use the system's CAs: anyone with a certificate of a public CA would be accepted.
+        if auth.requires() {
+            let problem = "client_ca_file is missing: set the CAs of the client certificates";
+            return Err(at(written, KEY, problem));
+        }
+        let problem = "client_ca_file is missing: clients without a certificate are accepted, and \
+                       those that present one are refused; set client_ca_file or NoClientCert";
+        warnings.push(at(written, KEY, problem));
+    }
+    Ok(auth)
 }
 
 /// The enabled versions, from `min_version` to `max_version`.
@@ -315,10 +306,11 @@ fn versions(
     section: &TlsSection,
     found: &mut Problems,
 ) -> Option<Vec<&'static SupportedProtocolVersion>> {
-    const KNOWN: [&str; 4] = ["TLS10", "TLS11", "TLS12", "TLS13"];
+    let known =
+        [("TLS10", None), ("TLS11", None), ("TLS12", Some(&TLS12)), ("TLS13", Some(&TLS13))];
     let mut index = |written: &Text, key: &str, default: usize| {
         let Some(written) = written else { return Some(default) };
-        found.keep(KNOWN.iter().position(|known| *known == written.value).ok_or_else(|| {
+        found.keep(known.iter().position(|(name, _)| *name == written.value).ok_or_else(|| {
             let problem = format!("{:?} is not one of: TLS12, TLS13", written.value);
             at(written, &format!("tls_server_config.{key}"), problem)
         }))
@@ -329,9 +321,8 @@ fn versions(
         let problem = format!("{} is not supported; the minimum is TLS12", written.value);
         found.warnings.push(at(written, "tls_server_config.min_version", problem));
     }
-    let spoken = [(2, &TLS12), (3, &TLS13)].into_iter();
-    let spoken: Vec<_> =
-        spoken.filter(|(index, _)| (min..=max).contains(index)).map(|it| it.1).collect();
+    let enabled = known.get(min..=max).into_iter().flatten();
+    let spoken: Vec<_> = enabled.filter_map(|(_, version)| *version).collect();
     // With the defaults there are two: one of both keys is set.
     if let (Some(written), true) =
         (section.max_version.as_ref().or(section.min_version.as_ref()), spoken.is_empty())

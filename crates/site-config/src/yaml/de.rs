@@ -54,17 +54,21 @@ impl<'d> ValueDeserializer<'d> {
         Entries { container: self, next: 0 }
     }
 
-    fn integer<T: TryFrom<i128>>(&self, least: i128, most: i128) -> Result<T, ReadError> {
+    fn parsed<T>(&self, parse: fn(&str) -> Option<T>, problem: &str) -> Result<T, ReadError> {
         let text = self.scalar()?;
+        parse(text).ok_or_else(|| ReadError::new(format!("{} {problem}", quoted(text))))
+    }
+
+    fn integer<T: TryFrom<i128>>(&self, least: i128, most: i128) -> Result<T, ReadError> {
         // Without a range: a setting may have a smaller one than its type.
-        let number = parse_integer(text)
-            .ok_or_else(|| ReadError::new(format!("{} is not a whole number", quoted(text))))?;
+        let number = self.parsed(parse_integer, "is not a whole number")?;
         T::try_from(number).map_err(|_| {
             let range = match (least, most > u32::MAX.into()) {
                 (0, true) => "that is not negative".to_owned(),
                 _ => format!("between {least} and {most}"),
             };
-            ReadError::new(format!("{} is not a whole number {range}", quoted(text)))
+            let text = quoted(&self.node.text);
+            ReadError::new(format!("{text} is not a whole number {range}"))
         })
     }
 }
@@ -86,11 +90,10 @@ fn parse_integer(text: &str) -> Option<i128> {
 
 /// A boolean in the notations of YAML, including those of version 1.1.
 fn parse_bool(text: &str) -> Option<bool> {
-    let is_one_of = |words: [&str; 4]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
-    if is_one_of(["true", "yes", "y", "on"]) {
-        Some(true)
-    } else {
-        is_one_of(["false", "no", "n", "off"]).then_some(false)
+    match &*text.to_ascii_lowercase() {
+        "true" | "yes" | "y" | "on" => Some(true),
+        "false" | "no" | "n" | "off" => Some(false),
+        _ => None,
     }
 }
 
@@ -150,15 +153,11 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let text = self.scalar()?;
-        let wrong = || ReadError::new(format!("{} is neither true nor false", quoted(text)));
-        visitor.visit_bool(parse_bool(text).ok_or_else(wrong)?)
+        visitor.visit_bool(self.parsed(parse_bool, "is neither true nor false")?)
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let text = self.scalar()?;
-        let wrong = || ReadError::new(format!("{} is not a number", quoted(text)));
-        visitor.visit_f64(parse_float(text).ok_or_else(wrong)?)
+        visitor.visit_f64(self.parsed(parse_float, "is not a number")?)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {

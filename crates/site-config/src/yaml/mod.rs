@@ -15,8 +15,8 @@ use serde::de::{DeserializeOwned, Error, Expected, Unexpected};
 
 use crate::suggestion::{quoted, suggestion};
 use de::ValueDeserializer;
-use tree::Child;
 pub use tree::Document;
+use tree::{Child, Position};
 
 /// The most diagnostics of a file: one with more is a file of another kind.
 pub(crate) const MAX_DIAGNOSTICS: usize = 100;
@@ -35,11 +35,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    fn new(
-        (line, column): tree::Position,
-        key: impl Into<String>,
-        problem: impl Into<String>,
-    ) -> Self {
+    fn new((line, column): Position, key: impl Into<String>, problem: impl Into<String>) -> Self {
         Diagnostic { line, column, key: key.into(), problem: problem.into() }
     }
 }
@@ -133,7 +129,8 @@ fn deserialize<T: DeserializeOwned + Default>(
 }
 
 /// Why a type refuses an entry of the tree.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{problem}")]
 struct ReadError {
     problem: String,
     /// A mapping lacks a key.
@@ -188,14 +185,6 @@ impl ReadError {
         self.entries.first().is_some_and(|(container, index)| document.remove(*container, *index))
     }
 }
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem)
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 impl Error for ReadError {
     fn custom<T: fmt::Display>(problem: T) -> Self {

@@ -86,11 +86,8 @@ impl Document {
                 documents += 1;
             }
             if documents > 1 {
-                builder.report(
-                    position,
-                    "",
-                    "a second document begins here (---): only one per file",
-                );
+                let problem = "a second document begins here (---): only one per file";
+                builder.report(position, "", problem);
                 break;
             }
             if let Some(root) = builder.value(event, position, "") {
