@@ -14,7 +14,7 @@ use ib_health::outage::Outages;
 use ib_health::{
     Assessment, LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, evidence,
 };
-use ib_mad::counter::{Counter, CounterKind, TABLE};
+use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
 use ib_mad::{Counter, Moment, Reading};

@@ -7,7 +7,9 @@ use exporter_web::ReloadStatus;
 use exposition::{Family, MetricType, Part, Parts, Samples};
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Collector, Observation, RecorderErrorKind, RecorderStats, SharedState};
+use fabric_observation::{
+    Collector, Observation, RecorderErrorKind, RecorderMetrics, RecorderStats, SharedState,
+};
 use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
@@ -190,8 +192,8 @@ families! {
         => |state, out| if let Some(it) = state.recorded() { out.sample(&[], it.events) };
     "fabric_exporter_history_errors" Counter ["kind"]
         "Failed writes to the history, by kind. The log has the cause."
-        => |state, out| if let Some(it) = state.recorded() { for trouble in RecorderErrorKind::ALL {
-            out.sample(&[("kind", trouble.label())], it.errors_by(trouble));
+        => |state, out| if let Some(it) = state.recorded() { for (trouble, count) in RecorderErrorKind::ALL.into_iter().zip(it.errors) {
+            out.sample(&[("kind", trouble.label())], count);
         } };
     "fabric_exporter_history_set_aside_files" Gauge []
         "Corrupt history files that were renamed and are still in the history's directory. With three of them, recording stops at the next corruption until one is moved to another directory."

@@ -18,7 +18,7 @@ use fabric_history::report::{Report, html, markdown};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{EventKind, Source, plot};
 use ib_fabric::topology::End;
-use ib_mad::Guid;
+use ib_mad::{Counter, Guid};
 use ib_mad::label::plural;
 
 use super::{Fatal, Output, WindowArgs, open_end, parse_time, ports, printable};
@@ -313,7 +313,7 @@ impl DiffArgs {
 
 fn diff_lines(diff: &LinkDiff) -> Vec<String> {
     let changes = diff.changes();
-    let is_discard = |sum: &Sum| sum.counter.is_discard();
+    let is_discard = |sum: &Sum| sum.counter == Counter::XmitDiscards;
     let changes = match &changes[..] {
         [] if diff.errors.iter().flatten().all(is_discard) => "discards".into(),
         [] => "errors".into(),
