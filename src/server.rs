@@ -88,7 +88,7 @@ async fn not_found(uri: Uri) -> Response {
         return error_response(StatusCode::NOT_FOUND, &problem);
     }
     let text = format!("No page at {path}. API: {}", api::OPENAPI);
-    Problem::not_found("Page not found", text).into_response()
+    Problem(StatusCode::NOT_FOUND, "Page not found", text).into_response()
 }
 
 /// axum adds the header Allow.

@@ -215,7 +215,7 @@ impl Serialize for LinkList<'_> {
 #[derive(Clone, Debug, Default)]
 pub struct ListFilter<'a> {
     /// Only the fabric of this name.
-    pub fabric: &'a str,
+    pub fabric: Option<&'a str>,
     /// Only links with one of these verdicts.
     pub verdicts: &'a [Verdict],
     /// Only links with this text in the name of a node at an end, in any case.
@@ -239,7 +239,7 @@ pub fn ranked(
     count: usize,
 ) -> RankedLinks {
     let mut ranked = Vec::new();
-    for observation in selected(fabrics, Some(filter.fabric).filter(|name| !name.is_empty())) {
+    for observation in selected(fabrics, filter.fabric) {
         let Some(view) = FabricView::new(observation) else { continue };
         let named = nodes_named(view.snapshot, filter.text);
         for (cable, assessment) in with_findings(observation) {
@@ -258,10 +258,10 @@ pub fn ranked(
     let end = skip.saturating_add(count).min(found);
     // The order of the rest does not matter.
     if end < found {
-        ranked.select_nth_unstable_by(end, |a, b| a.0.cmp(&b.0));
+        ranked.select_nth_unstable_by_key(end, |it| it.0);
     }
     ranked.truncate(end);
-    ranked.sort_by(|a, b| a.0.cmp(&b.0));
+    ranked.sort_by_key(|it| it.0);
     let page = ranked.into_iter().skip(skip);
     let links = page.map(|(_, view, cable, assessment)| view.link(cable, assessment)).collect();
     RankedLinks { found, links }
@@ -287,13 +287,13 @@ fn rank<'a>(view: FabricView<'a>, cable: Cable, assessment: Option<&LinkAssessme
         })
     });
     let errors = ends.map(|port| snapshot.reading(port).map_or(0, Reading::link_errors));
-    Rank {
-        verdict: assessment.map_or(Verdict::Unknown, |link| link.verdict),
-        ratio: ratios.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max),
-        errors: errors[0].saturating_add(errors[1]),
-        fabric: view.name,
-        ends: ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number)),
-    }
+    Rank::new(
+        assessment.map_or(Verdict::Unknown, |link| link.verdict),
+        ratios.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max),
+        errors[0].saturating_add(errors[1]),
+        view.name,
+        ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number)),
+    )
 }
 
 #[cfg(test)]
@@ -435,8 +435,9 @@ mod tests {
             assert_eq!(rank, model.rank());
             ranks.push(rank);
         }
-        assert_eq!((ranks[0].verdict, ranks[0].errors), (Verdict::Watch, 17));
-        assert!(ranks[0].ratio > 0.0 && ranks[0] < ranks[1]);
+        let (verdict, _, ratio, errors) = ranks[0].worst.0;
+        assert_eq!((verdict, errors), (Verdict::Watch, 17));
+        assert!(f64::from_bits(ratio) > 0.0 && ranks[0] < ranks[1]);
     }
 
     #[test]
@@ -456,6 +457,6 @@ mod tests {
         assert_eq!(page(&ListFilter { verdicts: &[Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
         assert_eq!(page(&ListFilter { text: "HOST-A", ..all.clone() }, 0, 9).0, 1);
         assert_eq!(page(&ListFilter { text: "no-such-node", ..all.clone() }, 0, 9).0, 0);
-        assert_eq!(page(&ListFilter { fabric: "g", ..all }, 0, 9).0, 0);
+        assert_eq!(page(&ListFilter { fabric: Some("g"), ..all }, 0, 9).0, 0);
     }
 }

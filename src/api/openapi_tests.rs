@@ -104,8 +104,8 @@ fn route(path: &str, about: &str, keys: &[&str], content: &Value) -> (String, Va
 
 fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
     let mut paths: Map<String, Value> = Map::new();
-    for it in &ROUTES {
-        let (about, content) = match it.path {
+    for (path, accepts, _) in &ROUTES {
+        let (about, content) = match *path {
             OVERVIEW => ("Summary of each fabric and of this host's devices", of::<Overview>(make)),
             SEARCH => ("Search by name, GUID or LID", of::<Search>(make)),
             LINKS => ("List links", of::<Links>(make)),
@@ -115,9 +115,9 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             TOPOLOGY => ("Topology of each fabric", of::<Topologies>(make)),
             other => panic!("{other} has no description"),
         };
-        let in_path = it.path.split_once('{').map(|(_, id)| id.trim_end_matches('}'));
-        let keys: Vec<&str> = in_path.into_iter().chain(it.accepts.iter().copied()).collect();
-        paths.extend([route(it.path, about, &keys, &content)]);
+        let in_path = path.split_once('{').map(|(_, id)| id.trim_end_matches('}'));
+        let keys: Vec<&str> = in_path.into_iter().chain(accepts.iter().copied()).collect();
+        paths.extend([route(path, about, &keys, &content)]);
     }
     let openapi = json!({"application/json": {"schema": {"type": "object"}}});
     paths.extend([route(OPENAPI, "This OpenAPI document", &[], &openapi)]);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation, SharedState};
-use ib_fabric::Snapshot;
+use ib_fabric::{NodeIndex, Snapshot};
 use ib_health::congestion::{Region as Waiting, RootCause};
 use ib_health::{Reason, Verdict};
 use ib_mad::Guid;
@@ -115,15 +115,12 @@ fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
 }
 
 fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
+    let fabric = &snapshot.fabric;
     let counts = KINDS.map(|kind| {
-        let mut count = NodeCount { node_type: kind.label().into(), ..NodeCount::default() };
-        for (node, index) in snapshot.fabric.nodes.iter().zip(snapshot.fabric.node_indexes()) {
-            if node.identity.kind == kind {
-                count.nodes += 1;
-                count.down += usize::from(!snapshot.is_up(index));
-            }
-        }
-        count
+        let of_kind = |node: &NodeIndex| fabric.node(*node).identity.kind == kind;
+        let nodes: Vec<NodeIndex> = fabric.node_indexes().filter(of_kind).collect();
+        let down = nodes.iter().filter(|node| !snapshot.is_up(**node)).count();
+        NodeCount { node_type: kind.label().into(), nodes: nodes.len(), down }
     });
     counts.into_iter().filter(|count| count.nodes > 0).collect()
 }

@@ -140,16 +140,18 @@ pub fn link(view: FabricView<'_>, cable: Cable) -> LinkDetail {
 fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -> Port {
     let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
     let known = fabric.port(index);
+    let peer = known.peer;
     let (status, reading) = (snapshot.status(index), snapshot.reading(index));
     let default = PortAssessment::default();
     let assessment = view.assessment.ports.get(index.0 as usize).unwrap_or(&default);
-    let counting = assessment.counters;
-    let counted = TABLE.iter().filter_map(|row| {
+    let (counting, pre_fec) = (assessment.counters, assessment.bit_errors.pre_fec);
+    let verdict = link.map_or(Verdict::Unknown, |link| link.verdict);
+    let reasons = link.into_iter().flat_map(worst_first);
+    let counters = TABLE.iter().filter_map(|row| {
         let count = scaled(reading?.get(row.counter)?, row.scale);
         Some((row.metric.into(), count))
     });
-    let counters = counted.collect();
-    let best = || status?.best_rate_with(snapshot.status(known.peer?.port)?);
+    let best = || status?.best_rate_with(snapshot.status(peer?.port)?);
     let named = |selects: &dyn Fn(Counter) -> bool| {
         let rows = TABLE.iter().filter(|row| selects(row.counter));
         rows.map(|row| row.metric.into()).collect()
@@ -164,20 +166,14 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         rate: status.and_then(PortStatus::rate),
         supported_rate: best(),
         fec: snapshot.fec.get(index.0 as usize).copied().flatten().map(|fec| fec.label().into()),
-        peer: known
-            .peer
-            .map(|peer| Peer { name: name(view, peer.port), connected: peer.connected }),
+        peer: peer.map(|peer| Peer { name: name(view, peer.port), connected: peer.connected }),
         link: fabric.link_id(index).map(|id| id.to_string()),
-        verdict: known
-            .peer
-            .map(|_| link.map_or(Verdict::Unknown, |link| link.verdict).label().into()),
-        reasons: link
-            .map(|link| worst_first(link).map(|(reason, _)| reason.label().into()).collect())
-            .unwrap_or_default(),
+        verdict: peer.map(|_| verdict.label().into()),
+        reasons: reasons.map(|(reason, _)| reason.label().into()).collect(),
         read_at: reading.and_then(|reading| view.time(reading.at)),
         errors: reading.map_or(0, Reading::link_errors),
         discards: reading.and_then(|reading| reading.get(Counter::XmitDiscards)),
-        counters,
+        counters: counters.collect(),
         saturated: named(&|counter| counting.was_saturated(counter)),
         saturated_now: named(&|counter| counting.is_stuck(counter)),
         impossible: named(&|counter| counting.is_impossible(counter)),
@@ -185,16 +181,10 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         resets: counting.resets,
         last_reset: counting.last_reset.and_then(|last| view.time(last)),
         bit_errors: bit_errors(&assessment.bit_errors),
-        pre_fec_ber: assessment
-            .bit_errors
-            .pre_fec
-            .filter(|measured| measured.ratio.is_finite() && measured.limit.is_finite())
-            .map(|measured| PreFecBer {
-                ratio: measured.ratio,
-                limit: measured.limit,
-                measured_at: view.time(measured.at),
-                stale: measured.stale,
-            }),
+        pre_fec_ber: pre_fec.filter(|it| it.ratio.is_finite() && it.limit.is_finite()).map(|it| {
+            let (at, stale) = (view.time(it.at), it.stale);
+            PreFecBer { ratio: it.ratio, limit: it.limit, measured_at: at, stale }
+        }),
         wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
         congestion: assessment.role.map(|role| congestion(view, role, assessment.cause)),
@@ -227,14 +217,9 @@ pub(super) fn name(view: FabricView<'_>, index: PortIndex) -> PortName {
 }
 
 fn congestion(view: FabricView<'_>, role: Role, cause: Option<RootCause>) -> Congestion {
-    match role {
-        Role::Root => Congestion {
-            role: "root".into(),
-            root: None,
-            cause: cause.map(|cause| cause.label().into()),
-        },
-        Role::Victim { of: root } => {
-            Congestion { role: "victim".into(), root: Some(name(view, root)), cause: None }
-        }
-    }
+    let (role, root, cause) = match role {
+        Role::Root => ("root", None, cause),
+        Role::Victim { of: root } => ("victim", Some(name(view, root)), None),
+    };
+    Congestion { role: role.into(), root, cause: cause.map(|cause| cause.label().into()) }
 }

@@ -22,7 +22,7 @@ const MAX_COOLDOWN: u32 = 8;
 /// The pause after a discovery before another one for returned links, in multiples of its duration.
 const RETURN_PAUSE: u32 = 20;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct DiscoveryScheduler {
     fabric: String,
     interval: Duration,
@@ -61,19 +61,8 @@ impl DiscoveryScheduler {
             fabric: settings.name.clone(),
             interval: settings.interval,
             discovery_interval: settings.discovery_interval,
-            change_pending: false,
-            unaddressed: false,
-            cooldown: Duration::ZERO,
-            cooldown_until: Moment::default(),
-            discard_after: Moment::default(),
-            due: Moment::default(),
             gap_interval: settings.interval,
-            silent: HashSet::new(),
-            state_changes: HashSet::new(),
-            returned: HashMap::new(),
-            return_pending: false,
-            discovered: Moment::default(),
-            took: Duration::ZERO,
+            ..DiscoveryScheduler::default()
         }
     }
 

@@ -160,8 +160,6 @@ impl Monitor {
         first: W,
         mut open: impl FnMut() -> Result<W, E>,
     ) {
-        // Not earlier: a thread has the rights of the one that starts it, and this one is sandboxed.
-        self.files.watch(&self.settings.name);
         let mut wire = Some(first);
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {

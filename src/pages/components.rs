@@ -21,15 +21,15 @@ pub fn verdict(label: &str) -> Markup {
 
 /// A label of a vocabulary as text: `bit_errors` as `bit errors`, `pre_fec` as `pre-FEC`.
 pub fn label_text(label: &str) -> String {
-    match label {
-        "pre_fec" => return "pre-FEC".into(),
-        "master_changed" => return "master SM changed".into(),
-        "reads_failed" => return "counter reads failed".into(),
-        "reads_recovered" => return "counter reads recovered".into(),
-        "clock_jump" => return "clock jumped".into(),
-        _ => {}
-    }
-    let words = label.split('_').map(|word| match word {
+    let words = match label {
+        "pre_fec" => "pre-FEC",
+        "master_changed" => "master_SM_changed",
+        "reads_failed" => "counter_reads_failed",
+        "reads_recovered" => "counter_reads_recovered",
+        "clock_jump" => "clock_jumped",
+        label => label,
+    };
+    let words = words.split('_').map(|word| match word {
         "dlid" => "DLID",
         "fec" => "FEC",
         "hoq" => "HOQ",
@@ -106,7 +106,7 @@ pub fn timestamp(clock: &LocalClock, time: SystemTime) -> Markup {
 pub fn timestamp_and_age(clock: &LocalClock, time: &str, now: Option<&str>) -> Markup {
     let read = |text: &str| humantime::parse_rfc3339(text).ok();
     let Some(moment) = read(time) else { return html! { (time) } };
-    let age = now.and_then(read).and_then(|now| now.duration_since(moment).ok());
+    let age = now.and_then(|now| read(now)?.duration_since(moment).ok());
     html! {
         (timestamp(clock, moment))
         @if let Some(age) = age { " " span .quiet { "(" (duration(age)) " ago)" } }
@@ -168,14 +168,18 @@ pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
         @match (&*part.role, &part.root) {
             ("victim", Some(root)) => { "victim of " (port(fabric, root)) }
             _ => {
-                "root"
-                @match part.cause.as_deref() {
-                    Some("slow_receiver") => ": slow receiver",
-                    Some("full_link") => ": link fully utilized",
-                    _ => "",
-                }
+                "root" @if let Some(cause) = cause_text(part.cause.as_deref().unwrap_or_default()) { ": " (cause) }
             }
         }
+    }
+}
+
+/// The cause of a congestion as text, if it is known.
+pub fn cause_text(label: &str) -> Option<&'static str> {
+    match label {
+        "slow_receiver" => Some("slow receiver"),
+        "full_link" => Some("link fully utilized"),
+        _ => None,
     }
 }
 
@@ -183,10 +187,8 @@ pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
 pub fn peer_congestion(port: &Port) -> Option<&'static str> {
     let has = |reason: Reason| port.reasons.iter().any(|it| it == reason.label());
     let is_own = |role: &str| port.congestion.as_ref().is_some_and(|part| part.role == role);
-    [(Reason::Congested, "root"), (Reason::Victim, "victim")]
-        .into_iter()
-        .find(|(reason, role)| has(*reason) && !is_own(role))
-        .map(|(_, role)| role)
+    let roles = [(Reason::Congested, "root"), (Reason::Victim, "victim")];
+    roles.into_iter().find_map(|(reason, role)| (has(reason) && !is_own(role)).then_some(role))
 }
 
 /// The heading of a column of link errors; its title lists the counters of the sum.
@@ -260,13 +262,13 @@ pub fn event_fabrics(board: &SharedState) -> Vec<String> {
 }
 
 /// The field of a form that selects a fabric, where there are several.
-pub fn fabric_field<S: AsRef<str>>(names: &[S], chosen: &str) -> Markup {
+pub fn fabric_field<S: AsRef<str>>(names: &[S], chosen: Option<&str>) -> Markup {
     html! { @if names.len() > 1 { p {
         label for="fabric" { "Fabric" }
         select #fabric name="fabric" {
             option value="" { "all" }
             @for name in names {
-                option value=(name.as_ref()) selected[chosen == name.as_ref()] { (name.as_ref()) }
+                option value=(name.as_ref()) selected[chosen == Some(name.as_ref())] { (name.as_ref()) }
             }
         }
     } } }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
 use crate::api::history_service::{HistoryService, QueryResult, run_query};
 use crate::server::WebApp;
@@ -62,38 +62,33 @@ impl WindowChoice {
     }
 }
 
+/// Why a page shows nothing from the history.
 #[derive(Debug)]
-pub enum HistoryAnswer<T> {
-    Ready(T),
+pub enum NoHistory {
     NotRecorded,
     /// The query failed, or the history is busy; the text says why.
     Unavailable(String),
 }
 
+pub type HistoryAnswer<T> = Result<T, NoHistory>;
+
 pub async fn run<T: Send + 'static>(
     history: &HistoryService,
     query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
 ) -> HistoryAnswer<T> {
-    let Some(file) = history.file().cloned() else { return HistoryAnswer::NotRecorded };
+    let file = history.file().cloned().ok_or(NoHistory::NotRecorded)?;
+    let unavailable = |text: &str| NoHistory::Unavailable(text.into());
     let permit = history.query_permits.clone().acquire_owned();
     let Ok(Ok(permit)) = tokio::time::timeout(PERMIT_TIMEOUT, permit).await else {
-        let text = "Too many concurrent history queries. Reload this page.";
-        return HistoryAnswer::Unavailable(text.into());
+        return Err(unavailable("Too many concurrent history queries. Reload this page."));
     };
     let result = run_query(file, move |reader| {
         let _permit = permit;
         query(reader)
     });
-    match result.await {
-        Ok(Ok(answer)) => HistoryAnswer::Ready(answer),
-        Ok(Err(error)) => {
-            HistoryAnswer::Unavailable(format!("Reading the history failed: {error}."))
-        }
-        Err(_) => {
-            let text = "Internal error while reading the history. See the exporter's log.";
-            HistoryAnswer::Unavailable(text.into())
-        }
-    }
+    let panicked = "Internal error while reading the history. See the exporter's log.";
+    let answer = result.await.map_err(|_| unavailable(panicked))?;
+    answer.map_err(|error| unavailable(&format!("Reading the history failed: {error}.")))
 }
 
 /// Runs a query with a timeout, for a page that is nearly complete without its result.
@@ -104,21 +99,18 @@ pub async fn run_within<T: Send + 'static>(
 ) -> HistoryAnswer<T> {
     let busy = "The history is busy, so events are not shown. Reload this page.";
     let answer = tokio::time::timeout(limit, run(history, query)).await;
-    answer.unwrap_or_else(|_| HistoryAnswer::Unavailable(busy.into()))
+    answer.unwrap_or_else(|_| Err(NoHistory::Unavailable(busy.into())))
 }
 
-impl<T> HistoryAnswer<T> {
-    pub fn ready(&self) -> Result<&T, Markup> {
-        match self {
-            HistoryAnswer::Ready(answer) => Ok(answer),
-            HistoryAnswer::Unavailable(why) => Err(html! { p .quiet { (why) } }),
-            HistoryAnswer::NotRecorded => Err(html! {
-                p .quiet {
-                    "No history is recorded. Start the exporter with " code { "--history.file=FILE" }
-                    " to record events and counters."
-                }
-            }),
-        }
+impl Render for NoHistory {
+    fn render(&self) -> Markup {
+        html! { p .quiet { @match self {
+            NoHistory::Unavailable(why) => (why),
+            NoHistory::NotRecorded => {
+                "No history is recorded. Start the exporter with " code { "--history.file=FILE" }
+                " to record events and counters."
+            }
+        } } }
     }
 }
 
@@ -210,8 +202,8 @@ pub(super) async fn get(
     State(app): State<WebApp>,
     query: QueryResult,
 ) -> Result<Response, Problem> {
-    let query = EventsQuery::parse(&QueryParams::from(query));
-    let query = query.map_err(|text| Problem::bad_request(TITLE, text))?;
+    let query = EventsQuery::parse(&QueryParams::from(query))
+        .map_err(|text| Problem(StatusCode::BAD_REQUEST, TITLE, text))?;
     let of = query.clone();
     let answer = run(&app.history, move |reader| {
         let window = of.window.until_now(reader)?;
@@ -232,14 +224,14 @@ pub(super) async fn get(
     fabrics.extend(query.fabric.clone().filter(|name| !fabrics.contains(name)));
     let several_fabrics = query.fabric.is_none() && fabrics.len() > 1;
     let main = html! {
-        @match answer.ready() {
+        @match &answer {
             Err(why) => (why),
             Ok((events, more)) => { (form(&query, &fabrics)) (list(&query, events, *more, &clock, several_fabrics)) },
         }
     };
     let page = Page::new(TITLE, address::EVENTS, main);
     Ok(match answer {
-        HistoryAnswer::Unavailable(_) => page.respond_with(StatusCode::SERVICE_UNAVAILABLE),
+        Err(NoHistory::Unavailable(_)) => page.respond_with(StatusCode::SERVICE_UNAVAILABLE),
         _ => page.respond(),
     })
 }
@@ -260,7 +252,7 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
                 label for="where" { "Node or link" }
                 input #where type="search" name="q" value=(query.text) placeholder="Name, GUID or link ID" autocomplete="off" spellcheck="false";
             }
-            (components::fabric_field(fabrics, query.fabric.as_deref().unwrap_or_default()))
+            (components::fabric_field(fabrics, query.fabric.as_deref()))
             p {
                 label for="window" { "Period" }
                 select #window name="window" {
@@ -310,12 +302,12 @@ mod tests {
         let limit = Duration::from_millis(10);
         let answer = run_within(limit, &history, |_| Ok(())).await;
         let busy = "The history is busy";
-        assert!(matches!(answer, HistoryAnswer::Unavailable(why) if why.contains(busy)));
+        assert!(matches!(answer, Err(NoHistory::Unavailable(why)) if why.contains(busy)));
         drop(taken);
         let answer = run_within(Duration::from_secs(60), &history, |_| Ok(())).await;
         let file = "/nowhere/history.db";
-        assert!(matches!(answer, HistoryAnswer::Unavailable(why) if why.contains(file)));
+        assert!(matches!(answer, Err(NoHistory::Unavailable(why)) if why.contains(file)));
         let answer = run_within(limit, &HistoryService::new(None), |_| Ok(())).await;
-        assert!(matches!(answer, HistoryAnswer::NotRecorded));
+        assert!(matches!(answer, Err(NoHistory::NotRecorded)));
     }
 }

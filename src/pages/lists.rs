@@ -17,17 +17,16 @@ use fabric_observation::SharedState;
 use ib_health::Verdict;
 
 use super::components::{self, count, counted, label_text, verdict};
-use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
+use super::{Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render};
 
 /// The links on a page.
 const PAGE_LENGTH: usize = 100;
 
-#[derive(Clone, Debug, Default)]
 struct LinksQuery {
-    fabric: String,
+    fabric: Option<String>,
     verdict: Option<Verdict>,
     text: String,
-    page: Option<NonZeroUsize>,
+    page: usize,
 }
 
 impl LinksQuery {
@@ -39,30 +38,23 @@ impl LinksQuery {
         let page = query.parse("page", |page| {
             page.parse().map_err(|_| "must be a positive integer".to_owned())
         })?;
-        Ok(LinksQuery { fabric: query.text("fabric"), verdict, text: query.text("text"), page })
+        let (fabric, text) = (query.fabric().map(str::to_owned), query.text("text"));
+        Ok(LinksQuery { fabric, verdict, text, page: page.map_or(1, NonZeroUsize::get) })
     }
 
     fn verdict(&self) -> &'static str {
         self.verdict.map_or("", Verdict::label)
     }
 
-    fn fabric(&self) -> Option<&str> {
-        Some(&*self.fabric).filter(|name| !name.is_empty())
-    }
-
-    fn page(&self) -> usize {
-        self.page.map_or(1, NonZeroUsize::get)
-    }
-
     /// The number of links on the pages before this one.
     fn skip(&self) -> usize {
-        (self.page() - 1).saturating_mul(PAGE_LENGTH)
+        (self.page - 1).saturating_mul(PAGE_LENGTH)
     }
 
     fn address(&self, page: usize) -> String {
         let number = if page == 1 { String::new() } else { page.to_string() };
         let pairs = [
-            ("fabric", &*self.fabric),
+            ("fabric", self.fabric.as_deref().unwrap_or_default()),
             ("verdict", self.verdict()),
             ("text", &self.text),
             ("page", &number),
@@ -76,14 +68,14 @@ pub(super) async fn links(
     query: QueryResult,
 ) -> Result<Response, Problem> {
     let title = "Links";
-    let query = LinksQuery::parse(&QueryParams::from(query));
-    let query = query.map_err(|text| Problem::bad_request(title, text))?;
+    let query = LinksQuery::parse(&QueryParams::from(query))
+        .map_err(|text| Problem(StatusCode::BAD_REQUEST, title, text))?;
     let exposition = app.exposition();
-    check_fabric(&exposition.board().fabrics, query.fabric())?;
+    check_fabric(&exposition.board().fabrics, query.fabric.as_deref())?;
     let page = move || {
         let board = exposition.board();
         let filter = ListFilter {
-            fabric: &query.fabric,
+            fabric: query.fabric.as_deref(),
             verdicts: query.verdict.as_slice(),
             text: &query.text,
         };
@@ -97,7 +89,7 @@ fn page(query: &LinksQuery, board: &SharedState, listed: &RankedLinks) -> Markup
     let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
     html! {
         (form(query, &names))
-        @if let Some(why) = not_swept(&board.fabrics, query.fabric()) {
+        @if let Some(why) = not_swept(&board.fabrics, query.fabric.as_deref()) {
             p { (why) }
         } @else if listed.links.is_empty() {
             p { @if listed.found == 0 { "No links match this filter." } @else { "This page is past the end of the list." } }
@@ -115,16 +107,17 @@ fn page(query: &LinksQuery, board: &SharedState, listed: &RankedLinks) -> Markup
 }
 
 fn form(query: &LinksQuery, names: &[&str]) -> Markup {
-    let verdicts =
-        [("", "all"), ("bad", "bad"), ("watch", "watch"), ("unknown", "unknown"), ("ok", "ok")];
     html! { form .filter action=(address::LINKS) {
         p {
             label for="verdict" { "Verdict" }
-            select #verdict name="verdict" { @for (value, name) in verdicts {
-                option value=(value) selected[query.verdict() == value] { (name) }
-            } }
+            select #verdict name="verdict" {
+                option value="" { "all" }
+                @for it in Verdict::ALL.into_iter().rev() {
+                    option value=(it.label()) selected[query.verdict == Some(it)] { (it.label()) }
+                }
+            }
         }
-        (components::fabric_field(names, &query.fabric))
+        (components::fabric_field(names, query.fabric.as_deref()))
         p {
             label for="text" { "Node" }
             input #text type="search" name="text" value=(query.text) placeholder="Part of the name" autocomplete="off" spellcheck="false";
@@ -146,7 +139,8 @@ fn table(links: &[Link], with_fabric: bool, clock: &LocalClock) -> Markup {
             @if with_fabric { td data-label="Fabric" { bdi { (link.fabric) } } }
             td .why data-label="Reasons" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
             td .n data-label="Rate" { @if let Some(bytes) = link.rate {
-                span .whole { (components::bit_rate(bytes)) } " " span .whole.quiet { (width_and_speed(link)) }
+                span .whole { (components::bit_rate(bytes)) } " "
+                span .whole.quiet { @if let Some(width) = &link.width { (width) " " } @if let Some(speed) = &link.speed { (speed) } }
             } }
             td .n data-label="Flaps" { (link.flaps) }
             td .when data-label="Since" { @if let Some(at) = &link.since { (components::ago(clock, at)) } }
@@ -154,14 +148,8 @@ fn table(links: &[Link], with_fabric: bool, clock: &LocalClock) -> Markup {
     } }
 }
 
-/// `4x NDR`.
-fn width_and_speed(link: &Link) -> String {
-    let labels = [&link.width, &link.speed].into_iter().flatten().map(|label| &**label);
-    labels.collect::<Vec<_>>().join(" ")
-}
-
 fn pager(query: &LinksQuery, found: usize) -> Markup {
-    let (page, last) = (query.page(), found.div_ceil(PAGE_LENGTH).max(1));
+    let (page, last) = (query.page, found.div_ceil(PAGE_LENGTH).max(1));
     let previous = (page > 1).then(|| ("Previous", query.address((page - 1).min(last))));
     let next = (page < last).then(|| ("Next", query.address(page + 1)));
     let current = format!("Page {} of {}", count(page as u64), count(last as u64));

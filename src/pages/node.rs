@@ -18,7 +18,7 @@ use ib_mad::{Counter, Guid, PortNumber};
 
 use super::components::{self, bit_rate, counted};
 use super::events::{self, WindowChoice};
-use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
+use super::{Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render};
 
 /// The most events shown.
 const MAX_EVENTS: usize = 50;
@@ -45,7 +45,7 @@ pub(super) async fn get(
         (facts(&detail, &clock))
         (ports(&detail))
         h2 { "Events" }
-        @match events.ready() {
+        @match &events {
             Err(why) => (why),
             Ok((events, _)) if events.is_empty() => p .quiet { "No events in the last " (EVENT_WINDOW.label) "." },
             Ok((events, more)) => {
@@ -72,7 +72,7 @@ pub(super) async fn port(
     let port = port.ok_or_else(|| {
         let node = &detail.node;
         let text = format!("{} has ports 1 to {}.", node.node, node.port_count);
-        Problem::not_found("Port not found", text)
+        Problem(StatusCode::NOT_FOUND, "Port not found", text)
     })?;
     let to = match &port.link {
         Some(link) => address::link(&detail.fabric, link),
@@ -82,7 +82,7 @@ pub(super) async fn port(
 }
 
 fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetail), Problem> {
-    let not_found = |text| Problem::not_found("Node not found", text);
+    let not_found = |text| Problem(StatusCode::NOT_FOUND, "Node not found", text);
     let parsed = guid.parse::<Guid>().map_err(|_| {
         not_found(format!(
             "{guid:?} is not a GUID such as 0x00aa000000000001. To find a node by name, use the search."
@@ -162,6 +162,7 @@ fn ports(detail: &NodeDetail) -> Markup {
 }
 
 fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
+    let reasons: Vec<String> = port.reasons.iter().map(|it| components::label_text(it)).collect();
     html! {
         tr #{ "port-" (port.name.port) } {
             th .n scope="row" { (port.name.port) }
@@ -181,7 +182,10 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
                 }
             }
             td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
-            td { (port_verdict(detail, port)) }
+            td { @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
+                a href=(address::link(&detail.fabric, link)) { (components::verdict(verdict)) }
+                @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
+            } }
             td .n { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
             td .n { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
             td {
@@ -193,27 +197,14 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
     }
 }
 
-fn port_verdict(detail: &NodeDetail, port: &Port) -> Markup {
-    let reasons: Vec<String> = port.reasons.iter().map(|it| components::label_text(it)).collect();
-    html! {
-        @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
-            a href=(address::link(&detail.fabric, link)) { (components::verdict(verdict)) }
-            @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
-        }
-    }
-}
-
 pub(super) async fn host(State(app): State<WebApp>) -> Response {
     render(move || {
         let overview = overview(app.exposition().board());
-        let main = overview.host.as_ref().map_or_else(not_watched, host_page);
+        let off = || html! { p { "The host collector is off (" code { "--no-collector.host" } "), or this is a demo: the devices of this host are not read." } };
+        let main = overview.host.as_ref().map_or_else(off, host_page);
         Page::new("This host’s devices", address::HOST, main).respond()
     })
     .await
-}
-
-fn not_watched() -> Markup {
-    html! { p { "The host collector is off (" code { "--no-collector.host" } "), or this is a demo: the devices of this host are not read." } }
 }
 
 fn host_page(host: &Host) -> Markup {

@@ -7,7 +7,7 @@ use axum::extract::Path;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::{Page, Problem, address};
+use super::{Page, Problem, StatusCode, address};
 
 /// The files of the runbooks.
 const FILES: [&str; 6] = [
@@ -62,7 +62,8 @@ pub(super) async fn index() -> Response {
 pub(super) async fn get(Path(alert): Path<String>) -> Result<Response, Problem> {
     let mut all = File::all().flat_map(|file| file.runbooks().map(move |it| (file, it)));
     let (file, (alert, text)) = all.find(|(_, (name, _))| *name == alert).ok_or_else(|| {
-        Problem::not_found("No such runbook", format!("No alert has the name {alert:?}."))
+        let text = format!("No alert has the name {alert:?}.");
+        Problem(StatusCode::NOT_FOUND, "No such runbook", text)
     })?;
     let main = html! {
         div .runbook {

@@ -44,18 +44,11 @@ struct Queue {
     dropped: u64,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct HostEventQueue(Arc<(Mutex<Queue>, Condvar)>);
-
-/// The sending end of the queue.
-#[derive(Clone, Debug)]
-pub struct HostEventSender(Arc<(Mutex<Queue>, Condvar)>);
+/// The queue, for its senders and its only receiver.
+#[derive(Clone, Debug, Default)]
+pub struct HostEventQueue(Arc<(Mutex<Queue>, Condvar)>);
 
 impl HostEventQueue {
-    pub(super) fn sender(&self) -> HostEventSender {
-        HostEventSender(Arc::clone(&self.0))
-    }
-
     /// Takes what is pending, or waits for the first event; nothing if none comes within the limit.
     pub(super) fn take(&self, limit: Duration) -> PendingEvents {
         let (queue, arrived) = &*self.0;
@@ -78,9 +71,7 @@ impl HostEventQueue {
     pub(super) fn dropped(&self) -> u64 {
         locked(&self.0.0).dropped
     }
-}
 
-impl HostEventSender {
     /// Sends an event without blocking. Returns false if the monitor must end.
     pub fn send(&self, event: HostEvent) -> bool {
         let mut queue = locked(&self.0.0);
@@ -141,7 +132,7 @@ mod tests {
     #[test]
     fn event_flood_is_bounded_and_keeps_link_events() {
         let queue = HostEventQueue::default();
-        let sender = queue.sender();
+        let sender = queue.clone();
         for _ in 0..100_000 {
             assert!(sender.send(event(PortEventKind::GidChange)));
         }
@@ -165,7 +156,7 @@ mod tests {
     #[test]
     fn other_events_keep_only_the_latest() {
         let queue = HostEventQueue::default();
-        let sender = queue.sender();
+        let sender = queue.clone();
         let devices = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         sender.send(HostEvent::Monitored(devices(&["mlx5_0"])));
         sender.send(HostEvent::Monitored(devices(&["mlx5_0", "mlx5_1"])));
@@ -182,7 +173,7 @@ mod tests {
     #[test]
     fn waiting_receiver_is_woken() {
         let queue = HostEventQueue::default();
-        let sender = queue.sender();
+        let sender = queue.clone();
         let other = std::thread::spawn(move || sender.send(HostEvent::DevicesChanged));
         assert!(queue.take(Duration::from_secs(60)).devices_changed);
         assert!(other.join().unwrap());

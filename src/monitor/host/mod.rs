@@ -2,7 +2,7 @@
 
 mod event_queue;
 
-pub use event_queue::HostEventSender;
+pub use event_queue::HostEventQueue;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config::HostSettings;
-use event_queue::{HostEventQueue, PendingEvents};
+use event_queue::PendingEvents;
 use fabric_observation::SharedState;
 use fabric_observation::host::{DroppedEvents, HostObservation, HostPortTotals, MissingDevices};
 use ib_health::totals::UNBOUNDED;
@@ -82,8 +82,8 @@ impl HostMonitor {
     }
 
     /// Where it takes events, and its end.
-    pub fn event_sender(&self) -> HostEventSender {
-        self.queue.sender()
+    pub fn event_sender(&self) -> HostEventQueue {
+        self.queue.clone()
     }
 
     /// Adds the monitor of a fabric, which gets the events of links.

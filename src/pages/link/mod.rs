@@ -11,7 +11,7 @@ use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
 use crate::api::links::FabricView;
-use crate::api::model::{LinkDetail, Port};
+use crate::api::model::LinkDetail;
 use crate::api::ports::{link_by_id, ports_of};
 use crate::api::selected;
 use crate::server::WebApp;
@@ -36,7 +36,7 @@ pub(super) async fn get(
             "{id:?} is not a link ID. It is GUID and port of both ends, such as \
              0x00aa000000000001:5-0x00aa000000000002:1."
         );
-        Problem::not_found("Link not found", text)
+        Problem(StatusCode::NOT_FOUND, "Link not found", text)
     })?;
     let query = QueryParams::from(query);
     let exposition = app.exposition();
@@ -45,7 +45,7 @@ pub(super) async fn get(
     let link = link_by_id(fabrics, query.fabric(), id);
     let fabric = link.as_ref().map(|link| &*link.link.fabric).or(query.fabric());
     let window = WindowChoice::parse(&query, DEFAULT_WINDOW)
-        .map_err(|text| Problem::bad_request("Invalid window", text))?;
+        .map_err(|text| Problem(StatusCode::BAD_REQUEST, "Invalid window", text))?;
     let wanted_fabric = fabric.map(str::to_owned);
     let past = events::run(&app.history, move |reader| {
         LinkPast::read(reader, id, wanted_fabric.as_deref(), window)
@@ -127,21 +127,18 @@ fn missing_link(fabrics: &[Arc<Observation>], fabric: Option<&str>, id: LinkId) 
 
 fn end_now(view: FabricView<'_>, end: End) -> Markup {
     let (guid, number) = end;
-    let Some(node) = view.snapshot.fabric.node_by_guid(guid) else {
+    let fabric = &view.snapshot.fabric;
+    let Some(node) = fabric.node_by_guid(guid) else {
         return html! { "No node has the GUID " code { (guid) } "." };
     };
-    let name = &view.snapshot.fabric.node(node).name;
     let ports = ports_of(view, node);
     let Some(port) = ports.iter().find(|port| port.name.port == number) else {
         return html! {
-            a href=(address::node(view.name, guid)) { (name) } " has no port " (number) "."
+            a href=(address::node(view.name, guid)) { (fabric.node(node).name) } " has no port " (number) "."
         };
     };
-    html! { (components::port(view.name, &port.name)) " " (link_now(view, port)) }
-}
-
-fn link_now(view: FabricView<'_>, port: &Port) -> Markup {
     html! {
+        (components::port(view.name, &port.name)) " "
         @match (&port.peer, &port.link) {
             (Some(peer), Some(link)) => {
                 @if peer.connected { "is connected to " } @else { "has no link now; it was connected to " }
@@ -205,15 +202,23 @@ fn past_section(
     window: WindowChoice,
     clock: &LocalClock,
 ) -> Markup {
-    let path = format!("/link/{id}");
     let fabric = fabric.unwrap_or_default();
     html! {
         h2 #history { "History" }
-        @match past.ready() {
+        @match past {
             Err(why) => (why),
             Ok(past) => {
-                (events::window_links(window, LONGEST, &path, &[("fabric", fabric)]))
-                (plot_section(past, id, clock))
+                (events::window_links(window, LONGEST, &format!("/link/{id}"), &[("fabric", fabric)]))
+                @let earliest_first: Vec<Event> = past.events.iter().rev().cloned().collect();
+                @let place = past.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
+                @let timeline = LinkTimeline { link: id, place: &place, series: &past.series, events: &earliest_first };
+                @match plot::draw(timeline, past.window, clock) {
+                    Some(picture) => {
+                        div .wide tabindex="0" role="group" aria-label="Timeline" { (picture) }
+                        p .quiet { "Time zone: " (clock.zone()) "." @if timeline.end_errors(past.window, 1).is_empty() { " No link errors or discards at either end in this period." } }
+                    }
+                    None => p .quiet { "No data in this period." },
+                }
                 h2 { "Events" }
                 @if past.events.is_empty() {
                     p .quiet { "No events in this period." }
@@ -225,22 +230,6 @@ fn past_section(
                     p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", window.name)])) { "All events of this link" } }
                 }
             }
-        }
-    }
-}
-
-fn plot_section(past: &LinkPast, id: LinkId, clock: &LocalClock) -> Markup {
-    let earliest_first: Vec<Event> = past.events.iter().rev().cloned().collect();
-    let place = past.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
-    let timeline =
-        LinkTimeline { link: id, place: &place, series: &past.series, events: &earliest_first };
-    html! {
-        @match plot::draw(timeline, past.window, clock) {
-            Some(picture) => {
-                div .wide tabindex="0" role="group" aria-label="Timeline" { (picture) }
-                p .quiet { "Time zone: " (clock.zone()) "." @if timeline.end_errors(past.window, 1).is_empty() { " No link errors or discards at either end in this period." } }
-            }
-            None => p .quiet { "No data in this period." },
         }
     }
 }
