@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use crate::config::Settings;
 use exporter_web::Sources;
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -67,9 +67,7 @@ pub fn enter(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path
         tracing::warn!(%error, "dropping capabilities failed");
     }
     match restrict(paths) {
-        Ok(RulesetStatus::FullyEnforced) => {
-            tracing::debug!("sandboxed");
-        }
+        Ok(RulesetStatus::FullyEnforced) => tracing::debug!("sandboxed"),
         Ok(RulesetStatus::PartiallyEnforced) => {
             tracing::info!("sandboxed in part: this kernel lacks newer Landlock features");
         }
@@ -176,16 +174,12 @@ fn are_readable_without(held: CapabilitySets, files: &[PathBuf]) -> Result<bool,
     if !held.permitted.intersects(reading) {
         return Ok(true);
     }
-    set_capabilities(
-        None,
-        CapabilitySets { effective: held.effective.difference(reading), ..held },
-    )?;
-    let readable = files.iter().all(|file| match open(file) {
-        Err(Errno::ACCESS) => false,
-        Err(Errno::NOENT) => {
-            open(nearest_existing(file.parent().unwrap_or(file))) != Err(Errno::ACCESS)
-        }
-        _ => true,
+    let effective = held.effective.difference(reading);
+    set_capabilities(None, CapabilitySets { effective, ..held })?;
+    let readable = files.iter().all(|file| {
+        let missing = open(file) == Err(Errno::NOENT);
+        let tried = if missing { nearest_existing(file.parent().unwrap_or(file)) } else { file };
+        open(tried) != Err(Errno::ACCESS)
     });
     set_capabilities(None, held)?;
     Ok(readable)
@@ -198,7 +192,7 @@ fn open(path: &Path) -> Result<(), Errno> {
 }
 
 fn restrict(paths: &AllowedPaths) -> Result<RulesetStatus, RulesetError> {
-    let ruleset = Ruleset::default()
+    let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(LANDLOCK_ABI))?
         // No rule allows any: sockets are bound already, and none is connected.
@@ -211,31 +205,25 @@ fn restrict(paths: &AllowedPaths) -> Result<RulesetStatus, RulesetError> {
     let device = read | AccessFs::WriteFile | AccessFs::IoctlDev;
     let write =
         read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
-    let ruleset = allow(ruleset, &paths.read, read)?;
-    let ruleset = allow(ruleset, &paths.devices, device)?;
     // A missing folder may be mounted or created later.
-    let folders =
-        paths.write.iter().map(|folder| nearest_existing(folder).to_owned()).collect::<Vec<_>>();
-    let ruleset = allow(ruleset, &folders, write)?;
-    let ruleset = allow(ruleset, &paths.remove_dirs, AccessFs::RemoveDir.into())?;
-    // Sets no_new_privs, too.
-    Ok(ruleset.restrict_self()?.ruleset)
-}
-
-/// Allows access to the paths that exist.
-fn allow(
-    mut ruleset: RulesetCreated,
-    paths: &[PathBuf],
-    access: BitFlags<AccessFs>,
-) -> Result<RulesetCreated, RulesetError> {
-    for path in paths {
+    let folders: Vec<PathBuf> =
+        paths.write.iter().map(|folder| nearest_existing(folder).to_owned()).collect();
+    let rules = [
+        (&paths.read, read),
+        (&paths.devices, device),
+        (&folders, write),
+        (&paths.remove_dirs, AccessFs::RemoveDir.into()),
+    ];
+    for (path, access) in rules.iter().flat_map(|(all, access)| all.iter().map(|it| (it, *access)))
+    {
         let Ok(found) = PathFd::new(path) else { continue };
         // A rule for a file must not have the rights of folders.
-        let access =
-            if path.is_dir() { access } else { access & AccessFs::from_file(LANDLOCK_ABI) };
+        let of_file = access & AccessFs::from_file(LANDLOCK_ABI);
+        let access = if path.is_dir() { access } else { of_file };
         ruleset = ruleset.add_rule(PathBeneath::new(found, access))?;
     }
-    Ok(ruleset)
+    // Sets no_new_privs, too.
+    Ok(ruleset.restrict_self()?.ruleset)
 }
 
 /// The folder itself, or the nearest one above it that exists.

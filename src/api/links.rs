@@ -213,7 +213,7 @@ impl Serialize for LinkList<'_> {
 
 /// Which links to list. An empty field selects all.
 #[derive(Clone, Debug, Default)]
-pub struct ListFilter<'a> {
+pub(crate) struct ListFilter<'a> {
     /// Only the fabric of this name.
     pub fabric: Option<&'a str>,
     /// Only links with one of these verdicts.
@@ -222,22 +222,13 @@ pub struct ListFilter<'a> {
     pub text: &'a str,
 }
 
-/// A page of a list of links.
-#[derive(Clone, Debug, Default)]
-pub struct RankedLinks {
-    /// The length of the whole list.
-    pub found: usize,
-    /// The links of the page, the worst first.
-    pub links: Vec<Link>,
-}
-
-/// Up to `count` of the selected links, the worst first, without the first `skip` of them.
-pub fn ranked(
+/// The length of the list of the selected links, and up to `count` of them, the worst first, without the first `skip`.
+pub(crate) fn ranked(
     fabrics: &[Arc<Observation>],
     filter: &ListFilter<'_>,
     skip: usize,
     count: usize,
-) -> RankedLinks {
+) -> (usize, Vec<Link>) {
     let mut ranked = Vec::new();
     for observation in selected(fabrics, filter.fabric) {
         let Some(view) = FabricView::new(observation) else { continue };
@@ -263,8 +254,7 @@ pub fn ranked(
     ranked.truncate(end);
     ranked.sort_by_key(|it| it.0);
     let page = ranked.into_iter().skip(skip);
-    let links = page.map(|(_, view, cable, assessment)| view.link(cable, assessment)).collect();
-    RankedLinks { found, links }
+    (found, page.map(|(_, view, cable, assessment)| view.link(cable, assessment)).collect())
 }
 
 /// For each node whether a text is in its name; `None` without a text.
@@ -444,9 +434,9 @@ mod tests {
     fn selected_links_are_counted_and_paged() {
         let board = board();
         let page = |filter: &ListFilter<'_>, skip, count| {
-            let ranked = ranked(&board, filter, skip, count);
-            let names = ranked.links.iter().map(|link| link.ends[1].node.clone());
-            (ranked.found, names.collect::<Vec<_>>())
+            let (found, links) = ranked(&board, filter, skip, count);
+            let names = links.iter().map(|link| link.ends[1].node.clone());
+            (found, names.collect::<Vec<_>>())
         };
         let all = ListFilter::default();
         let names = page(&all, 0, 9).1;

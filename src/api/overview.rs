@@ -65,7 +65,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         nodes_down: nodes_down.collect(),
         verdicts,
         reasons: reason_counts(reasons),
-        worst_links: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).links,
+        worst_links: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).1,
         regions: assessment.regions.len(),
         congestion: regions.map(|waiting| region(waiting, view)).collect(),
         ..unswept

@@ -104,7 +104,7 @@ impl Monitor {
     ) -> Result<Self, ConfigError> {
         let (files, names, MKeyFile { keys, warnings }, maintenance) = SiteFiles::open(&settings)?;
         let mut log_limiter = LogLimiter::default();
-        for warning in log_limiter.filter(warnings, Moment::default()).each {
+        for warning in log_limiter.filter(warnings, Moment::default()).0 {
             tracing::warn!(fabric = settings.name, "{warning}");
         }
         let mut evaluator = LinkEvaluator::new(settings.health.clone());
@@ -171,15 +171,13 @@ impl Monitor {
                 drop(wire.take());
             } else {
                 self.pause(REOPEN_INTERVAL);
-                match open() {
-                    Ok(open) => {
-                        tracing::info!(fabric = self.settings.name, "device reopened");
-                        wire = Some(open);
-                    }
-                    Err(error) => {
-                        tracing::debug!(fabric = self.settings.name, %error, "opening the device failed");
-                    }
-                }
+                let fabric = &self.settings.name;
+                wire = open()
+                    .inspect(|_| tracing::info!(fabric, "device reopened"))
+                    .inspect_err(
+                        |error| tracing::debug!(fabric, %error, "opening the device failed"),
+                    )
+                    .ok();
             }
         }
         tracing::debug!(fabric = self.settings.name, "monitor stopped");

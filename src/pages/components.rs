@@ -147,7 +147,6 @@ pub fn link(link: &Link) -> Markup {
     } }
 }
 
-/// A node by its name, leading to its page.
 pub fn node(fabric: &str, guid: &str, name: &str) -> Markup {
     html! { a href=(address::node(fabric, guid)) { (name) } }
 }

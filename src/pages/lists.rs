@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::links::{ListFilter, RankedLinks, ranked};
+use crate::api::links::{ListFilter, ranked};
 use crate::api::model::{Hit, Link, Search, verdict_from};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
@@ -79,30 +79,30 @@ pub(super) async fn links(
             verdicts: query.verdict.as_slice(),
             text: &query.text,
         };
-        let listed = ranked(&board.fabrics, &filter, query.skip(), PAGE_LENGTH);
-        Page::new(title, address::LINKS, page(&query, board, &listed)).respond()
+        let (found, links) = ranked(&board.fabrics, &filter, query.skip(), PAGE_LENGTH);
+        Page::new(title, address::LINKS, page(&query, board, found, &links)).respond()
     };
     Ok(render(page).await)
 }
 
-fn page(query: &LinksQuery, board: &SharedState, listed: &RankedLinks) -> Markup {
+fn page(query: &LinksQuery, board: &SharedState, found: usize, links: &[Link]) -> Markup {
     let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
     html! {
         (form(query, &names))
         @if let Some(why) = not_swept(&board.fabrics, query.fabric.as_deref()) {
             p { (why) }
-        } @else if listed.links.is_empty() {
-            p { @if listed.found == 0 { "No links match this filter." } @else { "This page is past the end of the list." } }
+        } @else if links.is_empty() {
+            p { @if found == 0 { "No links match this filter." } @else { "This page is past the end of the list." } }
         } @else {
             p .quiet {
-                (counted(listed.found, "link", "links")) ", worst first"
-                @if listed.found > listed.links.len() {
-                    ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + listed.links.len()) as u64))
+                (counted(found, "link", "links")) ", worst first"
+                @if found > links.len() {
+                    ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + links.len()) as u64))
                 }
             }
-            (table(&listed.links, names.len() > 1, &components::clock(board)))
+            (table(links, names.len() > 1, &components::clock(board)))
         }
-        (pager(query, listed.found))
+        (pager(query, found))
     }
 }
 

@@ -29,7 +29,6 @@ pub use crate::api::address;
 use crate::api::history_service::QueryResult;
 use crate::server::WebApp;
 
-/// The routes of all pages.
 pub(crate) fn router() -> Router<WebApp> {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
@@ -82,7 +81,6 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// A page with this title and content, below an entry of the navigation.
     pub fn new(title: &'a str, section: &'a str, main: Markup) -> Self {
         Page { title, section, search_text: "", main }
     }

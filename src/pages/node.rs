@@ -20,9 +20,7 @@ use super::components::{self, bit_rate, counted};
 use super::events::{self, WindowChoice};
 use super::{Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render};
 
-/// The most events shown.
 const MAX_EVENTS: usize = 50;
-/// The window of the events.
 const EVENT_WINDOW: WindowChoice = WindowChoice::WEEK;
 
 pub(super) async fn get(

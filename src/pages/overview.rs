@@ -19,15 +19,11 @@ use super::components::{self, count, counted, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
 use super::{NOT_YET, Page, address, node, not_swept, render};
 
-/// The most events shown.
 const MAX_EVENTS: usize = 10;
-/// The window of the events.
 const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
-/// The most reasons shown.
 const MAX_REASONS: usize = 4;
 /// How long the page waits for the events. It is opened during incidents, and the rest matters more.
 const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
-/// The documentation of the alerts.
 const ALERTS: &str =
     concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/verdicts-and-alerts.md#alerts");
 

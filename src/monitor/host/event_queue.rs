@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use rdma_host::reader::events::HostEvent;
 
-/// The maximum number of waiting port events.
 pub(super) const MAX_EVENTS: usize = 2048;
 /// Beyond this number only events of links are accepted, so that changes of GID tables, of which there may be
 /// many per second, do not displace them.

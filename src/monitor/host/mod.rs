@@ -93,7 +93,7 @@ impl HostMonitor {
 
     /// Sets the totals of an earlier run, from which ports continue.
     pub fn restore(&mut self, seed: TotalsSeed) {
-        self.totals.restore(seed);
+        self.totals.seed = seed;
     }
 
     /// Monitors until it is ended.
@@ -314,11 +314,6 @@ struct HostTotals {
 }
 
 impl HostTotals {
-    /// Sets the totals of an earlier run, from which ports continue.
-    fn restore(&mut self, seed: TotalsSeed) {
-        self.seed = seed;
-    }
-
     /// Adds a reading, and returns the totals of its ports, by device and port. Each device has the id at its
     /// place in `ids`.
     fn update(&mut self, snapshot: &HostSnapshot, ids: &[Guid]) -> Vec<Vec<HostPortTotals>> {
@@ -495,7 +490,7 @@ mod tests {
         persisted.set(Counter::SymbolErrors, 140);
         persisted.set_offset(Counter::SymbolErrors, 100);
         let mut totals = HostTotals::default();
-        totals.restore([((Guid(0xabc), 1), persisted)].into());
+        totals.seed = [((Guid(0xabc), 1), persisted)].into();
         let mut read = |device: &str, id, raw| {
             let mut ports = vec![port(1)];
             ports[0].reading.set(Counter::SymbolErrors, raw);

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::model::{Suspect, Switch, SwitchlessPair, Topology, Verdicts, verdict_from};
+use crate::api::model::{Suspect, Switch, Topology, Verdicts, verdict_from};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
@@ -33,7 +33,11 @@ pub(super) async fn get(
         let observation = api::selected(fabrics, query.fabric()).next();
         let shown = observation.map(|observation| &*observation.fabric);
         let main = html! {
-            @if names.len() > 1 { (tabs(&names, shown.unwrap_or_default())) }
+            @if names.len() > 1 { nav .tabs aria-label="Fabrics" { ul {
+                @for name in names { li {
+                    a href=(address::with(address::TOPOLOGY, &[("fabric", name)])) aria-current=[(Some(name) == shown).then_some("true")] { (name) }
+                } }
+            } } }
             @match not_swept(fabrics, shown) {
                 Some(why) => p { (why) },
                 None => @if let Some(it) = observation { (section(&api::topology::topology(it))) },
@@ -42,16 +46,6 @@ pub(super) async fn get(
         Page::new("Topology", address::TOPOLOGY, main).respond()
     };
     Ok(render(page).await)
-}
-
-fn tabs(names: &[&str], chosen: &str) -> Markup {
-    html! {
-        nav .tabs aria-label="Fabrics" { ul {
-            @for name in names { li {
-                a href=(address::with(address::TOPOLOGY, &[("fabric", name)])) aria-current=[(*name == chosen).then_some("true")] { (name) }
-            } }
-        } }
-    }
 }
 
 fn section(topology: &Topology) -> Markup {
@@ -103,27 +97,22 @@ fn legend(is_congested: bool) -> Markup {
 }
 
 fn switchless_pairs(topology: &Topology) -> Markup {
-    html! {
-        @if !topology.switchless.is_empty() {
-            h2 { "Links without a switch" }
-            ul .pairs { @for pair in topology.switchless.iter().take(MAX_PAIRS) { li { (pair_of_nodes(&topology.fabric, pair)) } } }
-            @if topology.switchless.len() > MAX_PAIRS { p .quiet { (topology.switchless.len() - MAX_PAIRS) " more." } }
-        }
-    }
-}
-
-fn pair_of_nodes(fabric: &str, pair: &SwitchlessPair) -> Markup {
-    html! {
-        @for (place, (guid, name)) in pair.nodes.iter().enumerate() {
-            @if place > 0 {
-                " — "
-                @if let (Some(link), Some(verdict)) = (&pair.link, &pair.verdict) {
-                    a href=(address::link(fabric, link)) { (components::verdict(verdict)) } " — "
+    let fabric = &topology.fabric;
+    html! { @if !topology.switchless.is_empty() {
+        h2 { "Links without a switch" }
+        ul .pairs { @for pair in topology.switchless.iter().take(MAX_PAIRS) { li {
+            @for (place, (guid, name)) in pair.nodes.iter().enumerate() {
+                @if place > 0 {
+                    " — "
+                    @if let (Some(link), Some(verdict)) = (&pair.link, &pair.verdict) {
+                        a href=(address::link(fabric, link)) { (components::verdict(verdict)) } " — "
+                    }
                 }
+                (components::node(fabric, guid, name))
             }
-            (components::node(fabric, guid, name))
-        }
-    }
+        } } }
+        @if topology.switchless.len() > MAX_PAIRS { p .quiet { (topology.switchless.len() - MAX_PAIRS) " more." } }
+    } }
 }
 
 fn suspects(topology: &Topology) -> Markup {
