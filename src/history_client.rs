@@ -13,6 +13,8 @@ use fabric_history::source::{
 };
 use ib_fabric::topology::End;
 use serde::de::DeserializeOwned;
+use ureq::RequestBuilder;
+use ureq::typestate::WithoutBody;
 
 use crate::remote::{Access, Remote};
 
@@ -88,11 +90,7 @@ impl HistoryClient {
         }
     }
 
-    fn request(
-        &self,
-        path: &str,
-        pairs: &Pairs<'_>,
-    ) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
+    fn request(&self, path: &str, pairs: &Pairs<'_>) -> RequestBuilder<WithoutBody> {
         let request = self.remote.get(path);
         pairs.iter().fold(request, |request, (key, value)| request.query(*key, value))
     }

@@ -177,9 +177,9 @@ fn are_readable_without(held: CapabilitySets, files: &[PathBuf]) -> Result<bool,
     let effective = held.effective.difference(reading);
     set_capabilities(None, CapabilitySets { effective, ..held })?;
     let readable = files.iter().all(|file| {
-        let missing = open(file) == Err(Errno::NOENT);
-        let tried = if missing { nearest_existing(file.parent().unwrap_or(file)) } else { file };
-        open(tried) != Err(Errno::ACCESS)
+        let folder = || open(nearest_existing(file.parent().unwrap_or(file)));
+        let opened = open(file);
+        (if opened == Err(Errno::NOENT) { folder() } else { opened }) != Err(Errno::ACCESS)
     });
     set_capabilities(None, held)?;
     Ok(readable)
@@ -214,7 +214,8 @@ fn restrict(paths: &AllowedPaths) -> Result<RulesetStatus, RulesetError> {
         (&folders, write),
         (&paths.remove_dirs, AccessFs::RemoveDir.into()),
     ];
-    for (path, access) in rules.iter().flat_map(|(all, access)| all.iter().map(|it| (it, *access)))
+    for (path, access) in
+        rules.iter().flat_map(|(all, access)| all.iter().map(move |it| (it, *access)))
     {
         let Ok(found) = PathFd::new(path) else { continue };
         // A rule for a file must not have the rights of folders.

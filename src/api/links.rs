@@ -22,7 +22,7 @@ use super::model::{
     BitErrors, End, FabricLinks, Label, Link, LinkReason, Links, Rank, SuggestedRepair, Verdicts,
     WindowErrors,
 };
-use super::{Filter, selected};
+use super::{Fabrics, Filter, selected};
 
 /// A fabric after its first sweep: what the models are built from.
 #[derive(Clone, Copy, Debug)]
@@ -151,20 +151,16 @@ pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
 }
 
 /// The links that a filter selects. A fabric name that no fabric has selects nothing.
-pub fn links(fabrics: &[Arc<Observation>], filter: &Filter) -> Links {
+pub fn links(fabrics: &Fabrics, filter: &Filter) -> Links {
     build(fabrics, filter, |list| list.iter().collect())
 }
 
 /// The same as JSON, written link by link: all models at once would take more memory than the text.
-pub fn json(fabrics: &[Arc<Observation>], filter: &Filter) -> serde_json::Result<Vec<u8>> {
+pub fn json(fabrics: &Fabrics, filter: &Filter) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&build(fabrics, filter, |list| list))
 }
 
-fn build<'a, L>(
-    fabrics: &'a [Arc<Observation>],
-    filter: &Filter,
-    collect: impl Fn(LinkList<'a>) -> L,
-) -> Links<L> {
+fn build<'a, L>(fabrics: &'a Fabrics, filter: &Filter, collect: fn(LinkList<'a>) -> L) -> Links<L> {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let mut verdicts = Verdicts::default();
         for (_, assessment) in with_findings(observation) {
@@ -224,7 +220,7 @@ pub(crate) struct ListFilter<'a> {
 
 /// The length of the list of the selected links, and up to `count` of them, the worst first, without the first `skip`.
 pub(crate) fn ranked(
-    fabrics: &[Arc<Observation>],
+    fabrics: &Fabrics,
     filter: &ListFilter<'_>,
     skip: usize,
     count: usize,
@@ -281,8 +277,7 @@ fn rank<'a>(view: FabricView<'a>, cable: Cable, assessment: Option<&LinkAssessme
         assessment.map_or(Verdict::Unknown, |link| link.verdict),
         ratios.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max),
         errors[0].saturating_add(errors[1]),
-        view.name,
-        ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number)),
+        (view.name, ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number))),
     )
 }
 

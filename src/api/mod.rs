@@ -114,18 +114,14 @@ pub fn router(latest: Latest, history: HistoryService) -> Router {
     router.with_state(latest).route(OPENAPI, get(openapi)).merge(history_service::router(history))
 }
 
-async fn respond(
-    latest: Latest,
-    (_, accepts, build): &'static Route,
-    id: String,
-    query: QueryResult,
-) -> Response {
+async fn respond(seen: Latest, route: &'static Route, id: String, query: QueryResult) -> Response {
+    let (_, accepts, build) = route;
     let pairs = query.map_err(|rejection| rejection.body_text());
     let filter = match pairs.and_then(|UrlQuery(pairs)| Filter::parse(&pairs, accepts)) {
         Ok(filter) => filter,
         Err(problem) => return bad_request(&problem),
     };
-    let exposition = Arc::clone(&latest.borrow());
+    let exposition = Arc::clone(&seen.borrow());
     if let Err(problem) = check_fabric(&exposition.board().fabrics, filter.fabric.as_deref()) {
         return bad_request(&format!("fabric: {problem}"));
     }
@@ -156,16 +152,19 @@ fn not_found(problem: String) -> (StatusCode, String) {
     (StatusCode::NOT_FOUND, problem)
 }
 
+/// The latest observation of each fabric.
+pub type Fabrics = [Arc<Observation>];
+
 /// The fabric of this name, or all fabrics without a name.
 pub fn selected<'a>(
-    fabrics: &'a [Arc<Observation>],
+    fabrics: &'a Fabrics,
     name: Option<&str>,
 ) -> impl Iterator<Item = &'a Arc<Observation>> {
     fabrics.iter().filter(move |observation| name.is_none_or(|name| name == observation.fabric))
 }
 
 /// Fails with the problem where no fabric has the requested name.
-pub fn check_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Result<(), String> {
+pub fn check_fabric(fabrics: &Fabrics, name: Option<&str>) -> Result<(), String> {
     let names: Vec<&str> = fabrics.iter().map(|observation| &*observation.fabric).collect();
     let Some(name) = name.filter(|name| !names.contains(name)) else { return Ok(()) };
     Err(match &names[..] {

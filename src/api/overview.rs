@@ -10,11 +10,11 @@ use fabric_observation::{Collector, Observation, SharedState};
 use ib_fabric::{NodeIndex, Snapshot};
 use ib_health::congestion::{Region as Waiting, RootCause};
 use ib_health::{Reason, Verdict};
-use ib_mad::Guid;
-use ib_mad::port_state;
+use ib_mad::{Guid, port_state};
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort};
 
+use super::Fabrics;
 use super::links::{FabricView, ListFilter, ranked, rfc3339, with_findings};
 use super::model::{
     Device, DevicePort, Fabric, Host, NodeCount, NodeName, Overview, ReasonCount, Region, Sweep,
@@ -140,7 +140,7 @@ fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
     }
 }
 
-fn host(seen: &HostObservation, fabrics: &[Arc<Observation>]) -> Host {
+fn host(seen: &HostObservation, fabrics: &Fabrics) -> Host {
     let Some(snapshot) = &seen.snapshot else { return Host::default() };
     Host {
         read_at: rfc3339(&snapshot.anchor, snapshot.ended),
@@ -155,7 +155,7 @@ pub(super) fn devices(seen: &HostObservation) -> impl Iterator<Item = (&HostDevi
 }
 
 /// The name of the first fabric that has a node with this GUID.
-pub(super) fn node_in(fabrics: &[Arc<Observation>], guid: Guid) -> Option<String> {
+pub(super) fn node_in(fabrics: &Fabrics, guid: Guid) -> Option<String> {
     let has_it = |observation: &&Arc<Observation>| {
         let snapshot = observation.snapshot.as_ref();
         snapshot.is_some_and(|snapshot| snapshot.fabric.node_by_guid(guid).is_some())
@@ -163,7 +163,7 @@ pub(super) fn node_in(fabrics: &[Arc<Observation>], guid: Guid) -> Option<String
     fabrics.iter().find(has_it).map(|observation| observation.fabric.clone())
 }
 
-fn device(device: &HostDevice, guid: Guid, fabrics: &[Arc<Observation>]) -> Device {
+fn device(device: &HostDevice, guid: Guid, fabrics: &Fabrics) -> Device {
     Device {
         device: device.name.to_string(),
         guid: guid.to_string(),
@@ -175,7 +175,7 @@ fn device(device: &HostDevice, guid: Guid, fabrics: &[Arc<Observation>]) -> Devi
     }
 }
 
-fn device_port(port: &HostPort, guid: Guid, fabrics: &[Arc<Observation>]) -> DevicePort {
+fn device_port(port: &HostPort, guid: Guid, fabrics: &Fabrics) -> DevicePort {
     // Each port of a device may be in another fabric.
     let link = fabrics.iter().find_map(|observation| {
         let fabric = &observation.snapshot.as_ref()?.fabric;

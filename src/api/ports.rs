@@ -1,8 +1,6 @@
 //! `/api/v1/nodes`, `/api/v1/nodes/{guid}` and `/api/v1/links/{id}`: nodes, and links with both of their ports in
 //! full, built from the latest snapshots.
 
-use std::sync::Arc;
-
 use fabric_observation::Observation;
 use ib_fabric::topology::{Link as Cable, LinkId, Presence};
 use ib_fabric::{NodeIndex, PortIndex};
@@ -18,14 +16,14 @@ use super::model::{
     Congestion, FabricNodes, LinkDetail, Node, NodeDetail, Nodes, Peer, Port, PortName, PreFecBer,
     Verdicts, verdict_from,
 };
-use super::{Filter, selected};
+use super::{Fabrics, Filter, selected};
 
 /// The kinds of nodes, in the order in which they are listed.
 pub(super) const KINDS: [NodeKind; 4] =
     [NodeKind::Switch, NodeKind::Ca, NodeKind::Router, NodeKind::AggregationNode];
 
 /// The nodes that a filter selects. A fabric name that no fabric has selects nothing.
-pub fn nodes(fabrics: &[Arc<Observation>], filter: &Filter) -> Nodes {
+pub fn nodes(fabrics: &Fabrics, filter: &Filter) -> Nodes {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let view = FabricView::new(observation);
         FabricNodes {
@@ -38,11 +36,7 @@ pub fn nodes(fabrics: &[Arc<Observation>], filter: &Filter) -> Nodes {
 }
 
 /// The node with this GUID and its ports, from the first of the selected fabrics that has it.
-pub fn node_by_guid(
-    fabrics: &[Arc<Observation>],
-    fabric: Option<&str>,
-    guid: Guid,
-) -> Option<NodeDetail> {
+pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Option<NodeDetail> {
     let mut views = selected(fabrics, fabric).filter_map(|it| FabricView::new(it));
     views.find_map(|view| {
         let index = view.snapshot.fabric.node_by_guid(guid)?;
@@ -107,11 +101,7 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
 
 /// The link with this id and all current data of its ends, from the first of the selected fabrics that
 /// has it.
-pub fn link_by_id(
-    fabrics: &[Arc<Observation>],
-    fabric: Option<&str>,
-    id: LinkId,
-) -> Option<LinkDetail> {
+pub fn link_by_id(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Option<LinkDetail> {
     let mut views = selected(fabrics, fabric).filter_map(|it| FabricView::new(it));
     views.find_map(|view| {
         let fabric = &view.snapshot.fabric;

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use fabric_observation::Observation;
 use ib_fabric::topology::{Levels, Link as Cable};
@@ -16,13 +15,13 @@ use super::links::{FabricView, with_findings};
 use super::model::{
     Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topologies, Topology, Verdicts,
 };
-use super::selected;
+use super::{Fabrics, selected};
 
 /// The most links that a bundle or a switch lists one by one.
 const MAX_SUSPECTS: usize = 8;
 
 /// The topologies of the selected fabrics. A name that no fabric has selects nothing.
-pub fn topologies(fabrics: &[Arc<Observation>], fabric: Option<&str>) -> Topologies {
+pub fn topologies(fabrics: &Fabrics, fabric: Option<&str>) -> Topologies {
     Topologies { fabrics: selected(fabrics, fabric).map(|it| topology(it)).collect() }
 }
 

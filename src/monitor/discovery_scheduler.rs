@@ -144,14 +144,9 @@ impl DiscoveryScheduler {
     /// that stopped responding, each only when it is new.
     pub(super) fn on_sweep(&mut self, swept: &SweepResult) {
         let snapshot = &swept.snapshot;
-        let silent: HashSet<Guid> = snapshot
-            .fabric
-            .nodes
-            .iter()
-            .zip(&snapshot.silent)
-            .filter(|(_, silent)| **silent)
-            .map(|(node, _)| node.identity.guid)
-            .collect();
+        let nodes = snapshot.fabric.nodes.iter().zip(&snapshot.silent);
+        let silent = nodes.filter(|(_, silent)| **silent).map(|(node, _)| node.identity.guid);
+        let silent: HashSet<Guid> = silent.collect();
         // A node that the discovery could not reach is behind a gap, which has its own interval: it may be
         // queried in some sweeps only, and is no change in each of them.
         let is_found = |guid: &&Guid| {

@@ -26,11 +26,7 @@ pub(super) struct LogLimiter {
 
 impl LogLimiter {
     /// The warnings that were not logged within the last day, and how many more there are.
-    pub(super) fn filter(
-        &mut self,
-        warnings: impl IntoIterator<Item = String>,
-        now: Moment,
-    ) -> (Vec<String>, usize) {
+    pub(super) fn filter(&mut self, warnings: Vec<String>, now: Moment) -> (Vec<String>, usize) {
         self.logged.retain(|_, at| now.since(*at) < PERIOD);
         let (mut each, mut more) = (Vec::new(), 0);
         for warning in warnings {
@@ -49,18 +45,13 @@ impl LogLimiter {
 
     /// Whether this warning was not logged within the last day.
     pub(super) fn is_new(&mut self, warning: &str, now: Moment) -> bool {
-        !self.filter([warning.to_owned()], now).0.is_empty()
+        !self.filter(vec![warning.to_owned()], now).0.is_empty()
     }
 }
 
 impl Monitor {
     /// Logs those of some warnings that are new, and how many more there are.
-    pub(super) fn warn(
-        &mut self,
-        warnings: impl IntoIterator<Item = String>,
-        now: Moment,
-        what_more: &str,
-    ) {
+    pub(super) fn warn(&mut self, warnings: Vec<String>, now: Moment, what_more: &str) {
         let (each, more) = self.log_limiter.filter(warnings, now);
         let fabric = &self.settings.name;
         for warning in each {
@@ -86,7 +77,7 @@ impl Monitor {
                  or an M_Key protects it"
             )
         });
-        self.warn(warnings, now, "further unresponsive neighbors not logged");
+        self.warn(warnings.collect(), now, "further unresponsive neighbors not logged");
         let fabric = &self.settings.name;
         if suspicion == self.suspicion {
             return;

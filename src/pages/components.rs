@@ -274,12 +274,7 @@ pub fn fabric_field<S: AsRef<str>>(names: &[S], chosen: Option<&str>) -> Markup 
 }
 
 /// The links to the previous and the next page of a list: the text and the address of each.
-pub fn pager(
-    label: &str,
-    previous: Option<(&str, String)>,
-    current: &str,
-    next: Option<(&str, String)>,
-) -> Markup {
+pub fn pager(label: &str, current: &str, [previous, next]: [Option<(&str, String)>; 2]) -> Markup {
     html! { nav .leaf aria-label=(label) { ul {
         @if let Some((text, address)) = previous { li { a rel="prev" href=(address) { (text) } } }
         li aria-current="page" { (current) }

@@ -17,7 +17,7 @@ use fabric_history::{EventKind, Reader, Source};
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
-use super::{Page, Problem, QueryParams, address, components};
+use super::{Answer, Page, Problem, QueryParams, address, components};
 
 /// How long a page waits for a permit. Its reader waits as well.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -114,24 +114,6 @@ impl Render for NoHistory {
     }
 }
 
-/// The links to the same page with other windows, up to the longest that it offers.
-pub fn window_links(
-    chosen: WindowChoice,
-    longest: WindowChoice,
-    path: &str,
-    pairs: &[(&str, &str)],
-) -> Markup {
-    let offered = WindowChoice::ALL.into_iter().filter(|choice| choice.length <= longest.length);
-    html! {
-        nav .windows aria-label="Period" { ul {
-            @for WindowChoice { name, .. } in offered { li {
-                a href=(address::with(path, &[pairs, &[("window", name)]].concat()))
-                    aria-current=[(name == chosen.name).then_some("true")] { (name) }
-            } }
-        } }
-    }
-}
-
 const TITLE: &str = "Events";
 /// The events on a page.
 const PAGE_LENGTH: usize = 200;
@@ -198,10 +180,7 @@ impl EventsQuery {
     }
 }
 
-pub(super) async fn get(
-    State(app): State<WebApp>,
-    query: QueryResult,
-) -> Result<Response, Problem> {
+pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
     let query = EventsQuery::parse(&QueryParams::from(query))
         .map_err(|text| Problem(StatusCode::BAD_REQUEST, TITLE, text))?;
     let of = query.clone();
@@ -218,7 +197,6 @@ pub(super) async fn get(
         Ok(reader.latest(&filter, &matches, skip, PAGE_LENGTH)?)
     })
     .await;
-    let clock = LocalClock::now();
     let mut fabrics = components::event_fabrics(app.exposition().board());
     // The history may have fabrics that are not swept now.
     fabrics.extend(query.fabric.clone().filter(|name| !fabrics.contains(name)));
@@ -226,7 +204,7 @@ pub(super) async fn get(
     let main = html! {
         @match &answer {
             Err(why) => (why),
-            Ok((events, more)) => { (form(&query, &fabrics)) (list(&query, events, *more, &clock, several_fabrics)) },
+            Ok((events, more)) => { (form(&query, &fabrics)) (list(&query, events, *more, several_fabrics)) },
         }
     };
     let page = Page::new(TITLE, address::EVENTS, main);
@@ -267,14 +245,8 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
     }
 }
 
-fn list(
-    query: &EventsQuery,
-    events: &[Event],
-    more: bool,
-    clock: &LocalClock,
-    several_fabrics: bool,
-) -> Markup {
-    let number = query.page;
+fn list(query: &EventsQuery, events: &[Event], more: bool, several_fabrics: bool) -> Markup {
+    let (number, clock) = (query.page, &LocalClock::now());
     let previous = (number > 1).then(|| ("Newer", query.address(number - 1)));
     let next = (more && number < MAX_PAGE).then(|| ("Older", query.address(number + 1)));
     html! {
@@ -285,7 +257,7 @@ fn list(
             (components::event_table(clock, events, several_fabrics))
         }
         @if more || number > 1 {
-            (components::pager("Pages of events", previous, &format!("Page {number}"), next))
+            (components::pager("Pages of events", &format!("Page {number}"), [previous, next]))
         }
     }
 }

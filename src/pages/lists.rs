@@ -17,7 +17,9 @@ use fabric_observation::SharedState;
 use ib_health::Verdict;
 
 use super::components::{self, count, counted, label_text, verdict};
-use super::{Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render};
+use super::{
+    Answer, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
+};
 
 /// The links on a page.
 const PAGE_LENGTH: usize = 100;
@@ -63,10 +65,7 @@ impl LinksQuery {
     }
 }
 
-pub(super) async fn links(
-    State(app): State<WebApp>,
-    query: QueryResult,
-) -> Result<Response, Problem> {
+pub(super) async fn links(State(app): State<WebApp>, query: QueryResult) -> Answer {
     let title = "Links";
     let query = LinksQuery::parse(&QueryParams::from(query))
         .map_err(|text| Problem(StatusCode::BAD_REQUEST, title, text))?;
@@ -153,7 +152,7 @@ fn pager(query: &LinksQuery, found: usize) -> Markup {
     let previous = (page > 1).then(|| ("Previous", query.address((page - 1).min(last))));
     let next = (page < last).then(|| ("Next", query.address(page + 1)));
     let current = format!("Page {} of {}", count(page as u64), count(last as u64));
-    html! { @if last > 1 { (components::pager("Pages of the list", previous, &current, next)) } }
+    html! { @if last > 1 { (components::pager("Pages of the list", &current, [previous, next])) } }
 }
 
 pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Response {

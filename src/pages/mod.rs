@@ -13,7 +13,7 @@ mod overview;
 mod runbooks;
 mod topology;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::Query;
@@ -21,12 +21,11 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fabric_history::history_query::Pairs;
-use fabric_observation::Observation;
 use maud::{DOCTYPE, Markup, html};
 
-use crate::api;
 pub use crate::api::address;
 use crate::api::history_service::QueryResult;
+use crate::api::{self, Fabrics};
 use crate::server::WebApp;
 
 pub(crate) fn router() -> Router<WebApp> {
@@ -141,6 +140,8 @@ impl<'a> Page<'a> {
 #[derive(Debug)]
 pub(crate) struct Problem(pub StatusCode, pub &'static str, pub String);
 
+type Answer = Result<Response, Problem>;
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let Problem(status, title, text) = self;
@@ -190,10 +191,7 @@ impl QueryParams {
 }
 
 /// Fails where no fabric has the requested name.
-pub(crate) fn check_fabric(
-    fabrics: &[Arc<Observation>],
-    name: Option<&str>,
-) -> Result<(), Problem> {
+pub(crate) fn check_fabric(fabrics: &Fabrics, name: Option<&str>) -> Result<(), Problem> {
     api::check_fabric(fabrics, name).map_err(|problem| {
         Problem(StatusCode::NOT_FOUND, "Fabric not found", components::sentence(&problem))
     })
@@ -203,7 +201,7 @@ pub(crate) const NOT_YET: &str =
     "The first sweep is not finished yet. Reload this page in a moment.";
 
 /// Why there is nothing to show of the selected fabrics; `None` if there is.
-pub(crate) fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<&'static str> {
+pub(crate) fn not_swept(fabrics: &Fabrics, name: Option<&str>) -> Option<&'static str> {
     if fabrics.is_empty() {
         return Some(
             "This exporter sweeps no fabric. It reports only the devices of its own host.",

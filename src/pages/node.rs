@@ -18,16 +18,18 @@ use ib_mad::{Counter, Guid, PortNumber};
 
 use super::components::{self, bit_rate, counted};
 use super::events::{self, WindowChoice};
-use super::{Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render};
+use super::{
+    Answer, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
+};
 
 const MAX_EVENTS: usize = 50;
 const EVENT_WINDOW: WindowChoice = WindowChoice::WEEK;
 
-pub(super) async fn get(
+pub async fn get(
     State(app): State<WebApp>,
     Path(guid): Path<String>,
     query: QueryResult,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (guid, detail) = find(&app, &guid, query)?;
     let fabric = detail.fabric.clone();
     let events = events::run(&app.history, move |reader| {
@@ -63,7 +65,7 @@ pub(super) async fn port(
     State(app): State<WebApp>,
     Path((guid, number)): Path<(String, String)>,
     query: QueryResult,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (guid, detail) = find(&app, &guid, query)?;
     let number = number.parse::<PortNumber>().ok();
     let port = detail.ports.iter().find(|port| Some(port.name.port) == number);

@@ -7,7 +7,7 @@ use axum::extract::Path;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::{Page, Problem, StatusCode, address};
+use super::{Answer, Page, Problem, StatusCode, address};
 
 const FILES: [&str; 6] = [
     include_str!("../../alerts/runbooks/cables.md"),
@@ -56,7 +56,7 @@ pub(super) async fn index() -> Response {
     Page::new("Runbooks", "", main).respond()
 }
 
-pub(super) async fn get(Path(alert): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn get(Path(alert): Path<String>) -> Answer {
     let mut all = File::all().flat_map(|file| file.runbooks().map(move |it| (file, it)));
     let Some((file, (alert, text))) = all.find(|(_, (name, _))| *name == alert) else {
         let text = format!("No alert has the name {alert:?}.");

@@ -261,28 +261,23 @@ models! {
     }
 }
 
+/// The name of a link's fabric, and the node name and port number of each end.
+pub type LinkPlace<'a> = (&'a str, [(&'a str, u8); 2]);
+
 /// The sort key of a list that begins with the worst link: verdict, bit error ratio, link errors, name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank<'a> {
     pub(in crate::api) worst: Reverse<(Verdict, bool, u64, u64)>,
-    place: (&'a str, [(&'a str, u8); 2]),
+    place: LinkPlace<'a>,
 }
 
 impl<'a> Rank<'a> {
-    /// The rank by the highest bit error ratio and the link errors of both ends, and by the names of the fabric and
-    /// of each end's node.
-    pub fn new(
-        verdict: Verdict,
-        ratio: f64,
-        errors: u64,
-        fabric: &'a str,
-        ends: [(&'a str, u8); 2],
-    ) -> Self {
+    /// The rank by the highest bit error ratio and the link errors of both ends.
+    pub fn new(verdict: Verdict, ratio: f64, errors: u64, place: LinkPlace<'a>) -> Self {
         // Unknown links with errors come before those without, whatever their ratios.
         let is_suspect = verdict == Verdict::Unknown && errors > 0;
         // Ratios are not negative, so their bits have the same order.
-        let worst = Reverse((verdict, is_suspect, ratio.to_bits(), errors));
-        Rank { worst, place: (fabric, ends) }
+        Rank { worst: Reverse((verdict, is_suspect, ratio.to_bits(), errors)), place }
     }
 }
 
@@ -291,7 +286,7 @@ impl Link {
     pub fn rank(&self) -> Rank<'_> {
         let ends = self.ends.each_ref().map(|end| (&*end.node, end.port));
         let (ratio, errors) = (self.worst_ratio(), self.local_errors());
-        Rank::new(self.verdict(), ratio, errors, &self.fabric, ends)
+        Rank::new(self.verdict(), ratio, errors, (&self.fabric, ends))
     }
 
     /// The verdict; an unrecognized label, from a newer exporter, is `unknown`.

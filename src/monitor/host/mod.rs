@@ -10,14 +10,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::watch::Sender;
 
 use crate::config::HostSettings;
 use event_queue::PendingEvents;
 use fabric_observation::SharedState;
 use fabric_observation::host::{DroppedEvents, HostObservation, HostPortTotals, MissingDevices};
-use ib_health::totals::UNBOUNDED;
-use ib_health::totals::{PortTotals, TotalsSeed};
+use ib_health::totals::{PortTotals, TotalsSeed, UNBOUNDED};
 use ib_mad::clock::Clock;
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::{Guid, Moment, PortNumber};
@@ -38,7 +37,7 @@ pub struct HostMonitor {
     listen: Option<(PathBuf, DeviceFilter)>,
     host: HostReader,
     clock: Clock,
-    shared: Arc<watch::Sender<SharedState>>,
+    shared: Arc<Sender<SharedState>>,
     queue: HostEventQueue,
     /// The monitors of fabrics, which get the events of links that end here.
     fabrics: Vec<SyncSender<PortEvent>>,
@@ -54,11 +53,7 @@ pub struct HostMonitor {
 
 impl HostMonitor {
     /// One that publishes to a shared state.
-    pub fn new(
-        settings: &HostSettings,
-        clock: Clock,
-        shared: Arc<watch::Sender<SharedState>>,
-    ) -> Self {
+    pub fn new(settings: &HostSettings, clock: Clock, shared: Arc<Sender<SharedState>>) -> Self {
         let (sysfs, filter) = (settings.sysfs.clone(), settings.filter.clone());
         HostMonitor {
             interval: settings.interval,
@@ -345,6 +340,8 @@ impl HostTotals {
 mod tests {
     use std::sync::mpsc;
     use std::time::SystemTime;
+
+    use tokio::sync::watch;
 
     use super::*;
     use crate::config::Settings;

@@ -2,8 +2,6 @@
 
 mod ports;
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -13,24 +11,19 @@ use crate::api::history_service::QueryResult;
 use crate::api::links::FabricView;
 use crate::api::model::LinkDetail;
 use crate::api::ports::{link_by_id, ports_of};
-use crate::api::selected;
+use crate::api::{Fabrics, selected};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Cable, Event, Port as PastPort, Series, Window};
 use fabric_history::plot::LinkTimeline;
 use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
-use fabric_observation::Observation;
 use ib_fabric::topology::{End, LinkId};
 
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{Page, Problem, QueryParams, address, check_fabric, components, not_swept};
+use super::{Answer, Page, Problem, QueryParams, address, check_fabric, components, not_swept};
 
-pub(super) async fn get(
-    State(app): State<WebApp>,
-    Path(id): Path<String>,
-    query: QueryResult,
-) -> Result<Response, Problem> {
+pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: QueryResult) -> Answer {
     let id = id.parse::<LinkId>().map_err(|_| {
         let text = format!(
             "{id:?} is not a link ID. It is GUID and port of both ends, such as \
@@ -52,7 +45,7 @@ pub(super) async fn get(
     })
     .await;
     let clock = LocalClock::now();
-    let past = past_section(&past, id, fabric, window, &clock);
+    let past = history(&past, id, fabric.unwrap_or_default(), &clock);
     let Some(link) = link else {
         let main = html! { (missing_link(fabrics, query.fabric(), id)) (past) };
         let page = Page::new("Link not found", address::LINKS, main);
@@ -112,7 +105,7 @@ fn reasons(detail: &LinkDetail) -> Markup {
 }
 
 /// The state of both ends now, in each of the selected fabrics.
-fn missing_link(fabrics: &[Arc<Observation>], fabric: Option<&str>, id: LinkId) -> Markup {
+fn missing_link(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Markup {
     html! {
         p { "These two ports are not connected to each other now: " code { (id) } "." }
         @if let Some(why) = not_swept(fabrics, fabric) { p { (why) } }
@@ -153,13 +146,12 @@ fn end_now(view: FabricView<'_>, end: End) -> Markup {
 }
 
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::HOURS_6;
-/// The longest window of the page. Reports have longer ones.
-const LONGEST: WindowChoice = WindowChoice::WEEK;
 /// The most events shown. They are marks in the plot, and more would hide it.
 const MAX_EVENTS: usize = 100;
 
 #[derive(Debug)]
 struct LinkPast {
+    choice: WindowChoice,
     window: Window,
     series: Vec<Series>,
     /// The latest first.
@@ -175,9 +167,9 @@ impl LinkPast {
         reader: &Reader,
         id: LinkId,
         fabric: Option<&str>,
-        window: WindowChoice,
+        choice: WindowChoice,
     ) -> Result<Self, SourceError> {
-        let window = window.until_now(reader)?;
+        let window = choice.until_now(reader)?;
         let cables = reader.cables(&id.ends(), window)?;
         let in_fabric = |end: &PastPort| fabric.is_none_or(|fabric| fabric == end.fabric);
         let last =
@@ -191,24 +183,23 @@ impl LinkPast {
         let (events, more) = reader.latest(&filter, &matches, 0, MAX_EVENTS)?;
         let mut series = reader.series(&id.ends(), SeriesDetail::All, window)?;
         series.retain(|series| is_its(&series.port.fabric));
-        Ok(LinkPast { window, series, events, more, last })
+        Ok(LinkPast { choice, window, series, events, more, last })
     }
 }
 
-fn past_section(
-    past: &HistoryAnswer<LinkPast>,
-    id: LinkId,
-    fabric: Option<&str>,
-    window: WindowChoice,
-    clock: &LocalClock,
-) -> Markup {
-    let fabric = fabric.unwrap_or_default();
+fn history(past: &HistoryAnswer<LinkPast>, id: LinkId, fabric: &str, clock: &LocalClock) -> Markup {
     html! {
         h2 #history { "History" }
         @match past {
             Err(why) => (why),
             Ok(past) => {
-                (events::window_links(window, LONGEST, &format!("/link/{id}"), &[("fabric", fabric)]))
+                nav .windows aria-label="Period" { ul {
+                    // Up to a week. Reports have longer windows.
+                    @for WindowChoice { name, .. } in &WindowChoice::ALL[..4] { li {
+                        a href=(address::with(&format!("/link/{id}"), &[("fabric", fabric), ("window", name)]))
+                            aria-current=[(*name == past.choice.name).then_some("true")] { (name) }
+                    } }
+                } }
                 @let earliest_first: Vec<Event> = past.events.iter().rev().cloned().collect();
                 @let place = past.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
                 @let timeline = LinkTimeline { link: id, place: &place, series: &past.series, events: &earliest_first };
@@ -227,7 +218,7 @@ fn past_section(
                 }
                 @if past.more {
                     @let id = id.to_string();
-                    p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", window.name)])) { "All events of this link" } }
+                    p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", past.choice.name)])) { "All events of this link" } }
                 }
             }
         }

@@ -13,17 +13,16 @@ use crate::api::model::{Suspect, Switch, Topology, Verdicts, verdict_from};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
-use super::{Page, Problem, QueryParams, address, check_fabric, components, not_swept, render};
+use super::{
+    Answer, Page, Problem, QueryParams, address, check_fabric, components, not_swept, render,
+};
 
 /// The most suspect links listed. The list of links has all.
 const MAX_SUSPECTS: usize = 40;
 /// The most pairs of hosts without a switch.
 const MAX_PAIRS: usize = 100;
 
-pub(super) async fn get(
-    State(app): State<WebApp>,
-    query: QueryResult,
-) -> Result<Response, Problem> {
+pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
     let query = QueryParams::from(query);
     let exposition = app.exposition();
     check_fabric(&exposition.board().fabrics, query.fabric())?;
