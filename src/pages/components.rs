@@ -10,13 +10,18 @@ use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::SharedState;
 pub use ib_health::evidence::grouped as count;
-use ib_health::verdict::Reason;
+use ib_health::verdict::{Reason, Verdict};
 use ib_mad::Counter;
 
 use super::address;
 
 pub fn verdict(label: &str) -> Markup {
-    html! { span class={ "verdict " (label) } { (label) } }
+    html! { span class={ "verdict " (label) } { (verdict_text(label)) } }
+}
+
+/// The verdict as pages name it: `watch` is degraded.
+pub fn verdict_text(label: &str) -> &str {
+    if label == Verdict::Watch.label() { "degraded" } else { label }
 }
 
 /// A label of a vocabulary as text: `bit_errors` as `bit errors`, `pre_fec` as `pre-FEC`.
@@ -215,7 +220,7 @@ pub fn counter_sum(port: &Port, counters: &[Counter], sum: Option<u64>) -> Marku
 pub fn verdict_counts(verdicts: &Verdicts) -> String {
     let counts = verdicts.worst_first().into_iter().filter(|(_, links)| *links > 0);
     let counts =
-        counts.map(|(verdict, links)| format!("{} {}", count(links as u64), verdict.label()));
+        counts.map(|(it, links)| format!("{} {}", count(links as u64), verdict_text(it.label())));
     counts.collect::<Vec<_>>().join(", ")
 }
 
@@ -306,6 +311,17 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_millis(millis)), text);
         }
+    }
+
+    /// One word for the verdict, in tables and sentences.
+    #[test]
+    fn verdict_watch_is_called_degraded() {
+        let shown = verdict("watch").into_string();
+        assert_eq!(shown, "<span class=\"verdict watch\">degraded</span>");
+        assert_eq!(
+            verdict_counts(&Verdicts { watch: 2, ok: 1, ..Verdicts::default() }),
+            "2 degraded, 1 ok"
+        );
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn form(query: &LinksQuery, names: &[&str]) -> Markup {
             select #verdict name="verdict" {
                 option value="" { "all" }
                 @for it in Verdict::ALL.into_iter().rev() {
-                    option value=(it.label()) selected[query.verdict == Some(it)] { (it.label()) }
+                    option value=(it.label()) selected[query.verdict == Some(it)] { (components::verdict_text(it.label())) }
                 }
             }
         }

@@ -152,7 +152,7 @@ fn health(it: &Fabric) -> Markup {
         (bar(&it.verdicts))
         ul .verdicts { @for (verdict, number) in it.verdicts.worst_first() { li {
             a href=(list(verdict.label())) class=(verdict.label()) {
-                span .number { (count(number as u64)) } " " (verdict.label())
+                span .number { (count(number as u64)) } " " (components::verdict_text(verdict.label()))
             }
         } } }
         @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(MAX_REASONS) { li {

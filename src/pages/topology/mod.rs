@@ -141,7 +141,7 @@ fn table(topology: &Topology) -> Markup {
         div .wide tabindex="0" role="group" aria-label="All switches" { table {
             thead { tr {
                 th scope="col" { "Switch" } th scope="col" { "Level" } th .n scope="col" { "Uplinks" } th .n scope="col" { "Same level" }
-                th .n scope="col" { "Downlinks" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion" }
+                th .n scope="col" { "Downlinks" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion on its links" }
             } }
             tbody { @for switch in &topology.switches { (row(&topology.fabric, switch, top)) } }
         } }
@@ -161,5 +161,21 @@ fn row(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
             td { @if let Some(worst) = &switch.worst_verdict { (components::verdict(worst)) } }
             td { @if switch.congestion.is_any() { (picture::congestion(&switch.congestion)) } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::CongestionCounts;
+
+    /// A victim may be the port at the other end of a link.
+    #[test]
+    fn congestion_is_that_of_the_links_of_a_switch() {
+        let congestion = CongestionCounts { roots: 1, victims: 1, max_wait_ratio: Some(0.9) };
+        let switches = vec![Switch { congestion, ..Switch::default() }];
+        let shown = table(&Topology { switches, ..Topology::default() }).into_string();
+        assert!(shown.contains("Congestion on its links"), "{shown}");
+        assert!(shown.contains("1 root, 1 victim, waits up to 90% of the time"), "{shown}");
     }
 }
