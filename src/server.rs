@@ -20,9 +20,6 @@ use exporter_web::error_response::{bad_request, error_response, require_host};
 use exposition::{Packed, Unpacked};
 use fabric_history::history_query::DUMP;
 
-/// The parameters that select collectors in other exporters (node_exporter).
-const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];
-
 /// The state that the handlers of the exporter's routes share.
 #[derive(Clone, Debug)]
 pub struct WebApp {
@@ -105,11 +102,11 @@ async fn ready(State(app): State<WebApp>) -> (StatusCode, String) {
 }
 
 async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderMap) -> Response {
-    // A request for some collectors must not get all of them. Other parameters are ignored: a scrape
-    // configuration may have its own (`params`).
+    // A request for some collectors, as of node_exporter, must not get all of them. Other parameters are ignored: a
+    // scrape configuration may have its own (`params`).
     let pairs = query.map(|Query(pairs)| pairs).unwrap_or_default();
-    if let Some((name, value)) = pairs.iter().find(|(name, _)| COLLECTOR_FILTERS.contains(&&**name))
-    {
+    let mut filters = pairs.iter().filter(|(name, _)| matches!(&**name, "collect[]" | "exclude[]"));
+    if let Some((name, value)) = filters.next() {
         return bad_request(&format!(
             "{name}: {value:?}: collector filters are not supported: every scrape returns all metrics"
         ));

@@ -55,7 +55,8 @@ pub type QueryResult = Result<Query<Pairs>, QueryRejection>;
 /// The history file, and the permits that limit its use.
 #[derive(Clone, Debug)]
 pub struct HistoryService {
-    file: Option<Arc<Path>>,
+    /// The file, if there is a history.
+    pub file: Option<Arc<Path>>,
     /// One permit for each query that may run now.
     pub query_permits: Arc<Semaphore>,
     /// One permit: a single dump is made and sent at a time.
@@ -68,11 +69,6 @@ impl HistoryService {
         let [query_permits, dump_permits] =
             [MAX_CONCURRENT_QUERIES, 1].map(|permits| Arc::new(Semaphore::new(permits)));
         HistoryService { file, query_permits, dump_permits }
-    }
-
-    /// The file, if there is a history.
-    pub fn file(&self) -> Option<&Arc<Path>> {
-        self.file.as_ref()
     }
 
     /// The file and the query parameters, or the response that says which of them is missing or wrong.

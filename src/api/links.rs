@@ -92,11 +92,10 @@ impl<'a> FabricView<'a> {
         let (node, reading) = (fabric.node_of(port), self.snapshot.reading(port));
         let default = PortAssessment::default();
         let assessment = self.assessment.ports.get(port.0 as usize).unwrap_or(&default);
-        let errors = TABLE.iter().filter(|row| {
-            matches!(row.kind, CounterKind::Error | CounterKind::Link) || row.counter.is_discard()
-        });
-        let nonzero = errors.filter_map(|row| {
-            let count = reading?.get(row.counter).filter(|count| *count > 0)?;
+        let nonzero = TABLE.iter().filter_map(|row| {
+            let is_error = matches!(row.kind, CounterKind::Error | CounterKind::Link);
+            let is_listed = is_error || row.counter.is_discard();
+            let count = reading?.get(row.counter).filter(|count| is_listed && *count > 0)?;
             Some((Label::Borrowed(row.metric), count))
         });
         let saturated = TABLE.iter().filter(|row| assessment.counters.was_saturated(row.counter));

@@ -97,7 +97,8 @@ static ROUTES: [Route; 7] = [
     (NODES, &["fabric", "kind"], |board, filter, _| json(&ports::nodes(&board.fabrics, filter))),
     (NODE, &["fabric"], node),
     (TOPOLOGY, &["fabric"], |board, filter, _| {
-        json(&topology::topologies(&board.fabrics, filter.fabric.as_deref()))
+        let fabrics = selected(&board.fabrics, filter.fabric.as_deref());
+        json(&model::Topologies { fabrics: fabrics.map(|it| topology::topology(it)).collect() })
     }),
 ];
 

@@ -89,14 +89,8 @@ fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
     let (stats, mads) = (&observation.stats, &observation.mads);
     let failing = Collector::ALL.into_iter().filter(|collector| !stats.success(*collector));
     let discovered = stats.discovery.as_ref();
-    // Each request ends in one of these.
-    let sent = [
-        MadOutcome::Answered,
-        MadOutcome::Busy,
-        MadOutcome::Redirected,
-        MadOutcome::Refused,
-        MadOutcome::TimedOut,
-    ];
+    // The outcomes before this one are those of MADs that were sent.
+    let sent = MadOutcome::ALL.into_iter().take_while(|outcome| *outcome != MadOutcome::Unsent);
     let master = stats.mastership.master().and_then(|end| snapshot.fabric.find(end));
     Sweep {
         ended_at: rfc3339(&snapshot.anchor, snapshot.ended),
@@ -108,7 +102,7 @@ fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
         failing: failing.map(|collector| collector.label().into()).collect(),
         discovered_at: discovered.and_then(|(anchor, ended)| rfc3339(anchor, *ended)),
         discovery_gaps: stats.discovery_gaps,
-        mads_sent: sent.into_iter().map(|outcome| mads.total(outcome)).sum(),
+        mads_sent: sent.map(|outcome| mads.total(outcome)).sum(),
         mads_timed_out: mads.total(MadOutcome::TimedOut),
         master_sm: master.map(|port| name(view, port)),
     }

@@ -12,18 +12,10 @@ use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 
 use super::links::{FabricView, with_findings};
-use super::model::{
-    Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topologies, Topology, Verdicts,
-};
-use super::{Fabrics, selected};
+use super::model::{Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topology, Verdicts};
 
 /// The most links that a bundle or a switch lists one by one.
 const MAX_SUSPECTS: usize = 8;
-
-/// The topologies of the selected fabrics. A name that no fabric has selects nothing.
-pub fn topologies(fabrics: &Fabrics, fabric: Option<&str>) -> Topologies {
-    Topologies { fabrics: selected(fabrics, fabric).map(|it| topology(it)).collect() }
-}
 
 /// The topology of a fabric.
 pub fn topology(observation: &Observation) -> Topology {

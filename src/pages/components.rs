@@ -161,11 +161,6 @@ pub fn port(fabric: &str, port: &PortName) -> Markup {
     html! { a href=(address::port_of_node(fabric, &port.guid, port.port)) { (port.label()) } }
 }
 
-/// A port by its number alone, for use after the name of its node.
-pub fn port_number(fabric: &str, port: &PortName) -> Markup {
-    html! { a href=(address::port_of_node(fabric, &port.guid, port.port)) { "port " (port.port) } }
-}
-
 /// The role of a port in congestion; a victim links to the root that it waits for.
 pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
     html! {
@@ -193,11 +188,6 @@ pub fn peer_congestion(port: &Port) -> Option<&'static str> {
     let is_own = |role: &str| port.congestion.as_ref().is_some_and(|part| part.role == role);
     let roles = [(Reason::Congested, "root"), (Reason::Victim, "victim")];
     roles.into_iter().find_map(|(reason, role)| (has(reason) && !is_own(role)).then_some(role))
-}
-
-/// The heading of a column of link errors; its title lists the counters of the sum.
-pub fn link_errors_heading() -> Markup {
-    html! { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
 }
 
 /// A sum of counters of a port; a lower bound if one of them was saturated.

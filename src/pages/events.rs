@@ -76,7 +76,7 @@ pub async fn run<T: Send + 'static>(
     history: &HistoryService,
     query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
 ) -> HistoryAnswer<T> {
-    let file = history.file().cloned().ok_or(NoHistory::NotRecorded)?;
+    let file = history.file.clone().ok_or(NoHistory::NotRecorded)?;
     let unavailable = |text: &str| NoHistory::Unavailable(text.into());
     let permit = history.query_permits.clone().acquire_owned();
     let Ok(Ok(permit)) = tokio::time::timeout(PERMIT_TIMEOUT, permit).await else {

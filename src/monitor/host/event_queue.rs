@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use rdma_host::reader::events::HostEvent;
@@ -51,17 +51,9 @@ impl HostEventQueue {
     /// Takes what is pending, or waits for the first event; nothing if none comes within the limit.
     pub(super) fn take(&self, limit: Duration) -> PendingEvents {
         let (queue, arrived) = &*self.0;
-        let until = Instant::now().checked_add(limit);
-        let mut queue = locked(queue);
-        while queue.pending.is_empty() {
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let left = left.unwrap_or(limit);
-            if left.is_zero() {
-                break;
-            }
-            let woken = arrived.wait_timeout(queue, left);
-            (queue, _) = woken.unwrap_or_else(PoisonError::into_inner);
-        }
+        let is_empty = |queue: &mut Queue| queue.pending.is_empty();
+        let waited = arrived.wait_timeout_while(locked(queue), limit, is_empty);
+        let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
         // The end is permanent.
         let ended = queue.pending.ended;
         std::mem::replace(&mut queue.pending, PendingEvents { ended, ..PendingEvents::default() })

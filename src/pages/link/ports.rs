@@ -5,7 +5,7 @@ use std::time::Duration;
 use maud::{Markup, html};
 
 use crate::api::model::{Label, LinkDetail, Port, WindowErrors};
-use crate::pages::components;
+use crate::pages::{address, components};
 use fabric_history::local_clock::LocalClock;
 use ib_health::bit_errors::ENOUGH;
 use ib_health::evidence;
@@ -21,7 +21,7 @@ const ROWS: [EndsRow; 12] = [
     ("Port", |port, fabric| {
         Some(html! {
             (components::node(fabric, &port.name.guid, &port.name.node)) ", " (components::node_kind(&port.name.node_type))
-            ", " (components::port_number(fabric, &port.name))
+            ", " a href=(address::port_of_node(fabric, &port.name.guid, port.name.port)) { "port " (port.name.port) }
         })
     }),
     ("Node responds", |port, _| Some(html! { @if port.up { "yes" } @else { strong { "no" } } })),

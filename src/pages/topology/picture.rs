@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use maud::{Markup, html};
 
@@ -32,8 +31,6 @@ struct BoxRow<'a> {
 
 #[derive(Debug)]
 struct SwitchBox<'a> {
-    /// Their places in the list of switches.
-    members: Range<usize>,
     switches: &'a [Switch],
     /// The name of its switch, or of the first and last one.
     name: String,
@@ -55,20 +52,15 @@ struct Line<'a> {
 
 impl<'a> Layout<'a> {
     fn new(topology: &'a Topology) -> Self {
-        let switches = &topology.switches;
-        // The switches are in the order of levels.
-        let levels = runs(0..switches.len(), |place| switches[place].level).into_iter().rev();
-        let rows: Vec<BoxRow<'a>> = levels
-            .map(|members| BoxRow {
-                level: switches[members.start].level,
-                boxes: boxes(switches, members),
-                top: 0.0,
-            })
-            .collect();
-        let mut box_of = vec![(0, 0); switches.len()];
-        for (row, of_row) in rows.iter().enumerate() {
+        // The switches are in the order of levels, the lowest first.
+        let levels = topology.switches.chunk_by(|a, b| a.level == b.level);
+        let mut rows: Vec<BoxRow<'a>> =
+            levels.map(|of| BoxRow { level: of[0].level, boxes: boxes(of), top: 0.0 }).collect();
+        rows.reverse();
+        let mut box_of = Vec::new();
+        for (row, of_row) in rows.iter().enumerate().rev() {
             for (place, it) in of_row.boxes.iter().enumerate() {
-                box_of[it.members.clone()].fill((row, place));
+                box_of.extend(it.switches.iter().map(|_| (row, place)));
             }
         }
         let mut lines: BTreeMap<[(usize, usize); 2], Line<'a>> = BTreeMap::new();
@@ -109,35 +101,22 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Splits a range into runs of neighbors with the same key.
-fn runs<K: PartialEq>(all: Range<usize>, key: impl Fn(usize) -> K) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for place in all {
-        match runs.last_mut() {
-            Some(run) if key(run.start) == key(place) => run.end = place + 1,
-            _ => runs.push(place..place + 1),
-        }
-    }
-    runs
-}
-
 /// The boxes of a level: one for each switch, or for each group, or for as many neighbors as needed.
-fn boxes(switches: &[Switch], of_level: Range<usize>) -> Vec<SwitchBox<'_>> {
-    let single: Vec<_> = of_level.clone().map(|place| place..place + 1).collect();
-    let groups = runs(of_level, |place| switches[place].group);
+fn boxes(of_level: &[Switch]) -> Vec<SwitchBox<'_>> {
+    let single: Vec<&[Switch]> = of_level.chunks(1).collect();
+    let groups: Vec<&[Switch]> = of_level.chunk_by(|a, b| a.group == b.group).collect();
     let units = if single.len() > MAX_BOXES && groups.len() > 1 { groups } else { single };
     let per_box = units.len().div_ceil(MAX_BOXES).max(1);
+    let mut rest = of_level;
     let boxes = units.chunks(per_box).filter_map(|units| {
-        let members = units.first()?.start..units.last()?.end;
-        let of = &switches[members.clone()];
+        let (of, after) = rest.split_at(units.iter().map(|unit| unit.len()).sum());
+        rest = after;
         let (first, last) = (&of.first()?.node, &of.last()?.node);
+        let congestion = of.iter().map(|it| &it.congestion);
         Some(SwitchBox {
-            members,
             switches: of,
             name: if of.len() > 1 { format!("{first} … {last}") } else { first.clone() },
-            congestion: of
-                .iter()
-                .fold(CongestionCounts::default(), |sum, it| sum.and(&it.congestion)),
+            congestion: congestion.fold(CongestionCounts::default(), |sum, it| sum.and(it)),
             hosts: of.iter().map(|switch| switch.hosts).sum(),
             to_hosts: of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.host_verdicts)),
             worst: of.iter().filter_map(|it| verdict_from(it.worst_verdict.as_deref()?)).max(),
@@ -438,7 +417,7 @@ mod tests {
             let layout = Layout::new(&topology);
             let wide: Vec<usize> = layout.rows.iter().map(|row| row.boxes.len()).collect();
             let boxes = layout.rows.iter().flat_map(|row| &row.boxes);
-            let members: Vec<usize> = boxes.map(|it| it.members.len()).collect();
+            let members: Vec<usize> = boxes.map(|it| it.switches.len()).collect();
             let is_shared = members.iter().any(|members| *members > 1);
             assert_eq!((wide.as_slice(), is_shared), (rows, shares), "{levels:?}");
             assert_eq!(members.iter().sum::<usize>(), topology.switches.len());
