@@ -1,7 +1,6 @@
 //! The latest sweep of a fabric as models; and `/api/v1/links`: each link with its verdict and the evidence, or the
 //! worst of them, found without building all models: of 30,000 links a page shows a hundred.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
@@ -282,7 +281,7 @@ fn rank<'a>(view: FabricView<'a>, cable: Cable, assessment: Option<&LinkAssessme
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::sync::Arc;
 
     use super::*;
     use ib_health::congestion::Wait;

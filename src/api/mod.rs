@@ -29,12 +29,6 @@ use crate::metrics::Latest;
 use exporter_web::error_response::{bad_request, error_response};
 
 pub(crate) const LINKS: &str = "/api/v1/links";
-const LINK: &str = "/api/v1/links/{id}";
-const NODES: &str = "/api/v1/nodes";
-const NODE: &str = "/api/v1/nodes/{guid}";
-const TOPOLOGY: &str = "/api/v1/topology";
-const OVERVIEW: &str = "/api/v1/overview";
-const SEARCH: &str = "/api/v1/search";
 pub(crate) const OPENAPI: &str = "/api/v1/openapi.json";
 const JSON: &str = "application/json";
 const INTERNAL_ERROR: &str = "internal error: see the log of the exporter";
@@ -88,15 +82,17 @@ fn unwritable(_: serde_json::Error) -> (StatusCode, String) {
 type Route = (&'static str, &'static [&'static str], fn(&SharedState, &Filter, &str) -> Built);
 
 static ROUTES: [Route; 7] = [
-    (OVERVIEW, &[], |board, _, _| json(&overview::overview(board))),
-    (SEARCH, &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
+    ("/api/v1/overview", &[], |board, _, _| json(&overview::overview(board))),
+    ("/api/v1/search", &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
     (LINKS, &["fabric", "suspect"], |board, filter, _| {
         links::json(&board.fabrics, filter).map_err(unwritable)
     }),
-    (LINK, &["fabric"], link),
-    (NODES, &["fabric", "kind"], |board, filter, _| json(&ports::nodes(&board.fabrics, filter))),
-    (NODE, &["fabric"], node),
-    (TOPOLOGY, &["fabric"], |board, filter, _| {
+    ("/api/v1/links/{id}", &["fabric"], link),
+    ("/api/v1/nodes", &["fabric", "kind"], |board, filter, _| {
+        json(&ports::nodes(&board.fabrics, filter))
+    }),
+    ("/api/v1/nodes/{guid}", &["fabric"], node),
+    ("/api/v1/topology", &["fabric"], |board, filter, _| {
         let fabrics = selected(&board.fabrics, filter.fabric.as_deref());
         json(&model::Topologies { fabrics: fabrics.map(|it| topology::topology(it)).collect() })
     }),

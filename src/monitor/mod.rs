@@ -14,6 +14,7 @@ mod site_files;
 
 pub use site_files::{MKeyFile, m_keys_in, maintenance_in, names_in};
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -108,6 +109,7 @@ impl Monitor {
         }
         let mut evaluator = LinkEvaluator::new(settings.health.clone());
         evaluator.set_maintenance(maintenance);
+        let counters = OptionalCounters { details: settings.details, fec: settings.fec };
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         Ok(Monitor {
             client: MadClient::new(settings.pace),
@@ -115,10 +117,7 @@ impl Monitor {
             names,
             keys: Arc::new(keys),
             log_limiter,
-            agents: AgentCache::new(OptionalCounters {
-                details: settings.details,
-                fec: settings.fec,
-            }),
+            agents: AgentCache::new(counters),
             scheduler: DiscoveryScheduler::new(&settings),
             unanswered: UnresponsiveNeighbors::default(),
             suspicion: None,
@@ -163,8 +162,8 @@ impl Monitor {
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
                 match self.monitor(open) {
-                    RunError::Stopped => break,
-                    RunError::Transport(error) => self.on_device_lost(&error),
+                    Err(RunError::Stopped) => break,
+                    Err(RunError::Transport(error)) => self.on_device_lost(&error),
                 }
                 // Closed before it is opened again: a device is removed only when no process holds it open.
                 drop(wire.take());
@@ -194,21 +193,17 @@ impl Monitor {
     }
 
     /// Alternates discoveries and sweeps, until it is stopped or the transport fails.
-    fn monitor(&mut self, wire: &mut impl MadTransport) -> RunError {
+    fn monitor(&mut self, wire: &mut impl MadTransport) -> Result<Infallible, RunError> {
         self.scheduler.reset();
         let mut due = wire.now();
         loop {
-            if let Err(broken) = self.round(wire, due) {
-                return broken;
-            }
+            self.round(wire, due)?;
             // A round that took longer than the interval skips the sweeps that it missed.
             let now = wire.now();
             while due <= now {
                 due = due + self.settings.interval;
             }
-            if let Err(broken) = self.wait(wire, due) {
-                return broken;
-            }
+            self.wait(wire, due)?;
         }
     }
 

@@ -5,7 +5,6 @@ use std::time::{Duration, SystemTime};
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
 use maud::{Markup, Render, html};
 
 use crate::api::history_service::{HistoryService, QueryResult, run_query};

@@ -1,8 +1,5 @@
 //! HTML pages: the latest state of the fabrics, from the snapshots, and their past, from the history. They are
 //! rendered here, need no scripts, and each has an address that an alert can name.
-//!
-//! This file has the routes and what all pages share: the frame with navigation and search, error pages, query
-//! parameters, and rendering on a blocking thread.
 
 mod components;
 mod events;

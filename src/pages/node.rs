@@ -153,7 +153,9 @@ fn ports(detail: &NodeDetail) -> Markup {
         div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
             thead { tr {
                 th .n scope="col" { "Port" } th scope="col" { "Neighbor" } th scope="col" { "State" } th scope="col" { "Width, speed" }
-                th scope="col" { "Verdict" } th .n scope="col" { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } } th .n scope="col" { "Discards" }
+                th scope="col" { "Verdict" }
+                th .n scope="col" { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
+                th .n scope="col" { "Discards" }
                 th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send and no credit (PortXmitWait)" { "Wait" } }
             } }
             tbody { @for port in &detail.ports { (port_row(detail, port)) } }

@@ -4,7 +4,6 @@ mod ports;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;

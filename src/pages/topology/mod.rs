@@ -4,7 +4,6 @@
 mod picture;
 
 use axum::extract::State;
-use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api;
@@ -13,9 +12,7 @@ use crate::api::model::{Suspect, Switch, Topology, Verdicts, verdict_from};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
-use super::{
-    Answer, Page, Problem, QueryParams, address, check_fabric, components, not_swept, render,
-};
+use super::{Answer, Page, QueryParams, address, check_fabric, components, not_swept, render};
 
 /// The most suspect links listed. The list of links has all.
 const MAX_SUSPECTS: usize = 40;
