@@ -94,7 +94,7 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// A duration: `0.5s`, `90s`, `1h 2m`.
-fn duration(time: Duration) -> String {
+pub fn duration(time: Duration) -> String {
     match time.as_secs() {
         0 => format!("{:.1}s", time.as_secs_f64()),
         seconds @ 1..120 => format!("{seconds}s"),
@@ -216,12 +216,19 @@ impl<'a> Evidence<'a> {
         if last > Some(self.snapshot.began) {
             return Some("link down: reported by a port after the sweep read its state".into());
         }
-        let states = self.each(|port| {
-            let status = self.snapshot.status(port)?;
-            Some(format!("{} is {}", self.name(port), state::name(status.state)))
-        })?;
+        let known = |port| Some((port, self.snapshot.status(port)?.state));
+        let states: Vec<_> = self.ends().filter_map(known).collect();
+        if states.is_empty() {
+            return None;
+        }
+        let texts =
+            states.iter().map(|(port, it)| format!("{} {}", self.name(*port), state::name(*it)));
+        let texts = texts.collect::<Vec<_>>().join(", ");
+        // The link went down or came up between the readings of its ends.
+        let is_mixed = states.iter().any(|(_, it)| *it == state::ACTIVE);
+        let note = if is_mixed { " (ends read at different times)" } else { "" };
         let since = last.map(|last| format!(" for {}", duration(self.snapshot.ended.since(last))));
-        Some(format!("link down{}: {states}", since.unwrap_or_default()))
+        Some(format!("not Active{}: {texts}{note}", since.unwrap_or_default()))
     }
 
     fn corrupt_packets(&self) -> Option<String> {

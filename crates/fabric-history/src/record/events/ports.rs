@@ -17,7 +17,7 @@ use ib_health::assessment::CounterStatus;
 use ib_health::congestion::GRACE;
 use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
-use ib_health::{LinkAssessment, Verdict, evidence};
+use ib_health::{LinkAssessment, Reason, Verdict, evidence};
 use ib_mad::label;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
@@ -30,6 +30,8 @@ pub(super) struct LastLink {
     verdict: Verdict,
     rate: Option<(Width, Speed)>,
     changed: Option<Moment>,
+    /// When it went down, until it is up again.
+    down_at: Option<Moment>,
     /// The number of its latest loss.
     losses: u32,
 }
@@ -44,6 +46,7 @@ impl LastLink {
             verdict: Verdict::Unknown,
             rate: None,
             changed: found.outages.last_change,
+            down_at: None,
             losses: loss.map_or(0, |loss| loss.number),
         }
     }
@@ -51,7 +54,7 @@ impl LastLink {
 
 impl Sweep<'_> {
     pub(super) fn update_link(&mut self, last: &mut LastLink, found: &LinkAssessment) {
-        let snapshot = self.snapshot;
+        let (snapshot, assessment) = (self.snapshot, self.assessment);
         let Some(id) = snapshot.fabric.link_id(found.link.0) else { return };
         let place = |link: Link| {
             let label = |port| evidence::port_label(snapshot, port);
@@ -68,10 +71,15 @@ impl Sweep<'_> {
         if let Some(up) = found.up {
             match last.up.replace(up) {
                 Some(true) if !up => {
-                    push(EventKind::LinkDown, "link down".into(), at, Value::Null);
+                    last.down_at = Some(at);
+                    let text = evidence::describe(Reason::Down, found, assessment, snapshot);
+                    push(EventKind::LinkDown, text, at, Value::Null);
                 }
                 Some(false) if up => {
-                    push(EventKind::LinkUp, "link up".into(), at, Value::Null);
+                    let down = last.down_at.take().map(|down| evidence::duration(at.since(down)));
+                    let text =
+                        down.map_or_else(|| "link up".into(), |down| format!("after {down}"));
+                    push(EventKind::LinkUp, text, at, Value::Null);
                 }
                 _ => {}
             }
