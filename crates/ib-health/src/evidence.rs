@@ -218,14 +218,15 @@ impl<'a> Evidence<'a> {
         }
         let known = |port| Some((port, self.snapshot.status(port)?.state));
         let states: Vec<_> = self.ends().filter_map(known).collect();
-        if states.is_empty() {
+        let is_active = |(_, it): &(PortIndex, u8)| *it == state::ACTIVE;
+        if states.iter().all(is_active) {
             return None;
         }
         let texts =
             states.iter().map(|(port, it)| format!("{} {}", self.name(*port), state::name(*it)));
         let texts = texts.collect::<Vec<_>>().join(", ");
         // The link went down or came up between the readings of its ends.
-        let is_mixed = states.iter().any(|(_, it)| *it == state::ACTIVE);
+        let is_mixed = states.iter().any(is_active);
         let note = if is_mixed { " (ends read at different times)" } else { "" };
         let since = last.map(|last| format!(" for {}", duration(self.snapshot.ended.since(last))));
         Some(format!("not Active{}: {texts}{note}", since.unwrap_or_default()))
