@@ -30,20 +30,10 @@ pub struct WebApp {
 }
 
 impl WebApp {
-    /// A state that serves the latest exposition.
-    pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
-        WebApp {
-            latest,
-            process,
-            telemetry_path: telemetry_path.into(),
-            history: HistoryService::new(None),
-        }
-    }
-
-    /// Adds the history in this file.
-    #[must_use]
-    pub fn with_history(self, file: Option<PathBuf>) -> Self {
-        WebApp { history: HistoryService::new(file.map(Arc::from)), ..self }
+    /// A state that serves the latest exposition, and the history in this file.
+    pub fn new(latest: Latest, process: Process, path: &str, history: Option<PathBuf>) -> Self {
+        let history = HistoryService::new(history.map(Arc::from));
+        WebApp { latest, process, telemetry_path: path.into(), history }
     }
 
     /// The latest exposition with its snapshots.

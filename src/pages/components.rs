@@ -255,17 +255,26 @@ pub fn event_fabrics(board: &SharedState) -> Vec<String> {
     fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
 }
 
-/// The field of a form that selects a fabric, where there are several.
-pub fn fabric_field<S: AsRef<str>>(names: &[S], chosen: Option<&str>) -> Markup {
-    html! { @if names.len() > 1 { p {
-        label for="fabric" { "Fabric" }
-        select #fabric name="fabric" {
-            option value="" { "all" }
-            @for name in names {
-                option value=(name.as_ref()) selected[chosen == Some(name.as_ref())] { (name.as_ref()) }
-            }
-        }
-    } } }
+/// A field of a form that selects one of some values, each with its text.
+pub fn select_field(name: &str, label: &str, chosen: &str, options: &[(&str, String)]) -> Markup {
+    html! { p {
+        label for=(name) { (label) }
+        select id=(name) name=(name) { @for (value, text) in options {
+            option value=(value) selected[*value == chosen] { (text) }
+        } }
+    } }
+}
+
+/// These values with their texts, after one that selects all.
+pub fn or_all<'a>(values: &[&'a str], text: impl Fn(&str) -> String) -> Vec<(&'a str, String)> {
+    let all = std::iter::once(("", "all".to_owned()));
+    all.chain(values.iter().map(|value| (*value, text(value)))).collect()
+}
+
+/// The field that selects a fabric, where there are several.
+pub fn fabric_field(names: &[&str], chosen: Option<&str>) -> Markup {
+    let (chosen, options) = (chosen.unwrap_or_default(), or_all(names, str::to_owned));
+    html! { @if names.len() > 1 { (select_field("fabric", "Fabric", chosen, &options)) } }
 }
 
 /// The links to the previous and the next page of a list: the text and the address of each.

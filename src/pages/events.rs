@@ -214,30 +214,19 @@ pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer
 }
 
 fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
+    let kinds: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.label()).collect();
+    let kinds = components::or_all(&kinds, components::label_text);
+    let windows = WindowChoice::ALL.map(|it| (it.name, format!("last {}", it.label)));
+    let fabrics: Vec<&str> = fabrics.iter().map(String::as_str).collect();
     html! {
         form .filter action=(address::EVENTS) {
-            p {
-                label for="kind" { "Event" }
-                select #kind name="kind" {
-                    option value="" { "all" }
-                    @for kind in EventKind::ALL {
-                        option value=(kind.label()) selected[query.kind == Some(*kind)] { (components::label_text(kind.label())) }
-                    }
-                }
-            }
+            (components::select_field("kind", "Event", query.kind.map_or("", EventKind::label), &kinds))
             p {
                 label for="where" { "Node or link" }
                 input #where type="search" name="q" value=(query.text) placeholder="Name, GUID or link ID" autocomplete="off" spellcheck="false";
             }
-            (components::fabric_field(fabrics, query.fabric.as_deref()))
-            p {
-                label for="window" { "Period" }
-                select #window name="window" {
-                    @for WindowChoice { name, label, .. } in WindowChoice::ALL {
-                        option value=(name) selected[name == query.window.name] { "last " (label) }
-                    }
-                }
-            }
+            (components::fabric_field(&fabrics, query.fabric.as_deref()))
+            (components::select_field("window", "Period", query.window.name, &windows))
             p { button { "Apply" } }
         }
         @if let Some(kind) = query.kind { p .quiet { (kind.help()) } }

@@ -106,16 +106,11 @@ fn page(query: &LinksQuery, board: &SharedState, found: usize, links: &[Link]) -
 }
 
 fn form(query: &LinksQuery, names: &[&str]) -> Markup {
+    let [ok, unknown, watch, bad] = Verdict::ALL.map(Verdict::label);
+    let name = |label: &str| components::verdict_text(label).to_owned();
+    let verdicts = components::or_all(&[bad, watch, unknown, ok], name);
     html! { form .filter action=(address::LINKS) {
-        p {
-            label for="verdict" { "Verdict" }
-            select #verdict name="verdict" {
-                option value="" { "all" }
-                @for it in Verdict::ALL.into_iter().rev() {
-                    option value=(it.label()) selected[query.verdict == Some(it)] { (components::verdict_text(it.label())) }
-                }
-            }
-        }
+        (components::select_field("verdict", "Verdict", query.verdict(), &verdicts))
         (components::fabric_field(names, query.fabric.as_deref()))
         p {
             label for="text" { "Node" }

@@ -235,7 +235,6 @@ fn only_verdicts_from_watch_on_are_events() {
 
 #[test]
 fn rate_change_across_a_down_link_is_an_event() {
-    use ib_fabric::snapshot::PortRead;
     let mut sim = Simulation::new();
     let ends = sim.link().link;
     let was = *sim.snapshot().status(ends.0).unwrap();
@@ -246,7 +245,7 @@ fn rate_change_across_a_down_link_is_an_event() {
     };
     set(&mut sim, PortRead::Unknown);
     assert_eq!(sim.sweep(), NONE);
-    let narrow = ib_mad::port_state::PortStatus { width: Some(Width::X1), ..was };
+    let narrow = PortStatus { width: Some(Width::X1), ..was };
     set(&mut sim, PortRead::Ok(narrow));
     assert_eq!(sim.sweep(), ["rate_changed: rate changed from 4x EDR to 1x EDR"]);
     assert_eq!(sim.sweep(), NONE);
