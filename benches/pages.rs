@@ -116,7 +116,7 @@ fn main() {
         }
         let exposition = Exposition::render(vec![Arc::new(observation.clone())].into());
         let (_sender, latest) = tokio::sync::watch::channel(Arc::new(exposition));
-        let site = WebApp::new(latest, Process::new(Path::new("/proc")), "/metrics");
+        let site = WebApp::new(latest, Process::new(Path::new("/proc")), "/metrics", None);
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let server = listener.local_addr().unwrap();
         runtime.spawn(async move { axum::serve(listener, site.router()).await });

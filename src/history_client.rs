@@ -1,6 +1,5 @@
 //! The history of a running exporter, over HTTP: its API has the same queries as the file.
 
-use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +13,8 @@ use fabric_history::source::{
 };
 use ib_fabric::topology::End;
 use serde::de::DeserializeOwned;
+use ureq::RequestBuilder;
+use ureq::typestate::WithoutBody;
 
 use crate::remote::{Access, Remote};
 
@@ -42,22 +43,35 @@ impl HistoryClient {
 
     fn query<T: DeserializeOwned>(&self, query: &HistoryQuery) -> Answer<T> {
         let path = format!("{PATH}/{}", query.name());
-        let (status, body) = self.get(&path, &query.pairs())?;
-        match status {
-            200 => serde_json::from_slice(&body).map_err(|error| {
+        match self.get(&path, &query.pairs())? {
+            (200, body) => serde_json::from_slice(&body).map_err(|error| {
                 self.problem(format!("the response is not a history ({error}): {ADVICE}"))
             }),
-            status => Err(self.refusal(status, &body)),
+            (status, body) => Err(self.refusal(status, &body)),
         }
     }
 
-    /// Requests a copy of a window, and writes it into a local file.
+    /// Requests a copy of a window, and writes it into a local file while it arrives, without a timeout.
     pub fn dump(&self, window: Window, file: &Path) -> Answer<()> {
         let failed = HistoryError::io(file, "write it");
         let mut out = std::fs::File::create(file).map_err(failed)?;
-        let status = self.save(DUMP, &history_query::window(window), &mut out)?;
-        out.sync_all().map_err(failed)?;
-        status.map_err(|(status, body)| self.refusal(status, &body))
+        let config = self.request(DUMP, &history_query::window(window)).config();
+        let request = config.timeout_global(None).timeout_recv_response(Some(COPY_TIMEOUT)).build();
+        let mut response = match request.call() {
+            Ok(response) if response.status().as_u16() == 200 => response,
+            other => {
+                let (status, body) = self.read(other)?;
+                return Err(self.refusal(status, &body));
+            }
+        };
+        let length = response.body().content_length();
+        let copied = std::io::copy(&mut response.body_mut().as_reader(), &mut out)
+            .map_err(|error| self.problem(format!("download failed: {error}")))?;
+        if let Some(length) = length.filter(|length| *length != copied) {
+            let problem = format!("download ended after {copied} of {length} bytes");
+            return Err(self.problem(problem));
+        }
+        Ok(out.sync_all().map_err(failed)?)
     }
 
     /// All events that a filter selects, page after page.
@@ -76,42 +90,13 @@ impl HistoryClient {
         }
     }
 
-    fn request(
-        &self,
-        path: &str,
-        pairs: &Pairs<'_>,
-    ) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
+    fn request(&self, path: &str, pairs: &Pairs<'_>) -> RequestBuilder<WithoutBody> {
         let request = self.remote.get(path);
         pairs.iter().fold(request, |request, (key, value)| request.query(*key, value))
     }
 
     fn get(&self, path: &str, pairs: &Pairs<'_>) -> Answer<(u16, Vec<u8>)> {
         self.read(self.request(path, pairs).call())
-    }
-
-    /// Writes the body of a response while it arrives, without a timeout. A response of another status than
-    /// 200 is returned instead.
-    fn save(
-        &self,
-        path: &str,
-        pairs: &Pairs<'_>,
-        out: &mut dyn Write,
-    ) -> Answer<Result<(), (u16, Vec<u8>)>> {
-        let config = self.request(path, pairs).config();
-        let request = config.timeout_global(None).timeout_recv_response(Some(COPY_TIMEOUT)).build();
-        let mut response = match request.call() {
-            Ok(response) if response.status().as_u16() == 200 => response,
-            other => return self.read(other).map(Err),
-        };
-        let length = response.body().content_length();
-        let copied = std::io::copy(&mut response.body_mut().as_reader(), out)
-            .map_err(|error| self.problem(format!("download failed: {error}")))?;
-        match length {
-            Some(length) if length != copied => {
-                Err(self.problem(format!("download ended after {copied} of {length} bytes")))
-            }
-            _ => Ok(Ok(())),
-        }
     }
 
     fn read(

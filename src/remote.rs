@@ -51,10 +51,8 @@ impl Remote {
         let wrong = || format!("{url:?} is not an address such as http://127.0.0.1:10315");
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let (user, host) = match authority.rsplit_once('@') {
-            Some((user, host)) => (Some(user), host),
-            None => (None, authority),
-        };
+        let (user, host) =
+            authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
         let base = format!("{scheme}://{host}{}", path.trim_end_matches('/'));
         let is_plain = !host.is_empty() && !base.contains(['?', '#', ' ']);
         if !matches!(scheme, "http" | "https")
@@ -102,31 +100,27 @@ impl Remote {
 
 /// The header of a basic login, if there is a user.
 fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<String>, String> {
-    let user = match (user, password_file) {
-        (None, None) => return Ok(None),
-        (None, Some(_)) => {
-            return Err(
-                "--source.password-file: the user is missing in the address: use http://USER@HOST"
-                    .into(),
-            );
-        }
-        (Some(user), None) => decode(user),
-        (Some(user), Some(_)) if user.contains(':') => {
-            return Err(
-                "--source.password-file: the address also contains a password: use one of them"
-                    .into(),
-            );
-        }
-        (Some(user), Some(file)) => {
-            let user = decode(user);
-            let password =
-                String::from_utf8_lossy(&read(file, "--source.password-file")?).into_owned();
-            // Editors end the last line.
-            format!("{user}:{}", password.trim_end_matches(['\r', '\n']))
-        }
+    let flag = "--source.password-file";
+    let Some(user) = user else {
+        return match password_file {
+            None => Ok(None),
+            Some(_) => {
+                Err(format!("{flag}: the user is missing in the address: use http://USER@HOST"))
+            }
+        };
     };
-    let user = if user.contains(':') { user } else { format!("{user}:") };
-    Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(user))))
+    let mut login = decode(user);
+    if let Some(file) = password_file {
+        if user.contains(':') {
+            return Err(format!("{flag}: the address also contains a password: use one of them"));
+        }
+        let password = String::from_utf8_lossy(&read(file, flag)?).into_owned();
+        // Editors end the last line.
+        login = format!("{login}:{}", password.trim_end_matches(['\r', '\n']));
+    } else if !login.contains(':') {
+        login.push(':');
+    }
+    Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(login))))
 }
 
 /// Decodes `%20` and the like.

@@ -67,9 +67,7 @@ pub fn enter(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path
         tracing::warn!(%error, "dropping capabilities failed");
     }
     match restrict(paths) {
-        Ok(RulesetStatus::FullyEnforced) => {
-            tracing::debug!("sandboxed");
-        }
+        Ok(RulesetStatus::FullyEnforced) => tracing::debug!("sandboxed"),
         Ok(RulesetStatus::PartiallyEnforced) => {
             tracing::info!("sandboxed in part: this kernel lacks newer Landlock features");
         }
@@ -176,16 +174,12 @@ fn are_readable_without(held: CapabilitySets, files: &[PathBuf]) -> Result<bool,
     if !held.permitted.intersects(reading) {
         return Ok(true);
     }
-    set_capabilities(
-        None,
-        CapabilitySets { effective: held.effective.difference(reading), ..held },
-    )?;
-    let readable = files.iter().all(|file| match open(file) {
-        Err(Errno::ACCESS) => false,
-        Err(Errno::NOENT) => {
-            open(nearest_existing(file.parent().unwrap_or(file))) != Err(Errno::ACCESS)
-        }
-        _ => true,
+    let effective = held.effective.difference(reading);
+    set_capabilities(None, CapabilitySets { effective, ..held })?;
+    let readable = files.iter().all(|file| {
+        let folder = || open(nearest_existing(file.parent().unwrap_or(file)));
+        let opened = open(file);
+        (if opened == Err(Errno::NOENT) { folder() } else { opened }) != Err(Errno::ACCESS)
     });
     set_capabilities(None, held)?;
     Ok(readable)

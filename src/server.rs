@@ -20,9 +20,6 @@ use exporter_web::error_response::{bad_request, error_response, require_host};
 use exposition::DocumentBody;
 use fabric_history::history_query::DUMP;
 
-/// The parameters that select collectors in other exporters (node_exporter).
-const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];
-
 /// The state that the handlers of the exporter's routes share.
 #[derive(Clone, Debug)]
 pub struct WebApp {
@@ -33,20 +30,10 @@ pub struct WebApp {
 }
 
 impl WebApp {
-    /// A state that serves the latest exposition.
-    pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
-        WebApp {
-            latest,
-            process,
-            telemetry_path: telemetry_path.into(),
-            history: HistoryService::new(None),
-        }
-    }
-
-    /// Adds the history in this file.
-    #[must_use]
-    pub fn with_history(self, file: Option<PathBuf>) -> Self {
-        WebApp { history: HistoryService::new(file.map(Arc::from)), ..self }
+    /// A state that serves the latest exposition, and the history in this file.
+    pub fn new(latest: Latest, process: Process, path: &str, history: Option<PathBuf>) -> Self {
+        let history = HistoryService::new(history.map(Arc::from));
+        WebApp { latest, process, telemetry_path: path.into(), history }
     }
 
     /// The latest exposition with its snapshots.
@@ -88,7 +75,7 @@ async fn not_found(uri: Uri) -> Response {
         return error_response(StatusCode::NOT_FOUND, &problem);
     }
     let text = format!("No page at {path}. API: {}", api::OPENAPI);
-    Problem::not_found("Page not found", text).into_response()
+    Problem(StatusCode::NOT_FOUND, "Page not found", text).into_response()
 }
 
 /// axum adds the header Allow.
@@ -105,11 +92,11 @@ async fn ready(State(app): State<WebApp>) -> (StatusCode, String) {
 }
 
 async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderMap) -> Response {
-    // A request for some collectors must not get all of them. Other parameters are ignored: a scrape
-    // configuration may have its own (`params`).
+    // A request for some collectors, as of node_exporter, must not get all of them. Other parameters are ignored: a
+    // scrape configuration may have its own (`params`).
     let pairs = query.map(|Query(pairs)| pairs).unwrap_or_default();
-    if let Some((name, value)) = pairs.iter().find(|(name, _)| COLLECTOR_FILTERS.contains(&&**name))
-    {
+    let mut filters = pairs.iter().filter(|(name, _)| matches!(&**name, "collect[]" | "exclude[]"));
+    if let Some((name, value)) = filters.next() {
         return bad_request(&format!(
             "{name}: {value:?}: collector filters are not supported: every scrape returns all metrics"
         ));

@@ -33,21 +33,14 @@ pub async fn keep_notified(mut seen: watch::Receiver<SharedState>, heartbeats: V
         return;
     }
     let mut watchdog = Watchdog::new(heartbeats);
-    let mut pings = watchdog.as_ref().map(|Watchdog { interval, .. }| {
-        // By then everything has had the time to start.
-        tokio::time::interval_at(tokio::time::Instant::now() + *interval, *interval)
-    });
+    let interval = watchdog.as_ref().map_or(STATUS_INTERVAL, |watchdog| watchdog.interval);
+    // By then everything has had the time to start.
+    let mut pings = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
     let mut lines = tokio::time::interval(STATUS_INTERVAL);
     lines.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        let ping = async {
-            match &mut pings {
-                Some(pings) => pings.tick().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
-            _ = ping => if let Some(watchdog) = &mut watchdog { watchdog.check() },
+            _ = pings.tick() => if let Some(watchdog) = &mut watchdog { watchdog.check() },
             _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
                 let line = status(&seen.borrow_and_update());
                 notify(&[NotifyState::Status(&line)]);

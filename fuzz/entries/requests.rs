@@ -36,7 +36,7 @@ impl Up {
         let exposition = Arc::new(Exposition::render(fabric::watch(&[])));
         let (latest, seen): (_, Latest) = watch::channel(exposition);
         let process = Process::new("/nowhere".as_ref());
-        let site = WebApp::new(seen, process, "/metrics").with_history(Some(file));
+        let site = WebApp::new(seen, process, "/metrics", Some(file));
         Up {
             runtime: Builder::new_current_thread().enable_all().build().unwrap(),
             site: TowerToHyperService::new(site.router()),

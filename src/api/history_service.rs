@@ -14,7 +14,7 @@ use std::io::Read;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
@@ -55,7 +55,8 @@ pub type QueryResult = Result<Query<Pairs>, QueryRejection>;
 /// The history file, and the permits that limit its use.
 #[derive(Clone, Debug)]
 pub struct HistoryService {
-    file: Option<Arc<Path>>,
+    /// The file, if there is a history.
+    pub file: Option<Arc<Path>>,
     /// One permit for each query that may run now.
     pub query_permits: Arc<Semaphore>,
     /// One permit: a single dump is made and sent at a time.
@@ -68,11 +69,6 @@ impl HistoryService {
         let [query_permits, dump_permits] =
             [MAX_CONCURRENT_QUERIES, 1].map(|permits| Arc::new(Semaphore::new(permits)));
         HistoryService { file, query_permits, dump_permits }
-    }
-
-    /// The file, if there is a history.
-    pub fn file(&self) -> Option<&Arc<Path>> {
-        self.file.as_ref()
     }
 
     /// The file and the query parameters, or the response that says which of them is missing or wrong.
@@ -135,21 +131,18 @@ impl Drop for InterruptOnDrop {
     }
 }
 
-/// The status of a failed query: 400 if it requests too much, 500 for a damaged file, 503 for a failure
-/// that may be temporary.
-pub fn status_of(error: &SourceError) -> StatusCode {
-    match error {
-        SourceError::File(HistoryError::TooMuch { .. }) => StatusCode::BAD_REQUEST,
-        SourceError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
-        _ => StatusCode::SERVICE_UNAVAILABLE,
-    }
-}
-
 /// A response, or that to a request that cannot be answered.
 type Answer = Result<Response, Response>;
 
+/// The response to a failed query: 400 if it requests too much, 500 for a damaged file, 503 for a failure that
+/// may be temporary.
 fn failed(error: &SourceError) -> Response {
-    error_response(status_of(error), &error.to_string())
+    let status = match error {
+        SourceError::File(HistoryError::TooMuch { .. }) => StatusCode::BAD_REQUEST,
+        SourceError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    error_response(status, &error.to_string())
 }
 
 fn panicked() -> Response {
@@ -208,31 +201,23 @@ async fn dump(State(history): State<HistoryService>, pairs: QueryResult) -> Answ
     Ok((head, axum::body::Body::new(body)).into_response())
 }
 
+/// The file, and the permit: no other copy is made until this is dropped. Both move to the thread that waits for the
+/// disk: there is at most one such thread.
+type DumpFile = (File, OwnedSemaphorePermit);
+
 /// The copy while it is sent.
-struct DumpFile {
-    file: File,
-    /// No other copy is made until this is dropped. It moves with the file, also to a thread that waits for
-    /// the disk: there is at most one such thread.
-    _permit: OwnedSemaphorePermit,
-}
-
-enum DumpState {
-    Idle(DumpFile),
-    /// A blocking thread that reads a chunk.
-    Reading(JoinHandle<(DumpFile, std::io::Result<Vec<u8>>)>),
-    /// `None`: all is read, or a read failed.
-    Done,
-}
-
 struct DumpBody {
-    state: DumpState,
+    /// `None` while a chunk is read, and after the end or an error.
+    file: Option<DumpFile>,
+    /// The blocking thread that reads a chunk.
+    reading: Option<JoinHandle<(DumpFile, std::io::Result<Vec<u8>>)>>,
     left: u64,
 }
 
 impl DumpBody {
     fn new(file: File, bytes: u64, permit: OwnedSemaphorePermit) -> Self {
         // SQLite wrote through its own descriptor: the offset of this one is still 0.
-        DumpBody { state: DumpState::Idle(DumpFile { file, _permit: permit }), left: bytes }
+        DumpBody { file: Some((file, permit)), reading: None, left: bytes }
     }
 }
 
@@ -244,29 +229,22 @@ impl Body for DumpBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        if self.left == 0 {
-            return Poll::Ready(None);
+        let left = self.left;
+        if let Some((mut file, permit)) = self.file.take().filter(|_| left > 0) {
+            let bytes = CHUNK_BYTES.min(usize::try_from(left).unwrap_or(CHUNK_BYTES));
+            self.reading = Some(tokio::task::spawn_blocking(move || {
+                let mut chunk = vec![0; bytes];
+                let read = file.read_exact(&mut chunk);
+                ((file, permit), read.map(|()| chunk))
+            }));
         }
-        let mut thread = match std::mem::replace(&mut self.state, DumpState::Done) {
-            DumpState::Done => return Poll::Ready(None),
-            DumpState::Reading(thread) => thread,
-            DumpState::Idle(mut dump) => {
-                let bytes = CHUNK_BYTES.min(usize::try_from(self.left).unwrap_or(CHUNK_BYTES));
-                tokio::task::spawn_blocking(move || {
-                    let mut chunk = vec![0; bytes];
-                    let read = dump.file.read_exact(&mut chunk);
-                    (dump, read.map(|()| chunk))
-                })
-            }
-        };
-        let Poll::Ready(read) = Pin::new(&mut thread).poll(cx) else {
-            self.state = DumpState::Reading(thread);
-            return Poll::Pending;
-        };
-        let (dump, read) = read.map_err(std::io::Error::other)?;
+        let Some(thread) = &mut self.reading else { return Poll::Ready(None) };
+        let result = ready!(Pin::new(thread).poll(cx));
+        self.reading = None;
+        let (file, read) = result.map_err(std::io::Error::other)?;
         let chunk = read?;
         self.left -= chunk.len() as u64;
-        self.state = DumpState::Idle(dump);
+        self.file = Some(file);
         Poll::Ready(Some(Ok(Frame::data(chunk.into()))))
     }
 

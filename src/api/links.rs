@@ -1,7 +1,6 @@
 //! The latest sweep of a fabric as models; and `/api/v1/links`: each link with its verdict and the evidence, or the
 //! worst of them, found without building all models: of 30,000 links a page shows a hundred.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
@@ -23,7 +22,7 @@ use super::model::{
     BitErrors, End, FabricLinks, Label, Link, LinkReason, Links, Rank, SuggestedRepair, Verdicts,
     WindowErrors,
 };
-use super::{Filter, selected};
+use super::{Fabrics, Filter, selected};
 
 /// A fabric after its first sweep: what the models are built from.
 #[derive(Clone, Copy, Debug)]
@@ -154,20 +153,16 @@ pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
 }
 
 /// The links that a filter selects. A fabric name that no fabric has selects nothing.
-pub fn links(fabrics: &[Arc<Observation>], filter: &Filter) -> Links {
+pub fn links(fabrics: &Fabrics, filter: &Filter) -> Links {
     build(fabrics, filter, |list| list.iter().collect())
 }
 
 /// The same as JSON, written link by link: all models at once would take more memory than the text.
-pub fn json(fabrics: &[Arc<Observation>], filter: &Filter) -> serde_json::Result<Vec<u8>> {
+pub fn json(fabrics: &Fabrics, filter: &Filter) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&build(fabrics, filter, |list| list))
 }
 
-fn build<'a, L>(
-    fabrics: &'a [Arc<Observation>],
-    filter: &Filter,
-    collect: impl Fn(LinkList<'a>) -> L,
-) -> Links<L> {
+fn build<'a, L>(fabrics: &'a Fabrics, filter: &Filter, collect: fn(LinkList<'a>) -> L) -> Links<L> {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let mut verdicts = Verdicts::default();
         for (_, assessment) in with_findings(observation) {
@@ -227,33 +222,24 @@ impl Serialize for LinkList<'_> {
 
 /// Which links to list. An empty field selects all.
 #[derive(Clone, Debug, Default)]
-pub struct ListFilter<'a> {
+pub(crate) struct ListFilter<'a> {
     /// Only the fabric of this name.
-    pub fabric: &'a str,
+    pub fabric: Option<&'a str>,
     /// Only links with one of these verdicts.
     pub verdicts: &'a [Verdict],
     /// Only links with this text in the name of a node at an end, in any case.
     pub text: &'a str,
 }
 
-/// A page of a list of links.
-#[derive(Clone, Debug, Default)]
-pub struct RankedLinks {
-    /// The length of the whole list.
-    pub found: usize,
-    /// The links of the page, the worst first.
-    pub links: Vec<Link>,
-}
-
-/// Up to `count` of the selected links, the worst first, without the first `skip` of them.
-pub fn ranked(
-    fabrics: &[Arc<Observation>],
+/// The length of the list of the selected links, and up to `count` of them, the worst first, without the first `skip`.
+pub(crate) fn ranked(
+    fabrics: &Fabrics,
     filter: &ListFilter<'_>,
     skip: usize,
     count: usize,
-) -> RankedLinks {
+) -> (usize, Vec<Link>) {
     let mut ranked = Vec::new();
-    for observation in selected(fabrics, Some(filter.fabric).filter(|name| !name.is_empty())) {
+    for observation in selected(fabrics, filter.fabric) {
         let Some(view) = FabricView::new(observation) else { continue };
         let named = nodes_named(view.snapshot, filter.text);
         for (cable, assessment) in with_findings(observation) {
@@ -272,13 +258,12 @@ pub fn ranked(
     let end = skip.saturating_add(count).min(found);
     // The order of the rest does not matter.
     if end < found {
-        ranked.select_nth_unstable_by(end, |a, b| a.0.cmp(&b.0));
+        ranked.select_nth_unstable_by_key(end, |it| it.0);
     }
     ranked.truncate(end);
-    ranked.sort_by(|a, b| a.0.cmp(&b.0));
+    ranked.sort_by_key(|it| it.0);
     let page = ranked.into_iter().skip(skip);
-    let links = page.map(|(_, view, cable, assessment)| view.link(cable, assessment)).collect();
-    RankedLinks { found, links }
+    (found, page.map(|(_, view, cable, assessment)| view.link(cable, assessment)).collect())
 }
 
 /// For each node whether a text is in its name; `None` without a text.
@@ -301,18 +286,17 @@ fn rank<'a>(view: FabricView<'a>, cable: Cable, assessment: Option<&LinkAssessme
         })
     });
     let errors = ends.map(|port| snapshot.reading(port).map_or(0, Reading::link_errors));
-    Rank {
-        verdict: assessment.map_or(Verdict::Unknown, |link| link.verdict),
-        ratio: ratios.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max),
-        errors: errors[0].saturating_add(errors[1]),
-        fabric: view.name,
-        ends: ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number)),
-    }
+    Rank::new(
+        assessment.map_or(Verdict::Unknown, |link| link.verdict),
+        ratios.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max),
+        errors[0].saturating_add(errors[1]),
+        (view.name, ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number))),
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::sync::Arc;
 
     use super::*;
     use ib_health::congestion::Wait;
@@ -468,17 +452,18 @@ mod tests {
             assert_eq!(rank, model.rank());
             ranks.push(rank);
         }
-        assert_eq!((ranks[0].verdict, ranks[0].errors), (Verdict::Watch, 17));
-        assert!(ranks[0].ratio > 0.0 && ranks[0] < ranks[1]);
+        let (verdict, _, ratio, errors) = ranks[0].worst.0;
+        assert_eq!((verdict, errors), (Verdict::Watch, 17));
+        assert!(f64::from_bits(ratio) > 0.0 && ranks[0] < ranks[1]);
     }
 
     #[test]
     fn selected_links_are_counted_and_paged() {
         let board = board();
         let page = |filter: &ListFilter<'_>, skip, count| {
-            let ranked = ranked(&board, filter, skip, count);
-            let names = ranked.links.iter().map(|link| link.ends[1].node.clone());
-            (ranked.found, names.collect::<Vec<_>>())
+            let (found, links) = ranked(&board, filter, skip, count);
+            let names = links.iter().map(|link| link.ends[1].node.clone());
+            (found, names.collect::<Vec<_>>())
         };
         let all = ListFilter::default();
         let names = page(&all, 0, 9).1;
@@ -489,6 +474,6 @@ mod tests {
         assert_eq!(page(&ListFilter { verdicts: &[Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
         assert_eq!(page(&ListFilter { text: "HOST-A", ..all.clone() }, 0, 9).0, 1);
         assert_eq!(page(&ListFilter { text: "no-such-node", ..all.clone() }, 0, 9).0, 0);
-        assert_eq!(page(&ListFilter { fabric: "g", ..all }, 0, 9).0, 0);
+        assert_eq!(page(&ListFilter { fabric: Some("g"), ..all }, 0, 9).0, 0);
     }
 }

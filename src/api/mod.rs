@@ -29,12 +29,6 @@ use crate::metrics::Latest;
 use exporter_web::error_response::{bad_request, error_response};
 
 pub(crate) const LINKS: &str = "/api/v1/links";
-const LINK: &str = "/api/v1/links/{id}";
-const NODES: &str = "/api/v1/nodes";
-const NODE: &str = "/api/v1/nodes/{guid}";
-const TOPOLOGY: &str = "/api/v1/topology";
-const OVERVIEW: &str = "/api/v1/overview";
-const SEARCH: &str = "/api/v1/search";
 pub(crate) const OPENAPI: &str = "/api/v1/openapi.json";
 const JSON: &str = "application/json";
 const INTERNAL_ERROR: &str = "internal error: see the log of the exporter";
@@ -83,36 +77,24 @@ fn unwritable(_: serde_json::Error) -> (StatusCode, String) {
     (StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_ERROR.to_owned())
 }
 
-/// A route whose JSON is built from the latest snapshot.
-struct Route {
-    path: &'static str,
-    /// The query parameters that it accepts.
-    accepts: &'static [&'static str],
-    /// Builds the JSON from the query parameters and the id in the path, which is empty if there is none.
-    build: fn(&SharedState, &Filter, &str) -> Built,
-}
-
-const fn route(
-    path: &'static str,
-    accepts: &'static [&'static str],
-    build: fn(&SharedState, &Filter, &str) -> Built,
-) -> Route {
-    Route { path, accepts, build }
-}
+/// A route whose JSON is built from the latest snapshot: its path, the query parameters that it accepts, and the function
+/// that builds the JSON from these and the id in the path, which is empty if there is none.
+type Route = (&'static str, &'static [&'static str], fn(&SharedState, &Filter, &str) -> Built);
 
 static ROUTES: [Route; 7] = [
-    route(OVERVIEW, &[], |board, _, _| json(&overview::overview(board))),
-    route(SEARCH, &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
-    route(LINKS, &["fabric", "suspect"], |board, filter, _| {
+    ("/api/v1/overview", &[], |board, _, _| json(&overview::overview(board))),
+    ("/api/v1/search", &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
+    (LINKS, &["fabric", "suspect"], |board, filter, _| {
         links::json(&board.fabrics, filter).map_err(unwritable)
     }),
-    route(LINK, &["fabric"], link),
-    route(NODES, &["fabric", "kind"], |board, filter, _| {
+    ("/api/v1/links/{id}", &["fabric"], link),
+    ("/api/v1/nodes", &["fabric", "kind"], |board, filter, _| {
         json(&ports::nodes(&board.fabrics, filter))
     }),
-    route(NODE, &["fabric"], node),
-    route(TOPOLOGY, &["fabric"], |board, filter, _| {
-        json(&topology::topologies(&board.fabrics, filter.fabric.as_deref()))
+    ("/api/v1/nodes/{guid}", &["fabric"], node),
+    ("/api/v1/topology", &["fabric"], |board, filter, _| {
+        let fabrics = selected(&board.fabrics, filter.fabric.as_deref());
+        json(&model::Topologies { fabrics: fabrics.map(|it| topology::topology(it)).collect() })
     }),
 ];
 
@@ -123,29 +105,25 @@ pub fn router(latest: Latest, history: HistoryService) -> Router {
         let handler = move |State(latest): State<Latest>, id: Option<Path<String>>, query| {
             respond(latest, route, id.map(|Path(id)| id).unwrap_or_default(), query)
         };
-        router = router.route(route.path, get(handler));
+        router = router.route(route.0, get(handler));
     }
     let openapi = async || ([(header::CONTENT_TYPE, JSON)], include_str!("openapi.json"));
     router.with_state(latest).route(OPENAPI, get(openapi)).merge(history_service::router(history))
 }
 
-async fn respond(
-    latest: Latest,
-    route: &'static Route,
-    id: String,
-    query: QueryResult,
-) -> Response {
+async fn respond(seen: Latest, route: &'static Route, id: String, query: QueryResult) -> Response {
+    let (_, accepts, build) = route;
     let pairs = query.map_err(|rejection| rejection.body_text());
-    let filter = match pairs.and_then(|UrlQuery(pairs)| Filter::parse(&pairs, route.accepts)) {
+    let filter = match pairs.and_then(|UrlQuery(pairs)| Filter::parse(&pairs, accepts)) {
         Ok(filter) => filter,
         Err(problem) => return bad_request(&problem),
     };
-    let exposition = Arc::clone(&latest.borrow());
-    if let Some(problem) = unknown_fabric(&exposition.board().fabrics, filter.fabric.as_deref()) {
+    let exposition = Arc::clone(&seen.borrow());
+    if let Err(problem) = check_fabric(&exposition.board().fabrics, filter.fabric.as_deref()) {
         return bad_request(&format!("fabric: {problem}"));
     }
     // 60,000 ports take half a second: too long for a thread that serves other requests.
-    let build = move || (route.build)(exposition.board(), &filter, &id);
+    let build = move || build(exposition.board(), &filter, &id);
     match tokio::task::spawn_blocking(build).await {
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
         Ok(Err((status, problem))) => error_response(status, &problem),
@@ -171,21 +149,23 @@ fn not_found(problem: String) -> (StatusCode, String) {
     (StatusCode::NOT_FOUND, problem)
 }
 
+/// The latest observation of each fabric.
+pub type Fabrics = [Arc<Observation>];
+
 /// The fabric of this name, or all fabrics without a name.
 pub fn selected<'a>(
-    fabrics: &'a [Arc<Observation>],
+    fabrics: &'a Fabrics,
     name: Option<&str>,
 ) -> impl Iterator<Item = &'a Arc<Observation>> {
     fabrics.iter().filter(move |observation| name.is_none_or(|name| name == observation.fabric))
 }
 
-/// The problem with a fabric name that no fabric has.
-pub fn unknown_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<String> {
-    let name = name?;
+/// Fails with the problem where no fabric has the requested name.
+pub fn check_fabric(fabrics: &Fabrics, name: Option<&str>) -> Result<(), String> {
     let names: Vec<&str> = fabrics.iter().map(|observation| &*observation.fabric).collect();
-    let others = match &names[..] {
-        [] => "this exporter monitors no fabric".to_owned(),
-        names => format!("known: {}", names.join(", ")),
-    };
-    (!names.contains(&name)).then(|| format!("unknown fabric {name:?}; {others}"))
+    let Some(name) = name.filter(|name| !names.contains(name)) else { return Ok(()) };
+    Err(match &names[..] {
+        [] => format!("unknown fabric {name:?}; this exporter monitors no fabric"),
+        names => format!("unknown fabric {name:?}; known: {}", names.join(", ")),
+    })
 }

@@ -19,7 +19,7 @@ use fabric_observation::SharedState;
 use ib_mad::node::NodeKind;
 
 use super::model::{LinkDetail, Links, NodeDetail, Nodes, Overview, Search, Topologies};
-use super::{LINK, LINKS, NODE, NODES, OPENAPI, OVERVIEW, ROUTES, SEARCH, TOPOLOGY};
+use super::{LINKS, OPENAPI, ROUTES};
 
 const FABRIC: &str = "fabric";
 
@@ -46,7 +46,7 @@ fn parameter(key: &str, path: &str) -> Value {
             true,
         ),
         // Nodes and events both have a parameter of this name.
-        "kind" if path == NODES => (
+        "kind" if path == "/api/v1/nodes" => (
             "Only nodes of this type.",
             json!({"enum": super::ports::KINDS.map(NodeKind::label)}),
             false,
@@ -104,20 +104,22 @@ fn route(path: &str, about: &str, keys: &[&str], content: &Value) -> (String, Va
 
 fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
     let mut paths: Map<String, Value> = Map::new();
-    for it in &ROUTES {
-        let (about, content) = match it.path {
-            OVERVIEW => ("Summary of each fabric and of this host's devices", of::<Overview>(make)),
-            SEARCH => ("Search by name, GUID or LID", of::<Search>(make)),
+    for (path, accepts, _) in &ROUTES {
+        let (about, content) = match *path {
+            "/api/v1/overview" => {
+                ("Summary of each fabric and of this host's devices", of::<Overview>(make))
+            }
+            "/api/v1/search" => ("Search by name, GUID or LID", of::<Search>(make)),
             LINKS => ("List links", of::<Links>(make)),
-            LINK => ("Get a link with both ports", of::<LinkDetail>(make)),
-            NODES => ("List nodes", of::<Nodes>(make)),
-            NODE => ("Get a node with its ports", of::<NodeDetail>(make)),
-            TOPOLOGY => ("Topology of each fabric", of::<Topologies>(make)),
+            "/api/v1/links/{id}" => ("Get a link with both ports", of::<LinkDetail>(make)),
+            "/api/v1/nodes" => ("List nodes", of::<Nodes>(make)),
+            "/api/v1/nodes/{guid}" => ("Get a node with its ports", of::<NodeDetail>(make)),
+            "/api/v1/topology" => ("Topology of each fabric", of::<Topologies>(make)),
             other => panic!("{other} has no description"),
         };
-        let in_path = it.path.split_once('{').map(|(_, id)| id.trim_end_matches('}'));
-        let keys: Vec<&str> = in_path.into_iter().chain(it.accepts.iter().copied()).collect();
-        paths.extend([route(it.path, about, &keys, &content)]);
+        let in_path = path.split_once('{').map(|(_, id)| id.trim_end_matches('}'));
+        let keys: Vec<&str> = in_path.into_iter().chain(accepts.iter().copied()).collect();
+        paths.extend([route(path, about, &keys, &content)]);
     }
     let openapi = json!({"application/json": {"schema": {"type": "object"}}});
     paths.extend([route(OPENAPI, "This OpenAPI document", &[], &openapi)]);

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation, SharedState};
-use ib_fabric::Snapshot;
+use ib_fabric::{NodeIndex, Snapshot};
 use ib_health::congestion::{Region as Waiting, Role, RootCause};
 use ib_health::{Reason, Verdict};
-use ib_mad::Guid;
-use ib_mad::port_state;
+use ib_mad::{Guid, port_state};
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort};
 
+use super::Fabrics;
 use super::links::{FabricView, ListFilter, ranked, rfc3339, with_findings};
 use super::model::{
     Device, DevicePort, Fabric, Host, NodeCount, NodeName, Overview, ReasonCount, Region, Sweep,
@@ -65,7 +65,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         nodes_down: nodes_down.collect(),
         verdicts,
         reasons: reason_counts(reasons),
-        worst_links: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).links,
+        worst_links: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).1,
         regions: assessment.regions.len(),
         congestion: regions.map(|waiting| region(waiting, view)).collect(),
         ..unswept
@@ -89,14 +89,8 @@ fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
     let (stats, mads) = (&observation.stats, &observation.mads);
     let failing = Collector::ALL.into_iter().filter(|collector| !stats.success(*collector));
     let discovered = stats.discovery.as_ref();
-    // Each request ends in one of these.
-    let sent = [
-        MadOutcome::Answered,
-        MadOutcome::Busy,
-        MadOutcome::Redirected,
-        MadOutcome::Refused,
-        MadOutcome::TimedOut,
-    ];
+    // The outcomes before this one are those of MADs that were sent.
+    let sent = MadOutcome::ALL.into_iter().take_while(|outcome| *outcome != MadOutcome::Unsent);
     let master = stats.mastership.master.and_then(|end| snapshot.fabric.find(end));
     Sweep {
         ended_at: rfc3339(&snapshot.anchor, snapshot.ended),
@@ -108,22 +102,19 @@ fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
         failing: failing.map(|collector| collector.label().into()).collect(),
         discovered_at: discovered.and_then(|(anchor, ended)| rfc3339(anchor, *ended)),
         discovery_gaps: stats.discovery_gaps,
-        mads_sent: sent.into_iter().map(|outcome| mads.total(outcome)).sum(),
+        mads_sent: sent.map(|outcome| mads.total(outcome)).sum(),
         mads_timed_out: mads.total(MadOutcome::TimedOut),
         master_sm: master.map(|port| name(view, port)),
     }
 }
 
 fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
+    let fabric = &snapshot.fabric;
     let counts = KINDS.map(|kind| {
-        let mut count = NodeCount { node_type: kind.label().into(), ..NodeCount::default() };
-        for (node, index) in snapshot.fabric.nodes.iter().zip(snapshot.fabric.node_indexes()) {
-            if node.identity.kind == kind {
-                count.nodes += 1;
-                count.down += usize::from(!snapshot.is_up(index));
-            }
-        }
-        count
+        let of_kind = |node: &NodeIndex| fabric.node(*node).identity.kind == kind;
+        let nodes: Vec<NodeIndex> = fabric.node_indexes().filter(of_kind).collect();
+        let down = nodes.iter().filter(|node| !snapshot.is_up(**node)).count();
+        NodeCount { node_type: kind.label().into(), nodes: nodes.len(), down }
     });
     counts.into_iter().filter(|count| count.nodes > 0).collect()
 }
@@ -144,7 +135,7 @@ fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
     }
 }
 
-fn host(seen: &HostObservation, fabrics: &[Arc<Observation>]) -> Host {
+fn host(seen: &HostObservation, fabrics: &Fabrics) -> Host {
     let Some(snapshot) = &seen.snapshot else { return Host::default() };
     Host {
         read_at: rfc3339(&snapshot.anchor, snapshot.ended),
@@ -159,7 +150,7 @@ pub(super) fn devices(seen: &HostObservation) -> impl Iterator<Item = (&HostDevi
 }
 
 /// The name of the first fabric that has a node with this GUID.
-pub(super) fn node_in(fabrics: &[Arc<Observation>], guid: Guid) -> Option<String> {
+pub(super) fn node_in(fabrics: &Fabrics, guid: Guid) -> Option<String> {
     let has_it = |observation: &&Arc<Observation>| {
         let snapshot = observation.snapshot.as_ref();
         snapshot.is_some_and(|snapshot| snapshot.fabric.node_by_guid(guid).is_some())
@@ -167,7 +158,7 @@ pub(super) fn node_in(fabrics: &[Arc<Observation>], guid: Guid) -> Option<String
     fabrics.iter().find(has_it).map(|observation| observation.fabric.clone())
 }
 
-fn device(device: &HostDevice, guid: Guid, fabrics: &[Arc<Observation>]) -> Device {
+fn device(device: &HostDevice, guid: Guid, fabrics: &Fabrics) -> Device {
     Device {
         device: device.name.to_string(),
         guid: guid.to_string(),
@@ -179,7 +170,7 @@ fn device(device: &HostDevice, guid: Guid, fabrics: &[Arc<Observation>]) -> Devi
     }
 }
 
-fn device_port(port: &HostPort, guid: Guid, fabrics: &[Arc<Observation>]) -> DevicePort {
+fn device_port(port: &HostPort, guid: Guid, fabrics: &Fabrics) -> DevicePort {
     // Each port of a device may be in another fabric.
     let link = fabrics.iter().find_map(|observation| {
         let fabric = &observation.snapshot.as_ref()?.fabric;

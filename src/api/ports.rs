@@ -1,8 +1,6 @@
 //! `/api/v1/nodes`, `/api/v1/nodes/{guid}` and `/api/v1/links/{id}`: nodes, and links with both of their ports in
 //! full, built from the latest snapshots.
 
-use std::sync::Arc;
-
 use fabric_observation::Observation;
 use ib_fabric::topology::{Link as Cable, LinkId, Presence};
 use ib_fabric::{NodeIndex, PortIndex};
@@ -18,14 +16,14 @@ use super::model::{
     Congestion, FabricNodes, LinkDetail, Node, NodeDetail, Nodes, Peer, Port, PortName, PreFecBer,
     Verdicts, verdict_from,
 };
-use super::{Filter, selected};
+use super::{Fabrics, Filter, selected};
 
 /// The kinds of nodes, in the order in which they are listed.
 pub(super) const KINDS: [NodeKind; 4] =
     [NodeKind::Switch, NodeKind::Ca, NodeKind::Router, NodeKind::AggregationNode];
 
 /// The nodes that a filter selects. A fabric name that no fabric has selects nothing.
-pub fn nodes(fabrics: &[Arc<Observation>], filter: &Filter) -> Nodes {
+pub fn nodes(fabrics: &Fabrics, filter: &Filter) -> Nodes {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let view = FabricView::new(observation);
         FabricNodes {
@@ -38,11 +36,7 @@ pub fn nodes(fabrics: &[Arc<Observation>], filter: &Filter) -> Nodes {
 }
 
 /// The node with this GUID and its ports, from the first of the selected fabrics that has it.
-pub fn node_by_guid(
-    fabrics: &[Arc<Observation>],
-    fabric: Option<&str>,
-    guid: Guid,
-) -> Option<NodeDetail> {
+pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Option<NodeDetail> {
     let mut views = selected(fabrics, fabric).filter_map(|it| FabricView::new(it));
     views.find_map(|view| {
         let index = view.snapshot.fabric.node_by_guid(guid)?;
@@ -107,11 +101,7 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
 
 /// The link with this id and all current data of its ends, from the first of the selected fabrics that
 /// has it.
-pub fn link_by_id(
-    fabrics: &[Arc<Observation>],
-    fabric: Option<&str>,
-    id: LinkId,
-) -> Option<LinkDetail> {
+pub fn link_by_id(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Option<LinkDetail> {
     let mut views = selected(fabrics, fabric).filter_map(|it| FabricView::new(it));
     views.find_map(|view| {
         let fabric = &view.snapshot.fabric;
@@ -140,16 +130,18 @@ pub fn link(view: FabricView<'_>, cable: Cable) -> LinkDetail {
 fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -> Port {
     let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
     let known = fabric.port(index);
+    let peer = known.peer;
     let (status, reading) = (snapshot.status(index), snapshot.reading(index));
     let default = PortAssessment::default();
     let assessment = view.assessment.ports.get(index.0 as usize).unwrap_or(&default);
-    let counting = assessment.counters;
-    let counted = TABLE.iter().filter_map(|row| {
+    let (counting, pre_fec) = (assessment.counters, assessment.bit_errors.pre_fec);
+    let verdict = link.map_or(Verdict::Unknown, |link| link.verdict);
+    let reasons = link.into_iter().flat_map(worst_first);
+    let counters = TABLE.iter().filter_map(|row| {
         let count = scaled(reading?.get(row.counter)?, row.scale);
         Some((row.metric.into(), count))
     });
-    let counters = counted.collect();
-    let best = || status?.best_rate_with(snapshot.status(known.peer?.port)?);
+    let best = || status?.best_rate_with(snapshot.status(peer?.port)?);
     let named = |selects: &dyn Fn(Counter) -> bool| {
         let rows = TABLE.iter().filter(|row| selects(row.counter));
         rows.map(|row| row.metric.into()).collect()
@@ -164,20 +156,14 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         rate: status.and_then(PortStatus::rate),
         supported_rate: best(),
         fec: snapshot.fec.get(index.0 as usize).copied().flatten().map(|fec| fec.label().into()),
-        peer: known
-            .peer
-            .map(|peer| Peer { name: name(view, peer.port), connected: peer.connected }),
+        peer: peer.map(|peer| Peer { name: name(view, peer.port), connected: peer.connected }),
         link: fabric.link_id(index).map(|id| id.to_string()),
-        verdict: known
-            .peer
-            .map(|_| link.map_or(Verdict::Unknown, |link| link.verdict).label().into()),
-        reasons: link
-            .map(|link| worst_first(link).map(|(reason, _)| reason.label().into()).collect())
-            .unwrap_or_default(),
+        verdict: peer.map(|_| verdict.label().into()),
+        reasons: reasons.map(|(reason, _)| reason.label().into()).collect(),
         read_at: reading.and_then(|reading| view.time(reading.at)),
         errors: reading.map_or(0, Reading::link_errors),
         discards: reading.and_then(|reading| reading.get(Counter::XmitDiscards)),
-        counters,
+        counters: counters.collect(),
         saturated: named(&|counter| counting.saturated.contains(counter)),
         saturated_now: named(&|counter| counting.stuck.contains(counter)),
         impossible: named(&|counter| counting.impossible.contains(counter)),
@@ -185,16 +171,10 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         resets: counting.resets,
         last_reset: counting.last_reset.and_then(|last| view.time(last)),
         bit_errors: bit_errors(&assessment.bit_errors),
-        pre_fec_ber: assessment
-            .bit_errors
-            .pre_fec
-            .filter(|measured| measured.ratio.is_finite() && measured.limit.is_finite())
-            .map(|measured| PreFecBer {
-                ratio: measured.ratio,
-                limit: measured.limit,
-                measured_at: view.time(measured.at),
-                stale: measured.stale,
-            }),
+        pre_fec_ber: pre_fec.filter(|it| it.ratio.is_finite() && it.limit.is_finite()).map(|it| {
+            let (at, stale) = (view.time(it.at), it.stale);
+            PreFecBer { ratio: it.ratio, limit: it.limit, measured_at: at, stale }
+        }),
         wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
         congestion: assessment.role.map(|role| congestion(view, role)),

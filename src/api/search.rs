@@ -15,23 +15,17 @@ use super::overview;
 /// The most hits of a response.
 const MAX_HITS: usize = 100;
 
-/// How well a name matches, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Match {
-    Exact,
-    Prefix,
-    Substring,
+ib_mad::labeled_enum! {
+    /// How well a name matches, the best first.
+    #[derive(PartialOrd, Ord)]
+    pub enum Match {
+        Exact, "exact", "The name is the text.";
+        Prefix, "prefix", "The name begins with the text.";
+        Substring, "substring", "The name contains the text.";
+    }
 }
 
 impl Match {
-    fn label(self) -> &'static str {
-        match self {
-            Match::Exact => "exact",
-            Match::Prefix => "prefix",
-            Match::Substring => "substring",
-        }
-    }
-
     /// How a name matches the text; both must be in lower case.
     fn find(name: &str, text: &str) -> Option<Match> {
         match name.find(text)? {
@@ -82,14 +76,9 @@ struct FabricHit<'a> {
     quality: Match,
     matched: &'static str,
     view: FabricView<'a>,
-    target: Target,
-}
-
-#[derive(Clone, Copy)]
-enum Target {
-    Node(NodeIndex),
-    Port(PortIndex),
-    Link(PortIndex),
+    node: NodeIndex,
+    /// The port, or an end of the link; `None` for the node itself.
+    port: Option<PortIndex>,
 }
 
 /// Everything that matches a text. A node that matches in two ways is listed once, by the better.
@@ -120,15 +109,14 @@ pub fn search(board: &SharedState, text: &str) -> Search {
 
 fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricHit<'a>>) {
     let fabric = &view.snapshot.fabric;
-    let mut add = |quality, matched, target| {
-        hits.push(FabricHit { quality, matched, view, target });
+    let mut add = |quality, matched, node, port| {
+        hits.push(FabricHit { quality, matched, view, node, port });
     };
-    if let Some(port) = terms
-        .link
-        .and_then(|LinkId(a, b)| fabric.find(a).zip(fabric.find(b)))
-        .filter(|&(a, b)| fabric.port(a).peer.is_some_and(|peer| peer.port == b))
+    if let Some(LinkId(a, b)) = terms.link
+        && let Some((a, b)) = fabric.find(a).zip(fabric.find(b))
+        && fabric.port(a).peer.is_some_and(|peer| peer.port == b)
     {
-        add(Match::Exact, "link", Target::Link(port.0));
+        add(Match::Exact, "link", fabric.port(a).node, Some(a));
     }
     for index in fabric.node_indexes() {
         let node = fabric.node(index);
@@ -139,7 +127,7 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricH
             && (name == *of || shared == *of || of.parse() == Ok(guid))
             && let Some(port) = fabric.find((guid, *number))
         {
-            add(Match::Exact, "port", Target::Port(port));
+            add(Match::Exact, "port", index, Some(port));
         }
         let mut best = Match::find(&name, &terms.text).map(|quality| (quality, "name"));
         if terms.guid == Some(guid) {
@@ -160,12 +148,12 @@ fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricH
             }
         }
         match (of_ports, best) {
-            // Port 0 of a switch represents the switch.
-            (Some((port, matched)), _) if fabric.port(port).number == 0 => {
-                add(Match::Exact, matched, Target::Node(index));
+            (Some((port, matched)), _) => {
+                // Port 0 of a switch represents the switch.
+                let port = Some(port).filter(|port| fabric.port(*port).number > 0);
+                add(Match::Exact, matched, index, port);
             }
-            (Some((port, matched)), _) => add(Match::Exact, matched, Target::Port(port)),
-            (None, Some((quality, matched))) => add(quality, matched, Target::Node(index)),
+            (None, Some((quality, matched))) => add(quality, matched, index, None),
             (None, None) => {}
         }
     }
@@ -185,42 +173,33 @@ impl FabricHit<'_> {
             .then_with(|| (self.view.name, own.1).cmp(&(other.view.name, others.1)))
     }
 
+    /// The name of its node, and its GUID and port number; port 0 for the node itself.
     fn name_and_end(&self) -> (&str, End) {
         let fabric = &self.view.snapshot.fabric;
-        match self.target {
-            Target::Node(node) => {
-                let node = fabric.node(node);
-                (&node.name, (node.identity.guid, 0))
-            }
-            Target::Port(port) | Target::Link(port) => {
-                (&fabric.node_of(port).name, fabric.end(port))
-            }
-        }
+        let node = fabric.node(self.node);
+        let number = self.port.map_or(0, |port| fabric.port(port).number);
+        (&node.name, (node.identity.guid, number))
     }
 
     fn hit(&self) -> Hit {
         let FabricView { name, snapshot, .. } = self.view;
         let fabric = &snapshot.fabric;
+        let (of_node, (guid, number)) = self.name_and_end();
         let port_label = |port| evidence::port_label(snapshot, port);
-        let (kind, label, id, page) = match self.target {
-            Target::Node(node) => {
-                let node = fabric.node(node);
-                let guid = node.identity.guid;
-                ("node", node.name.clone(), guid.to_string(), address::node(name, guid))
-            }
-            Target::Port(port) => {
-                let end = fabric.end(port);
-                let page = match fabric.link_id(port) {
-                    Some(link) => address::link(name, link),
-                    None => address::port_of_node(name, end.0, end.1),
-                };
-                ("port", port_label(port), end.0.to_string(), page)
-            }
-            Target::Link(port) => {
+        let (kind, label, id, page) = match self.port {
+            None => ("node", of_node.to_owned(), guid.to_string(), address::node(name, guid)),
+            Some(port) if self.matched == "link" => {
                 let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
                 let link = LinkId::between(fabric.end(port), fabric.end(peer));
                 let label = format!("{} – {}", port_label(port), port_label(peer));
                 ("link", label, link.to_string(), address::link(name, link))
+            }
+            Some(port) => {
+                let page = match fabric.link_id(port) {
+                    Some(link) => address::link(name, link),
+                    None => address::port_of_node(name, guid, number),
+                };
+                ("port", port_label(port), guid.to_string(), page)
             }
         };
         Hit {

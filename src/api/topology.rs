@@ -2,30 +2,20 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use fabric_observation::Observation;
-use ib_fabric::topology::Levels;
-use ib_fabric::topology::Link as Cable;
+use ib_fabric::topology::{Levels, Link as Cable};
 use ib_fabric::{Fabric, NodeIndex};
 use ib_health::congestion::Role;
 use ib_health::{Verdict, evidence};
-use ib_mad::label::{NaturalPart, natural_key};
+use ib_mad::label::natural_key;
 use ib_mad::node::NodeKind;
 
 use super::links::{FabricView, with_findings};
-use super::model::{
-    Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topologies, Topology, Verdicts,
-};
-use super::selected;
+use super::model::{Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topology, Verdicts};
 
 /// The most links that a bundle or a switch lists one by one.
 const MAX_SUSPECTS: usize = 8;
-
-/// The topologies of the selected fabrics. A name that no fabric has selects nothing.
-pub fn topologies(fabrics: &[Arc<Observation>], fabric: Option<&str>) -> Topologies {
-    Topologies { fabrics: selected(fabrics, fabric).map(|it| topology(it)).collect() }
-}
 
 /// The topology of a fabric.
 pub fn topology(observation: &Observation) -> Topology {
@@ -41,19 +31,17 @@ pub fn topology(observation: &Observation) -> Topology {
     for (cable, assessment) in with_findings(observation) {
         let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
-        match (places.get(&near), places.get(&far)) {
-            (Some(&a), Some(&b)) if a != b => {
-                between.entry((a.min(b), a.max(b))).or_default().add(view, cable, verdict);
+        let group = match (places.get(&near), places.get(&far)) {
+            (Some(&a), Some(&b)) if a != b => between.entry((a.min(b), a.max(b))).or_default(),
+            (Some(&switch), None) if is_host(fabric, far) => &mut to_hosts[switch],
+            (None, Some(&switch)) if is_host(fabric, near) => &mut to_hosts[switch],
+            (None, None) => {
+                switchless.push(switchless_pair(view, cable, verdict));
+                continue;
             }
-            (Some(&switch), None) if is_host(fabric, far) => {
-                to_hosts[switch].add(view, cable, verdict);
-            }
-            (None, Some(&switch)) if is_host(fabric, near) => {
-                to_hosts[switch].add(view, cable, verdict);
-            }
-            (None, None) => switchless.push(switchless_pair(view, cable, verdict)),
-            _ => {}
-        }
+            _ => continue,
+        };
+        group.add(view, cable, verdict);
     }
     let switches = ordered.iter().zip(&to_hosts);
     let mut switches: Vec<Switch> = switches.map(|(it, hosts)| switch(view, it, hosts)).collect();
@@ -121,10 +109,8 @@ impl LinkGroup {
 /// The congestion of one link: a root or a victim at either end.
 fn congestion(view: FabricView<'_>, cable: Cable) -> CongestionCounts {
     let ends = [cable.0, cable.1].into_iter();
-    let waiting = ends
-        .filter_map(|port| view.assessment.ports.get(port.0 as usize))
-        .filter(|port| port.role.is_some());
-    let of_ends = waiting.map(|port| CongestionCounts {
+    let ends = ends.filter_map(|port| view.assessment.ports.get(port.0 as usize));
+    let of_ends = ends.filter(|port| port.role.is_some()).map(|port| CongestionCounts {
         roots: usize::from(matches!(port.role, Some(Role::Root(_)))),
         victims: usize::from(matches!(port.role, Some(Role::Victim { .. }))),
         max_wait_ratio: port.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
@@ -154,22 +140,17 @@ fn ordered_switches(fabric: &Fabric) -> Vec<PlacedSwitch> {
         a.copied().zip(b.copied()).filter(|(a, b)| a != b)
     });
     let groups = groups(&levels, &pairs.collect::<Vec<_>>());
-    let name = |place: usize| natural_key(&fabric.node(nodes[place]).name);
-    // A group comes where the first of its members by name does.
-    let mut first_names: HashMap<(Option<u8>, usize), Vec<NaturalPart<'_>>> = HashMap::new();
-    for place in 0..nodes.len() {
-        let name = name(place);
-        let first = first_names.entry((levels[place], groups[place]));
-        let first = first.or_insert_with(|| name.clone());
-        if name < *first {
-            *first = name;
-        }
-    }
     let mut order: Vec<usize> = (0..nodes.len()).collect();
-    order.sort_by_cached_key(|&place| {
+    order.sort_by_cached_key(|&place| natural_key(&fabric.node(nodes[place]).name));
+    // A group comes where the first of its members by name does.
+    let mut ranks: HashMap<(Option<u8>, usize), usize> = HashMap::new();
+    for &place in &order {
+        let next = ranks.len();
+        ranks.entry((levels[place], groups[place])).or_insert(next);
+    }
+    order.sort_by_key(|&place| {
         let (level, group) = (levels[place], groups[place]);
-        let of_group = first_names.get(&(level, group)).cloned();
-        (level.unwrap_or(u8::MAX), of_group, group, name(place))
+        (level.unwrap_or(u8::MAX), ranks[&(level, group)])
     });
     let ordered = order.into_iter().map(|place| PlacedSwitch {
         node: nodes[place],

@@ -227,8 +227,9 @@ impl<'a> Daemon<'a> {
             let address = listener.local_addr().map_err(&failed)?;
             tracing::info!(%address, "listening");
             addresses.push(format!("{scheme}://{address}"));
-            let app = WebApp::new(latest.clone(), process.clone(), &settings.telemetry_path);
-            server.serve(listener, app.with_history(history.clone()).router());
+            let (latest, process, path) =
+                (latest.clone(), process.clone(), &settings.telemetry_path);
+            server.serve(listener, WebApp::new(latest, process, path, history.clone()).router());
         }
         announce(&addresses);
         let (ended_sender, mut ended) = unbounded_channel();

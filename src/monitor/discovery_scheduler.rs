@@ -22,7 +22,7 @@ const MAX_COOLDOWN: u32 = 8;
 /// The pause after a discovery before another one for returned links, in multiples of its duration.
 const RETURN_PAUSE: u32 = 20;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct DiscoveryScheduler {
     fabric: String,
     interval: Duration,
@@ -61,19 +61,8 @@ impl DiscoveryScheduler {
             fabric: settings.name.clone(),
             interval: settings.interval,
             discovery_interval: settings.discovery_interval,
-            change_pending: false,
-            unaddressed: false,
-            cooldown: Duration::ZERO,
-            cooldown_until: Moment::default(),
-            discard_after: Moment::default(),
-            due: Moment::default(),
             gap_interval: settings.interval,
-            silent: HashSet::new(),
-            state_changes: HashSet::new(),
-            returned: HashMap::new(),
-            return_pending: false,
-            discovered: Moment::default(),
-            took: Duration::ZERO,
+            ..DiscoveryScheduler::default()
         }
     }
 
@@ -155,14 +144,9 @@ impl DiscoveryScheduler {
     /// that stopped responding, each only when it is new.
     pub(super) fn on_sweep(&mut self, swept: &SweepResult) {
         let snapshot = &swept.snapshot;
-        let silent: HashSet<Guid> = snapshot
-            .fabric
-            .nodes
-            .iter()
-            .zip(&snapshot.silent)
-            .filter(|(_, silent)| **silent)
-            .map(|(node, _)| node.identity.guid)
-            .collect();
+        let nodes = snapshot.fabric.nodes.iter().zip(&snapshot.silent);
+        let silent = nodes.filter(|(_, silent)| **silent).map(|(node, _)| node.identity.guid);
+        let silent: HashSet<Guid> = silent.collect();
         // A node that the discovery could not reach is behind a gap, which has its own interval: it may be
         // queried in some sweeps only, and is no change in each of them.
         let is_found = |guid: &&Guid| {

@@ -14,6 +14,7 @@ mod site_files;
 
 pub use site_files::{MKeyFile, m_keys_in, maintenance_in, names_in};
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -40,8 +41,7 @@ use ib_mad::port_event::PortEvent;
 use ib_mad::reading::Raw;
 use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::client::{Heartbeat, MadClient};
-use ib_umad::query;
-use ib_umad::query::RunError;
+use ib_umad::query::{self, RunError};
 use ib_umad::{MadTransport, RequestError, TransportError};
 use report::LogLimiter;
 use site_config::ConfigError;
@@ -104,11 +104,12 @@ impl Monitor {
     ) -> Result<Self, ConfigError> {
         let (files, names, MKeyFile { keys, warnings }, maintenance) = SiteFiles::open(&settings)?;
         let mut log_limiter = LogLimiter::default();
-        for warning in log_limiter.filter(warnings, Moment::default()).each {
+        for warning in log_limiter.filter(warnings, Moment::default()).0 {
             tracing::warn!(fabric = settings.name, "{warning}");
         }
         let mut evaluator = LinkEvaluator::new(settings.limits.clone());
         evaluator.maintenance = maintenance;
+        let counters = OptionalCounters { details: settings.details, fec: settings.fec };
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
         Ok(Monitor {
             client: MadClient::new(settings.pace),
@@ -116,10 +117,7 @@ impl Monitor {
             names,
             keys: Arc::new(keys),
             log_limiter,
-            agents: AgentCache::new(OptionalCounters {
-                details: settings.details,
-                fec: settings.fec,
-            }),
+            agents: AgentCache::new(counters),
             scheduler: DiscoveryScheduler::new(&settings),
             unanswered: UnresponsiveNeighbors::default(),
             suspicion: None,
@@ -160,28 +158,24 @@ impl Monitor {
         first: W,
         mut open: impl FnMut() -> Result<W, E>,
     ) {
-        // Not earlier: a thread has the rights of the one that starts it, and this one is sandboxed.
-        self.files.watch(&self.settings.name);
         let mut wire = Some(first);
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
                 match self.monitor(open) {
-                    RunError::Stopped => break,
-                    RunError::Transport(error) => self.on_device_lost(&error),
+                    Err(RunError::Stopped) => break,
+                    Err(RunError::Transport(error)) => self.on_device_lost(&error),
                 }
                 // Closed before it is opened again: a device is removed only when no process holds it open.
                 drop(wire.take());
             } else {
                 self.pause(REOPEN_INTERVAL);
-                match open() {
-                    Ok(open) => {
-                        tracing::info!(fabric = self.settings.name, "device reopened");
-                        wire = Some(open);
-                    }
-                    Err(error) => {
-                        tracing::debug!(fabric = self.settings.name, %error, "opening the device failed");
-                    }
-                }
+                let fabric = &self.settings.name;
+                wire = open()
+                    .inspect(|_| tracing::info!(fabric, "device reopened"))
+                    .inspect_err(
+                        |error| tracing::debug!(fabric, %error, "opening the device failed"),
+                    )
+                    .ok();
             }
         }
         tracing::debug!(fabric = self.settings.name, "monitor stopped");
@@ -199,21 +193,17 @@ impl Monitor {
     }
 
     /// Alternates discoveries and sweeps, until it is stopped or the transport fails.
-    fn monitor(&mut self, wire: &mut impl MadTransport) -> RunError {
+    fn monitor(&mut self, wire: &mut impl MadTransport) -> Result<Infallible, RunError> {
         self.scheduler.reset();
         let mut due = wire.now();
         loop {
-            if let Err(broken) = self.round(wire, due) {
-                return broken;
-            }
+            self.round(wire, due)?;
             // A round that took longer than the interval skips the sweeps that it missed.
             let now = wire.now();
             while due <= now {
                 due = due + self.settings.interval;
             }
-            if let Err(broken) = self.wait(wire, due) {
-                return broken;
-            }
+            self.wait(wire, due)?;
         }
     }
 

@@ -24,55 +24,41 @@ pub(super) struct LogLimiter {
     logged: HashMap<String, Moment>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct NewWarnings {
-    pub(super) each: Vec<String>,
-    pub(super) more: usize,
-}
-
 impl LogLimiter {
-    /// The warnings that were not logged within the last day.
-    pub(super) fn filter(
-        &mut self,
-        warnings: impl IntoIterator<Item = String>,
-        now: Moment,
-    ) -> NewWarnings {
+    /// The warnings that were not logged within the last day, and how many more there are.
+    pub(super) fn filter(&mut self, warnings: Vec<String>, now: Moment) -> (Vec<String>, usize) {
         self.logged.retain(|_, at| now.since(*at) < PERIOD);
-        let mut new = NewWarnings::default();
+        let (mut each, mut more) = (Vec::new(), 0);
         for warning in warnings {
             if self.logged.len() >= MAX_KNOWN || self.logged.contains_key(&warning) {
                 continue;
             }
             self.logged.insert(warning.clone(), now);
-            if new.each.len() < MAX_AT_ONCE {
-                new.each.push(warning);
+            if each.len() < MAX_AT_ONCE {
+                each.push(warning);
             } else {
-                new.more += 1;
+                more += 1;
             }
         }
-        new
+        (each, more)
     }
 
     /// Whether this warning was not logged within the last day.
     pub(super) fn is_new(&mut self, warning: &str, now: Moment) -> bool {
-        !self.filter([warning.to_owned()], now).each.is_empty()
+        !self.filter(vec![warning.to_owned()], now).0.is_empty()
     }
 }
 
 impl Monitor {
     /// Logs those of some warnings that are new, and how many more there are.
-    pub(super) fn warn(
-        &mut self,
-        warnings: impl IntoIterator<Item = String>,
-        now: Moment,
-        what_more: &str,
-    ) {
-        let (new, fabric) = (self.log_limiter.filter(warnings, now), &self.settings.name);
-        for warning in &new.each {
+    pub(super) fn warn(&mut self, warnings: Vec<String>, now: Moment, what_more: &str) {
+        let (each, more) = self.log_limiter.filter(warnings, now);
+        let fabric = &self.settings.name;
+        for warning in each {
             tracing::warn!(fabric, "{warning}");
         }
-        if new.more > 0 {
-            tracing::warn!(fabric, more = new.more, "{what_more}");
+        if more > 0 {
+            tracing::warn!(fabric, more, "{what_more}");
         }
     }
 
@@ -91,7 +77,7 @@ impl Monitor {
                  or an M_Key protects it"
             )
         });
-        self.warn(warnings, now, "further unresponsive neighbors not logged");
+        self.warn(warnings.collect(), now, "further unresponsive neighbors not logged");
         let fabric = &self.settings.name;
         if suspicion == self.suspicion {
             return;
@@ -189,11 +175,11 @@ mod tests {
     fn warning_is_new_once_a_day_and_few_at_a_time() {
         let mut limiter = LogLimiter::default();
         let warnings = |count: usize| (0..count).map(|n| format!("node {n}")).collect::<Vec<_>>();
-        let first = limiter.filter(warnings(100), at(0));
-        assert_eq!((first.each.len(), first.more), (8, 92));
-        assert_eq!(limiter.filter(warnings(100), at(1)), NewWarnings::default());
-        assert_eq!(limiter.filter(warnings(101), at(23)).each, ["node 100"]);
-        assert_eq!(limiter.filter(warnings(101), at(24)).each.len(), 8);
+        let (first, more) = limiter.filter(warnings(100), at(0));
+        assert_eq!((first.len(), more), (8, 92));
+        assert_eq!(limiter.filter(warnings(100), at(1)), (vec![], 0));
+        assert_eq!(limiter.filter(warnings(101), at(23)), (vec!["node 100".into()], 0));
+        assert_eq!(limiter.filter(warnings(101), at(24)).0.len(), 8);
         assert!(limiter.is_new("another", at(24)) && !limiter.is_new("another", at(24)));
     }
 }

@@ -44,12 +44,6 @@ impl SiteFiles {
         let (maintenance, windows) = open(kind, path, maintenance_in)?;
         Ok((SiteFiles { names, keys, maintenance }, name_map, key_file, windows))
     }
-
-    pub(super) fn watch(&mut self, fabric: &str) {
-        watch_file(fabric, &mut self.names);
-        watch_file(fabric, &mut self.keys);
-        watch_file(fabric, &mut self.maintenance);
-    }
 }
 
 impl Monitor {
@@ -79,12 +73,13 @@ impl Monitor {
         }
         let SiteFiles { names, keys, maintenance } = &self.files;
         self.stats.site_files = [
-            names.as_ref().map(SiteFile::read_at),
-            keys.as_ref().map(SiteFile::read_at),
-            maintenance.as_ref().map(SiteFile::read_at),
+            names.as_ref().map(|file| file.read_at),
+            keys.as_ref().map(|file| file.read_at),
+            maintenance.as_ref().map(|file| file.read_at),
         ];
     }
 }
+
 /// Opens a site file, if there is one; without one, the content is the default.
 fn open<T: Default + Send + 'static>(
     kind: SiteFileKind,
@@ -98,19 +93,12 @@ fn open<T: Default + Send + 'static>(
 /// The new content of a file, if it changed; an error is logged.
 fn refresh<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
     let content = file.as_mut()?.refresh()?;
-    content
-        .map_err(|error| {
-            for line in error.lines() {
-                tracing::warn!(fabric, "{line}; keeping the previous content");
-            }
-        })
-        .ok()
-}
-
-fn watch_file<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) {
-    if let Some(Err(error)) = file.as_mut().map(SiteFile::watch) {
-        tracing::warn!(fabric, %error, "cannot start the reader of a site file: changes will not be loaded");
-    }
+    let log = |error: &ConfigError| {
+        for line in error.lines() {
+            tracing::warn!(fabric, "{line}; keeping the previous content");
+        }
+    };
+    content.inspect_err(log).ok()
 }
 
 /// How long a refresh waits for the reader. A file on a local disk is checked within 1 ms, so a sweep uses the
@@ -123,12 +111,14 @@ const HANGS: Duration = Duration::from_secs(60);
 pub(super) struct SiteFile<T> {
     kind: SiteFileKind,
     path: PathBuf,
+    /// Until the first refresh, which starts the reader.
     check: Option<Box<dyn FnMut() -> FileCheck<T> + Send>>,
     reader: Option<Reader<T>>,
     /// When the check that is in progress began.
     requested: Option<Instant>,
     hangs: bool,
-    read_at: f64,
+    /// When the file was last checked and valid, in seconds since 1970.
+    pub(super) read_at: f64,
 }
 
 /// Whether the file is valid, and its content if it has changed.
@@ -146,28 +136,6 @@ impl<T> std::fmt::Debug for SiteFile<T> {
     }
 }
 
-/// Reads the file at the first call, and at each further one if it has changed.
-fn checker<T>(
-    kind: SiteFileKind,
-    path: PathBuf,
-    read: impl Fn(&Path) -> Result<T, ConfigError> + Send + 'static,
-) -> impl FnMut() -> FileCheck<T> + Send + 'static {
-    let beside = (kind == SiteFileKind::MKey).then(|| neighbors_of(&path));
-    let (mut stamps, mut is_valid) = (Vec::new(), false);
-    move || {
-        // Before it is read, so that a change meanwhile is noticed the next time.
-        let paths = std::iter::once(&path).chain(&beside);
-        let current: Vec<Option<Stamp>> = paths.map(|path| file::stamp(path)).collect();
-        if current == stamps {
-            return (is_valid, None);
-        }
-        stamps = current;
-        let content = read(&path);
-        is_valid = content.is_ok();
-        (is_valid, Some(content))
-    }
-}
-
 impl<T: Send + 'static> SiteFile<T> {
     /// Reads a file for the first time. Fails if it is invalid, or is not read in time.
     pub(super) fn open(
@@ -175,16 +143,29 @@ impl<T: Send + 'static> SiteFile<T> {
         path: &Path,
         read: impl Fn(&Path) -> Result<T, ConfigError> + Send + 'static,
     ) -> Result<(Self, T), ConfigError> {
-        let mut check = checker(kind, path.to_owned(), read);
+        let beside = (kind == SiteFileKind::MKey).then(|| path.with_file_name(NEIGHBORS));
+        let paths: Vec<PathBuf> = std::iter::once(path.to_owned()).chain(beside).collect();
+        let stamps =
+            move || -> Vec<Option<Stamp>> { paths.iter().map(|it| file::stamp(it)).collect() };
+        let own = path.to_owned();
         let first = move || {
-            let (_, content) = check();
-            (check, content)
+            // Before the file is read, so that a change meanwhile is noticed the next time.
+            let before = stamps();
+            (read(&own), before, stamps, own, read)
         };
-        let (check, content) = file::with_timeout(READ_TIMEOUT, first)
+        let (content, mut known, stamps, own, read) = file::with_timeout(READ_TIMEOUT, first)
             .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
-        let content = content.unwrap_or_else(|| {
-            Err(ConfigError::in_file(kind.name(), path, ["the file was not read"]))
-        })?;
+        let mut is_valid = true;
+        let check = move || {
+            let current = stamps();
+            if current == known {
+                return (is_valid, None);
+            }
+            known = current;
+            let content = read(&own);
+            is_valid = content.is_ok();
+            (is_valid, Some(content))
+        };
         let file = SiteFile {
             kind,
             path: path.to_owned(),
@@ -194,26 +175,27 @@ impl<T: Send + 'static> SiteFile<T> {
             hangs: false,
             read_at: unix_now(),
         };
-        Ok((file, content))
+        Ok((file, content?))
     }
 
     /// Starts the thread that checks for changes, which has the rights of this one.
-    pub(super) fn watch(&mut self) -> io::Result<()> {
+    fn start(&mut self, mut check: Box<dyn FnMut() -> FileCheck<T> + Send>) -> io::Result<()> {
         let (requests, requested) = sync_channel::<()>(1);
         let (sender, results) = sync_channel(1);
-        let Some(mut check) = self.check.take() else { return Ok(()) };
-        std::thread::Builder::new().name("site-file".into()).spawn(move || {
-            while requested.recv().is_ok() {
-                if sender.send(check()).is_err() {
-                    break;
-                }
-            }
-        })?;
+        std::thread::Builder::new()
+            .name("site-file".into())
+            .spawn(move || while requested.recv().is_ok() && sender.send(check()).is_ok() {})?;
         self.reader = Some(Reader { requests, results });
         Ok(())
     }
 
     pub(super) fn refresh(&mut self) -> Option<Result<T, ConfigError>> {
+        if let Some(check) = self.check.take()
+            && let Err(error) = self.start(check)
+        {
+            let problem = format!("cannot start its reader ({error}): changes will not be loaded");
+            return Some(Err(ConfigError::in_file(self.kind.name(), &self.path, [problem])));
+        }
         let reader = self.reader.as_ref()?;
         let wait = if self.requested.is_some() {
             Duration::ZERO
@@ -224,19 +206,17 @@ impl<T: Send + 'static> SiteFile<T> {
         let requested = *self.requested.get_or_insert_with(Instant::now);
         let (is_valid, new) = match reader.results.recv_timeout(wait) {
             Ok(check) => check,
-            Err(RecvTimeoutError::Timeout) => {
-                if !self.hangs && requested.elapsed() >= HANGS {
-                    self.hangs = true;
-                    tracing::warn!(
-                        file = %self.path.display(),
-                        "{} not readable for {HANGS:?}: its file system does not respond; keeping the previous \
-                         content",
-                        self.kind.name()
-                    );
-                }
+            Err(RecvTimeoutError::Timeout) if !self.hangs && requested.elapsed() >= HANGS => {
+                self.hangs = true;
+                tracing::warn!(
+                    file = %self.path.display(),
+                    "{} not readable for {HANGS:?}: its file system does not respond; keeping the previous \
+                     content",
+                    self.kind.name()
+                );
                 return None;
             }
-            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(_) => return None,
         };
         self.requested = None;
         if std::mem::take(&mut self.hangs) {
@@ -246,11 +226,6 @@ impl<T: Send + 'static> SiteFile<T> {
             self.read_at = unix_now();
         }
         new
-    }
-
-    /// When the file was last checked and valid, in seconds since 1970.
-    pub(super) fn read_at(&self) -> f64 {
-        self.read_at
     }
 }
 
@@ -288,7 +263,7 @@ pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
     let text = read_keys(path, &mut warnings).map_err(|error| wrong(path, &error))?;
     let mut keys = MKeys::parse(&text).map_err(|error| wrong(path, &error))?;
     if keys.differ() {
-        let neighbors = neighbors_of(path);
+        let neighbors = path.with_file_name(NEIGHBORS);
         match file::read(&neighbors, file::MAX_BYTES) {
             Ok(bytes) => {
                 keys = keys
@@ -304,11 +279,6 @@ pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
         }
     }
     Ok(MKeyFile { keys, warnings })
-}
-
-/// The file `neighbors` beside an M_Key file.
-fn neighbors_of(path: &Path) -> PathBuf {
-    path.with_file_name(NEIGHBORS)
 }
 
 fn read_keys(path: &Path, warnings: &mut Vec<String>) -> io::Result<String> {
@@ -419,21 +389,20 @@ mod tests {
         std::fs::write(&path, "a").unwrap();
         let (mut file, first) = open().unwrap();
         assert_eq!(first, "a");
-        assert!(file.refresh().is_none(), "the reader is not started yet");
-        file.watch().unwrap();
+        assert!(file.refresh().is_none(), "it has not changed");
         std::fs::write(&path, "bc").unwrap();
         assert_eq!(changed(&mut file).unwrap(), "bc");
-        let read_at = file.read_at();
+        let read_at = file.read_at;
         std::fs::write(&path, "wrong").unwrap();
         assert!(changed(&mut file).is_err());
         for _ in 0..3 {
             assert!(file.refresh().is_none(), "reported once");
         }
-        assert!(file.read_at() <= unix_now() && file.read_at() >= read_at);
-        let before = file.read_at();
+        assert!(file.read_at <= unix_now() && file.read_at >= read_at);
+        let before = file.read_at;
         std::fs::remove_file(&path).unwrap();
         assert!(changed(&mut file).is_err());
-        assert!((file.read_at() - before).abs() < f64::EPSILON, "it could not be used");
+        assert!((file.read_at - before).abs() < f64::EPSILON, "it could not be used");
         std::fs::write(&path, "d").unwrap();
         assert_eq!(changed(&mut file).unwrap(), "d");
     }
@@ -448,15 +417,14 @@ mod tests {
         let (mut file, first) =
             SiteFile::open(SiteFileKind::Maintenance, source.path(), hangs).unwrap();
         assert_eq!(first, "first");
-        file.watch().unwrap();
-        let read_at = file.read_at();
+        let read_at = file.read_at;
         std::fs::write(source.path(), "changed").unwrap();
         let began = Instant::now();
         for _ in 0..1000 {
             assert!(file.refresh().is_none());
         }
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-        assert!((file.read_at() - read_at).abs() < f64::EPSILON, "nothing was read");
+        assert!((file.read_at - read_at).abs() < f64::EPSILON, "nothing was read");
         release.send("second").unwrap();
         assert_eq!(changed(&mut file).unwrap(), "second");
     }

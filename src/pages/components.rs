@@ -9,27 +9,32 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::SharedState;
-use ib_health::verdict::Reason;
+use ib_health::verdict::{Reason, Verdict};
 use ib_mad::Counter;
 pub use ib_mad::label::{grouped as count, plural};
 
 use super::address;
 
 pub fn verdict(label: &str) -> Markup {
-    html! { span class={ "verdict " (label) } { (label) } }
+    html! { span class={ "verdict " (label) } { (verdict_text(label)) } }
+}
+
+/// The verdict as pages name it: `watch` is degraded.
+pub fn verdict_text(label: &str) -> &str {
+    if label == Verdict::Watch.label() { "degraded" } else { label }
 }
 
 /// A label of a vocabulary as text: `bit_errors` as `bit errors`, `pre_fec` as `pre-FEC`.
 pub fn label_text(label: &str) -> String {
-    match label {
-        "pre_fec" => return "pre-FEC".into(),
-        "master_changed" => return "master SM changed".into(),
-        "reads_failed" => return "counter reads failed".into(),
-        "reads_recovered" => return "counter reads recovered".into(),
-        "clock_jump" => return "clock jumped".into(),
-        _ => {}
-    }
-    let words = label.split('_').map(|word| match word {
+    let words = match label {
+        "pre_fec" => "pre-FEC",
+        "master_changed" => "master_SM_changed",
+        "reads_failed" => "counter_reads_failed",
+        "reads_recovered" => "counter_reads_recovered",
+        "clock_jump" => "clock_jumped",
+        label => label,
+    };
+    let words = words.split('_').map(|word| match word {
         "dlid" => "DLID",
         "fec" => "FEC",
         "hoq" => "HOQ",
@@ -101,7 +106,7 @@ pub fn timestamp(clock: &LocalClock, time: SystemTime) -> Markup {
 pub fn timestamp_and_age(clock: &LocalClock, time: &str, now: Option<&str>) -> Markup {
     let read = |text: &str| humantime::parse_rfc3339(text).ok();
     let Some(moment) = read(time) else { return html! { (time) } };
-    let age = now.and_then(read).and_then(|now| now.duration_since(moment).ok());
+    let age = now.and_then(|now| read(now)?.duration_since(moment).ok());
     html! {
         (timestamp(clock, moment))
         @if let Some(age) = age { " " span .quiet { "(" (duration(age)) " ago)" } }
@@ -142,7 +147,6 @@ pub fn link(link: &Link) -> Markup {
     } }
 }
 
-/// A node by its name, leading to its page.
 pub fn node(fabric: &str, guid: &str, name: &str) -> Markup {
     html! { a href=(address::node(fabric, guid)) { (name) } }
 }
@@ -152,25 +156,24 @@ pub fn port(fabric: &str, port: &PortName) -> Markup {
     html! { a href=(address::port_of_node(fabric, &port.guid, port.port)) { (port.label()) } }
 }
 
-/// A port by its number alone, for use after the name of its node.
-pub fn port_number(fabric: &str, port: &PortName) -> Markup {
-    html! { a href=(address::port_of_node(fabric, &port.guid, port.port)) { "port " (port.port) } }
-}
-
 /// The role of a port in congestion; a victim links to the root that it waits for.
 pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
     html! {
         @match (&*part.role, &part.root) {
             ("victim", Some(root)) => { "victim of " (port(fabric, root)) }
             _ => {
-                "root"
-                @match part.cause.as_deref() {
-                    Some("slow_receiver") => ": slow receiver",
-                    Some("full_link") => ": link fully utilized",
-                    _ => "",
-                }
+                "root" @if let Some(cause) = cause_text(part.cause.as_deref().unwrap_or_default()) { ": " (cause) }
             }
         }
+    }
+}
+
+/// The cause of a congestion as text, if it is known.
+pub fn cause_text(label: &str) -> Option<&'static str> {
+    match label {
+        "slow_receiver" => Some("slow receiver"),
+        "full_link" => Some("link fully utilized"),
+        _ => None,
     }
 }
 
@@ -178,15 +181,8 @@ pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
 pub fn peer_congestion(port: &Port) -> Option<&'static str> {
     let has = |reason: Reason| port.reasons.iter().any(|it| it == reason.label());
     let is_own = |role: &str| port.congestion.as_ref().is_some_and(|part| part.role == role);
-    [(Reason::Congested, "root"), (Reason::Victim, "victim")]
-        .into_iter()
-        .find(|(reason, role)| has(*reason) && !is_own(role))
-        .map(|(_, role)| role)
-}
-
-/// The heading of a column of link errors; its title lists the counters of the sum.
-pub fn link_errors_heading() -> Markup {
-    html! { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
+    let roles = [(Reason::Congested, "root"), (Reason::Victim, "victim")];
+    roles.into_iter().find_map(|(reason, role)| (has(reason) && !is_own(role)).then_some(role))
 }
 
 /// A sum of counters of a port; a lower bound if one of them was saturated.
@@ -209,7 +205,7 @@ pub fn counter_sum(port: &Port, counters: &[Counter], sum: Option<u64>) -> Marku
 pub fn verdict_counts(verdicts: &Verdicts) -> String {
     let counts = verdicts.worst_first().into_iter().filter(|(_, links)| *links > 0);
     let counts =
-        counts.map(|(verdict, links)| format!("{} {}", count(links as u64), verdict.label()));
+        counts.map(|(it, links)| format!("{} {}", count(links as u64), verdict_text(it.label())));
     counts.collect::<Vec<_>>().join(", ")
 }
 
@@ -254,26 +250,30 @@ pub fn event_fabrics(board: &SharedState) -> Vec<String> {
     fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
 }
 
-/// The field of a form that selects a fabric, where there are several.
-pub fn fabric_field<S: AsRef<str>>(names: &[S], chosen: &str) -> Markup {
-    html! { @if names.len() > 1 { p {
-        label for="fabric" { "Fabric" }
-        select #fabric name="fabric" {
-            option value="" { "all" }
-            @for name in names {
-                option value=(name.as_ref()) selected[chosen == name.as_ref()] { (name.as_ref()) }
-            }
-        }
-    } } }
+/// A field of a form that selects one of some values, each with its text.
+pub fn select_field(name: &str, label: &str, chosen: &str, options: &[(&str, String)]) -> Markup {
+    html! { p {
+        label for=(name) { (label) }
+        select id=(name) name=(name) { @for (value, text) in options {
+            option value=(value) selected[*value == chosen] { (text) }
+        } }
+    } }
+}
+
+/// These values with their texts, after one that selects all.
+pub fn or_all<'a>(values: &[&'a str], text: impl Fn(&str) -> String) -> Vec<(&'a str, String)> {
+    let all = std::iter::once(("", "all".to_owned()));
+    all.chain(values.iter().map(|value| (*value, text(value)))).collect()
+}
+
+/// The field that selects a fabric, where there are several.
+pub fn fabric_field(names: &[&str], chosen: Option<&str>) -> Markup {
+    let (chosen, options) = (chosen.unwrap_or_default(), or_all(names, str::to_owned));
+    html! { @if names.len() > 1 { (select_field("fabric", "Fabric", chosen, &options)) } }
 }
 
 /// The links to the previous and the next page of a list: the text and the address of each.
-pub fn pager(
-    label: &str,
-    previous: Option<(&str, String)>,
-    current: &str,
-    next: Option<(&str, String)>,
-) -> Markup {
+pub fn pager(label: &str, current: &str, [previous, next]: [Option<(&str, String)>; 2]) -> Markup {
     html! { nav .leaf aria-label=(label) { ul {
         @if let Some((text, address)) = previous { li { a rel="prev" href=(address) { (text) } } }
         li aria-current="page" { (current) }
@@ -305,6 +305,17 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_millis(millis)), text);
         }
+    }
+
+    /// One word for the verdict, in tables and sentences.
+    #[test]
+    fn verdict_watch_is_called_degraded() {
+        let shown = verdict("watch").into_string();
+        assert_eq!(shown, "<span class=\"verdict watch\">degraded</span>");
+        assert_eq!(
+            verdict_counts(&Verdicts { watch: 2, ok: 1, ..Verdicts::default() }),
+            "2 degraded, 1 ok"
+        );
     }
 
     #[test]

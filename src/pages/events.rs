@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
 use crate::api::history_service::{HistoryService, QueryResult, run_query};
 use crate::server::WebApp;
@@ -17,7 +16,7 @@ use fabric_history::{EventKind, Reader, Source};
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
-use super::{Page, Problem, QueryParams, address, components};
+use super::{Answer, Page, Problem, QueryParams, address, components};
 
 /// How long a page waits for a permit. Its reader waits as well.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -62,38 +61,33 @@ impl WindowChoice {
     }
 }
 
+/// Why a page shows nothing from the history.
 #[derive(Debug)]
-pub enum HistoryAnswer<T> {
-    Ready(T),
+pub enum NoHistory {
     NotRecorded,
     /// The query failed, or the history is busy; the text says why.
     Unavailable(String),
 }
 
+pub type HistoryAnswer<T> = Result<T, NoHistory>;
+
 pub async fn run<T: Send + 'static>(
     history: &HistoryService,
     query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
 ) -> HistoryAnswer<T> {
-    let Some(file) = history.file().cloned() else { return HistoryAnswer::NotRecorded };
+    let file = history.file.clone().ok_or(NoHistory::NotRecorded)?;
+    let unavailable = |text: &str| NoHistory::Unavailable(text.into());
     let permit = history.query_permits.clone().acquire_owned();
     let Ok(Ok(permit)) = tokio::time::timeout(PERMIT_TIMEOUT, permit).await else {
-        let text = "Too many concurrent history queries. Reload this page.";
-        return HistoryAnswer::Unavailable(text.into());
+        return Err(unavailable("Too many concurrent history queries. Reload this page."));
     };
     let result = run_query(file, move |reader| {
         let _permit = permit;
         query(reader)
     });
-    match result.await {
-        Ok(Ok(answer)) => HistoryAnswer::Ready(answer),
-        Ok(Err(error)) => {
-            HistoryAnswer::Unavailable(format!("Reading the history failed: {error}."))
-        }
-        Err(_) => {
-            let text = "Internal error while reading the history. See the exporter's log.";
-            HistoryAnswer::Unavailable(text.into())
-        }
-    }
+    let panicked = "Internal error while reading the history. See the exporter's log.";
+    let answer = result.await.map_err(|_| unavailable(panicked))?;
+    answer.map_err(|error| unavailable(&format!("Reading the history failed: {error}.")))
 }
 
 /// Runs a query with a timeout, for a page that is nearly complete without its result.
@@ -104,39 +98,18 @@ pub async fn run_within<T: Send + 'static>(
 ) -> HistoryAnswer<T> {
     let busy = "The history is busy, so events are not shown. Reload this page.";
     let answer = tokio::time::timeout(limit, run(history, query)).await;
-    answer.unwrap_or_else(|_| HistoryAnswer::Unavailable(busy.into()))
+    answer.unwrap_or_else(|_| Err(NoHistory::Unavailable(busy.into())))
 }
 
-impl<T> HistoryAnswer<T> {
-    pub fn ready(&self) -> Result<&T, Markup> {
-        match self {
-            HistoryAnswer::Ready(answer) => Ok(answer),
-            HistoryAnswer::Unavailable(why) => Err(html! { p .quiet { (why) } }),
-            HistoryAnswer::NotRecorded => Err(html! {
-                p .quiet {
-                    "No history is recorded. Start the exporter with " code { "--history.file=FILE" }
-                    " to record events and counters."
-                }
-            }),
-        }
-    }
-}
-
-/// The links to the same page with other windows, up to the longest that it offers.
-pub fn window_links(
-    chosen: WindowChoice,
-    longest: WindowChoice,
-    path: &str,
-    pairs: &[(&str, &str)],
-) -> Markup {
-    let offered = WindowChoice::ALL.into_iter().filter(|choice| choice.length <= longest.length);
-    html! {
-        nav .windows aria-label="Period" { ul {
-            @for WindowChoice { name, .. } in offered { li {
-                a href=(address::with(path, &[pairs, &[("window", name)]].concat()))
-                    aria-current=[(name == chosen.name).then_some("true")] { (name) }
-            } }
-        } }
+impl Render for NoHistory {
+    fn render(&self) -> Markup {
+        html! { p .quiet { @match self {
+            NoHistory::Unavailable(why) => (why),
+            NoHistory::NotRecorded => {
+                "No history is recorded. Start the exporter with " code { "--history.file=FILE" }
+                " to record events and counters."
+            }
+        } } }
     }
 }
 
@@ -205,12 +178,9 @@ impl EventsQuery {
     }
 }
 
-pub(super) async fn get(
-    State(app): State<WebApp>,
-    query: QueryResult,
-) -> Result<Response, Problem> {
-    let query = EventsQuery::parse(&QueryParams::from(query));
-    let query = query.map_err(|text| Problem::bad_request(TITLE, text))?;
+pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
+    let query = EventsQuery::parse(&QueryParams::from(query))
+        .map_err(|text| Problem(StatusCode::BAD_REQUEST, TITLE, text))?;
     let of = query.clone();
     let answer = run(&app.history, move |reader| {
         let window = of.window.until_now(reader)?;
@@ -225,63 +195,45 @@ pub(super) async fn get(
         Ok(reader.latest(&filter, &matches, skip, PAGE_LENGTH)?)
     })
     .await;
-    let clock = LocalClock::now();
     let mut fabrics = components::event_fabrics(app.exposition().board());
     // The history may have fabrics that are not swept now.
     fabrics.extend(query.fabric.clone().filter(|name| !fabrics.contains(name)));
     let several_fabrics = query.fabric.is_none() && fabrics.len() > 1;
     let main = html! {
-        @match answer.ready() {
+        @match &answer {
             Err(why) => (why),
-            Ok((events, more)) => { (form(&query, &fabrics)) (list(&query, events, *more, &clock, several_fabrics)) },
+            Ok((events, more)) => { (form(&query, &fabrics)) (list(&query, events, *more, several_fabrics)) },
         }
     };
     let page = Page::new(TITLE, address::EVENTS, main);
     Ok(match answer {
-        HistoryAnswer::Unavailable(_) => page.respond_with(StatusCode::SERVICE_UNAVAILABLE),
+        Err(NoHistory::Unavailable(_)) => page.respond_with(StatusCode::SERVICE_UNAVAILABLE),
         _ => page.respond(),
     })
 }
 
 fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
+    let kinds: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.label()).collect();
+    let kinds = components::or_all(&kinds, components::label_text);
+    let windows = WindowChoice::ALL.map(|it| (it.name, format!("last {}", it.label)));
+    let fabrics: Vec<&str> = fabrics.iter().map(String::as_str).collect();
     html! {
         form .filter action=(address::EVENTS) {
-            p {
-                label for="kind" { "Event" }
-                select #kind name="kind" {
-                    option value="" { "all" }
-                    @for kind in EventKind::ALL {
-                        option value=(kind.label()) selected[query.kind == Some(kind)] { (components::label_text(kind.label())) }
-                    }
-                }
-            }
+            (components::select_field("kind", "Event", query.kind.map_or("", EventKind::label), &kinds))
             p {
                 label for="where" { "Node or link" }
                 input #where type="search" name="q" value=(query.text) placeholder="Name, GUID or link ID" autocomplete="off" spellcheck="false";
             }
-            (components::fabric_field(fabrics, query.fabric.as_deref().unwrap_or_default()))
-            p {
-                label for="window" { "Period" }
-                select #window name="window" {
-                    @for WindowChoice { name, label, .. } in WindowChoice::ALL {
-                        option value=(name) selected[name == query.window.name] { "last " (label) }
-                    }
-                }
-            }
+            (components::fabric_field(&fabrics, query.fabric.as_deref()))
+            (components::select_field("window", "Period", query.window.name, &windows))
             p { button { "Apply" } }
         }
         @if let Some(kind) = query.kind { p .quiet { (kind.help()) } }
     }
 }
 
-fn list(
-    query: &EventsQuery,
-    events: &[Event],
-    more: bool,
-    clock: &LocalClock,
-    several_fabrics: bool,
-) -> Markup {
-    let number = query.page;
+fn list(query: &EventsQuery, events: &[Event], more: bool, several_fabrics: bool) -> Markup {
+    let (number, clock) = (query.page, &LocalClock::now());
     let previous = (number > 1).then(|| ("Newer", query.address(number - 1)));
     let next = (more && number < MAX_PAGE).then(|| ("Older", query.address(number + 1)));
     html! {
@@ -292,7 +244,7 @@ fn list(
             (components::event_table(clock, events, several_fabrics))
         }
         @if more || number > 1 {
-            (components::pager("Pages of events", previous, &format!("Page {number}"), next))
+            (components::pager("Pages of events", &format!("Page {number}"), [previous, next]))
         }
     }
 }
@@ -309,12 +261,12 @@ mod tests {
         let limit = Duration::from_millis(10);
         let answer = run_within(limit, &history, |_| Ok(())).await;
         let busy = "The history is busy";
-        assert!(matches!(answer, HistoryAnswer::Unavailable(why) if why.contains(busy)));
+        assert!(matches!(answer, Err(NoHistory::Unavailable(why)) if why.contains(busy)));
         drop(taken);
         let answer = run_within(Duration::from_secs(60), &history, |_| Ok(())).await;
         let file = "/nowhere/history.db";
-        assert!(matches!(answer, HistoryAnswer::Unavailable(why) if why.contains(file)));
+        assert!(matches!(answer, Err(NoHistory::Unavailable(why)) if why.contains(file)));
         let answer = run_within(limit, &HistoryService::new(None), |_| Ok(())).await;
-        assert!(matches!(answer, HistoryAnswer::NotRecorded));
+        assert!(matches!(answer, Err(NoHistory::NotRecorded)));
     }
 }

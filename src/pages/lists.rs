@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::links::{ListFilter, RankedLinks, ranked};
+use crate::api::links::{ListFilter, ranked};
 use crate::api::model::{Hit, Link, Search, verdict_from};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
@@ -17,17 +17,18 @@ use fabric_observation::SharedState;
 use ib_health::Verdict;
 
 use super::components::{self, count, label_text, plural, verdict};
-use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
+use super::{
+    Answer, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
+};
 
 /// The links on a page.
 const PAGE_LENGTH: usize = 100;
 
-#[derive(Clone, Debug, Default)]
 struct LinksQuery {
-    fabric: String,
+    fabric: Option<String>,
     verdict: Option<Verdict>,
     text: String,
-    page: Option<NonZeroUsize>,
+    page: usize,
 }
 
 impl LinksQuery {
@@ -39,30 +40,23 @@ impl LinksQuery {
         let page = query.parse("page", |page| {
             page.parse().map_err(|_| "must be a positive integer".to_owned())
         })?;
-        Ok(LinksQuery { fabric: query.text("fabric"), verdict, text: query.text("text"), page })
+        let (fabric, text) = (query.fabric().map(str::to_owned), query.text("text"));
+        Ok(LinksQuery { fabric, verdict, text, page: page.map_or(1, NonZeroUsize::get) })
     }
 
     fn verdict(&self) -> &'static str {
         self.verdict.map_or("", Verdict::label)
     }
 
-    fn fabric(&self) -> Option<&str> {
-        Some(&*self.fabric).filter(|name| !name.is_empty())
-    }
-
-    fn page(&self) -> usize {
-        self.page.map_or(1, NonZeroUsize::get)
-    }
-
     /// The number of links on the pages before this one.
     fn skip(&self) -> usize {
-        (self.page() - 1).saturating_mul(PAGE_LENGTH)
+        (self.page - 1).saturating_mul(PAGE_LENGTH)
     }
 
     fn address(&self, page: usize) -> String {
         let number = if page == 1 { String::new() } else { page.to_string() };
         let pairs = [
-            ("fabric", &*self.fabric),
+            ("fabric", self.fabric.as_deref().unwrap_or_default()),
             ("verdict", self.verdict()),
             ("text", &self.text),
             ("page", &number),
@@ -71,60 +65,53 @@ impl LinksQuery {
     }
 }
 
-pub(super) async fn links(
-    State(app): State<WebApp>,
-    query: QueryResult,
-) -> Result<Response, Problem> {
+pub(super) async fn links(State(app): State<WebApp>, query: QueryResult) -> Answer {
     let title = "Links";
-    let query = LinksQuery::parse(&QueryParams::from(query));
-    let query = query.map_err(|text| Problem::bad_request(title, text))?;
+    let query = LinksQuery::parse(&QueryParams::from(query))
+        .map_err(|text| Problem(StatusCode::BAD_REQUEST, title, text))?;
     let exposition = app.exposition();
-    check_fabric(&exposition.board().fabrics, query.fabric())?;
+    check_fabric(&exposition.board().fabrics, query.fabric.as_deref())?;
     let page = move || {
         let board = exposition.board();
         let filter = ListFilter {
-            fabric: &query.fabric,
+            fabric: query.fabric.as_deref(),
             verdicts: query.verdict.as_slice(),
             text: &query.text,
         };
-        let listed = ranked(&board.fabrics, &filter, query.skip(), PAGE_LENGTH);
-        Page::new(title, address::LINKS, page(&query, board, &listed)).respond()
+        let (found, links) = ranked(&board.fabrics, &filter, query.skip(), PAGE_LENGTH);
+        Page::new(title, address::LINKS, page(&query, board, found, &links)).respond()
     };
     Ok(render(page).await)
 }
 
-fn page(query: &LinksQuery, board: &SharedState, listed: &RankedLinks) -> Markup {
+fn page(query: &LinksQuery, board: &SharedState, found: usize, links: &[Link]) -> Markup {
     let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
     html! {
         (form(query, &names))
-        @if let Some(why) = not_swept(&board.fabrics, query.fabric()) {
+        @if let Some(why) = not_swept(&board.fabrics, query.fabric.as_deref()) {
             p { (why) }
-        } @else if listed.links.is_empty() {
-            p { @if listed.found == 0 { "No links match this filter." } @else { "This page is past the end of the list." } }
+        } @else if links.is_empty() {
+            p { @if found == 0 { "No links match this filter." } @else { "This page is past the end of the list." } }
         } @else {
             p .quiet {
-                (plural(listed.found, "link")) ", worst first"
-                @if listed.found > listed.links.len() {
-                    ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + listed.links.len()) as u64))
+                (plural(found, "link")) ", worst first"
+                @if found > links.len() {
+                    ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + links.len()) as u64))
                 }
             }
-            (table(&listed.links, names.len() > 1, &components::clock(board)))
+            (table(links, names.len() > 1, &components::clock(board)))
         }
-        (pager(query, listed.found))
+        (pager(query, found))
     }
 }
 
 fn form(query: &LinksQuery, names: &[&str]) -> Markup {
-    let verdicts =
-        [("", "all"), ("bad", "bad"), ("watch", "watch"), ("unknown", "unknown"), ("ok", "ok")];
+    let [ok, unknown, watch, bad] = Verdict::ALL.map(Verdict::label);
+    let name = |label: &str| components::verdict_text(label).to_owned();
+    let verdicts = components::or_all(&[bad, watch, unknown, ok], name);
     html! { form .filter action=(address::LINKS) {
-        p {
-            label for="verdict" { "Verdict" }
-            select #verdict name="verdict" { @for (value, name) in verdicts {
-                option value=(value) selected[query.verdict() == value] { (name) }
-            } }
-        }
-        (components::fabric_field(names, &query.fabric))
+        (components::select_field("verdict", "Verdict", query.verdict(), &verdicts))
+        (components::fabric_field(names, query.fabric.as_deref()))
         p {
             label for="text" { "Node" }
             input #text type="search" name="text" value=(query.text) placeholder="Part of the name" autocomplete="off" spellcheck="false";
@@ -146,7 +133,8 @@ fn table(links: &[Link], with_fabric: bool, clock: &LocalClock) -> Markup {
             @if with_fabric { td data-label="Fabric" { bdi { (link.fabric) } } }
             td .why data-label="Reasons" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
             td .n data-label="Rate" { @if let Some(bytes) = link.rate {
-                span .whole { (components::bit_rate(bytes)) } " " span .whole.quiet { (width_and_speed(link)) }
+                span .whole { (components::bit_rate(bytes)) } " "
+                span .whole.quiet { @if let Some(width) = &link.width { (width) " " } @if let Some(speed) = &link.speed { (speed) } }
             } }
             td .n data-label="Flaps" { (link.flaps) }
             td .when data-label="Since" { @if let Some(at) = &link.since { (components::ago(clock, at)) } }
@@ -154,18 +142,12 @@ fn table(links: &[Link], with_fabric: bool, clock: &LocalClock) -> Markup {
     } }
 }
 
-/// `4x NDR`.
-fn width_and_speed(link: &Link) -> String {
-    let labels = [&link.width, &link.speed].into_iter().flatten().map(|label| &**label);
-    labels.collect::<Vec<_>>().join(" ")
-}
-
 fn pager(query: &LinksQuery, found: usize) -> Markup {
-    let (page, last) = (query.page(), found.div_ceil(PAGE_LENGTH).max(1));
+    let (page, last) = (query.page, found.div_ceil(PAGE_LENGTH).max(1));
     let previous = (page > 1).then(|| ("Previous", query.address((page - 1).min(last))));
     let next = (page < last).then(|| ("Next", query.address(page + 1)));
     let current = format!("Page {} of {}", count(page as u64), count(last as u64));
-    html! { @if last > 1 { (components::pager("Pages of the list", previous, &current, next)) } }
+    html! { @if last > 1 { (components::pager("Pages of the list", &current, [previous, next])) } }
 }
 
 pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Response {

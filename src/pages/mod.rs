@@ -1,8 +1,5 @@
 //! HTML pages: the latest state of the fabrics, from the snapshots, and their past, from the history. They are
 //! rendered here, need no scripts, and each has an address that an alert can name.
-//!
-//! This file has the routes and what all pages share: the frame with navigation and search, error pages, query
-//! parameters, and rendering on a blocking thread.
 
 mod components;
 mod events;
@@ -13,7 +10,7 @@ mod overview;
 mod runbooks;
 mod topology;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::Query;
@@ -21,15 +18,13 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fabric_history::history_query::Pairs;
-use fabric_observation::Observation;
 use maud::{DOCTYPE, Markup, html};
 
-use crate::api;
 pub use crate::api::address;
 use crate::api::history_service::QueryResult;
+use crate::api::{self, Fabrics};
 use crate::server::WebApp;
 
-/// The routes of all pages.
 pub(crate) fn router() -> Router<WebApp> {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
@@ -54,10 +49,8 @@ async fn style() -> impl IntoResponse {
 }
 
 /// The address of the style sheet with its checksum: after an update browsers do not use a cached one.
-fn style_address() -> &'static str {
-    static ADDRESS: OnceLock<String> = OnceLock::new();
-    ADDRESS.get_or_init(|| format!("{}?{:08x}", address::STYLE, crc32fast::hash(CSS.as_bytes())))
-}
+static STYLE_ADDRESS: LazyLock<String> =
+    LazyLock::new(|| format!("{}?{:08x}", address::STYLE, crc32fast::hash(CSS.as_bytes())));
 
 /// The Content-Security-Policy of all pages. Names from the fabric are escaped; if one got through, it could
 /// still do nothing.
@@ -84,7 +77,6 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// A page with this title and content, below an entry of the navigation.
     pub fn new(title: &'a str, section: &'a str, main: Markup) -> Self {
         Page { title, section, search_text: "", main }
     }
@@ -102,18 +94,14 @@ impl<'a> Page<'a> {
             (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
             (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
         ];
-        (status, head, self.render().into_string()).into_response()
-    }
-
-    fn render(&self) -> Markup {
-        html! {
+        let page = html! {
             (DOCTYPE)
             html lang="en" {
                 head {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     title { (self.title) " · fabric-exporter" }
-                    link rel="stylesheet" href=(style_address());
+                    link rel="stylesheet" href=(*STYLE_ADDRESS);
                     // Without it browsers request /favicon.ico.
                     link rel="icon" href="data:,";
                 }
@@ -140,38 +128,25 @@ impl<'a> Page<'a> {
                     } }
                 }
             }
-        }
+        };
+        (status, head, page.into_string()).into_response()
     }
 }
 
+/// A page for a request that cannot be answered: its status, title and text.
 #[derive(Debug)]
-pub(crate) struct Problem {
-    status: StatusCode,
-    title: &'static str,
-    text: String,
-}
+pub(crate) struct Problem(pub StatusCode, pub &'static str, pub String);
 
-impl Problem {
-    pub fn not_found(title: &'static str, text: String) -> Self {
-        Problem { status: StatusCode::NOT_FOUND, title, text }
-    }
-
-    pub fn bad_request(title: &'static str, text: String) -> Self {
-        Problem { status: StatusCode::BAD_REQUEST, title, text }
-    }
-
-    pub fn internal(title: &'static str, text: String) -> Self {
-        Problem { status: StatusCode::INTERNAL_SERVER_ERROR, title, text }
-    }
-}
+type Answer = Result<Response, Problem>;
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        let Problem(status, title, text) = self;
         let main = html! {
-            p { (self.text) }
+            p { (text) }
             p { a href=(address::OVERVIEW) { "Back to the overview" } }
         };
-        Page::new(self.title, "", main).respond_with(self.status)
+        Page::new(title, "", main).respond_with(status)
     }
 }
 
@@ -188,8 +163,8 @@ impl From<QueryResult> for QueryParams {
 
 impl QueryParams {
     pub fn get(&self, key: &str) -> Option<&str> {
-        let values = self.0.iter().filter(|(has, _)| has == key).map(|(_, value)| value.trim());
-        values.into_iter().find(|value| !value.is_empty())
+        let mut values = self.0.iter().filter(|(has, _)| has == key).map(|(_, value)| value.trim());
+        values.find(|value| !value.is_empty())
     }
 
     /// The value of a parameter, or an empty text.
@@ -203,8 +178,8 @@ impl QueryParams {
         key: &str,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Result<Option<T>, String> {
-        let problem = |value: &str, error: String| format!("{key}: {value:?} {error}.");
-        self.get(key).map(|value| parse(value).map_err(|error| problem(value, error))).transpose()
+        let Some(value) = self.get(key) else { return Ok(None) };
+        parse(value).map(Some).map_err(|error| format!("{key}: {value:?} {error}."))
     }
 
     pub fn fabric(&self) -> Option<&str> {
@@ -213,28 +188,21 @@ impl QueryParams {
 }
 
 /// Fails where no fabric has the requested name.
-pub(crate) fn check_fabric(
-    fabrics: &[Arc<Observation>],
-    name: Option<&str>,
-) -> Result<(), Problem> {
-    match api::unknown_fabric(fabrics, name) {
-        None => Ok(()),
-        Some(problem) => {
-            Err(Problem::not_found("Fabric not found", components::sentence(&problem)))
-        }
-    }
+pub(crate) fn check_fabric(fabrics: &Fabrics, name: Option<&str>) -> Result<(), Problem> {
+    api::check_fabric(fabrics, name).map_err(|problem| {
+        Problem(StatusCode::NOT_FOUND, "Fabric not found", components::sentence(&problem))
+    })
 }
-
-const NO_FABRIC: &str =
-    "This exporter sweeps no fabric. It reports only the devices of its own host.";
 
 pub(crate) const NOT_YET: &str =
     "The first sweep is not finished yet. Reload this page in a moment.";
 
 /// Why there is nothing to show of the selected fabrics; `None` if there is.
-pub(crate) fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<&'static str> {
+pub(crate) fn not_swept(fabrics: &Fabrics, name: Option<&str>) -> Option<&'static str> {
     if fabrics.is_empty() {
-        return Some(NO_FABRIC);
+        return Some(
+            "This exporter sweeps no fabric. It reports only the devices of its own host.",
+        );
     }
     let mut selected = api::selected(fabrics, name);
     selected.all(|observation| observation.snapshot.is_none()).then_some(NOT_YET)
@@ -244,6 +212,6 @@ pub(crate) fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Opt
 pub(crate) async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
     tokio::task::spawn_blocking(page).await.unwrap_or_else(|_| {
         let text = "Rendering this page failed. See the exporter's log.";
-        Problem::internal("Internal error", text.into()).into_response()
+        Problem(StatusCode::INTERNAL_SERVER_ERROR, "Internal error", text.into()).into_response()
     })
 }

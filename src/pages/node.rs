@@ -18,18 +18,18 @@ use ib_mad::{Counter, Guid, PortNumber};
 
 use super::components::{self, bit_rate, plural};
 use super::events::{self, WindowChoice};
-use super::{Page, Problem, QueryParams, address, check_fabric, not_swept, render};
+use super::{
+    Answer, Page, Problem, QueryParams, StatusCode, address, check_fabric, not_swept, render,
+};
 
-/// The most events shown.
 const MAX_EVENTS: usize = 50;
-/// The window of the events.
 const EVENT_WINDOW: WindowChoice = WindowChoice::WEEK;
 
-pub(super) async fn get(
+pub async fn get(
     State(app): State<WebApp>,
     Path(guid): Path<String>,
     query: QueryResult,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (guid, detail) = find(&app, &guid, query)?;
     let fabric = detail.fabric.clone();
     let events = events::run(&app.history, move |reader| {
@@ -45,7 +45,7 @@ pub(super) async fn get(
         (facts(&detail, &clock))
         (ports(&detail))
         h2 { "Events" }
-        @match events.ready() {
+        @match &events {
             Err(why) => (why),
             Ok((events, _)) if events.is_empty() => p .quiet { "No events in the last " (EVENT_WINDOW.label) "." },
             Ok((events, more)) => {
@@ -65,14 +65,14 @@ pub(super) async fn port(
     State(app): State<WebApp>,
     Path((guid, number)): Path<(String, String)>,
     query: QueryResult,
-) -> Result<Response, Problem> {
+) -> Answer {
     let (guid, detail) = find(&app, &guid, query)?;
     let number = number.parse::<PortNumber>().ok();
     let port = detail.ports.iter().find(|port| Some(port.name.port) == number);
     let port = port.ok_or_else(|| {
         let node = &detail.node;
         let text = format!("{} has ports 1 to {}.", node.node, node.port_count);
-        Problem::not_found("Port not found", text)
+        Problem(StatusCode::NOT_FOUND, "Port not found", text)
     })?;
     let to = match &port.link {
         Some(link) => address::link(&detail.fabric, link),
@@ -82,7 +82,7 @@ pub(super) async fn port(
 }
 
 fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetail), Problem> {
-    let not_found = |text| Problem::not_found("Node not found", text);
+    let not_found = |text| Problem(StatusCode::NOT_FOUND, "Node not found", text);
     let parsed = guid.parse::<Guid>().map_err(|_| {
         not_found(format!(
             "{guid:?} is not a GUID such as 0x00aa000000000001. To find a node by name, use the search."
@@ -153,7 +153,9 @@ fn ports(detail: &NodeDetail) -> Markup {
         div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
             thead { tr {
                 th .n scope="col" { "Port" } th scope="col" { "Neighbor" } th scope="col" { "State" } th scope="col" { "Width, speed" }
-                th scope="col" { "Verdict" } th .n scope="col" { (components::link_errors_heading()) } th .n scope="col" { "Discards" }
+                th scope="col" { "Verdict" }
+                th .n scope="col" { abbr title="Sum of: symbol errors, receive errors except packets marked bad upstream, local link integrity errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs. One error can count in several of them." { "Link errors" } }
+                th .n scope="col" { "Discards" }
                 th scope="col" { "Congestion" } th .n scope="col" { abbr title="Share of time in which the port had data to send and no credit (PortXmitWait)" { "Wait" } }
             } }
             tbody { @for port in &detail.ports { (port_row(detail, port)) } }
@@ -162,6 +164,7 @@ fn ports(detail: &NodeDetail) -> Markup {
 }
 
 fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
+    let reasons: Vec<String> = port.reasons.iter().map(|it| components::label_text(it)).collect();
     html! {
         tr #{ "port-" (port.name.port) } {
             th .n scope="row" { (port.name.port) }
@@ -181,7 +184,10 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
                 }
             }
             td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
-            td { (port_verdict(detail, port)) }
+            td { @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
+                a href=(address::link(&detail.fabric, link)) { (components::verdict(verdict)) }
+                @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
+            } }
             td .n { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
             td .n { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
             td {
@@ -193,27 +199,14 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
     }
 }
 
-fn port_verdict(detail: &NodeDetail, port: &Port) -> Markup {
-    let reasons: Vec<String> = port.reasons.iter().map(|it| components::label_text(it)).collect();
-    html! {
-        @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
-            a href=(address::link(&detail.fabric, link)) { (components::verdict(verdict)) }
-            @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
-        }
-    }
-}
-
 pub(super) async fn host(State(app): State<WebApp>) -> Response {
     render(move || {
         let overview = overview(app.exposition().board());
-        let main = overview.host.as_ref().map_or_else(not_watched, host_page);
+        let off = || html! { p { "The host collector is off (" code { "--no-collector.host" } "), or this is a demo: the devices of this host are not read." } };
+        let main = overview.host.as_ref().map_or_else(off, host_page);
         Page::new("This host’s devices", address::HOST, main).respond()
     })
     .await
-}
-
-fn not_watched() -> Markup {
-    html! { p { "The host collector is off (" code { "--no-collector.host" } "), or this is a demo: the devices of this host are not read." } }
 }
 
 fn host_page(host: &Host) -> Markup {

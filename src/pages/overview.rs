@@ -19,15 +19,11 @@ use super::components::{self, count, plural, verdict};
 use super::events::{self, HistoryAnswer, WindowChoice};
 use super::{NOT_YET, Page, address, node, not_swept, render};
 
-/// The most events shown.
 const MAX_EVENTS: usize = 10;
-/// The window of the events.
 const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
-/// The most reasons shown.
 const MAX_REASONS: usize = 4;
 /// How long the page waits for the events. It is opened during incidents, and the rest matters more.
 const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
-/// The documentation of the alerts.
 const ALERTS: &str =
     concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/verdicts-and-alerts.md#alerts");
 
@@ -45,8 +41,7 @@ pub(super) async fn get(State(app): State<WebApp>) -> Response {
 }
 
 fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path: &str) -> Markup {
-    let (overview, clock) = (overview(board), components::clock(board));
-    let clock = &clock;
+    let (overview, clock) = (overview(board), &components::clock(board));
     let are_several = overview.fabrics.len() > 1;
     html! {
         @if overview.fabrics.is_empty() { @if let Some(why) = not_swept(&board.fabrics, None) { p { (why) } } }
@@ -56,7 +51,14 @@ fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path:
         }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
-            (latest(events, clock, components::event_fabrics(board).len() > 1))
+            @match events {
+                Ok(events) if events.is_empty() => p { "No events in the last " (EVENT_WINDOW.label) "." },
+                Ok(events) => {
+                    (components::event_table(clock, events, components::event_fabrics(board).len() > 1))
+                    p { a href=(address::EVENTS) { "All events" } }
+                },
+                Err(why) => (why),
+            }
         }
         @if let Some(seen) = &overview.host {
             section aria-labelledby="host" {
@@ -150,7 +152,7 @@ fn health(it: &Fabric) -> Markup {
         (bar(&it.verdicts))
         ul .verdicts { @for (verdict, number) in it.verdicts.worst_first() { li {
             a href=(list(verdict.label())) class=(verdict.label()) {
-                span .number { (count(number as u64)) } " " (verdict.label())
+                span .number { (count(number as u64)) } " " (components::verdict_text(verdict.label()))
             }
         } } }
         @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(MAX_REASONS) { li {
@@ -276,25 +278,17 @@ fn congestion(it: &Fabric, clock: &LocalClock) -> Markup {
     }
 }
 
-/// The root of a congestion; it leads to its link, whose page has the evidence.
-fn root_port(fabric: &str, region: &Region) -> Markup {
-    match &region.link {
-        Some(link) => {
-            html! { a href=(address::link(fabric, link)) { bdi { (region.root.label()) } } }
-        }
-        None => components::port(fabric, &region.root),
-    }
-}
-
 fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
-    let cause = match &*region.cause {
-        "slow_receiver" => "slow receiver",
-        "full_link" => "link fully utilized",
-        _ => "cause unknown",
-    };
+    let root = &region.root;
+    let cause = components::cause_text(&region.cause).unwrap_or("cause unknown");
     html! {
-        span class={ "level " (region.level) } { (region.level) } " "
-        "congestion root " (root_port(fabric, region)) " (" (cause) ")"
+        span class={ "level " (region.level) } { (region.level) } " congestion root "
+        // The page of its link has the evidence.
+        @match &region.link {
+            Some(link) => a href=(address::link(fabric, link)) { bdi { (root.label()) } },
+            None => (components::port(fabric, root)),
+        }
+        " (" (cause) ")"
         @if region.roots > 1 { " and " (plural(region.roots - 1, "other")) }
         ": " (plural(region.ports, "port")) @if region.ports == 1 { " waits" } @else { " wait" } " in its region"
         @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0}%", ratio * 100.0)) " of the time" }
@@ -302,21 +296,11 @@ fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
     }
 }
 
-fn latest(events: &HistoryAnswer<Vec<Event>>, clock: &LocalClock, several_fabrics: bool) -> Markup {
-    html! { @match events.ready() {
-        Ok(events) if events.is_empty() => p { "No events in the last " (EVENT_WINDOW.label) "." },
-        Ok(events) => {
-            (components::event_table(clock, events, several_fabrics))
-            p { a href=(address::EVENTS) { "All events" } }
-        },
-        Err(why) => (why),
-    } }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use super::events::NoHistory;
     use super::*;
     use fabric_observation::Observation;
     use ib_health::Verdict;
@@ -339,13 +323,13 @@ mod tests {
     #[test]
     fn unswept_fabric_and_missing_history_are_explained() {
         let blank = Observation { fabric: "f".into(), ..Observation::default() };
-        let page = rendered(vec![Arc::new(blank)], &HistoryAnswer::NotRecorded);
+        let page = rendered(vec![Arc::new(blank)], &Err(NoHistory::NotRecorded));
         assert!(
             page.contains("first sweep is not finished") && page.contains("--history.file"),
             "{page}"
         );
-        assert!(rendered(vec![], &HistoryAnswer::NotRecorded).contains("sweeps no fabric"));
-        let busy = HistoryAnswer::Unavailable("The history is busy.".into());
+        assert!(rendered(vec![], &Err(NoHistory::NotRecorded)).contains("sweeps no fabric"));
+        let busy = Err(NoHistory::Unavailable("The history is busy.".into()));
         assert!(
             rendered(vec![swept("f", [Verdict::Ok; 2])], &busy).contains("The history is busy.")
         );
@@ -357,7 +341,7 @@ mod tests {
             let mut seen = Observation::clone(&swept("f", [Verdict::Ok; 2]));
             seen.stats.m_key_suspected = m_key_suspected;
             seen.stats.partition_suspected = partition_suspected;
-            rendered(vec![Arc::new(seen)], &HistoryAnswer::NotRecorded)
+            rendered(vec![Arc::new(seen)], &Err(NoHistory::NotRecorded))
         };
         for (m_key, partition) in [(false, false), (true, false), (false, true)] {
             let page = page(m_key, partition);
@@ -368,7 +352,7 @@ mod tests {
 
     #[test]
     fn headline_has_the_worst_verdict() {
-        let page = |verdicts| rendered(vec![swept("f", verdicts)], &HistoryAnswer::Ready(vec![]));
+        let page = |verdicts| rendered(vec![swept("f", verdicts)], &Ok(vec![]));
         for (verdicts, says) in [
             ([Verdict::Ok; 2], "No bad links"),
             ([Verdict::Ok, Verdict::Watch], "1 degraded link<"),
@@ -387,7 +371,7 @@ mod tests {
     #[test]
     fn several_fabrics_begin_with_a_table() {
         let fabrics = vec![swept("<script>\"&", [Verdict::Bad; 2]), swept("g", [Verdict::Ok; 2])];
-        let page = rendered(fabrics, &HistoryAnswer::NotRecorded);
+        let page = rendered(fabrics, &Err(NoHistory::NotRecorded));
         assert!(page.contains("href=\"#fabric-1\"") && page.contains("id=\"fabric-1\""), "{page}");
         // Names are escaped.
         assert!(page.contains("&lt;script&gt;&quot;&amp;") && !page.contains("<script>"));

@@ -7,9 +7,8 @@ use axum::extract::Path;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::{Page, Problem, address};
+use super::{Answer, Page, Problem, StatusCode, address};
 
-/// The files of the runbooks.
 const FILES: [&str; 6] = [
     include_str!("../../alerts/runbooks/cables.md"),
     include_str!("../../alerts/runbooks/nodes.md"),
@@ -25,11 +24,9 @@ const REPOSITORY: &str = "https://github.com/fabric-exporter/fabric-exporter/blo
 /// A file of runbooks.
 #[derive(Clone, Copy, Debug)]
 struct File {
-    /// The heading.
     title: &'static str,
     /// What applies to all of its alerts.
     notes: &'static str,
-    /// The sections.
     sections: &'static str,
 }
 
@@ -59,11 +56,12 @@ pub(super) async fn index() -> Response {
     Page::new("Runbooks", "", main).respond()
 }
 
-pub(super) async fn get(Path(alert): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn get(Path(alert): Path<String>) -> Answer {
     let mut all = File::all().flat_map(|file| file.runbooks().map(move |it| (file, it)));
-    let (file, (alert, text)) = all.find(|(_, (name, _))| *name == alert).ok_or_else(|| {
-        Problem::not_found("No such runbook", format!("No alert has the name {alert:?}."))
-    })?;
+    let Some((file, (alert, text))) = all.find(|(_, (name, _))| *name == alert) else {
+        let text = format!("No alert has the name {alert:?}.");
+        return Err(Problem(StatusCode::NOT_FOUND, "No such runbook", text));
+    };
     let main = html! {
         div .runbook {
             (markdown(text))
@@ -77,72 +75,54 @@ pub(super) async fn get(Path(alert): Path<String>) -> Result<Response, Problem> 
     Ok(Page::new(alert, "", main).respond())
 }
 
-/// A block of Markdown; text without its line breaks.
-#[derive(Debug, PartialEq)]
+/// What a block of Markdown is. Each item of a list and each line of code is a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Block {
-    Paragraph(String),
-    Code(String),
-    /// Whether the list is numbered, and its items.
-    List(bool, Vec<String>),
+    Paragraph,
+    Code,
+    Item,
+    NumberedItem,
 }
 
-/// The item of a list, and whether the list is numbered.
-fn item(line: &str) -> Option<(bool, &str)> {
+fn item(line: &str) -> Option<(Block, &str)> {
     if let Some(text) = line.strip_prefix("- ") {
-        return Some((false, text));
+        return Some((Block::Item, text));
     }
     let (number, text) = line.split_once(". ")?;
-    number.parse::<u8>().is_ok().then_some((true, text))
+    number.parse::<u8>().is_ok().then_some((Block::NumberedItem, text))
 }
 
-fn blocks(text: &str) -> Vec<Block> {
-    let mut blocks = Vec::new();
+/// The blocks with their texts, without line breaks.
+fn blocks(text: &str) -> Vec<(Block, String)> {
+    let mut blocks: Vec<(Block, String)> = Vec::new();
     // Whether a line continues the last paragraph or item.
     let mut open = false;
     for line in text.lines() {
-        if line.trim().is_empty() {
-            open = false;
-            continue;
-        }
-        let code = line.strip_prefix("    ").filter(|_| !open);
-        match (code, item(line), blocks.last_mut()) {
-            (Some(code), _, Some(Block::Code(last))) => {
-                *last += "\n";
-                *last += code;
-            }
-            (Some(code), ..) => blocks.push(Block::Code(code.to_owned())),
-            (None, Some((numbered, text)), Some(Block::List(same, items))) if *same == numbered => {
-                items.push(text.to_owned());
-            }
-            (None, Some((numbered, text)), _) => {
-                blocks.push(Block::List(numbered, vec![text.to_owned()]));
-            }
-            (None, None, Some(Block::Paragraph(last))) if open => {
+        let code = line.strip_prefix("    ").filter(|_| !open).map(|code| (Block::Code, code));
+        match (code.or_else(|| item(line)), blocks.last_mut()) {
+            _ if line.trim().is_empty() => {}
+            (Some((block, text)), _) => blocks.push((block, text.to_owned())),
+            (None, Some((_, last))) if open => {
                 *last += " ";
                 *last += line.trim();
             }
-            (None, None, Some(Block::List(_, items))) if open => {
-                if let Some(last) = items.last_mut() {
-                    *last += " ";
-                    *last += line.trim();
-                }
-            }
-            (None, None, _) => blocks.push(Block::Paragraph(line.trim().to_owned())),
+            (None, _) => blocks.push((Block::Paragraph, line.trim().to_owned())),
         }
-        open = code.is_none();
+        open = code.is_none() && !line.trim().is_empty();
     }
     blocks
 }
 
 /// Renders Markdown: paragraphs, indented code, lists without nesting, `code`, `**bold**` and links.
 fn markdown(text: &str) -> Markup {
+    let items = |of: &[(Block, String)]| html! { @for (_, item) in of { li { (inline(item)) } } };
     html! {
-        @for block in blocks(text) {
-            @match block {
-                Block::Paragraph(text) => p { (inline(&text)) },
-                Block::Code(code) => pre { code { (code) } },
-                Block::List(true, items) => ol { @for item in items { li { (inline(&item)) } } },
-                Block::List(false, items) => ul { @for item in items { li { (inline(&item)) } } },
+        @for of in blocks(text).chunk_by(|(a, _), (b, _)| a == b && *a != Block::Paragraph) {
+            @match of[0].0 {
+                Block::Paragraph => p { (inline(&of[0].1)) },
+                Block::Code => pre { code { @for (line, (_, code)) in of.iter().enumerate() { @if line > 0 { "\n" } (code) } } },
+                Block::Item => ul { (items(of)) },
+                Block::NumberedItem => ol { (items(of)) },
             }
         }
     }
@@ -206,12 +186,11 @@ mod tests {
         for file in File::all() {
             assert!(file.title.starts_with(|it: char| it.is_ascii_uppercase()), "{file:?}");
             for text in [file.notes, file.sections] {
-                for block in blocks(text) {
-                    let (Block::Paragraph(text) | Block::Code(text)) = &block else { continue };
+                for (block, text) in blocks(text) {
                     let unknown = ["|", "```", "> ", "# ", "<", "* "];
-                    let is_code = matches!(block, Block::Code(_));
                     let found = unknown.iter().find(|it| text.starts_with(**it));
-                    assert!(is_code || found.is_none() || text.starts_with("## "), "{text}");
+                    let is_known = found.is_none() || text.starts_with("## ");
+                    assert!(block != Block::Paragraph || is_known, "{text}");
                 }
                 for target in text.split("](").skip(1) {
                     let target = target.split(')').next().unwrap();

@@ -54,10 +54,11 @@ impl Served {
             let address = listener.local_addr().unwrap().to_string();
             let exposition = Arc::new(Exposition::render(SharedState::default()));
             let (_, latest) = tokio::sync::watch::channel(exposition);
-            let site = WebApp::new(latest, Process::new(Path::new("/proc")), "/metrics");
+            let (process, file) = (Process::new(Path::new("/proc")), Some(file.to_owned()));
+            let site = WebApp::new(latest, process, "/metrics", file);
             let (security, _) = Security::load(None).unwrap();
             let server = Server::new(Arc::new(security), limits, request_class);
-            server.serve(listener, site.with_history(Some(file.to_owned())).router());
+            server.serve(listener, site.router());
             (address, server)
         });
         Served { address, runtime: Some(runtime), _server: server }

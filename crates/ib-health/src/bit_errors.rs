@@ -163,7 +163,7 @@ pub struct PreFecBer {
 /// The expected number of errors at the limit from which on a window is evidence. With none seen where 2.5
 /// are expected, the link is below its limit with 92 % confidence (e^-2.5), and one at a tenth of the limit
 /// would have had a quarter of an error. At NDR, 1e-14 takes 625 s.
-const ENOUGH: f32 = 2.5;
+pub const ENOUGH: f32 = 2.5;
 
 /// The intervals between the points of a window in which there must have been errors. One event, such as a
 /// burst of noise, may be read in two of them if a sweep falls into it; a bad cable has errors in more.

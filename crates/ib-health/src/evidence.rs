@@ -75,7 +75,7 @@ fn times(count: u32) -> String {
 }
 
 /// A duration: `0.5s`, `90s`, `1h 2m`.
-fn duration(time: Duration) -> String {
+pub fn duration(time: Duration) -> String {
     match time.as_secs() {
         0 => format!("{:.1}s", time.as_secs_f64()),
         seconds @ 1..120 => format!("{seconds}s"),
@@ -210,11 +210,20 @@ impl<'a> Evidence<'a> {
         if last > Some(self.snapshot.began) {
             return Some("link down: reported by a port after the sweep read its state".into());
         }
-        let states = self.each_named(|port| {
-            Some(format!("is {}", state::name(self.snapshot.status(port)?.state)))
-        })?;
+        let known = |port| Some((port, self.snapshot.status(port)?.state));
+        let states: Vec<_> = self.ends().filter_map(known).collect();
+        let is_active = |(_, it): &(PortIndex, u8)| *it == state::ACTIVE;
+        if states.iter().all(is_active) {
+            return None;
+        }
+        let texts =
+            states.iter().map(|(port, it)| format!("{} {}", self.name(*port), state::name(*it)));
+        let texts = texts.collect::<Vec<_>>().join(", ");
+        // The link went down or came up between the readings of its ends.
+        let is_mixed = states.iter().any(is_active);
+        let note = if is_mixed { " (ends read at different times)" } else { "" };
         let since = last.map(|last| format!(" for {}", duration(self.snapshot.ended.since(last))));
-        Some(format!("link down{}: {states}", since.unwrap_or_default()))
+        Some(format!("not Active{}: {texts}{note}", since.unwrap_or_default()))
     }
 
     fn corrupt_packets(&self) -> Option<String> {

@@ -1,7 +1,7 @@
 //! The models of links and their ports, in `/api/v1/links`, `/api/v1/links/{id}` and `/api/v1/nodes/{guid}`, and the
 //! order of links in lists.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -34,160 +34,259 @@ pub struct FabricLinks<L = Vec<Link>> {
     pub links: L,
 }
 
-/// A link.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Link {
-    /// The id of the link: the value of the metrics' label `link`.
-    pub link: String,
-    /// The fabric of the link.
-    pub fabric: String,
-    /// The verdict: `ok`, `unknown`, `watch` (degraded) or `bad`.
-    pub verdict: Label,
-    /// Since when the link has had this verdict (RFC 3339); null before the first evaluation.
-    pub since: Option<String>,
-    /// The reasons of the verdict, the worst first.
-    pub reasons: Vec<LinkReason>,
-    /// The action to try first.
-    pub repair: Option<SuggestedRepair>,
-    /// Whether the link is up; null if that is not known.
-    pub up: Option<bool>,
-    /// The two ends, ordered by GUID and port number.
-    pub ends: [End; 2],
-    /// Data rate of the link in bytes per second; null while it is down.
-    pub rate: Option<u64>,
-    /// Signaling rate per lane: `NDR`.
-    pub speed: Option<Label>,
-    /// Width, the number of lanes in use: `4x`.
-    pub width: Option<Label>,
-    /// Unexpected link downs.
-    pub flaps: u32,
-    /// Lower bound of the time that the link was down because of them.
-    pub down_seconds: f64,
-    /// Upper bound of that time: from the last sweep that found the link up to the next one that did.
-    pub down_max_seconds: f64,
-    /// The latest link down or link up (RFC 3339).
-    pub last_change: Option<String>,
-    /// Where packets that are received marked bad were corrupted: the receiving port of that link.
-    pub upstream: Option<String>,
-}
+models! {
+    /// A link.
+    pub struct Link {
+        /// The id of the link: the value of the metrics' label `link`.
+        pub link: String,
+        /// The fabric of the link.
+        pub fabric: String,
+        /// The verdict: `ok`, `unknown`, `watch` (degraded) or `bad`.
+        pub verdict: Label,
+        /// Since when the link has had this verdict (RFC 3339); null before the first evaluation.
+        pub since: Option<String>,
+        /// The reasons of the verdict, the worst first.
+        pub reasons: Vec<LinkReason>,
+        /// The action to try first.
+        pub repair: Option<SuggestedRepair>,
+        /// Whether the link is up; null if that is not known.
+        pub up: Option<bool>,
+        /// The two ends, ordered by GUID and port number.
+        pub ends: [End; 2],
+        /// Data rate of the link in bytes per second; null while it is down.
+        pub rate: Option<u64>,
+        /// Signaling rate per lane: `NDR`.
+        pub speed: Option<Label>,
+        /// Width, the number of lanes in use: `4x`.
+        pub width: Option<Label>,
+        /// Unexpected link downs.
+        pub flaps: u32,
+        /// Lower bound of the time that the link was down because of them.
+        pub down_seconds: f64,
+        /// Upper bound of that time: from the last sweep that found the link up to the next one that did.
+        pub down_max_seconds: f64,
+        /// The latest link down or link up (RFC 3339).
+        pub last_change: Option<String>,
+        /// Where packets that are received marked bad were corrupted: the receiving port of that link.
+        pub upstream: Option<String>,
+    }
 
-/// A reason of a verdict.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct LinkReason {
-    /// The reason: the value of the metrics' label `reason`.
-    pub reason: Label,
-    /// The verdict that this reason alone would cause.
-    pub verdict: Label,
-    /// The evidence: a sentence with the numbers.
-    pub evidence: String,
-}
+    /// A reason of a verdict.
+    pub struct LinkReason {
+        /// The reason: the value of the metrics' label `reason`.
+        pub reason: Label,
+        /// The verdict that this reason alone would cause.
+        pub verdict: Label,
+        /// The evidence: a sentence with the numbers.
+        pub evidence: String,
+    }
 
-/// The suggested repair.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SuggestedRepair {
-    /// The repair: the value of the metrics' label `repair`.
-    pub repair: Label,
-    /// What to do.
-    pub description: Label,
-}
+    /// The suggested repair.
+    pub struct SuggestedRepair {
+        /// The repair: the value of the metrics' label `repair`.
+        pub repair: Label,
+        /// What to do.
+        pub description: Label,
+    }
 
-/// An end of a link.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct End {
-    /// NodeGUID of the node.
-    pub guid: String,
-    /// The name of the node.
-    pub node: String,
-    /// The port number.
-    pub port: u8,
-    /// `ca`, `switch`, `router` or `aggregation_node`.
-    pub node_type: Label,
-    /// Bit errors received at this port.
-    pub bit_errors: BitErrors,
-    /// Error, discard and link counters that are not 0, by the names of their metrics.
-    pub counters: BTreeMap<Label, u64>,
-    /// Counters that were saturated at least once: their totals are lower bounds.
-    pub saturated: Vec<Label>,
-    /// The share of time in which the port had data to send and no credit (PortXmitWait).
-    pub wait_ratio: Option<f32>,
-}
+    /// An end of a link.
+    pub struct End {
+        /// NodeGUID of the node.
+        pub guid: String,
+        /// The name of the node.
+        pub node: String,
+        /// The port number.
+        pub port: u8,
+        /// `ca`, `switch`, `router` or `aggregation_node`.
+        pub node_type: Label,
+        /// Bit errors received at this port.
+        pub bit_errors: BitErrors,
+        /// Error, discard and link counters that are not 0, by the names of their metrics.
+        pub counters: BTreeMap<Label, u64>,
+        /// Counters that were saturated at least once: their totals are lower bounds.
+        pub saturated: Vec<Label>,
+        /// The share of time in which the port had data to send and no credit (PortXmitWait).
+        pub wait_ratio: Option<f32>,
+    }
 
-/// The bit errors that a port received.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct BitErrors {
-    /// The ratio compared with the limit: `unknown`, `fine`, `raised` or `over`.
-    pub level: Label,
-    /// The maximum bit error ratio, if there is a limit.
-    pub limit: Option<f32>,
-    /// The measurements, the shortest window first; windows without data are omitted.
-    pub windows: Vec<WindowErrors>,
-}
+    /// The bit errors that a port received.
+    pub struct BitErrors {
+        /// The ratio compared with the limit: `unknown`, `fine`, `raised` or `over`.
+        pub level: Label,
+        /// The maximum bit error ratio, if there is a limit.
+        pub limit: Option<f32>,
+        /// The measurements, the shortest window first; windows without data are omitted.
+        pub windows: Vec<WindowErrors>,
+    }
 
-/// The bit errors of a time window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct WindowErrors {
-    /// The length of the window: `12m`.
-    pub window: Label,
-    /// Number of errors.
-    pub errors: u32,
-    /// The part of the window that was observed.
-    pub seconds: f32,
-    /// The bit error ratio; null if the observed part is too short.
-    pub ratio: Option<f64>,
-}
+    /// The bit errors of a time window.
+    pub struct WindowErrors {
+        /// The length of the window: `12m`.
+        pub window: Label,
+        /// Number of errors.
+        pub errors: u32,
+        /// The part of the window that was observed.
+        pub seconds: f32,
+        /// The bit error ratio; null if the observed part is too short.
+        pub ratio: Option<f64>,
+    }
 
-/// The sort key of a list that begins with the worst link: verdict, bit error ratio, link errors, name. The
-/// smaller rank comes first.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rank<'a> {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The highest bit error ratio of both ends.
-    pub ratio: f64,
-    /// The link errors of both ends.
-    pub errors: u64,
-    /// The name of the fabric.
-    pub fabric: &'a str,
-    /// The node name and the port number of each end.
-    pub ends: [(&'a str, u8); 2],
-}
+    /// A link with both ports in full.
+    pub struct LinkDetail {
+        /// When the fabric's latest sweep ended (RFC 3339).
+        pub swept_at: Option<String>,
+        /// The link as in `/api/v1/links`.
+        #[serde(flatten)]
+        pub link: Link,
+        /// Expected link downs: reboots and announced maintenance.
+        pub expected_link_downs: u32,
+        /// Lower bound of the time that the link was down because of these.
+        pub expected_down_seconds: f64,
+        /// Upper bound of that time: from the last sweep that found the link up to the next one that did.
+        pub expected_down_max_seconds: f64,
+        /// How often the link retrained without a link down (LinkErrorRecovery): the higher count of both ends.
+        pub recoveries: u32,
+        /// The two ports, ordered by GUID and port number.
+        pub ports: [Port; 2],
+    }
 
-impl Eq for Rank<'_> {}
+    /// The identity of a port.
+    pub struct PortName {
+        /// NodeGUID of its node.
+        pub guid: String,
+        /// The name of the node.
+        pub node: String,
+        /// `ca`, `switch`, `router` or `aggregation_node`.
+        pub node_type: Label,
+        /// The port number.
+        pub port: u8,
+    }
 
-impl PartialOrd for Rank<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+    /// A port with all its data.
+    pub struct Port {
+        /// The identity of the port.
+        #[serde(flatten)]
+        pub name: PortName,
+        /// Whether its node is up: present and responsive.
+        pub up: bool,
+        /// PortState: `Active`; null if not known.
+        pub state: Option<Label>,
+        /// PortPhysicalState: `LinkUp`; null if not known.
+        pub physical_state: Option<Label>,
+        /// Signaling rate per lane: `NDR`.
+        pub speed: Option<Label>,
+        /// Width, the number of lanes in use: `4x`.
+        pub width: Option<Label>,
+        /// Data rate of the link in bytes per second; null while it is down.
+        pub rate: Option<u64>,
+        /// The highest data rate that both ends support, in bytes per second.
+        pub supported_rate: Option<u64>,
+        /// The active FEC mode, if the device reports it.
+        pub fec: Option<Label>,
+        /// The neighbor, or the last known one.
+        pub peer: Option<Peer>,
+        /// The id of the link.
+        pub link: Option<String>,
+        /// The verdict of the link; null for a port without a link.
+        pub verdict: Option<Label>,
+        /// The reasons of the verdict, the worst first.
+        pub reasons: Vec<Label>,
+        /// When the counters were read (RFC 3339); null if they were not.
+        pub read_at: Option<String>,
+        /// All counters that were read, by the names and in the units of their metrics.
+        pub counters: BTreeMap<Label, u64>,
+        /// Counters that were saturated at least once: their totals are lower bounds.
+        pub saturated: Vec<Label>,
+        /// Counters that are saturated now and have stopped counting.
+        pub saturated_now: Vec<Label>,
+        /// Counters whose latest value is impossible and was discarded.
+        #[serde(default)]
+        pub impossible: Vec<Label>,
+        /// Number of impossible values so far, of all counters.
+        #[serde(default)]
+        pub impossible_readings: u32,
+        /// How often counters were cleared or reset.
+        pub resets: u32,
+        /// When the latest clear or reset was detected (RFC 3339).
+        pub last_reset: Option<String>,
+        /// Link errors: symbol errors, receive errors without packets marked bad upstream, local link integrity
+        /// errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs.
+        pub errors: u64,
+        /// PortXmitDiscards: packets that were not sent; null if not read.
+        #[serde(default)]
+        pub discards: Option<u64>,
+        /// Bit errors received at this port.
+        pub bit_errors: BitErrors,
+        /// The pre-FEC bit error ratio, if the device reports it.
+        pub pre_fec_ber: Option<PreFecBer>,
+        /// The share of time in which the port had data to send and no credit (PortXmitWait).
+        pub wait_ratio: Option<f32>,
+        /// Whether the device reports the length of its PortXmitWait tick; if not, the usual length is assumed.
+        pub tick_reported: bool,
+        /// The role of the port in a congestion.
+        pub congestion: Option<Congestion>,
+    }
+
+    /// The neighbor of a port.
+    pub struct Peer {
+        /// The neighbor's port.
+        #[serde(flatten)]
+        pub name: PortName,
+        /// Whether the link is up. If not, this is the last known neighbor.
+        pub connected: bool,
+    }
+
+    /// The pre-FEC bit error ratio: the ratio of bits that FEC corrected.
+    pub struct PreFecBer {
+        /// The measured ratio.
+        pub ratio: f32,
+        /// The maximum ratio.
+        pub limit: f32,
+        /// When it was last measured (RFC 3339).
+        #[serde(default)]
+        pub measured_at: Option<String>,
+        /// Whether the counter has been saturated since, so that the ratio is not current.
+        #[serde(default)]
+        pub stale: bool,
+    }
+
+    /// The role of a port in a congestion.
+    pub struct Congestion {
+        /// `root` or `victim`.
+        pub role: Label,
+        /// Of a victim: the root that it waits for.
+        pub root: Option<PortName>,
+        /// Of a root, the cause: `slow_receiver`, `full_link` or `unknown`.
+        pub cause: Option<Label>,
     }
 }
 
-impl Ord for Rank<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
+/// The name of a link's fabric, and the node name and port number of each end.
+pub type LinkPlace<'a> = (&'a str, [(&'a str, u8); 2]);
+
+/// The sort key of a list that begins with the worst link: verdict, bit error ratio, link errors, name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank<'a> {
+    pub(in crate::api) worst: Reverse<(Verdict, bool, u64, u64)>,
+    place: LinkPlace<'a>,
+}
+
+impl<'a> Rank<'a> {
+    /// The rank by the highest bit error ratio and the link errors of both ends.
+    pub fn new(verdict: Verdict, ratio: f64, errors: u64, place: LinkPlace<'a>) -> Self {
         // Unknown links with errors come before those without, whatever their ratios.
-        let is_suspect = |rank: &Self| rank.verdict == Verdict::Unknown && rank.errors > 0;
-        (other.verdict.cmp(&self.verdict))
-            .then_with(|| is_suspect(other).cmp(&is_suspect(self)))
-            .then_with(|| other.ratio.total_cmp(&self.ratio))
-            .then_with(|| other.errors.cmp(&self.errors))
-            .then_with(|| (self.fabric, self.ends).cmp(&(other.fabric, other.ends)))
+        let is_suspect = verdict == Verdict::Unknown && errors > 0;
+        // Ratios are not negative, so their bits have the same order.
+        Rank { worst: Reverse((verdict, is_suspect, ratio.to_bits(), errors)), place }
     }
 }
 
 impl Link {
     /// The sort key of a list that begins with the worst link.
     pub fn rank(&self) -> Rank<'_> {
-        Rank {
-            verdict: self.verdict(),
-            ratio: self.worst_ratio(),
-            errors: self.local_errors(),
-            fabric: &self.fabric,
-            ends: self.ends.each_ref().map(|end| (&*end.node, end.port)),
-        }
+        let ends = self.ends.each_ref().map(|end| (&*end.node, end.port));
+        let (ratio, errors) = (self.worst_ratio(), self.local_errors());
+        Rank::new(self.verdict(), ratio, errors, (&self.fabric, ends))
     }
 
     /// The verdict; an unrecognized label, from a newer exporter, is `unknown`.
@@ -228,152 +327,11 @@ impl End {
     }
 }
 
-/// A link with both ports in full.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct LinkDetail {
-    /// When the fabric's latest sweep ended (RFC 3339).
-    pub swept_at: Option<String>,
-    /// The link as in `/api/v1/links`.
-    #[serde(flatten)]
-    pub link: Link,
-    /// Expected link downs: reboots and announced maintenance.
-    pub expected_link_downs: u32,
-    /// Lower bound of the time that the link was down because of these.
-    pub expected_down_seconds: f64,
-    /// Upper bound of that time: from the last sweep that found the link up to the next one that did.
-    pub expected_down_max_seconds: f64,
-    /// How often the link retrained without a link down (LinkErrorRecovery): the higher count of both ends.
-    pub recoveries: u32,
-    /// The two ports, ordered by GUID and port number.
-    pub ports: [Port; 2],
-}
-
-/// The identity of a port.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PortName {
-    /// NodeGUID of its node.
-    pub guid: String,
-    /// The name of the node.
-    pub node: String,
-    /// `ca`, `switch`, `router` or `aggregation_node`.
-    pub node_type: Label,
-    /// The port number.
-    pub port: u8,
-}
-
 impl PortName {
     /// The node's name and the port's number.
     pub fn label(&self) -> String {
         label::port(&self.node, self.port)
     }
-}
-
-/// A port with all its data.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Port {
-    /// The identity of the port.
-    #[serde(flatten)]
-    pub name: PortName,
-    /// Whether its node is up: present and responsive.
-    pub up: bool,
-    /// PortState: `Active`; null if not known.
-    pub state: Option<Label>,
-    /// PortPhysicalState: `LinkUp`; null if not known.
-    pub physical_state: Option<Label>,
-    /// Signaling rate per lane: `NDR`.
-    pub speed: Option<Label>,
-    /// Width, the number of lanes in use: `4x`.
-    pub width: Option<Label>,
-    /// Data rate of the link in bytes per second; null while it is down.
-    pub rate: Option<u64>,
-    /// The highest data rate that both ends support, in bytes per second.
-    pub supported_rate: Option<u64>,
-    /// The active FEC mode, if the device reports it.
-    pub fec: Option<Label>,
-    /// The neighbor, or the last known one.
-    pub peer: Option<Peer>,
-    /// The id of the link.
-    pub link: Option<String>,
-    /// The verdict of the link; null for a port without a link.
-    pub verdict: Option<Label>,
-    /// The reasons of the verdict, the worst first.
-    pub reasons: Vec<Label>,
-    /// When the counters were read (RFC 3339); null if they were not.
-    pub read_at: Option<String>,
-    /// All counters that were read, by the names and in the units of their metrics.
-    pub counters: BTreeMap<Label, u64>,
-    /// Counters that were saturated at least once: their totals are lower bounds.
-    pub saturated: Vec<Label>,
-    /// Counters that are saturated now and have stopped counting.
-    pub saturated_now: Vec<Label>,
-    /// Counters whose latest value is impossible and was discarded.
-    #[serde(default)]
-    pub impossible: Vec<Label>,
-    /// Number of impossible values so far, of all counters.
-    #[serde(default)]
-    pub impossible_readings: u32,
-    /// How often counters were cleared or reset.
-    pub resets: u32,
-    /// When the latest clear or reset was detected (RFC 3339).
-    pub last_reset: Option<String>,
-    /// Link errors: symbol errors, receive errors without packets marked bad upstream, local link integrity
-    /// errors, buffer overruns, uncorrectable FEC blocks, retrains and link downs.
-    pub errors: u64,
-    /// PortXmitDiscards: packets that were not sent; null if not read.
-    #[serde(default)]
-    pub discards: Option<u64>,
-    /// Bit errors received at this port.
-    pub bit_errors: BitErrors,
-    /// The pre-FEC bit error ratio, if the device reports it.
-    pub pre_fec_ber: Option<PreFecBer>,
-    /// The share of time in which the port had data to send and no credit (PortXmitWait).
-    pub wait_ratio: Option<f32>,
-    /// Whether the device reports the length of its PortXmitWait tick; if not, the usual length is assumed.
-    pub tick_reported: bool,
-    /// The role of the port in a congestion.
-    pub congestion: Option<Congestion>,
-}
-
-/// The neighbor of a port.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Peer {
-    /// The neighbor's port.
-    #[serde(flatten)]
-    pub name: PortName,
-    /// Whether the link is up. If not, this is the last known neighbor.
-    pub connected: bool,
-}
-
-/// The pre-FEC bit error ratio: the ratio of bits that FEC corrected.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PreFecBer {
-    /// The measured ratio.
-    pub ratio: f32,
-    /// The maximum ratio.
-    pub limit: f32,
-    /// When it was last measured (RFC 3339).
-    #[serde(default)]
-    pub measured_at: Option<String>,
-    /// Whether the counter has been saturated since, so that the ratio is not current.
-    #[serde(default)]
-    pub stale: bool,
-}
-
-/// The role of a port in a congestion.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Congestion {
-    /// `root` or `victim`.
-    pub role: Label,
-    /// Of a victim: the root that it waits for.
-    pub root: Option<PortName>,
-    /// Of a root, the cause: `slow_receiver`, `full_link` or `unknown`.
-    pub cause: Option<Label>,
 }
 
 #[cfg(test)]

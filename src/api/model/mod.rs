@@ -1,13 +1,22 @@
 //! The JSON models of the API, used by the server and by clients such as `links --url`. Their doc comments are the
 //! descriptions in openapi.json.
 
+/// Declares models with what all of them derive.
+macro_rules! models {
+    ($($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* })+) => { $(
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        $(#[$meta])*
+        pub struct $name { $($fields)* }
+    )+ };
+}
+
 mod link;
 mod node;
 
 use std::borrow::Cow;
 
 use ib_health::Verdict;
-use serde::{Deserialize, Serialize};
 
 pub use link::*;
 pub use node::*;
@@ -15,15 +24,203 @@ pub use node::*;
 /// A value of a small enumeration; constants are borrowed.
 pub type Label = Cow<'static, str>;
 
-/// Number of links by verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[expect(missing_docs, reason = "the verdicts say it")]
-pub struct Verdicts {
-    pub ok: usize,
-    pub unknown: usize,
-    pub watch: usize,
-    pub bad: usize,
+models! {
+    /// Number of links by verdict.
+    #[derive(Copy)]
+    #[expect(missing_docs, reason = "the verdicts say it")]
+    pub struct Verdicts {
+        pub ok: usize,
+        pub unknown: usize,
+        pub watch: usize,
+        pub bad: usize,
+    }
+
+    /// The nodes, ports, links and devices that match a search by name, GUID or LID.
+    pub struct Search {
+        /// The text of the search.
+        pub query: String,
+        /// Number of matches; `hits` lists the best hundred at most.
+        pub found: usize,
+        /// The matches, best first.
+        pub hits: Vec<Hit>,
+    }
+
+    /// A match.
+    pub struct Hit {
+        /// `node`, `port`, `link` or `device`.
+        pub kind: Label,
+        /// Its fabric; for a device, the fabric of its node, if known.
+        pub fabric: String,
+        /// Its name.
+        pub name: String,
+        /// The GUID, or the id of a link.
+        pub id: String,
+        /// What matched: `name`, `guid`, `port_guid`, `lid`, `link` or `port`.
+        pub matched: Label,
+        /// How well it matched: `exact`, `prefix` or `substring`.
+        pub quality: Label,
+        /// The path of its page.
+        pub page: String,
+    }
+
+    /// All fabrics and this host, summarized.
+    pub struct Overview {
+        /// One entry per fabric.
+        pub fabrics: Vec<Fabric>,
+        /// The RDMA devices of this host; null if the host collector is off.
+        pub host: Option<Host>,
+        /// Whether a history is recorded (`--history.file`).
+        pub recorded: bool,
+    }
+
+    /// A fabric, summarized.
+    #[cfg_attr(test, schemars(rename = "FabricOverview"))]
+    pub struct Fabric {
+        /// The name of the fabric.
+        pub fabric: String,
+        /// The configured sweep interval.
+        pub interval_seconds: f64,
+        /// The latest sweep; null before the first one has ended.
+        pub sweep: Option<Sweep>,
+        /// Number of nodes by type.
+        pub nodes: Vec<NodeCount>,
+        /// Nodes that are down: absent or unresponsive. At most ten.
+        pub nodes_down: Vec<NodeName>,
+        /// Number of its links by verdict.
+        pub verdicts: Verdicts,
+        /// Number of links that are not ok by their worst reason, the most frequent first.
+        pub reasons: Vec<ReasonCount>,
+        /// The links that are bad or degraded, the worst first. At most ten.
+        pub worst_links: Vec<Link>,
+        /// Number of congested regions.
+        pub regions: usize,
+        /// The largest congested regions. At most ten.
+        pub congestion: Vec<Region>,
+    }
+
+    /// A reason and the number of links of which it is the worst.
+    pub struct ReasonCount {
+        /// The reason: the value of the metrics' label `reason`.
+        pub reason: Label,
+        /// What the reason means.
+        pub description: Label,
+        /// The verdict of these links.
+        pub verdict: Label,
+        /// Number of links.
+        pub links: usize,
+    }
+
+    /// The result of the latest sweep and of the latest discovery.
+    pub struct Sweep {
+        /// When the sweep ended (RFC 3339).
+        pub ended_at: Option<String>,
+        /// Duration of the sweep.
+        pub seconds: f64,
+        /// Number of sweeps since the exporter started.
+        pub sweeps: u64,
+        /// Ports of which counters were read.
+        pub ports_read: usize,
+        /// Ports of which a request for counters failed.
+        pub ports_failed: usize,
+        /// Nodes that were queried and did not respond.
+        pub nodes_unresponsive: usize,
+        /// Collectors that failed in the latest run: `discovery`, `perfmgt`, `subnet`.
+        pub failing: Vec<Label>,
+        /// When the latest discovery ended (RFC 3339).
+        pub discovered_at: Option<String>,
+        /// Failed requests of the latest discovery: parts of the fabric may be missing.
+        pub discovery_gaps: u64,
+        /// MADs sent since the exporter started.
+        pub mads_sent: u64,
+        /// MADs that timed out since the exporter started.
+        pub mads_timed_out: u64,
+        /// The port of the master SM, as last reported.
+        pub master_sm: Option<PortName>,
+    }
+
+    /// The nodes of a type.
+    pub struct NodeCount {
+        /// `ca`, `switch`, `router` or `aggregation_node`.
+        pub node_type: Label,
+        /// Number of nodes.
+        pub nodes: usize,
+        /// Number of nodes that are down: absent or unresponsive.
+        pub down: usize,
+    }
+
+    /// The GUID and the name of a node.
+    pub struct NodeName {
+        /// NodeGUID.
+        pub guid: String,
+        /// The name of the node.
+        pub node: String,
+    }
+
+    /// A congested region: connected ports that wait, with one or more congestion roots.
+    pub struct Region {
+        /// The congestion root; of several roots, the one with the highest wait ratio.
+        pub root: PortName,
+        /// The id of the link of the root, if it has one.
+        pub link: Option<String>,
+        /// Why the root is one: `slow_receiver`, `full_link` or `unknown`.
+        pub cause: Label,
+        /// Number of waiting ports.
+        pub ports: u32,
+        /// Number of roots.
+        pub roots: u32,
+        /// The highest wait ratio of these ports.
+        pub wait_ratio: Option<f32>,
+        /// `low`, `medium` or `high`.
+        pub level: Label,
+        /// When the congestion began (RFC 3339).
+        pub since: Option<String>,
+    }
+
+    /// The RDMA devices of this host.
+    pub struct Host {
+        /// When the devices were last read (RFC 3339); null before the first read.
+        pub read_at: Option<String>,
+        /// The devices, by name.
+        pub devices: Vec<Device>,
+    }
+
+    /// An RDMA device of this host.
+    pub struct Device {
+        /// The kernel's name of the device: `mlx5_0`.
+        pub device: String,
+        /// The node GUID of the device.
+        pub guid: String,
+        /// The vendor's name of the device type.
+        pub hca_type: String,
+        /// The firmware version.
+        pub firmware: String,
+        /// Whether the device could be read in time.
+        pub readable: bool,
+        /// The fabric that has a node with this GUID, if any.
+        pub fabric: Option<String>,
+        /// The ports of the device.
+        pub ports: Vec<DevicePort>,
+    }
+
+    /// A port of a device of this host.
+    pub struct DevicePort {
+        /// The port number.
+        pub port: u8,
+        /// `InfiniBand` or `Ethernet`.
+        pub link_layer: String,
+        /// PortState: `Active`.
+        pub state: Label,
+        /// Data rate in bytes per second.
+        pub rate: Option<u64>,
+        /// The LID, once the subnet manager has assigned one.
+        pub lid: Option<u16>,
+        /// The network interfaces of the port.
+        pub interfaces: Vec<String>,
+        /// The id of the link, if a fabric has the port.
+        pub link: Option<String>,
+        /// The fabric of that link: ports of one device may be in different fabrics.
+        pub link_fabric: Option<String>,
+    }
 }
 
 impl Verdicts {
@@ -73,214 +270,4 @@ impl Verdicts {
 /// The verdict with this label.
 pub fn verdict_from(label: &str) -> Option<Verdict> {
     Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
-}
-
-/// The nodes, ports, links and devices that match a search by name, GUID or LID.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Search {
-    /// The text of the search.
-    pub query: String,
-    /// Number of matches; `hits` lists the best hundred at most.
-    pub found: usize,
-    /// The matches, best first.
-    pub hits: Vec<Hit>,
-}
-
-/// A match.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Hit {
-    /// `node`, `port`, `link` or `device`.
-    pub kind: Label,
-    /// Its fabric; for a device, the fabric of its node, if known.
-    pub fabric: String,
-    /// Its name.
-    pub name: String,
-    /// The GUID, or the id of a link.
-    pub id: String,
-    /// What matched: `name`, `guid`, `port_guid`, `lid`, `link` or `port`.
-    pub matched: Label,
-    /// How well it matched: `exact`, `prefix` or `substring`.
-    pub quality: Label,
-    /// The path of its page.
-    pub page: String,
-}
-
-/// All fabrics and this host, summarized.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Overview {
-    /// One entry per fabric.
-    pub fabrics: Vec<Fabric>,
-    /// The RDMA devices of this host; null if the host collector is off.
-    pub host: Option<Host>,
-    /// Whether a history is recorded (`--history.file`).
-    pub recorded: bool,
-}
-
-/// A fabric, summarized.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FabricOverview"))]
-pub struct Fabric {
-    /// The name of the fabric.
-    pub fabric: String,
-    /// The configured sweep interval.
-    pub interval_seconds: f64,
-    /// The latest sweep; null before the first one has ended.
-    pub sweep: Option<Sweep>,
-    /// Number of nodes by type.
-    pub nodes: Vec<NodeCount>,
-    /// Nodes that are down: absent or unresponsive. At most ten.
-    pub nodes_down: Vec<NodeName>,
-    /// Number of its links by verdict.
-    pub verdicts: Verdicts,
-    /// Number of links that are not ok by their worst reason, the most frequent first.
-    pub reasons: Vec<ReasonCount>,
-    /// The links that are bad or degraded, the worst first. At most ten.
-    pub worst_links: Vec<Link>,
-    /// Number of congested regions.
-    pub regions: usize,
-    /// The largest congested regions. At most ten.
-    pub congestion: Vec<Region>,
-}
-
-/// A reason and the number of links of which it is the worst.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ReasonCount {
-    /// The reason: the value of the metrics' label `reason`.
-    pub reason: Label,
-    /// What the reason means.
-    pub description: Label,
-    /// The verdict of these links.
-    pub verdict: Label,
-    /// Number of links.
-    pub links: usize,
-}
-
-/// The result of the latest sweep and of the latest discovery.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Sweep {
-    /// When the sweep ended (RFC 3339).
-    pub ended_at: Option<String>,
-    /// Duration of the sweep.
-    pub seconds: f64,
-    /// Number of sweeps since the exporter started.
-    pub sweeps: u64,
-    /// Ports of which counters were read.
-    pub ports_read: usize,
-    /// Ports of which a request for counters failed.
-    pub ports_failed: usize,
-    /// Nodes that were queried and did not respond.
-    pub nodes_unresponsive: usize,
-    /// Collectors that failed in the latest run: `discovery`, `perfmgt`, `subnet`.
-    pub failing: Vec<Label>,
-    /// When the latest discovery ended (RFC 3339).
-    pub discovered_at: Option<String>,
-    /// Failed requests of the latest discovery: parts of the fabric may be missing.
-    pub discovery_gaps: u64,
-    /// MADs sent since the exporter started.
-    pub mads_sent: u64,
-    /// MADs that timed out since the exporter started.
-    pub mads_timed_out: u64,
-    /// The port of the master SM, as last reported.
-    pub master_sm: Option<PortName>,
-}
-
-/// The nodes of a type.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NodeCount {
-    /// `ca`, `switch`, `router` or `aggregation_node`.
-    pub node_type: Label,
-    /// Number of nodes.
-    pub nodes: usize,
-    /// Number of nodes that are down: absent or unresponsive.
-    pub down: usize,
-}
-
-/// The GUID and the name of a node.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NodeName {
-    /// NodeGUID.
-    pub guid: String,
-    /// The name of the node.
-    pub node: String,
-}
-
-/// A congested region: connected ports that wait, with one or more congestion roots.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Region {
-    /// The congestion root; of several roots, the one with the highest wait ratio.
-    pub root: PortName,
-    /// The id of the link of the root, if it has one.
-    pub link: Option<String>,
-    /// Why the root is one: `slow_receiver`, `full_link` or `unknown`.
-    pub cause: Label,
-    /// Number of waiting ports.
-    pub ports: u32,
-    /// Number of roots.
-    pub roots: u32,
-    /// The highest wait ratio of these ports.
-    pub wait_ratio: Option<f32>,
-    /// `low`, `medium` or `high`.
-    pub level: Label,
-    /// When the congestion began (RFC 3339).
-    pub since: Option<String>,
-}
-
-/// The RDMA devices of this host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Host {
-    /// When the devices were last read (RFC 3339); null before the first read.
-    pub read_at: Option<String>,
-    /// The devices, by name.
-    pub devices: Vec<Device>,
-}
-
-/// An RDMA device of this host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Device {
-    /// The kernel's name of the device: `mlx5_0`.
-    pub device: String,
-    /// The node GUID of the device.
-    pub guid: String,
-    /// The vendor's name of the device type.
-    pub hca_type: String,
-    /// The firmware version.
-    pub firmware: String,
-    /// Whether the device could be read in time.
-    pub readable: bool,
-    /// The fabric that has a node with this GUID, if any.
-    pub fabric: Option<String>,
-    /// The ports of the device.
-    pub ports: Vec<DevicePort>,
-}
-
-/// A port of a device of this host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct DevicePort {
-    /// The port number.
-    pub port: u8,
-    /// `InfiniBand` or `Ethernet`.
-    pub link_layer: String,
-    /// PortState: `Active`.
-    pub state: Label,
-    /// Data rate in bytes per second.
-    pub rate: Option<u64>,
-    /// The LID, once the subnet manager has assigned one.
-    pub lid: Option<u16>,
-    /// The network interfaces of the port.
-    pub interfaces: Vec<String>,
-    /// The id of the link, if a fabric has the port.
-    pub link: Option<String>,
-    /// The fabric of that link: ports of one device may be in different fabrics.
-    pub link_fabric: Option<String>,
 }

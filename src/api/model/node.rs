@@ -1,151 +1,170 @@
 //! The models of `/api/v1/nodes` and `/api/v1/topology`.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Label, Port, Verdicts};
 
-/// The nodes of all fabrics.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Nodes {
-    /// One entry per fabric.
-    pub fabrics: Vec<FabricNodes>,
-}
+models! {
+    /// The nodes of all fabrics.
+    pub struct Nodes {
+        /// One entry per fabric.
+        pub fabrics: Vec<FabricNodes>,
+    }
 
-/// The nodes of a fabric.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct FabricNodes {
-    /// The fabric's name.
-    pub fabric: String,
-    /// When its latest sweep ended (RFC 3339); null before the first.
-    pub swept_at: Option<String>,
-    /// The nodes that the query selects, ordered by GUID.
-    pub nodes: Vec<Node>,
-}
+    /// The nodes of a fabric.
+    pub struct FabricNodes {
+        /// The fabric's name.
+        pub fabric: String,
+        /// When its latest sweep ended (RFC 3339); null before the first.
+        pub swept_at: Option<String>,
+        /// The nodes that the query selects, ordered by GUID.
+        pub nodes: Vec<Node>,
+    }
 
-/// A node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Node {
-    /// NodeGUID.
-    pub guid: String,
-    /// SystemImageGUID: the same for the nodes of one chassis or one card.
-    pub system_guid: String,
-    /// The name of the node.
-    pub node: String,
-    /// NodeDescription as the node reports it; unprintable characters are replaced.
-    pub description: String,
-    /// `ca`, `switch`, `router` or `aggregation_node`.
-    pub node_type: Label,
-    /// VendorID: `0x0002c9`.
-    pub vendor_id: String,
-    /// DeviceID.
-    pub device_id: u16,
-    /// The product name of the device, if known: `Quantum-2`.
-    pub device: Option<Label>,
-    /// Number of physical ports.
-    pub port_count: u8,
-    /// The LID; of several ports the first.
-    pub lid: Option<u16>,
-    /// Whether it is up: present and responsive.
-    pub up: bool,
-    /// The result of the latest discovery: `found`, `hidden` (behind an unresponsive node) or `absent`.
-    pub presence: Label,
-    /// When a discovery last found it (RFC 3339).
-    pub last_found: Option<String>,
-    /// Tick of PortSamplesControl: a PortXmitWait tick is this + 1 symbol times; null if not reported.
-    pub tick: Option<u8>,
-    /// Number of its links by verdict.
-    pub verdicts: Verdicts,
-}
+    /// A node.
+    pub struct Node {
+        /// NodeGUID.
+        pub guid: String,
+        /// SystemImageGUID: the same for the nodes of one chassis or one card.
+        pub system_guid: String,
+        /// The name of the node.
+        pub node: String,
+        /// NodeDescription as the node reports it; unprintable characters are replaced.
+        pub description: String,
+        /// `ca`, `switch`, `router` or `aggregation_node`.
+        pub node_type: Label,
+        /// VendorID: `0x0002c9`.
+        pub vendor_id: String,
+        /// DeviceID.
+        pub device_id: u16,
+        /// The product name of the device, if known: `Quantum-2`.
+        pub device: Option<Label>,
+        /// Number of physical ports.
+        pub port_count: u8,
+        /// The LID; of several ports the first.
+        pub lid: Option<u16>,
+        /// Whether it is up: present and responsive.
+        pub up: bool,
+        /// The result of the latest discovery: `found`, `hidden` (behind an unresponsive node) or `absent`.
+        pub presence: Label,
+        /// When a discovery last found it (RFC 3339).
+        pub last_found: Option<String>,
+        /// Tick of PortSamplesControl: a PortXmitWait tick is this + 1 symbol times; null if not reported.
+        pub tick: Option<u8>,
+        /// Number of its links by verdict.
+        pub verdicts: Verdicts,
+    }
 
-/// A node with its ports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NodeDetail {
-    /// The fabric of the node.
-    pub fabric: String,
-    /// When the fabric's latest sweep ended (RFC 3339).
-    pub swept_at: Option<String>,
-    /// The node.
-    #[serde(flatten)]
-    pub node: Node,
-    /// The ports, by number; port 0 of a switch only if it is an endpoint.
-    pub ports: Vec<Port>,
-}
+    /// A node with its ports.
+    pub struct NodeDetail {
+        /// The fabric of the node.
+        pub fabric: String,
+        /// When the fabric's latest sweep ended (RFC 3339).
+        pub swept_at: Option<String>,
+        /// The node.
+        #[serde(flatten)]
+        pub node: Node,
+        /// The ports, by number; port 0 of a switch only if it is an endpoint.
+        pub ports: Vec<Port>,
+    }
 
-/// The topologies of all fabrics.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Topologies {
-    /// One entry per fabric.
-    pub fabrics: Vec<Topology>,
-}
+    /// The topologies of all fabrics.
+    pub struct Topologies {
+        /// One entry per fabric.
+        pub fabrics: Vec<Topology>,
+    }
 
-/// The topology of a fabric: its switches and the links between them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Topology {
-    /// The fabric's name.
-    pub fabric: String,
-    /// When its latest sweep ended (RFC 3339); null before the first.
-    pub swept_at: Option<String>,
-    /// The switches, by level, the lowest first, and within a level by group.
-    pub switches: Vec<Switch>,
-    /// The links between each pair of switches. `a` is the switch of the lower level, or the first of the list.
-    pub bundles: Vec<Bundle>,
-    /// Hosts and routers that are connected without a switch.
-    pub switchless: Vec<SwitchlessPair>,
-}
+    /// The topology of a fabric: its switches and the links between them.
+    pub struct Topology {
+        /// The fabric's name.
+        pub fabric: String,
+        /// When its latest sweep ended (RFC 3339); null before the first.
+        pub swept_at: Option<String>,
+        /// The switches, by level, the lowest first, and within a level by group.
+        pub switches: Vec<Switch>,
+        /// The links between each pair of switches. `a` is the switch of the lower level, or the first of the list.
+        pub bundles: Vec<Bundle>,
+        /// Hosts and routers that are connected without a switch.
+        pub switchless: Vec<SwitchlessPair>,
+    }
 
-/// A switch.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Switch {
-    /// NodeGUID.
-    pub guid: String,
-    /// The name of the node.
-    pub node: String,
-    /// Whether it is up: present and responsive.
-    pub up: bool,
-    /// Distance from the hosts: a switch with hosts has level 1. Null if no path leads to a switch with
-    /// hosts.
-    pub level: Option<u8>,
-    /// Group number: switches of a level that belong together (a pod, a plane, a Dragonfly+ group) share it.
-    pub group: usize,
-    /// Number of hosts and routers that are connected to it.
-    pub hosts: usize,
-    /// Number of the links to them by verdict.
-    pub host_verdicts: Verdicts,
-    /// Number of links to switches of a higher level.
-    pub up_links: usize,
-    /// Number of links to switches of the same level.
-    pub side_links: usize,
-    /// Number of links to switches of a lower level.
-    pub down_links: usize,
-    /// The worst verdict of its links; null if it has none.
-    pub worst_verdict: Option<Label>,
-    /// The links to hosts that are `watch` or `bad`, at most eight, the worst first.
-    pub host_suspects: Vec<Suspect>,
-    /// Congestion on the links to its hosts.
-    #[serde(default)]
-    pub host_congestion: CongestionCounts,
-    /// Congestion on all of its links.
-    #[serde(default)]
-    pub congestion: CongestionCounts,
-}
+    /// A switch.
+    pub struct Switch {
+        /// NodeGUID.
+        pub guid: String,
+        /// The name of the node.
+        pub node: String,
+        /// Whether it is up: present and responsive.
+        pub up: bool,
+        /// Distance from the hosts: a switch with hosts has level 1. Null if no path leads to a switch with
+        /// hosts.
+        pub level: Option<u8>,
+        /// Group number: switches of a level that belong together (a pod, a plane, a Dragonfly+ group) share it.
+        pub group: usize,
+        /// Number of hosts and routers that are connected to it.
+        pub hosts: usize,
+        /// Number of the links to them by verdict.
+        pub host_verdicts: Verdicts,
+        /// Number of links to switches of a higher level.
+        pub up_links: usize,
+        /// Number of links to switches of the same level.
+        pub side_links: usize,
+        /// Number of links to switches of a lower level.
+        pub down_links: usize,
+        /// The worst verdict of its links; null if it has none.
+        pub worst_verdict: Option<Label>,
+        /// The links to hosts that are `watch` or `bad`, at most eight, the worst first.
+        pub host_suspects: Vec<Suspect>,
+        /// Congestion on the links to its hosts.
+        #[serde(default)]
+        pub host_congestion: CongestionCounts,
+        /// Congestion on all of its links.
+        #[serde(default)]
+        pub congestion: CongestionCounts,
+    }
 
-/// Congested links: those with a port that waits to send for at least 5 % of the time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CongestionCounts {
-    /// Links with a congestion root at one end.
-    pub roots: usize,
-    /// Links with a victim at one end and no root.
-    pub victims: usize,
-    /// The highest wait ratio of their ports; null if none is a root or a victim.
-    pub max_wait_ratio: Option<f32>,
+    /// Congested links: those with a port that waits to send for at least 5 % of the time.
+    pub struct CongestionCounts {
+        /// Links with a congestion root at one end.
+        pub roots: usize,
+        /// Links with a victim at one end and no root.
+        pub victims: usize,
+        /// The highest wait ratio of their ports; null if none is a root or a victim.
+        pub max_wait_ratio: Option<f32>,
+    }
+
+    /// All links between two switches.
+    pub struct Bundle {
+        /// The index of one of them in `switches`.
+        pub a: usize,
+        /// The index of the other.
+        pub b: usize,
+        /// Number of these links by verdict.
+        pub verdicts: Verdicts,
+        /// The links that are `watch` or `bad`, at most eight, the worst first.
+        pub suspects: Vec<Suspect>,
+        /// Congestion on these links.
+        #[serde(default)]
+        pub congestion: CongestionCounts,
+    }
+
+    /// A link that is `watch` or `bad`.
+    pub struct Suspect {
+        /// The id of the link.
+        pub link: String,
+        /// The names of both ends.
+        pub name: String,
+        /// The verdict.
+        pub verdict: Label,
+    }
+
+    /// Two nodes that are connected without a switch, or one node without a link.
+    pub struct SwitchlessPair {
+        /// GUID and name of each node.
+        pub nodes: Vec<(String, String)>,
+        /// The id of the link.
+        pub link: Option<String>,
+        /// The verdict of the link.
+        pub verdict: Option<Label>,
+    }
 }
 
 impl CongestionCounts {
@@ -164,45 +183,4 @@ impl CongestionCounts {
     pub fn is_any(&self) -> bool {
         self.roots + self.victims > 0
     }
-}
-
-/// All links between two switches.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Bundle {
-    /// The index of one of them in `switches`.
-    pub a: usize,
-    /// The index of the other.
-    pub b: usize,
-    /// Number of these links by verdict.
-    pub verdicts: Verdicts,
-    /// The links that are `watch` or `bad`, at most eight, the worst first.
-    pub suspects: Vec<Suspect>,
-    /// Congestion on these links.
-    #[serde(default)]
-    pub congestion: CongestionCounts,
-}
-
-/// A link that is `watch` or `bad`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Suspect {
-    /// The id of the link.
-    pub link: String,
-    /// The names of both ends.
-    pub name: String,
-    /// The verdict.
-    pub verdict: Label,
-}
-
-/// Two nodes that are connected without a switch, or one node without a link.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SwitchlessPair {
-    /// GUID and name of each node.
-    pub nodes: Vec<(String, String)>,
-    /// The id of the link.
-    pub link: Option<String>,
-    /// The verdict of the link.
-    pub verdict: Option<Label>,
 }

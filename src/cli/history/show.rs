@@ -18,8 +18,8 @@ use fabric_history::report::{Report, html, markdown};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{EventKind, Source, plot};
 use ib_fabric::topology::End;
-use ib_mad::{Counter, Guid};
 use ib_mad::label::plural;
+use ib_mad::{Counter, Guid};
 
 use super::{Fatal, Output, WindowArgs, open_end, parse_time, ports, printable};
 

@@ -5,12 +5,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use rdma_host::reader::events::HostEvent;
 
-/// The maximum number of waiting port events.
 pub(super) const MAX_EVENTS: usize = 2048;
 /// Beyond this number only events of links are accepted, so that changes of GID tables, of which there may be
 /// many per second, do not displace them.
@@ -44,32 +43,17 @@ struct Queue {
     dropped: u64,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct HostEventQueue(Arc<(Mutex<Queue>, Condvar)>);
-
-/// The sending end of the queue.
-#[derive(Clone, Debug)]
-pub struct HostEventSender(Arc<(Mutex<Queue>, Condvar)>);
+/// The queue, for its senders and its only receiver.
+#[derive(Clone, Debug, Default)]
+pub struct HostEventQueue(Arc<(Mutex<Queue>, Condvar)>);
 
 impl HostEventQueue {
-    pub(super) fn sender(&self) -> HostEventSender {
-        HostEventSender(Arc::clone(&self.0))
-    }
-
     /// Takes what is pending, or waits for the first event; nothing if none comes within the limit.
     pub(super) fn take(&self, limit: Duration) -> PendingEvents {
         let (queue, arrived) = &*self.0;
-        let until = Instant::now().checked_add(limit);
-        let mut queue = locked(queue);
-        while queue.pending.is_empty() {
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let left = left.unwrap_or(limit);
-            if left.is_zero() {
-                break;
-            }
-            let woken = arrived.wait_timeout(queue, left);
-            (queue, _) = woken.unwrap_or_else(PoisonError::into_inner);
-        }
+        let is_empty = |queue: &mut Queue| queue.pending.is_empty();
+        let waited = arrived.wait_timeout_while(locked(queue), limit, is_empty);
+        let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
         // The end is permanent.
         let ended = queue.pending.ended;
         std::mem::replace(&mut queue.pending, PendingEvents { ended, ..PendingEvents::default() })
@@ -78,9 +62,7 @@ impl HostEventQueue {
     pub(super) fn dropped(&self) -> u64 {
         locked(&self.0.0).dropped
     }
-}
 
-impl HostEventSender {
     /// Sends an event without blocking. Returns false if the monitor must end.
     pub fn send(&self, event: HostEvent) -> bool {
         let mut queue = locked(&self.0.0);
@@ -141,7 +123,7 @@ mod tests {
     #[test]
     fn event_flood_is_bounded_and_keeps_link_events() {
         let queue = HostEventQueue::default();
-        let sender = queue.sender();
+        let sender = queue.clone();
         for _ in 0..100_000 {
             assert!(sender.send(event(PortEventKind::GidChange)));
         }
@@ -165,7 +147,7 @@ mod tests {
     #[test]
     fn other_events_keep_only_the_latest() {
         let queue = HostEventQueue::default();
-        let sender = queue.sender();
+        let sender = queue.clone();
         let devices = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         sender.send(HostEvent::Monitored(devices(&["mlx5_0"])));
         sender.send(HostEvent::Monitored(devices(&["mlx5_0", "mlx5_1"])));
@@ -182,7 +164,7 @@ mod tests {
     #[test]
     fn waiting_receiver_is_woken() {
         let queue = HostEventQueue::default();
-        let sender = queue.sender();
+        let sender = queue.clone();
         let other = std::thread::spawn(move || sender.send(HostEvent::DevicesChanged));
         assert!(queue.take(Duration::from_secs(60)).devices_changed);
         assert!(other.join().unwrap());

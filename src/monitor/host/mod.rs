@@ -2,7 +2,7 @@
 
 mod event_queue;
 
-pub use event_queue::HostEventSender;
+pub use event_queue::HostEventQueue;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,14 +10,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::watch::Sender;
 
 use crate::config::HostSettings;
-use event_queue::{HostEventQueue, PendingEvents};
+use event_queue::PendingEvents;
 use fabric_observation::SharedState;
 use fabric_observation::host::{DroppedEvents, HostObservation, HostPortTotals, MissingDevices};
-use ib_health::totals::UNBOUNDED;
-use ib_health::totals::{PortTotals, TotalsSeed};
+use ib_health::totals::{PortTotals, TotalsSeed, UNBOUNDED};
 use ib_mad::clock::Clock;
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::{Guid, Moment, PortNumber};
@@ -38,7 +37,7 @@ pub struct HostMonitor {
     listen: Option<(PathBuf, DeviceFilter)>,
     host: HostReader,
     clock: Clock,
-    shared: Arc<watch::Sender<SharedState>>,
+    shared: Arc<Sender<SharedState>>,
     queue: HostEventQueue,
     /// The monitors of fabrics, which get the events of links that end here.
     fabrics: Vec<SyncSender<PortEvent>>,
@@ -54,11 +53,7 @@ pub struct HostMonitor {
 
 impl HostMonitor {
     /// One that publishes to a shared state.
-    pub fn new(
-        settings: &HostSettings,
-        clock: Clock,
-        shared: Arc<watch::Sender<SharedState>>,
-    ) -> Self {
+    pub fn new(settings: &HostSettings, clock: Clock, shared: Arc<Sender<SharedState>>) -> Self {
         let (sysfs, filter) = (settings.sysfs.clone(), settings.filter.clone());
         HostMonitor {
             interval: settings.interval,
@@ -82,8 +77,8 @@ impl HostMonitor {
     }
 
     /// Where it takes events, and its end.
-    pub fn event_sender(&self) -> HostEventSender {
-        self.queue.sender()
+    pub fn event_sender(&self) -> HostEventQueue {
+        self.queue.clone()
     }
 
     /// Adds the monitor of a fabric, which gets the events of links.
@@ -93,7 +88,7 @@ impl HostMonitor {
 
     /// Sets the totals of an earlier run, from which ports continue.
     pub fn restore(&mut self, seed: TotalsSeed) {
-        self.totals.restore(seed);
+        self.totals.seed = seed;
     }
 
     /// Monitors until it is ended.
@@ -314,11 +309,6 @@ struct HostTotals {
 }
 
 impl HostTotals {
-    /// Sets the totals of an earlier run, from which ports continue.
-    fn restore(&mut self, seed: TotalsSeed) {
-        self.seed = seed;
-    }
-
     /// Adds a reading, and returns the totals of its ports, by device and port. Each device has the id at its
     /// place in `ids`.
     fn update(&mut self, snapshot: &HostSnapshot, ids: &[Guid]) -> Vec<Vec<HostPortTotals>> {
@@ -347,6 +337,8 @@ impl HostTotals {
 mod tests {
     use std::sync::mpsc;
     use std::time::SystemTime;
+
+    use tokio::sync::watch;
 
     use super::*;
     use crate::config::Settings;
@@ -490,7 +482,7 @@ mod tests {
         let mut restored = PortTotals::default();
         restored.restore(Counter::SymbolErrors, 140, 100);
         let mut totals = HostTotals::default();
-        totals.restore([((Guid(0xabc), 1), restored)].into());
+        totals.seed = [((Guid(0xabc), 1), restored)].into();
         let mut read = |device: &str, id, raw| {
             let mut ports = vec![port(1)];
             ports[0].reading.set(Counter::SymbolErrors, raw);

@@ -2,41 +2,33 @@
 
 mod ports;
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
 use crate::api::links::FabricView;
-use crate::api::model::{LinkDetail, Port};
+use crate::api::model::LinkDetail;
 use crate::api::ports::{link_by_id, ports_of};
-use crate::api::selected;
+use crate::api::{Fabrics, selected};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Cable, Event, Port as PastPort, Series, Window};
 use fabric_history::plot::LinkTimeline;
 use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
-use fabric_observation::Observation;
 use ib_fabric::topology::{End, LinkId};
 
 use super::events::{self, HistoryAnswer, WindowChoice};
-use super::{Page, Problem, QueryParams, address, check_fabric, components, not_swept};
+use super::{Answer, Page, Problem, QueryParams, address, check_fabric, components, not_swept};
 
-pub(super) async fn get(
-    State(app): State<WebApp>,
-    Path(id): Path<String>,
-    query: QueryResult,
-) -> Result<Response, Problem> {
+pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: QueryResult) -> Answer {
     let id = id.parse::<LinkId>().map_err(|_| {
         let text = format!(
             "{id:?} is not a link ID. It is GUID and port of both ends, such as \
              0x00aa000000000001:5-0x00aa000000000002:1."
         );
-        Problem::not_found("Link not found", text)
+        Problem(StatusCode::NOT_FOUND, "Link not found", text)
     })?;
     let query = QueryParams::from(query);
     let exposition = app.exposition();
@@ -45,14 +37,14 @@ pub(super) async fn get(
     let link = link_by_id(fabrics, query.fabric(), id);
     let fabric = link.as_ref().map(|link| &*link.link.fabric).or(query.fabric());
     let window = WindowChoice::parse(&query, DEFAULT_WINDOW)
-        .map_err(|text| Problem::bad_request("Invalid window", text))?;
+        .map_err(|text| Problem(StatusCode::BAD_REQUEST, "Invalid window", text))?;
     let wanted_fabric = fabric.map(str::to_owned);
     let past = events::run(&app.history, move |reader| {
         LinkPast::read(reader, id, wanted_fabric.as_deref(), window)
     })
     .await;
     let clock = LocalClock::now();
-    let past = past_section(&past, id, fabric, window, &clock);
+    let past = history(&past, id, fabric.unwrap_or_default(), &clock);
     let Some(link) = link else {
         let main = html! { (missing_link(fabrics, query.fabric(), id)) (past) };
         let page = Page::new("Link not found", address::LINKS, main);
@@ -112,7 +104,7 @@ fn reasons(detail: &LinkDetail) -> Markup {
 }
 
 /// The state of both ends now, in each of the selected fabrics.
-fn missing_link(fabrics: &[Arc<Observation>], fabric: Option<&str>, id: LinkId) -> Markup {
+fn missing_link(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Markup {
     html! {
         p { "These two ports are not connected to each other now: " code { (id) } "." }
         @if let Some(why) = not_swept(fabrics, fabric) { p { (why) } }
@@ -127,21 +119,18 @@ fn missing_link(fabrics: &[Arc<Observation>], fabric: Option<&str>, id: LinkId) 
 
 fn end_now(view: FabricView<'_>, end: End) -> Markup {
     let (guid, number) = end;
-    let Some(node) = view.snapshot.fabric.node_by_guid(guid) else {
+    let fabric = &view.snapshot.fabric;
+    let Some(node) = fabric.node_by_guid(guid) else {
         return html! { "No node has the GUID " code { (guid) } "." };
     };
-    let name = &view.snapshot.fabric.node(node).name;
     let ports = ports_of(view, node);
     let Some(port) = ports.iter().find(|port| port.name.port == number) else {
         return html! {
-            a href=(address::node(view.name, guid)) { (name) } " has no port " (number) "."
+            a href=(address::node(view.name, guid)) { (fabric.node(node).name) } " has no port " (number) "."
         };
     };
-    html! { (components::port(view.name, &port.name)) " " (link_now(view, port)) }
-}
-
-fn link_now(view: FabricView<'_>, port: &Port) -> Markup {
     html! {
+        (components::port(view.name, &port.name)) " "
         @match (&port.peer, &port.link) {
             (Some(peer), Some(link)) => {
                 @if peer.connected { "is connected to " } @else { "has no link now; it was connected to " }
@@ -156,13 +145,12 @@ fn link_now(view: FabricView<'_>, port: &Port) -> Markup {
 }
 
 const DEFAULT_WINDOW: WindowChoice = WindowChoice::HOURS_6;
-/// The longest window of the page. Reports have longer ones.
-const LONGEST: WindowChoice = WindowChoice::WEEK;
 /// The most events shown. They are marks in the plot, and more would hide it.
 const MAX_EVENTS: usize = 100;
 
 #[derive(Debug)]
 struct LinkPast {
+    choice: WindowChoice,
     window: Window,
     series: Vec<Series>,
     /// The latest first.
@@ -178,9 +166,9 @@ impl LinkPast {
         reader: &Reader,
         id: LinkId,
         fabric: Option<&str>,
-        window: WindowChoice,
+        choice: WindowChoice,
     ) -> Result<Self, SourceError> {
-        let window = window.until_now(reader)?;
+        let window = choice.until_now(reader)?;
         let cables = reader.cables(&id.ends(), window)?;
         let in_fabric = |end: &PastPort| fabric.is_none_or(|fabric| fabric == end.fabric);
         let last =
@@ -194,26 +182,33 @@ impl LinkPast {
         let (events, more) = reader.latest(&filter, &matches, 0, MAX_EVENTS)?;
         let mut series = reader.series(&id.ends(), SeriesDetail::All, window)?;
         series.retain(|series| is_its(&series.port.fabric));
-        Ok(LinkPast { window, series, events, more, last })
+        Ok(LinkPast { choice, window, series, events, more, last })
     }
 }
 
-fn past_section(
-    past: &HistoryAnswer<LinkPast>,
-    id: LinkId,
-    fabric: Option<&str>,
-    window: WindowChoice,
-    clock: &LocalClock,
-) -> Markup {
-    let path = format!("/link/{id}");
-    let fabric = fabric.unwrap_or_default();
+fn history(past: &HistoryAnswer<LinkPast>, id: LinkId, fabric: &str, clock: &LocalClock) -> Markup {
     html! {
         h2 #history { "History" }
-        @match past.ready() {
+        @match past {
             Err(why) => (why),
             Ok(past) => {
-                (events::window_links(window, LONGEST, &path, &[("fabric", fabric)]))
-                (plot_section(past, id, clock))
+                nav .windows aria-label="Period" { ul {
+                    // Up to a week. Reports have longer windows.
+                    @for WindowChoice { name, .. } in &WindowChoice::ALL[..4] { li {
+                        a href=(address::with(&format!("/link/{id}"), &[("fabric", fabric), ("window", name)]))
+                            aria-current=[(*name == past.choice.name).then_some("true")] { (name) }
+                    } }
+                } }
+                @let earliest_first: Vec<Event> = past.events.iter().rev().cloned().collect();
+                @let place = past.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
+                @let timeline = LinkTimeline { link: id, place: &place, series: &past.series, events: &earliest_first };
+                @match plot::draw(timeline, past.window, clock) {
+                    Some(picture) => {
+                        div .wide tabindex="0" role="group" aria-label="Timeline" { (picture) }
+                        p .quiet { "Time zone: " (clock.zone()) "." @if timeline.end_errors(past.window, 1).is_empty() { " No link errors or discards at either end in this period." } }
+                    }
+                    None => p .quiet { "No data in this period." },
+                }
                 h2 { "Events" }
                 @if past.events.is_empty() {
                     p .quiet { "No events in this period." }
@@ -222,25 +217,9 @@ fn past_section(
                 }
                 @if past.more {
                     @let id = id.to_string();
-                    p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", window.name)])) { "All events of this link" } }
+                    p { a href=(address::with(address::EVENTS, &[("fabric", fabric), ("q", &id), ("window", past.choice.name)])) { "All events of this link" } }
                 }
             }
-        }
-    }
-}
-
-fn plot_section(past: &LinkPast, id: LinkId, clock: &LocalClock) -> Markup {
-    let earliest_first: Vec<Event> = past.events.iter().rev().cloned().collect();
-    let place = past.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
-    let timeline =
-        LinkTimeline { link: id, place: &place, series: &past.series, events: &earliest_first };
-    html! {
-        @match plot::draw(timeline, past.window, clock) {
-            Some(picture) => {
-                div .wide tabindex="0" role="group" aria-label="Timeline" { (picture) }
-                p .quiet { "Time zone: " (clock.zone()) "." @if timeline.end_errors(past.window, 1).is_empty() { " No link errors or discards at either end in this period." } }
-            }
-            None => p .quiet { "No data in this period." },
         }
     }
 }

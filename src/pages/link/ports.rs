@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use crate::api::model::{Label, LinkDetail, Port};
-use crate::pages::components;
+use crate::api::model::{Label, LinkDetail, Port, WindowErrors};
+use crate::pages::{address, components};
 use fabric_history::local_clock::LocalClock;
+use ib_health::bit_errors::ENOUGH;
 use ib_health::evidence;
 use ib_health::outage::Downtime;
 use ib_mad::Counter;
@@ -20,7 +21,7 @@ const ROWS: [EndsRow; 12] = [
     ("Port", |port, fabric| {
         Some(html! {
             (components::node(fabric, &port.name.guid, &port.name.node)) ", " (components::node_kind(&port.name.node_type))
-            ", " (components::port_number(fabric, &port.name))
+            ", " a href=(address::port_of_node(fabric, &port.name.guid, port.name.port)) { "port " (port.name.port) }
         })
     }),
     ("Node responds", |port, _| Some(html! { @if port.up { "yes" } @else { strong { "no" } } })),
@@ -231,7 +232,7 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
                     td { (window.window) }
                     td .n { (components::count(window.errors)) }
                     td .n { (format!("{:.0}s", window.seconds)) }
-                    td .n { (ratio(port, window.ratio)) }
+                    td .n { (ratio(port, window)) }
                     @if nth == 0 {
                         td .n rowspan=(all) { @if let Some(limit) = port.bit_errors.limit { (format!("{limit:.0e}")) } @else { "none" } }
                         td rowspan=(all) { (judgement(&port.bit_errors.level)) }
@@ -253,14 +254,18 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
     }
 }
 
-fn ratio(port: &Port, ratio: Option<f64>) -> Markup {
-    let over = ratio.zip(port.bit_errors.limit).filter(|(ratio, limit)| *ratio > f64::from(*limit));
+fn ratio(port: &Port, window: &WindowErrors) -> Markup {
+    let limit = port.bit_errors.limit;
+    let enough = limit.zip(port.rate).map(|(limit, rate)| ENOUGH / (limit * rate as f32 * 8.0));
+    let enough = enough.filter(|enough| window.seconds < *enough);
+    let needed = enough.and_then(|enough| Duration::try_from_secs_f32(enough.round()).ok());
     html! {
-        @match (ratio, over) {
-            (None, _) => span .quiet { "insufficient data" },
+        @match (window.ratio, needed) {
+            (None, Some(needed)) => span .quiet { "needs " (components::duration(needed)) },
+            (None, None) => span .quiet { "insufficient data" },
             (Some(0.0), _) => "0",
-            (Some(ratio), Some(_)) => strong { (format!("{ratio:.1e}")) },
-            (Some(ratio), None) => (format!("{ratio:.1e}")),
+            (Some(ratio), _) if limit.is_some_and(|limit| ratio > f64::from(limit)) => strong { (format!("{ratio:.1e}")) },
+            (Some(ratio), _) => (format!("{ratio:.1e}")),
         }
     }
 }
@@ -274,4 +279,23 @@ fn judgement(label: &str) -> Markup {
         _ => ("unknown", "unknown"),
     };
     html! { span class={ "verdict " (class) } { (text) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::BitErrors;
+
+    /// At NDR, 1e-14 takes 625 s.
+    #[test]
+    fn empty_ratio_says_how_long_it_takes() {
+        let bit_errors = BitErrors { limit: Some(1e-14), ..BitErrors::default() };
+        let port = Port { rate: Some(50_000_000_000), bit_errors, ..Port::default() };
+        let window = |seconds| WindowErrors { seconds, ..WindowErrors::default() };
+        let text = |port: &Port, seconds| ratio(port, &window(seconds)).into_string();
+        assert!(text(&port, 80.0).contains("needs 10m 25s"), "{}", text(&port, 80.0));
+        // The counter is saturated.
+        assert!(text(&port, 700.0).contains("insufficient data"));
+        assert!(text(&Port::default(), 80.0).contains("insufficient data"));
+    }
 }

@@ -4,26 +4,22 @@
 mod picture;
 
 use axum::extract::State;
-use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api;
 use crate::api::history_service::QueryResult;
-use crate::api::model::{Suspect, Switch, SwitchlessPair, Topology, Verdicts, verdict_from};
+use crate::api::model::{Suspect, Switch, Topology, Verdicts, verdict_from};
 use crate::server::WebApp;
 use fabric_history::local_clock::LocalClock;
 
-use super::{Page, Problem, QueryParams, address, check_fabric, components, not_swept, render};
+use super::{Answer, Page, QueryParams, address, check_fabric, components, not_swept, render};
 
 /// The most suspect links listed. The list of links has all.
 const MAX_SUSPECTS: usize = 40;
 /// The most pairs of hosts without a switch.
 const MAX_PAIRS: usize = 100;
 
-pub(super) async fn get(
-    State(app): State<WebApp>,
-    query: QueryResult,
-) -> Result<Response, Problem> {
+pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
     let query = QueryParams::from(query);
     let exposition = app.exposition();
     check_fabric(&exposition.board().fabrics, query.fabric())?;
@@ -33,7 +29,11 @@ pub(super) async fn get(
         let observation = api::selected(fabrics, query.fabric()).next();
         let shown = observation.map(|observation| &*observation.fabric);
         let main = html! {
-            @if names.len() > 1 { (tabs(&names, shown.unwrap_or_default())) }
+            @if names.len() > 1 { nav .tabs aria-label="Fabrics" { ul {
+                @for name in names { li {
+                    a href=(address::with(address::TOPOLOGY, &[("fabric", name)])) aria-current=[(Some(name) == shown).then_some("true")] { (name) }
+                } }
+            } } }
             @match not_swept(fabrics, shown) {
                 Some(why) => p { (why) },
                 None => @if let Some(it) = observation { (section(&api::topology::topology(it))) },
@@ -42,16 +42,6 @@ pub(super) async fn get(
         Page::new("Topology", address::TOPOLOGY, main).respond()
     };
     Ok(render(page).await)
-}
-
-fn tabs(names: &[&str], chosen: &str) -> Markup {
-    html! {
-        nav .tabs aria-label="Fabrics" { ul {
-            @for name in names { li {
-                a href=(address::with(address::TOPOLOGY, &[("fabric", name)])) aria-current=[(*name == chosen).then_some("true")] { (name) }
-            } }
-        } }
-    }
 }
 
 fn section(topology: &Topology) -> Markup {
@@ -103,27 +93,22 @@ fn legend(is_congested: bool) -> Markup {
 }
 
 fn switchless_pairs(topology: &Topology) -> Markup {
-    html! {
-        @if !topology.switchless.is_empty() {
-            h2 { "Links without a switch" }
-            ul .pairs { @for pair in topology.switchless.iter().take(MAX_PAIRS) { li { (pair_of_nodes(&topology.fabric, pair)) } } }
-            @if topology.switchless.len() > MAX_PAIRS { p .quiet { (topology.switchless.len() - MAX_PAIRS) " more." } }
-        }
-    }
-}
-
-fn pair_of_nodes(fabric: &str, pair: &SwitchlessPair) -> Markup {
-    html! {
-        @for (place, (guid, name)) in pair.nodes.iter().enumerate() {
-            @if place > 0 {
-                " — "
-                @if let (Some(link), Some(verdict)) = (&pair.link, &pair.verdict) {
-                    a href=(address::link(fabric, link)) { (components::verdict(verdict)) } " — "
+    let fabric = &topology.fabric;
+    html! { @if !topology.switchless.is_empty() {
+        h2 { "Links without a switch" }
+        ul .pairs { @for pair in topology.switchless.iter().take(MAX_PAIRS) { li {
+            @for (place, (guid, name)) in pair.nodes.iter().enumerate() {
+                @if place > 0 {
+                    " — "
+                    @if let (Some(link), Some(verdict)) = (&pair.link, &pair.verdict) {
+                        a href=(address::link(fabric, link)) { (components::verdict(verdict)) } " — "
+                    }
                 }
+                (components::node(fabric, guid, name))
             }
-            (components::node(fabric, guid, name))
-        }
-    }
+        } } }
+        @if topology.switchless.len() > MAX_PAIRS { p .quiet { (topology.switchless.len() - MAX_PAIRS) " more." } }
+    } }
 }
 
 fn suspects(topology: &Topology) -> Markup {
@@ -153,7 +138,7 @@ fn table(topology: &Topology) -> Markup {
         div .wide tabindex="0" role="group" aria-label="All switches" { table {
             thead { tr {
                 th scope="col" { "Switch" } th scope="col" { "Level" } th .n scope="col" { "Uplinks" } th .n scope="col" { "Same level" }
-                th .n scope="col" { "Downlinks" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion" }
+                th .n scope="col" { "Downlinks" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion on its links" }
             } }
             tbody { @for switch in &topology.switches { (row(&topology.fabric, switch, top)) } }
         } }
@@ -173,5 +158,21 @@ fn row(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
             td { @if let Some(worst) = &switch.worst_verdict { (components::verdict(worst)) } }
             td { @if switch.congestion.is_any() { (picture::congestion(&switch.congestion)) } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::CongestionCounts;
+
+    /// A victim may be the port at the other end of a link.
+    #[test]
+    fn congestion_is_that_of_the_links_of_a_switch() {
+        let congestion = CongestionCounts { roots: 1, victims: 1, max_wait_ratio: Some(0.9) };
+        let switches = vec![Switch { congestion, ..Switch::default() }];
+        let shown = table(&Topology { switches, ..Topology::default() }).into_string();
+        assert!(shown.contains("Congestion on its links"), "{shown}");
+        assert!(shown.contains("1 root, 1 victim, waits up to 90% of the time"), "{shown}");
     }
 }

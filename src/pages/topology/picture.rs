@@ -1,8 +1,8 @@
 //! The topology picture (SVG): levels as rows of boxes, and all links between two boxes as one line. In a row that would
 //! be too wide to read, several switches share a box.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use maud::{Markup, html};
 
@@ -15,28 +15,32 @@ use ib_mad::label::abbreviate;
 const MAX_BOXES: usize = 20;
 
 /// The rows, the highest level first, and the lines between their boxes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Layout<'a> {
-    rows: Vec<BoxRow>,
+    topology: &'a Topology,
+    rows: Vec<BoxRow<'a>>,
     lines: Vec<Line<'a>>,
 }
 
 #[derive(Debug)]
-struct BoxRow {
+struct BoxRow<'a> {
     level: Option<u8>,
-    boxes: Vec<SwitchBox>,
+    boxes: Vec<SwitchBox<'a>>,
+    top: f64,
 }
 
 #[derive(Debug)]
-struct SwitchBox {
-    /// Their places in the list of switches.
-    members: Range<usize>,
+struct SwitchBox<'a> {
+    switches: &'a [Switch],
+    /// The name of its switch, or of the first and last one.
+    name: String,
     hosts: usize,
     to_hosts: Verdicts,
     worst: Option<Verdict>,
+    congestion: CongestionCounts,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Line<'a> {
     /// The row of each box and its place in the row; the first is in the higher row, or left of the other.
     ends: [(usize, usize); 2],
@@ -48,19 +52,15 @@ struct Line<'a> {
 
 impl<'a> Layout<'a> {
     fn new(topology: &'a Topology) -> Self {
-        let switches = &topology.switches;
-        // The switches are in the order of levels.
-        let levels = runs(0..switches.len(), |place| switches[place].level).into_iter().rev();
-        let rows: Vec<BoxRow> = levels
-            .map(|members| BoxRow {
-                level: switches[members.start].level,
-                boxes: boxes(switches, members),
-            })
-            .collect();
-        let mut box_of = vec![(0, 0); switches.len()];
-        for (row, of_row) in rows.iter().enumerate() {
+        // The switches are in the order of levels, the lowest first.
+        let levels = topology.switches.chunk_by(|a, b| a.level == b.level);
+        let mut rows: Vec<BoxRow<'a>> =
+            levels.map(|of| BoxRow { level: of[0].level, boxes: boxes(of), top: 0.0 }).collect();
+        rows.reverse();
+        let mut box_of = Vec::new();
+        for (row, of_row) in rows.iter().enumerate().rev() {
             for (place, it) in of_row.boxes.iter().enumerate() {
-                box_of[it.members.clone()].fill((row, place));
+                box_of.extend(it.switches.iter().map(|_| (row, place)));
             }
         }
         let mut lines: BTreeMap<[(usize, usize); 2], Line<'a>> = BTreeMap::new();
@@ -73,23 +73,26 @@ impl<'a> Layout<'a> {
                 continue;
             }
             let ends = [a.min(b), a.max(b)];
-            let line = lines.entry(ends).or_insert_with(|| Line {
-                ends,
-                verdicts: Verdicts::default(),
-                suspects: Vec::new(),
-                congestion: CongestionCounts::default(),
-            });
+            let line = lines.entry(ends).or_insert_with(|| Line { ends, ..Line::default() });
             line.congestion = line.congestion.and(&bundle.congestion);
             line.verdicts = line.verdicts.and(bundle.verdicts);
             line.suspects.extend(&bundle.suspects);
         }
         let mut lines: Vec<Line<'a>> = lines.into_values().collect();
         for line in &mut lines {
-            line.suspects.sort_by_key(|suspect| std::cmp::Reverse(verdict_from(&suspect.verdict)));
+            line.suspects.sort_by_key(|suspect| Reverse(verdict_from(&suspect.verdict)));
         }
         // The worst are drawn last, above the others.
         lines.sort_by_key(|line| line.verdicts.worst());
-        Layout { rows, lines }
+        let mut layout = Layout { topology, rows, lines };
+        // Space for the congestion counts above the boxes.
+        let mut top = 16.0;
+        for row in 0..layout.rows.len() {
+            top += if layout.has_arcs(row) { ARCS } else { 0.0 };
+            layout.rows[row].top = top;
+            top += BOX.1 + GAP;
+        }
+        layout
     }
 
     /// Whether a line leads from a row to itself.
@@ -98,29 +101,22 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Splits a range into runs of neighbors with the same key.
-fn runs<K: PartialEq>(all: Range<usize>, key: impl Fn(usize) -> K) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for place in all {
-        match runs.last_mut() {
-            Some(run) if key(run.start) == key(place) => run.end = place + 1,
-            _ => runs.push(place..place + 1),
-        }
-    }
-    runs
-}
-
 /// The boxes of a level: one for each switch, or for each group, or for as many neighbors as needed.
-fn boxes(switches: &[Switch], of_level: Range<usize>) -> Vec<SwitchBox> {
-    let single: Vec<_> = of_level.clone().map(|place| place..place + 1).collect();
-    let groups = runs(of_level, |place| switches[place].group);
+fn boxes(of_level: &[Switch]) -> Vec<SwitchBox<'_>> {
+    let single: Vec<&[Switch]> = of_level.chunks(1).collect();
+    let groups: Vec<&[Switch]> = of_level.chunk_by(|a, b| a.group == b.group).collect();
     let units = if single.len() > MAX_BOXES && groups.len() > 1 { groups } else { single };
     let per_box = units.len().div_ceil(MAX_BOXES).max(1);
+    let mut rest = of_level;
     let boxes = units.chunks(per_box).filter_map(|units| {
-        let members = units.first()?.start..units.last()?.end;
-        let of = &switches[members.clone()];
+        let (of, after) = rest.split_at(units.iter().map(|unit| unit.len()).sum());
+        rest = after;
+        let (first, last) = (&of.first()?.node, &of.last()?.node);
+        let congestion = of.iter().map(|it| &it.congestion);
         Some(SwitchBox {
-            members,
+            switches: of,
+            name: if of.len() > 1 { format!("{first} … {last}") } else { first.clone() },
+            congestion: congestion.fold(CongestionCounts::default(), |sum, it| sum.and(it)),
             hosts: of.iter().map(|switch| switch.hosts).sum(),
             to_hosts: of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.host_verdicts)),
             worst: of.iter().filter_map(|it| verdict_from(it.worst_verdict.as_deref()?)).max(),
@@ -143,22 +139,20 @@ const ARCS: f64 = 90.0;
 const LETTER: f64 = 6.4;
 
 pub(super) fn draw(topology: &Topology) -> Markup {
-    let layout = &Layout::new(topology);
-    let tops = tops(layout);
-    let bottom = tops.last().map_or(0.0, |top| top + BOX.1 + 26.0);
+    let layout = Layout::new(topology);
+    let bottom = layout.rows.last().map_or(0.0, |row| row.top + BOX.1 + 26.0);
     let about = format!(
         "Topology of {}: {} switches on {} levels. The table below has the same content.",
         topology.fabric,
         topology.switches.len(),
         layout.rows.len()
     );
-    let picture = Picture { topology, layout, tops };
     html! {
         svg .wiring viewBox={ "0 0 " (WIDTH) " " (bottom) } role="group" aria-label=(about) {
-            @for line in &layout.lines { (picture.line(line)) }
+            @for line in &layout.lines { (layout.line(line)) }
             @for (row, of_row) in layout.rows.iter().enumerate() {
-                text .level x="0" y=(picture.tops[row] + BOX.1 / 2.0 + 4.0) { (level_name(of_row.level, top_level(topology))) }
-                @for place in 0..of_row.boxes.len() { (picture.switch_box(row, place)) }
+                text .level x="0" y=(of_row.top + BOX.1 / 2.0 + 4.0) { (level_name(of_row.level, top_level(topology))) }
+                @for place in 0..of_row.boxes.len() { (layout.switch_box(row, place)) }
             }
         }
     }
@@ -180,65 +174,49 @@ pub(super) fn level_name(level: Option<u8>, top: Option<u8>) -> &'static str {
     }
 }
 
-fn tops(layout: &Layout<'_>) -> Vec<f64> {
-    // Space for the congestion counts above the boxes.
-    let mut top = 16.0;
-    let mut tops = Vec::new();
-    for row in 0..layout.rows.len() {
-        if layout.has_arcs(row) {
-            top += ARCS;
-        }
-        tops.push(top);
-        top += BOX.1 + GAP;
-    }
-    tops
-}
-
-struct Picture<'a> {
-    topology: &'a Topology,
-    layout: &'a Layout<'a>,
-    tops: Vec<f64>,
-}
-
-impl Picture<'_> {
+impl Layout<'_> {
     /// The middle of a box, and half its width.
-    fn middle(&self, row: usize, place: usize) -> (f64, f64) {
-        let each = (WIDTH - LEFT) / self.layout.rows[row].boxes.len().max(1) as f64;
+    fn middle(&self, (row, place): (usize, usize)) -> (f64, f64) {
+        let each = (WIDTH - LEFT) / self.rows[row].boxes.len().max(1) as f64;
         (LEFT + each * (place as f64 + 0.5), ((each - 6.0) / 2.0).min(BOX.0 / 2.0))
     }
 
     fn switch_box(&self, row: usize, place: usize) -> Markup {
-        let it = &self.layout.rows[row].boxes[place];
-        let (middle, half) = self.middle(row, place);
-        let top = self.tops[row];
-        let of = &self.topology.switches[it.members.clone()];
-        let name = name(of);
+        let BoxRow { boxes, top, .. } = &self.rows[row];
+        let it = &boxes[place];
+        let (middle, half) = self.middle((row, place));
         let class = it.worst.map_or("unknown", Verdict::label);
         #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
         let letters = (half * 2.0 / LETTER) as usize;
         let hosts = components::plural(it.hosts, "host");
-        let text: Vec<String> = match of {
+        let text: Vec<String> = match it.switches {
             [first, .., last] => {
-                let count = if it.hosts > 0 { hosts } else { format!("{} switches", of.len()) };
+                let count =
+                    if it.hosts > 0 { hosts } else { format!("{} switches", it.switches.len()) };
                 vec![first.node.clone(), format!("to {}", last.node), count]
             }
-            _ if it.hosts > 0 => vec![name.clone(), hosts],
-            _ => vec![name.clone()],
+            _ if it.hosts > 0 => vec![it.name.clone(), hosts],
+            _ => vec![it.name.clone()],
         };
         // The text is centered, with any number of lines.
         let first_line = top + BOX.1 / 2.0 + 4.0 - (text.len() as f64 - 1.0) * 7.0;
-        let about = about(of, it, &name);
         html! {
             // Screen readers read the title, then the text.
-            a href=(self.target(of)) {
-                title { (about) }
+            a href=(self.target(it.switches)) {
+                title { (about(it)) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
                 @for (place, line) in text.iter().enumerate() {
                     text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (abbreviate(line, if place > 0 { letters * 6 / 5 } else { letters })) }
                 }
             }
-            (congestion_counts(of, middle + half, top - 4.0))
-            (host_suspects(&self.topology.fabric, of, it, middle, half, top + BOX.1 + 12.0))
+            // The counts include links to hosts, which have no line.
+            @if it.congestion.is_any() {
+                text .congestion x=(tenth(middle + half)) y=(tenth(top - 4.0)) {
+                    title { "Congestion: " (congestion(&it.congestion)) }
+                    @if it.congestion.roots > 0 { "◆" (it.congestion.roots) } @if it.congestion.victims > 0 { "◇" (it.congestion.victims) }
+                }
+            }
+            (self.host_suspects(it, middle, half, top + BOX.1 + 12.0))
         }
     }
 
@@ -252,10 +230,10 @@ impl Picture<'_> {
     }
 
     fn line(&self, line: &Line<'_>) -> Markup {
-        let [(row_a, a), (row_b, b)] = line.ends;
-        let ((from, _), (to, _)) = (self.middle(row_a, a), self.middle(row_b, b));
-        let path = if row_a == row_b {
-            let top = self.tops[row_a];
+        let [above, below] = line.ends.map(|(row, place)| &self.rows[row].boxes[place].name);
+        let [top, end] = line.ends.map(|(row, _)| self.rows[row].top);
+        let [(from, _), (to, _)] = line.ends.map(|end| self.middle(end));
+        let path = if line.ends[0].0 == line.ends[1].0 {
             let rise = ARCS * (0.35 + 0.65 * (to - from).abs() / WIDTH) * 2.0;
             format!(
                 "M{} {top}Q{} {} {} {top}",
@@ -265,13 +243,9 @@ impl Picture<'_> {
                 tenth(to)
             )
         } else {
-            let (start, end) = (self.tops[row_a] + BOX.1, self.tops[row_b]);
-            format!("M{} {start}L{} {end}", tenth(from), tenth(to))
+            format!("M{} {}L{} {end}", tenth(from), top + BOX.1, tenth(to))
         };
         let worst = line.verdicts.worst().unwrap_or(Verdict::Unknown);
-        let [above, below] = line.ends.map(|(row, place)| {
-            name(&self.topology.switches[self.layout.rows[row].boxes[place].members.clone()])
-        });
         let mut about = format!("{above} to {below}: {}", links(&line.verdicts));
         if line.congestion.is_any() {
             about += "; congestion: ";
@@ -288,18 +262,30 @@ impl Picture<'_> {
             None => drawn,
         }
     }
-}
 
-/// The counts of congested links above a box; they include links to hosts, which have no line.
-fn congestion_counts(of: &[Switch], right: f64, y: f64) -> Markup {
-    let all =
-        of.iter().fold(CongestionCounts::default(), |sum, switch| sum.and(&switch.congestion));
-    html! {
-        @if all.is_any() {
-            text .congestion x=(tenth(right)) y=(tenth(y)) {
-                title { "Congestion: " (congestion(&all)) }
-                @if all.roots > 0 { "◆" (all.roots) } @if all.victims > 0 { "◇" (all.victims) }
+    /// The links to hosts that are watch or bad, as signs below a box that lead to them.
+    fn host_suspects(&self, it: &SwitchBox<'_>, middle: f64, half: f64, y: f64) -> Markup {
+        let suspects: Vec<&Suspect> =
+            it.switches.iter().flat_map(|switch| &switch.host_suspects).collect();
+        let all = it.to_hosts.bad + it.to_hosts.watch;
+        #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
+        let fits = ((half * 2.0 / 13.0) as usize).max(1);
+        let more = all > fits;
+        let shown = if more { fits.saturating_sub(1) } else { suspects.len() };
+        let from =
+            middle - (shown.min(suspects.len()) as f64 - 1.0) * 6.5 - if more { 6.5 } else { 0.0 };
+        html! {
+            @for (place, suspect) in suspects.iter().take(shown).enumerate() {
+                @let about = format!("{}: {}", suspect.name, components::verdict_text(&suspect.verdict));
+                a href=(address::link(&self.topology.fabric, &suspect.link)) aria-label=(about) {
+                    text class={ "host " (suspect.verdict) } x=(tenth(from + place as f64 * 13.0)) y=(y) {
+                        title { (about) }
+                        // Verdicts must not differ by color alone.
+                        @if suspect.verdict == "bad" { "✕" } @else { "!" }
+                    }
+                }
             }
+            @if more { text .unit x=(tenth(from + shown as f64 * 13.0 + 3.0)) y=(y) { "+" (all - shown) } }
         }
     }
 }
@@ -317,70 +303,27 @@ pub(super) fn congestion(of: &CongestionCounts) -> String {
     parts.join(", ")
 }
 
-/// The links to hosts that are watch or bad, as signs below a box that lead to them.
-fn host_suspects(
-    fabric: &str,
-    of: &[Switch],
-    it: &SwitchBox,
-    middle: f64,
-    half: f64,
-    y: f64,
-) -> Markup {
-    let suspects: Vec<&Suspect> = of.iter().flat_map(|switch| &switch.host_suspects).collect();
-    let all = it.to_hosts.bad + it.to_hosts.watch;
-    #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
-    let fits = ((half * 2.0 / 13.0) as usize).max(1);
-    let more = all > fits;
-    let shown = if more { fits.saturating_sub(1) } else { suspects.len() };
-    let from =
-        middle - (shown.min(suspects.len()) as f64 - 1.0) * 6.5 - if more { 6.5 } else { 0.0 };
-    html! {
-        @for (place, suspect) in suspects.iter().take(shown).enumerate() {
-            a href=(address::link(fabric, &suspect.link)) aria-label={ (suspect.name) ": " (suspect.verdict) } {
-                text class={ "host " (suspect.verdict) } x=(tenth(from + place as f64 * 13.0)) y=(y) {
-                    title { (suspect.name) ": " (suspect.verdict) }
-                    // Verdicts must not differ by color alone.
-                    @if suspect.verdict == "bad" { "✕" } @else { "!" }
-                }
-            }
-        }
-        @if more { text .unit x=(tenth(from + shown as f64 * 13.0 + 3.0)) y=(y) { "+" (all - shown) } }
-    }
-}
-
 /// The number of links and their verdicts: `4 links (1 bad, 3 ok)`.
 pub(super) fn links(verdicts: &Verdicts) -> String {
     let links = components::plural(verdicts.count(), "link");
     format!("{links} ({})", components::verdict_counts(verdicts))
 }
 
-fn about(of: &[Switch], it: &SwitchBox, name: &str) -> String {
-    let mut about = name.to_owned();
-    if of.len() > 1 {
-        about = format!("{} switches, {about}", of.len());
-    } else if of.first().is_some_and(|switch| !switch.up) {
-        about += ", down";
-    }
+fn about(it: &SwitchBox<'_>) -> String {
+    let mut about = match it.switches {
+        [one] if !one.up => format!("{}, down", it.name),
+        [_, _, ..] => format!("{} switches, {}", it.switches.len(), it.name),
+        _ => it.name.clone(),
+    };
     if it.hosts > 0 {
         about = format!("{about}; to hosts: {}", links(&it.to_hosts));
     }
-    let all =
-        of.iter().fold(CongestionCounts::default(), |sum, switch| sum.and(&switch.congestion));
-    if all.is_any() {
-        about = format!("{about}; congestion: {}", congestion(&all));
+    if it.congestion.is_any() {
+        about = format!("{about}; congestion: {}", congestion(&it.congestion));
     }
     match it.worst {
-        Some(worst) => format!("{about}; worst link: {}", worst.label()),
+        Some(worst) => format!("{about}; worst link: {}", components::verdict_text(worst.label())),
         None => about,
-    }
-}
-
-/// The name of a box: its switch, or its first and last switch.
-fn name(of: &[Switch]) -> String {
-    match of {
-        [] => String::new(),
-        [one] => one.node.clone(),
-        [first, .., last] => format!("{} … {}", first.node, last.node),
     }
 }
 
@@ -475,7 +418,7 @@ mod tests {
             let layout = Layout::new(&topology);
             let wide: Vec<usize> = layout.rows.iter().map(|row| row.boxes.len()).collect();
             let boxes = layout.rows.iter().flat_map(|row| &row.boxes);
-            let members: Vec<usize> = boxes.map(|it| it.members.len()).collect();
+            let members: Vec<usize> = boxes.map(|it| it.switches.len()).collect();
             let is_shared = members.iter().any(|members| *members > 1);
             assert_eq!((wide.as_slice(), is_shared), (rows, shares), "{levels:?}");
             assert_eq!(members.iter().sum::<usize>(), topology.switches.len());

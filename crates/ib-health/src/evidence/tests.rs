@@ -104,7 +104,12 @@ fn down_disabled_and_unresponsive_links() {
         assessment.links[0].outages.last_change =
             Some(snapshot.ended.before(Duration::from_secs(30)));
     });
-    assert_eq!(lost, "link down for 30s: leaf port 1 is Down; host-a port 1 is Down");
+    assert_eq!(lost, "not Active for 30s: leaf port 1 Down, host-a port 1 Down");
+    let one_end = sentence(Reason::Down, |snapshot, _, leaf, _| {
+        down(snapshot, leaf, physical::POLLING);
+    });
+    let says = "not Active: leaf port 1 Down, host-a port 1 Active (ends read at different times)";
+    assert_eq!(one_end, says);
     let off = sentence(Reason::Disabled, |snapshot, _, leaf, _| {
         down(snapshot, leaf, physical::DISABLED);
     });

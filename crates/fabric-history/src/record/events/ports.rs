@@ -18,7 +18,7 @@ use ib_health::congestion::GRACE;
 use ib_health::evidence::port_label;
 use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
-use ib_health::{LinkAssessment, Verdict, evidence};
+use ib_health::{LinkAssessment, Reason, Verdict, evidence};
 use ib_mad::label;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
@@ -31,6 +31,8 @@ pub(super) struct LastLink {
     verdict: Verdict,
     rate: Option<(Width, Speed)>,
     changed: Option<Moment>,
+    /// When it went down, until it is up again.
+    down_at: Option<Moment>,
     /// The number of its latest loss.
     losses: u32,
 }
@@ -45,6 +47,7 @@ impl LastLink {
             verdict: Verdict::Unknown,
             rate: None,
             changed: found.outages.last_change,
+            down_at: None,
             losses: loss.map_or(0, |loss| loss.number),
         }
     }
@@ -52,7 +55,7 @@ impl LastLink {
 
 impl Sweep<'_> {
     pub(super) fn update_link(&mut self, last: &mut LastLink, found: &LinkAssessment) {
-        let snapshot = self.snapshot;
+        let (snapshot, assessment) = (self.snapshot, self.assessment);
         let Some(id) = snapshot.fabric.link_id(found.link.0) else { return };
         let place = |link: Link| {
             format!("{} – {}", port_label(snapshot, link.0), port_label(snapshot, link.1))
@@ -66,15 +69,21 @@ impl Sweep<'_> {
         let reported = last_change.filter(|change| Some(*change) != last.changed);
         let at = reported.unwrap_or(snapshot.began);
         last.changed = last_change;
-        if let Some(up) = found.up
-            && last.up.replace(up).is_some_and(|was| was != up)
-        {
-            let (kind, text) = if up {
-                (EventKind::LinkUp, "link up")
-            } else {
-                (EventKind::LinkDown, "link down")
-            };
-            push(kind, text.into(), at, Value::Null);
+        if let Some(up) = found.up {
+            match last.up.replace(up) {
+                Some(true) if !up => {
+                    last.down_at = Some(at);
+                    let text = evidence::describe(Reason::Down, found, assessment, snapshot);
+                    push(EventKind::LinkDown, text, at, Value::Null);
+                }
+                Some(false) if up => {
+                    let down = last.down_at.take().map(|down| evidence::duration(at.since(down)));
+                    let text =
+                        down.map_or_else(|| "link up".into(), |down| format!("after {down}"));
+                    push(EventKind::LinkUp, text, at, Value::Null);
+                }
+                _ => {}
+            }
         }
         // The losses of a link that was forgotten meanwhile are counted from 1 again.
         let latest = found.losses.as_deref().and_then(<[Loss]>::last);

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 use fabric_observation::Collector;
 use ib_fabric::PortIndex;
+use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, fabric, found};
 use ib_health::congestion::{Level, Region};
 use ib_health::outage::{Downtime, ExpectedCause, Loss, Outages};
@@ -13,6 +14,8 @@ use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict};
 use ib_mad::Reading;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
+use ib_mad::port_state::testing::up;
+use ib_mad::port_state::{PortStatus, state};
 use ib_mad::rate::Width;
 
 /// Switch 1 with hosts 2 and 3 at its ports 1 and 2, swept each 15 s.
@@ -106,16 +109,30 @@ fn link_down_is_one_event_despite_unknown_states() {
     let mut sim = Simulation::new();
     for (up, events) in [
         (None, ""),
-        (Some(false), "link_down: link down"),
+        (Some(false), "link_down: the link is down, and the nodes at both ends are present"),
         (None, ""),
         (Some(false), ""),
         (None, ""),
-        (Some(true), "link_up: link up"),
+        (Some(true), "link_up: after 60s"),
         (Some(true), ""),
     ] {
         sim.link().up = up;
         assert_eq!(sim.sweep().join("\n"), events, "{up:?}");
     }
+}
+
+#[test]
+fn link_down_has_the_states_of_both_ends() {
+    let mut sim = Simulation::new();
+    let link = sim.link().link;
+    for (port, number) in [(link.0, state::DOWN), (link.1, state::INIT)] {
+        let status = PortStatus { state: number, ..up(1) };
+        sim.snapshot().statuses[port.0 as usize] = PortRead::Ok(status);
+    }
+    sim.link().up = Some(false);
+    let [event] = &sim.sweep()[..] else { panic!("one event") };
+    assert!(event.starts_with("link_down: not Active: "), "{event}");
+    assert!(event.contains(" port 1 Down, ") && event.ends_with(" port 1 Init"), "{event}");
 }
 
 #[test]
@@ -218,7 +235,6 @@ fn only_verdicts_from_watch_on_are_events() {
 
 #[test]
 fn rate_change_across_a_down_link_is_an_event() {
-    use ib_fabric::snapshot::PortRead;
     let mut sim = Simulation::new();
     let ends = sim.link().link;
     let was = *sim.snapshot().status(ends.0).unwrap();
@@ -229,7 +245,7 @@ fn rate_change_across_a_down_link_is_an_event() {
     };
     set(&mut sim, PortRead::Unknown);
     assert_eq!(sim.sweep(), NONE);
-    let narrow = ib_mad::port_state::PortStatus { width: Some(Width::X1), ..was };
+    let narrow = PortStatus { width: Some(Width::X1), ..was };
     set(&mut sim, PortRead::Ok(narrow));
     assert_eq!(sim.sweep(), ["rate_changed: rate changed from 4x EDR to 1x EDR"]);
     assert_eq!(sim.sweep(), NONE);
