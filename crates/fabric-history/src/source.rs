@@ -197,10 +197,7 @@ impl TryFrom<String> for Cursor {
 /// A source for tests.
 #[cfg(any(test, feature = "testing"))]
 pub mod canned {
-    use super::{
-        Answer, Cable, Coverage, End, ErrorDelta, Event, EventFilter, EventKind, Events,
-        FabricState, Guid, Page, Port, Series, SeriesDetail, Source, Span, SystemTime, Window,
-    };
+    use super::*;
 
     /// A source for tests: its results are its fields, whatever the query.
     #[derive(Debug, Default)]

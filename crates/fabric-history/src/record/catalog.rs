@@ -132,11 +132,12 @@ impl FabricIds {
             let node = fabric.node(index);
             let guid = node.identity.guid;
             let known = self.nodes.get(&guid);
-            let id = if let Some((id, _)) = known {
-                *id
-            } else {
-                let kind = node.identity.kind.label();
-                add_node.insert(params![self.fabric, guid_bits(guid), kind])?
+            let id = match known {
+                Some((id, _)) => *id,
+                None => {
+                    let kind = node.identity.kind.label();
+                    add_node.insert(params![self.fabric, guid_bits(guid), kind])?
+                }
             };
             if known.is_none_or(|(_, name)| *name != node.name) {
                 name_node.execute(params![id, at, node.name])?;
@@ -166,6 +167,7 @@ impl FabricIds {
         self.cable_intervals.update(db, cables, at)
     }
 
+    /// Removes the ids of pruned nodes, of their ports, and of pruned links.
     pub fn remove(&mut self, nodes: &HashSet<i64>, links: &HashSet<i64>) {
         self.nodes.retain(|_, (id, _)| !nodes.contains(id));
         self.by_end.retain(|(node, _), _| !nodes.contains(node));

@@ -42,6 +42,7 @@ pub struct SweepWriter<'a> {
 }
 
 impl SweepWriter<'_> {
+    /// Executes a statement.
     pub fn execute(self, sql: &str, values: impl Params) -> Result<()> {
         Sql(self.db).execute(sql, values).map(drop)
     }
@@ -138,6 +139,7 @@ impl CounterDeltas {
     }
 }
 
+/// An error of packing, as an error of SQLite.
 pub fn pack_error(error: std::io::Error) -> rusqlite::Error {
     match error.downcast::<OutOfIds>() {
         Ok(numbers) => numbers.in_sql(),

@@ -162,9 +162,11 @@ impl Recorder {
         now: SystemTime,
     ) {
         let Some((observation, events)) = self.host.update(host, fabrics) else { return };
-        let recorded = self.fabrics.entry(HOST_FABRIC.to_owned());
-        let new = || RecordedFabric::new(HOST_FABRIC, EventDetector::of_host(), now);
-        recorded.or_insert_with(new).events.extend(events);
+        self.fabrics
+            .entry(HOST_FABRIC.to_owned())
+            .or_insert_with(|| RecordedFabric::new(HOST_FABRIC, EventDetector::of_host(), now))
+            .events
+            .extend(events);
         self.record(&observation, now);
     }
 
