@@ -42,11 +42,11 @@ pub fn parse(text: &str) -> Result<Net, NetFileError> {
                 .into(),
         ));
     }
-    reader.set_unlisted_rates();
     // Now that all ends of cables are known.
     for cable in std::mem::take(&mut reader.cables) {
         reader.connect(&cable).map_err(in_line(cable.line))?;
     }
+    reader.set_unlisted_rates();
     Ok(reader.builder.net)
 }
 
@@ -92,6 +92,8 @@ struct Reader {
     rates: Rates,
     /// The rates in the comments of a node's ports, as ibnetdiscover prints them.
     commented: HashMap<NodeId, Rates>,
+    /// The ports that have lines.
+    listed: HashSet<PortId>,
     cables: Vec<ListedCable>,
     aliases: HashMap<String, PortId>,
     /// The lines of the ports that are connected.
@@ -248,6 +250,7 @@ impl Reader {
             let commented = self.commented.entry(node).or_insert(rates);
             *commented = commented.union(rates);
         }
+        self.listed.insert(port);
         let is_switch = self.builder.net.node(node).kind == NodeKind::Switch;
         let port = self.builder.port_mut(port);
         port.rates = rates;
@@ -272,12 +275,10 @@ impl Reader {
     /// ibnetdiscover does not list ports without a link: they get the rates of the node's other
     /// ports.
     fn set_unlisted_rates(&mut self) {
-        let listed = self.cables.iter().map(|cable| cable.port);
-        let listed: HashSet<PortId> = listed.chain(self.aliases.values().copied()).collect();
         for (node, rates) in std::mem::take(&mut self.commented) {
             let of = self.builder.net.node(node);
             let ports = (of.first_port..=of.first_port + u32::from(of.port_count)).map(PortId);
-            for port in ports.filter(|port| !listed.contains(port)) {
+            for port in ports.filter(|port| !self.listed.contains(port)) {
                 self.builder.port_mut(port).rates = rates;
             }
         }
