@@ -1,6 +1,7 @@
 //! The widths and speeds that are enabled at a port, and their masks in net files.
 
-use ib_mad::rate::{Speed, SpeedSet, Width};
+use ib_mad::rate::Speed::{self, Ddr, Edr, Fdr, Fdr10, Hdr, Ndr, Qdr, Sdr, Xdr};
+use ib_mad::rate::{SpeedSet, Width};
 
 /// The widths and speeds that are enabled at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Rates {
 impl Default for Rates {
     /// What ibsim gives a port by default: 4x and SDR.
     fn default() -> Self {
-        Rates { widths: 2, speeds: SpeedSet::default().with(Speed::Sdr) }
+        Rates { widths: 2, speeds: SpeedSet::default().with(Sdr) }
     }
 }
 
@@ -65,22 +66,10 @@ pub(super) struct Mask {
 /// letters, so a file with ours runs there without these speeds.
 pub(super) const MASKS: [Mask; 5] = [
     Mask { key: "width", letter: 'w', least: 1, most: 31, speeds: &[] },
-    Mask {
-        key: "speed",
-        letter: 's',
-        least: 1,
-        most: 7,
-        speeds: &[Speed::Sdr, Speed::Ddr, Speed::Qdr],
-    },
-    Mask {
-        key: "extspeed",
-        letter: 'e',
-        least: 0,
-        most: 15,
-        speeds: &[Speed::Fdr, Speed::Edr, Speed::Hdr, Speed::Ndr],
-    },
-    Mask { key: "fdr10", letter: 'f', least: 0, most: 1, speeds: &[Speed::Fdr10] },
-    Mask { key: "xdr", letter: 'x', least: 0, most: 1, speeds: &[Speed::Xdr] },
+    Mask { key: "speed", letter: 's', least: 1, most: 7, speeds: &[Sdr, Ddr, Qdr] },
+    Mask { key: "extspeed", letter: 'e', least: 0, most: 15, speeds: &[Fdr, Edr, Hdr, Ndr] },
+    Mask { key: "fdr10", letter: 'f', least: 0, most: 1, speeds: &[Fdr10] },
+    Mask { key: "xdr", letter: 'x', least: 0, most: 1, speeds: &[Xdr] },
 ];
 
 impl Mask {
@@ -122,15 +111,15 @@ pub(super) fn set_option(rates: &mut Rates, letter: char, value: u64) -> bool {
 /// What ibsim enables for a link with an observed speed. Masks that a row does not name do not
 /// change.
 const BY_SPEED: [(Speed, &[(char, u64)]); 9] = [
-    (Speed::Sdr, &[('s', 1)]),
-    (Speed::Ddr, &[('s', 3)]),
-    (Speed::Qdr, &[('s', 7)]),
-    (Speed::Fdr10, &[('s', 7), ('f', 1)]),
-    (Speed::Fdr, &[('s', 7), ('f', 1), ('e', 1), ('x', 0)]),
-    (Speed::Edr, &[('s', 7), ('f', 1), ('e', 3), ('x', 0)]),
-    (Speed::Hdr, &[('s', 7), ('f', 1), ('e', 7), ('x', 0)]),
-    (Speed::Ndr, &[('s', 7), ('f', 1), ('e', 15), ('x', 0)]),
-    (Speed::Xdr, &[('s', 7), ('f', 1), ('e', 15), ('x', 1)]),
+    (Sdr, &[('s', 1)]),
+    (Ddr, &[('s', 3)]),
+    (Qdr, &[('s', 7)]),
+    (Fdr10, &[('s', 7), ('f', 1)]),
+    (Fdr, &[('s', 7), ('f', 1), ('e', 1), ('x', 0)]),
+    (Edr, &[('s', 7), ('f', 1), ('e', 3), ('x', 0)]),
+    (Hdr, &[('s', 7), ('f', 1), ('e', 7), ('x', 0)]),
+    (Ndr, &[('s', 7), ('f', 1), ('e', 15), ('x', 0)]),
+    (Xdr, &[('s', 7), ('f', 1), ('e', 15), ('x', 1)]),
 ];
 
 /// Enables what a link with this rate must have had, such as `4xEDR` in ibnetdiscover's output. An
