@@ -11,7 +11,7 @@ use ib_mad::pma::DetailPolicy;
 use ib_umad::client::{MAX_IN_FLIGHT, SendConfig};
 use ib_umad::umad::{DeviceError, Umad, UmadPort};
 
-use super::options::{FabricOptions, seconds_or};
+use super::options::{FabricOptions, HealthOptions, seconds_or};
 use site_config::diagnostics::{InvalidSetting, invalid, too_short};
 
 const MIB: u64 = 1 << 20;
@@ -102,7 +102,7 @@ impl FabricOptions {
         found
     }
 
-    pub(super) fn settings(self) -> FabricSettings {
+    pub(super) fn settings(self, health: HealthOptions) -> FabricSettings {
         let defaults = SendConfig::default();
         let pace = SendConfig {
             smp_window: self.smp_window.unwrap_or(defaults.smp_window),
@@ -130,8 +130,8 @@ impl FabricOptions {
             m_key_file: self.m_key_file,
             p_key: self.pkey,
             details,
-            health: HealthSettings::default(),
-            maintenance_file: None,
+            health: health.settings(),
+            maintenance_file: health.maintenance_file,
             fec: self.fec.unwrap_or(true),
             clear_saturated: self.clear_saturated.unwrap_or(false),
             pace,

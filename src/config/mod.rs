@@ -116,18 +116,19 @@ impl Settings {
             diagnostics.add(Some(flag), &[], problem);
         }
         let entries = if in_file == 0 { vec![FabricOptions::default()] } else { file.fabrics };
-        let mut fabrics: Vec<FabricSettings> = entries
-            .into_iter()
-            .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).settings())
-            .collect();
+        let health = flags.health.over(file.health);
+        let settings = |entry| {
+            flags.fabric.clone().over(entry).over(file.fabric.clone()).settings(health.clone())
+        };
+        let mut fabrics: Vec<FabricSettings> = entries.into_iter().map(settings).collect();
         let conflicts = if is_ambiguous { Vec::new() } else { fabric::conflicts(&fabrics) };
         for (index, problem) in conflicts {
             diagnostics.add(None, &[&format!("fabrics[{index}]"), "fabrics"], problem);
         }
         let history = flags.history.over(file.history).settings();
         if history.is_some() && collectors.host() && collectors.fabric() {
-            let named_host = |(_, fabric): &(usize, &FabricSettings)| fabric.name == HOST_FABRIC;
-            for (index, _) in fabrics.iter().enumerate().filter(named_host) {
+            let all = fabrics.iter().enumerate();
+            for (index, _) in all.filter(|(_, fabric)| fabric.name == HOST_FABRIC) {
                 let flag = flags.fabric.name.is_some().then_some("--fabric.name");
                 let keys = [&*format!("fabrics[{index}].name"), "fabric.name"];
                 let problem = format!(
@@ -136,11 +137,6 @@ impl Settings {
                 );
                 diagnostics.add(flag, &keys, problem);
             }
-        }
-        let health = flags.health.over(file.health);
-        for fabric in &mut fabrics {
-            fabric.health = health.settings();
-            fabric.maintenance_file.clone_from(&health.maintenance_file);
         }
         let site_files = site_files(&fabrics);
         let path = flags.path.over(file.path);

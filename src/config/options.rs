@@ -38,14 +38,25 @@ pub enum LogFormat {
 
 /// Declares a section of options: a set of flags, a mapping of the config file, and the merge of the two.
 ///
+/// A switch is a flag with an optional value, `--flag` or `--flag=false`: `name: bool => "flag"`.
+///
 /// The first paragraph of an option's documentation is its help for `-h`, with the default: it has at most 40
 /// characters there, so that it fits in one line of 80. The other paragraphs follow for `--help`.
 macro_rules! section {
-    ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)+ }) => {
+    ($(#[$about:meta])* $name:ident {
+        $($(#[$field_about:meta])* $field:ident: $type:ty $(=> $switch:literal)?,)+
+    }) => {
         #[derive(Args, Clone, Debug, Default, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         $(#[$about])*
-        pub struct $name { $($(#[$field_about])* pub $field: Option<$type>,)+ }
+        pub struct $name {
+            $(
+                $(#[$field_about])*
+                $(#[arg(long = $switch, num_args = 0..=1, require_equals = true,
+                        default_missing_value = "true", value_name = "BOOL", hide_short_help = true)])?
+                pub $field: Option<$type>,
+            )+
+        }
 
         impl $name {
             /// These options, with those of `below` for what is not set here.
@@ -90,9 +101,7 @@ section! {
         ///
         /// The exporter then ignores the option --web.listen-address, and does not start if systemd
         /// passes no socket.
-        #[arg(long = "web.systemd-socket", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
-        systemd_socket: bool,
+        systemd_socket: bool => "web.systemd-socket",
     }
 }
 
@@ -119,9 +128,7 @@ section! {
         ///
         /// The exporter drops its capabilities, limits its file access to the configured files (Landlock),
         /// and forbids outbound TCP connections. The log names what the kernel does not support.
-        #[arg(long = "process.confine", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
-        confine: bool,
+        confine: bool => "process.confine",
     }
 }
 
@@ -209,21 +216,15 @@ section! {
         /// Asynchronous events (libibverbs) and uevents, so that short link flaps are counted and
         /// changes are read at once. Set it to false if a driver cannot be unloaded while its devices
         /// are open.
-        #[arg(long = "host.events", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
-        events: bool,
+        events: bool => "host.events",
         /// Read Ethernet driver statistics [default: true]
         ///
         /// The same counters as "ethtool -S".
-        #[arg(long = "host.ethtool", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
-        ethtool: bool,
+        ethtool: bool => "host.ethtool",
         /// Read connection manager counters [default: false]
         ///
         /// 44 more series per port, most of them 0. Requires Linux 5.2 or later.
-        #[arg(long = "host.cm-counters", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
-        cm_counters: bool,
+        cm_counters: bool => "host.cm-counters",
     }
 }
 
@@ -339,9 +340,7 @@ section! {
         ///
         /// PortRcvErrorDetails and PortXmitDiscardDetails of all devices that have them: two more MADs per
         /// port.
-        #[arg(long = "fabric.details", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
-        details: bool,
+        details: bool => "fabric.details",
         /// Interval of reading error details [default: 2m]
         ///
         /// How often to read PortRcvErrorDetails and PortXmitDiscardDetails from devices that announce them in
@@ -351,16 +350,12 @@ section! {
         /// Read FEC counters [default: true]
         ///
         /// One more MAD per port of devices that have them.
-        #[arg(long = "fabric.fec", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
-        fec: bool,
+        fec: bool => "fabric.fec",
         /// Clear nearly saturated counters [default: false]
         ///
         /// THIS WRITES TO THE FABRIC. Counters of fewer than 64 bits are cleared when they are above three
         /// quarters of their maximum. Other tools that read the same ports see these counters restart at 0.
-        #[arg(long = "fabric.clear-saturated", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_name = "BOOL", hide_short_help = true)]
-        clear_saturated: bool,
+        clear_saturated: bool => "fabric.clear-saturated",
         /// Subnet management MADs in flight [default: 8]
         ///
         /// In total. Use 4 on a host that also runs a subnet manager.

@@ -139,20 +139,22 @@ type Tag = [u8; digest::SHA256_OUTPUT_LEN];
 /// Results of checks; the oldest of wrong and of right ones go first.
 #[derive(Debug, Default)]
 struct Cache {
-    results: HashMap<Tag, bool>,
     /// The tags of wrong ones and of right ones, oldest first.
-    order: [VecDeque<Tag>; 2],
+    tags: [VecDeque<Tag>; 2],
 }
 
 impl Cache {
+    /// Whether a password is right, if that is known.
+    fn get(&self, tag: &Tag) -> Option<bool> {
+        [true, false].into_iter().find(|is_right| self.tags[usize::from(*is_right)].contains(tag))
+    }
+
     fn insert(&mut self, tag: Tag, is_right: bool) {
-        if self.results.insert(tag, is_right).is_none() {
-            let order = &mut self.order[usize::from(is_right)];
-            order.push_back(tag);
-            if order.len() > CACHED
-                && let Some(oldest) = order.pop_front()
-            {
-                self.results.remove(&oldest);
+        if self.get(&tag).is_none() {
+            let tags = &mut self.tags[usize::from(is_right)];
+            tags.push_back(tag);
+            if tags.len() > CACHED {
+                tags.pop_front();
             }
         }
     }
@@ -218,7 +220,7 @@ impl Logins {
     }
 
     fn cached(&self, tag: &Tag) -> Option<Login> {
-        locked(&self.cache).results.get(tag).copied().map(Login::of)
+        locked(&self.cache).get(tag).map(Login::of)
     }
 
     fn tag(&self, parts: &[&[u8]]) -> Tag {
@@ -361,10 +363,10 @@ mod tests {
             cache.insert(tag(guess), false);
             cache.insert(tag(guess), false);
         }
-        assert_eq!(cache.results.get(&tag(0)), Some(&true));
-        assert_eq!(cache.results.len(), CACHED + 1);
-        assert_eq!(cache.results.get(&tag(5_000)), Some(&false));
-        assert_eq!(cache.results.get(&tag(4_000)), None);
+        assert_eq!(cache.get(&tag(0)), Some(true));
+        assert_eq!(cache.tags.each_ref().map(VecDeque::len), [CACHED, 1]);
+        assert_eq!(cache.get(&tag(5_000)), Some(false));
+        assert_eq!(cache.get(&tag(4_000)), None);
     }
 
     #[test]

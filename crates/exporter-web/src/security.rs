@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rustls::ServerConfig;
 use site_config::ConfigError;
@@ -152,7 +152,7 @@ impl Security {
         let mut response = match self.logins.check(&config.users, authorization, peer).await {
             Login::Accepted => handler(request).await,
             Login::Rejected => {
-                let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
+                let challenge = [(header::WWW_AUTHENTICATE, "Basic")];
                 (StatusCode::UNAUTHORIZED, challenge, "unauthorized\n").into_response()
             }
             Login::Busy => unavailable("too many logins in progress: try again"),

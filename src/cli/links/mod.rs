@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Command, Id};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -83,7 +83,7 @@ pub struct LinksArgs {
     /// Its address, such as http://127.0.0.1:10315. It knows more than a single sweep, because it has
     /// observed the links for longer.
     #[arg(long, value_name = "URL", help_heading = "Remote exporter",
-          conflicts_with_all = ["watch_for", "config_file", "PathOptions", "FabricOptions"])]
+          conflicts_with_all = sweep_options())]
     url: Option<String>,
     #[command(flatten)]
     access: Access,
@@ -91,6 +91,13 @@ pub struct LinksArgs {
     fabric: FabricOptions,
     #[command(flatten)]
     path: PathOptions,
+}
+
+/// The options of a sweep of its own, each by itself: for a group clap would list all of its members in an error.
+fn sweep_options() -> Vec<Id> {
+    let options = FabricOptions::augment_args(PathOptions::augment_args(Command::new("links")));
+    let options = options.get_arguments().map(|option| option.get_id().clone());
+    options.chain(["watch_for", "config_file"].map(Id::from)).collect()
 }
 
 /// Prints the links.
@@ -314,6 +321,8 @@ fn worst_first(found: &Links) -> Vec<&Link> {
 mod tests {
     use super::*;
     use crate::api::model::{End, FabricLinks, WindowErrors};
+    use crate::cli::Cli;
+    use clap::Parser;
 
     #[test]
     fn summary_counts_links_by_verdict() {
@@ -381,6 +390,22 @@ mod tests {
         let found = Links { fabrics: vec![FabricLinks { links, ..FabricLinks::default() }] };
         let sorted: Vec<Link> = worst_first(&found).into_iter().cloned().collect();
         assert_eq!(sorted, wanted);
+    }
+
+    #[test]
+    fn error_names_only_the_options_that_url_excludes() {
+        for (given, says) in [
+            (&["--fabric.hca=mlx5_0"][..], "'--fabric.hca <HCA>'"),
+            (&["--path.sysfs=/sys"], "'--path.sysfs <DIR>'"),
+            (&["--for=1m"], "'--for <DURATION>'"),
+            (&["--config.file=c.yml"], "'--config.file <FILE>'"),
+        ] {
+            let url = ["fabric-exporter", "links", "--url=http://127.0.0.1:10315"];
+            let error = Cli::try_parse_from([&url[..], given].concat()).unwrap_err().to_string();
+            let line = format!("error: the argument '--url <URL>' cannot be used with {says}");
+            assert_eq!(error.lines().next(), Some(&*line), "{error}");
+            assert!(!error.contains("--fabric.gmp-window"), "{error}");
+        }
     }
 
     #[test]

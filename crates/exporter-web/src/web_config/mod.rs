@@ -37,7 +37,7 @@ pub struct WebConfig {
 }
 
 /// A summary of the settings: `TLS, NoClientCert; 2 users`.
-impl fmt::Display for WebConfig {
+impl Display for WebConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |count: usize, what: &str| match count {
             1 => format!("; 1 {what}"),
