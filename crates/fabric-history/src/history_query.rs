@@ -1,4 +1,4 @@
-//! The queries that a [`Source`](super::Source) answers, and their form as an HTTP address: the exporter's API
+//! The queries that a [`Source`] answers, and their form as an HTTP address: the exporter's API
 //! reads them, and its client writes them. Each parameter is read by its name, and what is wrong is one line
 //! that names the parameter and the values that it takes.
 
@@ -36,21 +36,21 @@ const MAX_PORTS: usize = 256;
 /// A query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistoryQuery {
-    /// [`Source::span`](super::Source::span).
+    /// [`Source::span`].
     Span,
-    /// [`Source::ports`](super::Source::ports).
+    /// [`Source::ports`].
     Ports(String),
-    /// [`Source::page`](super::Source::page).
+    /// [`Source::page`].
     Events(EventFilter, Page),
-    /// [`Source::cables`](super::Source::cables).
+    /// [`Source::cables`].
     Cables(Vec<End>, Window),
-    /// [`Source::error_deltas`](super::Source::error_deltas).
+    /// [`Source::error_deltas`].
     ErrorDeltas(Window),
-    /// [`Source::series`](super::Source::series).
+    /// [`Source::series`].
     Series(Vec<End>, SeriesDetail, Window),
-    /// [`Source::fabrics`](super::Source::fabrics).
+    /// [`Source::fabrics`].
     Fabrics(SystemTime),
-    /// [`Source::coverage`](super::Source::coverage).
+    /// [`Source::coverage`].
     Coverage(Window),
 }
 

@@ -197,7 +197,10 @@ impl TryFrom<String> for Cursor {
 /// A source for tests.
 #[cfg(any(test, feature = "testing"))]
 pub mod canned {
-    use super::*;
+    use super::{
+        Answer, Cable, Coverage, End, ErrorDelta, Event, EventFilter, EventKind, Events,
+        FabricState, Guid, Page, Port, Series, SeriesDetail, Source, Span, SystemTime, Window,
+    };
 
     /// A source for tests: its results are its fields, whatever the query.
     #[derive(Debug, Default)]

@@ -144,11 +144,13 @@ pub(super) fn make_unique<'a>(nodes: &mut [Node], before: impl Fn(Guid) -> Optio
     let mut counts: Vec<usize> = nodes.iter().map(count_of).collect();
     // Digits may collide, and a node's description may equal a generated name.
     loop {
-        let named =
+        let with_count =
             |(node, count): (&Node, &usize)| with_digits(&node.name, node.identity.guid, *count);
-        let names: Vec<String> = nodes.iter().zip(&counts).map(named).collect();
+        let names: Vec<String> = nodes.iter().zip(&counts).map(with_count).collect();
         let mut times: HashMap<&str, usize> = HashMap::new();
-        names.iter().for_each(|name| *times.entry(name).or_default() += 1);
+        for name in &names {
+            *times.entry(name).or_default() += 1;
+        }
         let mut is_unique = true;
         for (name, count) in names.iter().zip(&mut counts) {
             if (1..MAX_DIGITS).contains(count) && times[&**name] > 1 {

@@ -160,7 +160,7 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
             // The widest; the fallback has the narrow fields of errors.
             let field = match row.kind {
                 CounterKind::Traffic if is_fallback => None,
-                _ if is_fallback => fields.last(),
+                _ if is_fallback => fields.next_back(),
                 _ => fields.next(),
             };
             field.filter(|field| field.attribute == attribute).copied()

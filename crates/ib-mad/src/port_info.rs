@@ -176,7 +176,7 @@ impl PortInfo {
         };
         let active = [self.speed_active, self.speed_ext_active, self.speed_ext2_active];
         // The newest field with a known code wins.
-        let speed = known().filter(|(field, code, _)| active[*field] == *code).last();
+        let speed = known().rfind(|(field, code, _)| active[*field] == *code);
         let supported = [self.speed_supported, self.speed_ext_supported, self.speed_ext2_supported];
         let enabled = [self.speed_enabled, self.speed_ext_enabled, self.speed_ext2_enabled];
         let status = PortStatus {
@@ -212,11 +212,11 @@ impl PortInfo {
         active: Option<Speed>,
     ) -> Self {
         let [base, ext, ext2] = masks(supported);
-        let [base_enabled, ext_enabled, ext2_enabled] = masks(enabled);
-        let [mut base_active, ext_active, ext2_active] = masks(active.into_iter().collect());
-        if ext_active | ext2_active != 0 {
+        let enabled = masks(enabled);
+        let mut active = masks(active.into_iter().collect());
+        if active[1] | active[2] != 0 {
             // While an extended speed is active, LinkSpeedActive holds its fastest supported speed.
-            base_active = base.checked_ilog2().map_or(0, |bit| 1 << bit);
+            active[0] = base.checked_ilog2().map_or(0, |bit| 1 << bit);
         }
         let bit = |set: bool, bit: u16| if set { bit } else { 0 };
         let capabilities2 = bit(supported.contains(Speed::Hdr), capability2::SPEED_HDR)
@@ -226,14 +226,14 @@ impl PortInfo {
             | if capabilities2 != 0 { capability::CAPABILITY_MASK2 } else { 0 };
         PortInfo {
             speed_supported: base,
-            speed_enabled: base_enabled,
-            speed_active: base_active,
+            speed_enabled: enabled[0],
+            speed_active: active[0],
             speed_ext_supported: ext,
-            speed_ext_enabled: ext_enabled,
-            speed_ext_active: ext_active,
+            speed_ext_enabled: enabled[1],
+            speed_ext_active: active[1],
             speed_ext2_supported: ext2,
-            speed_ext2_enabled: ext2_enabled,
-            speed_ext2_active: ext2_active,
+            speed_ext2_enabled: enabled[2],
+            speed_ext2_active: active[2],
             capabilities: self.capabilities | capabilities,
             capabilities2: self.capabilities2 | capabilities2,
             ..self

@@ -297,7 +297,8 @@ impl DiffArgs {
         };
         // Before it, the state of the links is not known.
         if let Some(first) = source.span()?.first.filter(|first| *first > window.from) {
-            remarks += &format!("; the history starts {}", clock.format(first));
+            remarks += "; the history starts ";
+            remarks += &clock.format(first);
         }
         let links = plural(all.len(), "link");
         let what = format!("{links} with changes, errors, or the verdict bad or watch,");

@@ -481,8 +481,8 @@ mod tests {
     fn totals_resume_from_an_earlier_run() {
         let mut restored = PortTotals::default();
         restored.restore(Counter::SymbolErrors, 140, 100);
-        let mut totals = HostTotals::default();
-        totals.seed = [((Guid(0xabc), 1), restored)].into();
+        let mut totals =
+            HostTotals { seed: [((Guid(0xabc), 1), restored)].into(), ..HostTotals::default() };
         let mut read = |device: &str, id, raw| {
             let mut ports = vec![port(1)];
             ports[0].reading.set(Counter::SymbolErrors, raw);

@@ -304,7 +304,7 @@ fn damaged(sql: Sql<'_>, window: Window) -> Result<usize> {
 mod counting {
     use std::collections::{HashMap, HashSet};
 
-    use super::*;
+    use super::{HistoryError, Reader, RecordKind, Result, Sql, SystemTime, time_of};
     use crate::file::frame::{Digest, Frame};
 
     impl Reader {

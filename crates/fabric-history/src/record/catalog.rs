@@ -132,12 +132,11 @@ impl FabricIds {
             let node = fabric.node(index);
             let guid = node.identity.guid;
             let known = self.nodes.get(&guid);
-            let id = match known {
-                Some((id, _)) => *id,
-                None => {
-                    let kind = node.identity.kind.label();
-                    add_node.insert(params![self.fabric, guid_bits(guid), kind])?
-                }
+            let id = if let Some((id, _)) = known {
+                *id
+            } else {
+                let kind = node.identity.kind.label();
+                add_node.insert(params![self.fabric, guid_bits(guid), kind])?
             };
             if known.is_none_or(|(_, name)| *name != node.name) {
                 name_node.execute(params![id, at, node.name])?;

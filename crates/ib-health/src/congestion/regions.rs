@@ -62,7 +62,9 @@ pub(super) fn find(graph: &WaitGraph, roots: &[Option<u32>]) -> Regions {
     found.sort_by_key(|(region, _)| (Reverse(region.ports), region.root));
     let mut of = vec![None; graph.ports.len()];
     for (number, (_, members)) in (0..).zip(&found) {
-        members.iter().for_each(|port| of[*port as usize] = Some(number));
+        for port in members {
+            of[*port as usize] = Some(number);
+        }
     }
     Regions { all: found.into_iter().map(|(region, _)| region).collect(), of }
 }
