@@ -30,7 +30,7 @@ const FAULTS: &[Fault] = &[
             ("link_down", "leaf-0-0 port 9", minutes(10), SOON),
             ("link_up", "leaf-0-0 port 9", minutes(15), SOON),
             ("flap", "leaf-0-0 port 9", minutes(10), SOON),
-            ("verdict_changed", "down", minutes(10), SOON),
+            ("verdict_changed", "not Active: leaf-0-0 port 9 Down", minutes(10), SOON),
         ],
         places: &["leaf-0-0 port 9"],
         from: minutes(10),

@@ -222,8 +222,10 @@ impl<'a> Evidence<'a> {
         // The link went down or came up between the readings of its ends.
         let is_mixed = states.iter().any(is_active);
         let note = if is_mixed { " (ends read at different times)" } else { "" };
-        let since = last.map(|last| format!(" for {}", duration(self.snapshot.ended.since(last))));
-        Some(format!("not Active{}: {texts}{note}", since.unwrap_or_default()))
+        let since = last.map(|last| self.snapshot.ended.since(last));
+        let since = since.filter(|since| *since >= Duration::from_secs(1));
+        let since = since.map_or_else(String::new, |since| format!(" for {}", duration(since)));
+        Some(format!("not Active{since}: {texts}{note}"))
     }
 
     fn corrupt_packets(&self) -> Option<String> {
