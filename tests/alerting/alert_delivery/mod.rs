@@ -136,9 +136,13 @@ impl Stage {
         wait_until(began + ONSET / self.pace);
         let stopped = self.watched.iter_mut().find(|it| it.name == "stopped").unwrap();
         stopped.exporter.stop();
-        // The guest has one emulated CPU: its first scrape may be late.
-        let free = || self.prometheus.number("fabric_exporter_history_free_bytes");
-        rig::wait_until(FULL_DISK_TIMEOUT, "a scrape of the free space", free);
+        // The guest has one emulated CPU: its first scrapes may be late. Several must find a disk that is nearly
+        // full, so that the query of that alert returns series.
+        let low =
+            "fabric_exporter_history_free_bytes < 2 * fabric_exporter_history_free_floor_bytes";
+        let scrapes = format!("count_over_time(({low})[5m:1s]) > 3");
+        let is_low = || self.prometheus.number(&scrapes);
+        rig::wait_until(FULL_DISK_TIMEOUT, "scrapes of a disk that is nearly full", is_low);
         full_disk::fill();
         // Only after the whole time is it certain that no other alert fires.
         wait_until(began + LENGTH / self.pace);
