@@ -14,7 +14,7 @@ ib_mad::labeled_enum! {
     /// The kind of an event; its label is its name in the file, in JSON and on the command line.
     #[derive(PartialOrd, Ord)]
     pub enum EventKind {
-        ExporterStart, "exporter_start", "The exporter started. Nothing is known about the time before.";
+        ExporterStart, "exporter_start", "The exporter started. Nothing is known about the time when it did not run.";
         ExporterStop, "exporter_stop", "The exporter stopped.";
         SweepFailed, "sweep_failed", "Sweeps of the fabric fail.";
         SweepRecovered, "sweep_recovered", "Sweeps of the fabric succeed again.";
