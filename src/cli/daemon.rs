@@ -20,7 +20,7 @@ use crate::metrics::process::Process;
 use crate::monitor::Monitor;
 use crate::monitor::host::HostMonitor;
 use crate::server::{WebApp, request_class};
-use crate::{sandbox, systemd};
+use crate::{memory, sandbox, systemd};
 use exporter_web::{Limits, Security, Server, Sources, listen};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
@@ -39,6 +39,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long the end waits for responses that are being sent. Most need a millisecond.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// After this time the first reads are over, and pages that only they needed can be released.
+const STARTUP: Duration = Duration::from_secs(10);
 
 /// The nice value of threads that serve or render; see [`lower_priority`].
 const NICE: i32 = 15;
@@ -240,6 +243,10 @@ impl<'a> Daemon<'a> {
         }
         systemd::ready();
         tokio::spawn(systemd::keep_notified(seen.clone(), pulses));
+        tokio::spawn(async {
+            tokio::time::sleep(STARTUP).await;
+            memory::release_startup_pages();
+        });
         let guard = ExitGuard(ended_sender);
         let render = tokio::spawn(async move {
             let _guard = guard;
