@@ -6,8 +6,8 @@
 //! client that disconnects is interrupted.
 //!
 //! One copy at a time is written next to the history file and sent, since it is as large as the window; the last
-//! free bytes of the disk are not used. It is a file without a name, so nothing is left of it. It is read on blocking
-//! threads: a slow disk does not delay other requests.
+//! free bytes of the disk are not used. It is a file without a name, so nothing is left of it. It is read on a blocking
+//! thread: a slow disk does not delay other requests.
 
 use std::fs::File;
 use std::io::{self, Read};
