@@ -129,7 +129,7 @@ fn look(tree: &Tree, bytes: &[u8]) {
     let (board, seen) = watch::channel(SharedState::default());
     let monitor = HostMonitor::new(&tree.settings, Clock::start(), Arc::new(board));
     // One read.
-    monitor.event_sender().end();
+    monitor.queue.end();
     monitor.run();
     let board = seen.borrow().clone();
     for (name, usual) in changed {

@@ -6,15 +6,15 @@
 //! client that disconnects is interrupted.
 //!
 //! One copy at a time is written next to the history file and sent, since it is as large as the window; the last
-//! free bytes of the disk are not used. It is a file without a name, so nothing is left of it. It is read on blocking
-//! threads: a slow disk does not delay other requests.
+//! free bytes of the disk are not used. It is a file without a name, so nothing is left of it. It is read on a blocking
+//! thread: a slow disk does not delay other requests.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
@@ -24,11 +24,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use rusqlite::InterruptHandle;
-use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{AbortHandle, JoinError, JoinHandle};
+use http_body::{Body, Frame};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinError;
 
 use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH, Pairs, read_window};
 use fabric_history::settings::LEAST_FREE;
@@ -45,9 +43,6 @@ const MAX_CONCURRENT_QUERIES: usize = 4;
 /// all counters for 45 minutes, sweep by sweep. Four such answers take 140 MB.
 const MAX_READINGS: usize = 500_000;
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(20);
-/// An abandoned query is interrupted this often until it ends, since SQLite forgets an interrupt that arrives
-/// between two statements.
-const INTERRUPT_EVERY: Duration = Duration::from_millis(10);
 
 /// The query parameters of a request, or the reason why they cannot be decoded.
 pub type QueryResult = Result<Query<Pairs>, QueryRejection>;
@@ -90,45 +85,15 @@ pub async fn run_query<T: Send + 'static>(
     file: Arc<Path>,
     query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
 ) -> Result<Result<T, SourceError>, JoinError> {
-    let handle = Arc::new(OnceLock::new());
-    let weak = Arc::downgrade(&handle);
+    let client = Arc::new(());
+    let waiting = Arc::downgrade(&client);
     let thread = tokio::task::spawn_blocking(move || {
-        let reader = Reader::open(&file)?.limited(MAX_READINGS);
-        // Nothing else sets it.
-        let _ = handle.set(reader.interrupt_handle());
-        query(&reader)
+        let is_over = move || waiting.strong_count() == 0;
+        query(&Reader::open(&file)?.limited(MAX_READINGS).interrupted_when(is_over)?)
     });
-    let _guard = InterruptOnDrop { thread: thread.abort_handle(), handle: weak };
-    thread.await
-}
-
-/// Interrupts a query that still runs when this is dropped.
-struct InterruptOnDrop {
-    thread: AbortHandle,
-    /// Alive while the query runs; set once its reader is open.
-    handle: Weak<OnceLock<InterruptHandle>>,
-}
-
-impl Drop for InterruptOnDrop {
-    fn drop(&mut self) {
-        // A query that has not started will not start.
-        self.thread.abort();
-        let handle = std::mem::take(&mut self.handle);
-        if handle.strong_count() == 0 {
-            return;
-        }
-        // Without a runtime the process is about to end.
-        let Ok(runtime) = Handle::try_current() else { return };
-        runtime.spawn(async move {
-            while let Some(handle) = handle.upgrade() {
-                if let Some(reader) = handle.get() {
-                    reader.interrupt();
-                }
-                drop(handle);
-                tokio::time::sleep(INTERRUPT_EVERY).await;
-            }
-        });
-    }
+    let result = thread.await;
+    drop(client);
+    result
 }
 
 /// A response, or that to a request that cannot be answered.
@@ -191,65 +156,53 @@ async fn dump(State(history): State<HistoryService>, pairs: QueryResult) -> Answ
         permit.map_err(|_| unavailable("another copy of the history is in progress: try again"))?;
     let result = run_query(file, move |reader| {
         let (dumped, file) = reader.dump_unnamed(window, LEAST_FREE)?;
-        Ok(DumpBody::new(file, dumped.bytes, permit))
+        Ok((dumped.bytes, DumpBody::new(file, dumped.bytes, permit)))
     });
-    let body = result.await.map_err(|_| panicked())?.map_err(|error| failed(&error))?;
+    let (bytes, body) = result.await.map_err(|_| panicked())?.map_err(|error| failed(&error))?;
     let head = [
         (header::CONTENT_TYPE, "application/vnd.sqlite3"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"history.db\""),
     ];
-    Ok((head, axum::body::Body::new(body)).into_response())
+    let length = [(header::CONTENT_LENGTH, bytes)];
+    Ok((head, length, axum::body::Body::new(body)).into_response())
 }
 
-/// The file, and the permit: no other copy is made until this is dropped. Both move to the thread that waits for the
-/// disk: there is at most one such thread.
-type DumpFile = (File, OwnedSemaphorePermit);
-
-/// The copy while it is sent.
-struct DumpBody {
-    /// `None` while a chunk is read, and after the end or an error.
-    file: Option<DumpFile>,
-    /// The blocking thread that reads a chunk.
-    reading: Option<JoinHandle<(DumpFile, std::io::Result<Vec<u8>>)>>,
-    left: u64,
-}
+/// The chunks of the copy, as a blocking thread reads them. The permit is that thread's, which waits for the disk and
+/// the client: there is at most one such thread.
+struct DumpBody(mpsc::Receiver<io::Result<Bytes>>);
 
 impl DumpBody {
-    fn new(file: File, bytes: u64, permit: OwnedSemaphorePermit) -> Self {
-        // SQLite wrote through its own descriptor: the offset of this one is still 0.
-        DumpBody { file: Some((file, permit)), reading: None, left: bytes }
+    fn new(mut file: File, bytes: u64, permit: OwnedSemaphorePermit) -> Self {
+        let (sender, chunks) = mpsc::channel(1);
+        tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let mut left = bytes;
+            // SQLite wrote through its own descriptor: the offset of this one is still 0.
+            while left > 0 {
+                let bytes = CHUNK_BYTES.min(usize::try_from(left).unwrap_or(CHUNK_BYTES));
+                let mut chunk = vec![0; bytes];
+                let read = file.read_exact(&mut chunk);
+                // Sending fails once the client has disconnected.
+                let failed = read.is_err();
+                if sender.blocking_send(read.map(|()| chunk.into())).is_err() || failed {
+                    return;
+                }
+                left -= bytes as u64;
+            }
+        });
+        DumpBody(chunks)
     }
 }
 
 impl Body for DumpBody {
     type Data = Bytes;
-    type Error = std::io::Error;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        let left = self.left;
-        if let Some((mut file, permit)) = self.file.take().filter(|_| left > 0) {
-            let bytes = CHUNK_BYTES.min(usize::try_from(left).unwrap_or(CHUNK_BYTES));
-            self.reading = Some(tokio::task::spawn_blocking(move || {
-                let mut chunk = vec![0; bytes];
-                let read = file.read_exact(&mut chunk);
-                ((file, permit), read.map(|()| chunk))
-            }));
-        }
-        let Some(thread) = &mut self.reading else { return Poll::Ready(None) };
-        let result = ready!(Pin::new(thread).poll(cx));
-        self.reading = None;
-        let (file, read) = result.map_err(std::io::Error::other)?;
-        let chunk = read?;
-        self.left -= chunk.len() as u64;
-        self.file = Some(file);
-        Poll::Ready(Some(Ok(Frame::data(chunk.into()))))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.0.poll_recv(cx).map(|chunk| Some(chunk?.map(Frame::data)))
     }
 }
 
@@ -267,10 +220,9 @@ mod tests {
     /// An empty pipe simulates a disk that hangs.
     #[test]
     fn hanging_disk_does_not_block_other_tasks() {
-        let (disk, mut writes) = std::io::pipe().unwrap();
+        let (disk, mut writes) = io::pipe().unwrap();
         let permits = Arc::new(Semaphore::new(1));
         let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
-        let body = DumpBody::new(std::os::fd::OwnedFd::from(disk).into(), 5, permit);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         // If a read blocked the only thread, the test would never end.
         let (mut also_writes, was_blocked) = (writes.try_clone().unwrap(), Arc::default());
@@ -283,6 +235,7 @@ mod tests {
             }
         });
         let read = runtime.block_on(async {
+            let body = DumpBody::new(std::os::fd::OwnedFd::from(disk).into(), 5, permit);
             let body = tokio::spawn(axum::body::to_bytes(axum::body::Body::new(body), 100));
             // The first chunk is requested before the other task runs.
             tokio::task::yield_now().await;

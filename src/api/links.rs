@@ -16,13 +16,14 @@ use ib_health::{
 use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
+use ib_mad::reading::CounterSet;
 use ib_mad::{Counter, Moment, Reading};
 
 use super::model::{
     BitErrors, End, FabricLinks, Label, Link, LinkReason, Links, Rank, SuggestedRepair, Verdicts,
     WindowErrors,
 };
-use super::{Fabrics, Filter, selected};
+use super::{Fabrics, Filter, model, selected};
 
 /// A fabric after its first sweep: what the models are built from.
 #[derive(Clone, Copy, Debug)]
@@ -100,8 +101,6 @@ impl<'a> FabricView<'a> {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Label::Borrowed(row.metric), count))
         });
-        let saturated =
-            TABLE.iter().filter(|row| assessment.counters.saturated.contains(row.counter));
         End {
             guid: node.identity.guid.to_string(),
             node: node.name.clone(),
@@ -109,7 +108,7 @@ impl<'a> FabricView<'a> {
             node_type: node.identity.kind.label().into(),
             bit_errors: bit_errors(&assessment.bit_errors),
             counters: nonzero.collect(),
-            saturated: saturated.map(|row| row.metric.into()).collect(),
+            saturated: names(assessment.counters.saturated),
             wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         }
     }
@@ -136,19 +135,29 @@ pub(super) fn rfc3339(anchor: &Anchor, moment: Moment) -> Option<String> {
     is_known.then(|| humantime::format_rfc3339_seconds(wall).to_string())
 }
 
-pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
+/// The names of the metrics of some counters.
+pub(super) fn names(counters: CounterSet) -> Vec<Label> {
+    let rows = TABLE.iter().filter(|row| counters.contains(row.counter));
+    rows.map(|row| row.metric.into()).collect()
+}
+
+/// The measurements of the windows with data.
+fn windows(errors: &bit_errors::BitErrors) -> impl Iterator<Item = WindowErrors> {
     let windows = BerWindow::ALL.into_iter().zip(errors.windows);
     let watched = windows.filter(|(_, measured)| !measured.span().is_zero());
-    let windows = watched.map(|(window, measured)| WindowErrors {
+    watched.map(|(window, measured)| WindowErrors {
         window: window.label().into(),
         errors: measured.errors,
         seconds: measured.seconds,
         ratio: errors.ratio(window).filter(|ratio| ratio.is_finite()),
-    });
+    })
+}
+
+pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
     BitErrors {
         level: errors.level.label().into(),
         limit: Some(errors.limit).filter(|limit| *limit > 0.0 && limit.is_finite()),
-        windows: windows.collect(),
+        windows: windows(errors).collect(),
     }
 }
 
@@ -165,9 +174,7 @@ pub fn json(fabrics: &Fabrics, filter: &Filter) -> serde_json::Result<Vec<u8>> {
 fn build<'a, L>(fabrics: &'a Fabrics, filter: &Filter, collect: fn(LinkList<'a>) -> L) -> Links<L> {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let mut verdicts = Verdicts::default();
-        for (_, assessment) in with_findings(observation) {
-            verdicts.add(assessment.map_or(Verdict::Unknown, |link| link.verdict));
-        }
+        with_findings(observation).for_each(|(_, verdict, _)| verdicts.add(verdict));
         FabricLinks {
             fabric: observation.fabric.clone(),
             swept_at: FabricView::new(observation).and_then(FabricView::swept_at),
@@ -178,14 +185,15 @@ fn build<'a, L>(fabrics: &'a Fabrics, filter: &Filter, collect: fn(LinkList<'a>)
     Links { fabrics: fabrics.collect() }
 }
 
-/// All links of a fabric with their assessment. While the device is away nothing is evaluated: the links are
-/// there without assessment.
+/// All links of a fabric with their verdict and assessment. While the device is away nothing is evaluated: the links
+/// are there without assessment.
 pub(super) fn with_findings(
     observation: &Observation,
-) -> impl Iterator<Item = (Cable, Option<&LinkAssessment>)> {
+) -> impl Iterator<Item = (Cable, Verdict, Option<&LinkAssessment>)> {
     let cables = observation.snapshot.iter().flat_map(|snapshot| snapshot.fabric.links());
     let assessment = observation.assessment.links.iter().map(Some);
-    cables.zip(assessment.chain(std::iter::repeat(None)))
+    let all = cables.zip(assessment.chain(std::iter::repeat(None)));
+    all.map(|(cable, it)| (cable, it.map_or(Verdict::Unknown, |it| it.verdict), it))
 }
 
 struct LinkList<'a> {
@@ -196,7 +204,7 @@ struct LinkList<'a> {
 impl<'a> LinkList<'a> {
     fn iter(&self) -> impl Iterator<Item = Link> + use<'a> {
         let (view, suspect) = (FabricView::new(self.observation), self.suspect);
-        with_findings(self.observation).filter_map(move |(cable, assessment)| {
+        with_findings(self.observation).filter_map(move |(cable, _, assessment)| {
             let link = view.as_ref()?.link(cable, assessment);
             let is_expected = || assessment.is_some_and(|it| lost_as_expected(&link, &it.outages));
             (!suspect || link.is_suspect() && !is_expected()).then_some(link)
@@ -242,8 +250,7 @@ pub(crate) fn ranked(
     for observation in selected(fabrics, filter.fabric) {
         let Some(view) = FabricView::new(observation) else { continue };
         let named = nodes_named(view.snapshot, filter.text);
-        for (cable, assessment) in with_findings(observation) {
-            let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
+        for (cable, verdict, assessment) in with_findings(observation) {
             let is_named = |port: PortIndex| {
                 let NodeIndex(node) = view.snapshot.fabric.port(port).node;
                 named.as_ref().is_none_or(|named| named[node as usize])
@@ -277,18 +284,12 @@ fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
 fn rank<'a>(view: FabricView<'a>, cable: Cable, assessment: Option<&LinkAssessment>) -> Rank<'a> {
     let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
     let ends = [cable.0, cable.1];
-    let ratios = ends.iter().flat_map(|port| {
-        let errors = view.assessment.ports.get(port.0 as usize).map(|port| &port.bit_errors);
-        errors.into_iter().flat_map(|errors| {
-            let watched = |window: &BerWindow| !errors.windows[*window as usize].span().is_zero();
-            let watched = BerWindow::ALL.into_iter().filter(watched);
-            watched.filter_map(|window| errors.ratio(window))
-        })
-    });
+    let ports = ends.iter().filter_map(|port| view.assessment.ports.get(port.0 as usize));
+    let windows = ports.flat_map(|port| windows(&port.bit_errors));
     let errors = ends.map(|port| snapshot.reading(port).map_or(0, Reading::link_errors));
-    Rank::new(
+    model::rank(
         assessment.map_or(Verdict::Unknown, |link| link.verdict),
-        ratios.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max),
+        windows.filter_map(|window| window.ratio).fold(0.0, f64::max),
         errors[0].saturating_add(errors[1]),
         (view.name, ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number))),
     )
@@ -447,12 +448,12 @@ mod tests {
         let view = FabricView::new(&board[0]).unwrap();
         let models = &links(&board, &Filter::default()).fabrics[0].links;
         let mut ranks = Vec::new();
-        for ((cable, assessment), model) in with_findings(&board[0]).zip(models) {
+        for ((cable, _, assessment), model) in with_findings(&board[0]).zip(models) {
             let rank = rank(view, cable, assessment);
             assert_eq!(rank, model.rank());
             ranks.push(rank);
         }
-        let (verdict, _, ratio, errors) = ranks[0].worst.0;
+        let (verdict, _, ratio, errors) = ranks[0].0.0;
         assert_eq!((verdict, errors), (Verdict::Watch, 17));
         assert!(f64::from_bits(ratio) > 0.0 && ranks[0] < ranks[1]);
     }

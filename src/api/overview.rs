@@ -44,8 +44,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     let FabricView { snapshot, assessment, .. } = view;
     let mut verdicts = Verdicts::default();
     let mut reasons: BTreeMap<(Reason, Verdict), usize> = BTreeMap::new();
-    for (_, link) in with_findings(observation) {
-        let verdict = link.map_or(Verdict::Unknown, |link| link.verdict);
+    for (_, verdict, link) in with_findings(observation) {
         verdicts.add(verdict);
         let worst = link.and_then(|link| link.reasons.worst());
         if let Some((reason, _)) = worst.filter(|_| verdict != Verdict::Ok) {

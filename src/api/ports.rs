@@ -11,7 +11,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::{Counter, Guid, Reading, device};
 
-use super::links::{FabricView, bit_errors, with_findings, worst_first};
+use super::links::{FabricView, bit_errors, names, with_findings, worst_first};
 use super::model::{
     Congestion, FabricNodes, LinkDetail, Node, NodeDetail, Nodes, Peer, Port, PortName, PreFecBer,
     Verdicts, verdict_from,
@@ -57,9 +57,8 @@ pub fn node_by_guid(fabrics: &Fabrics, fabric: Option<&str>, guid: Guid) -> Opti
 fn of_kind(observation: &Observation, view: FabricView<'_>, kind: Option<&str>) -> Vec<Node> {
     let fabric = &view.snapshot.fabric;
     let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
-    for (cable, assessment) in with_findings(observation) {
+    for (cable, verdict, _) in with_findings(observation) {
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
-        let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
         for node in [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten() {
             verdicts[node.0 as usize].add(verdict);
         }
@@ -142,10 +141,6 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         Some((row.metric.into(), count))
     });
     let best = || status?.best_rate_with(snapshot.status(peer?.port)?);
-    let named = |selects: &dyn Fn(Counter) -> bool| {
-        let rows = TABLE.iter().filter(|row| selects(row.counter));
-        rows.map(|row| row.metric.into()).collect()
-    };
     Port {
         name: name(view, index),
         up: snapshot.is_up(known.node),
@@ -164,9 +159,9 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         errors: reading.map_or(0, Reading::link_errors),
         discards: reading.and_then(|reading| reading.get(Counter::XmitDiscards)),
         counters: counters.collect(),
-        saturated: named(&|counter| counting.saturated.contains(counter)),
-        saturated_now: named(&|counter| counting.stuck.contains(counter)),
-        impossible: named(&|counter| counting.impossible.contains(counter)),
+        saturated: names(counting.saturated),
+        saturated_now: names(counting.stuck),
+        impossible: names(counting.impossible),
         impossible_readings: counting.impossible_readings,
         resets: counting.resets,
         last_reset: counting.last_reset.and_then(|last| view.time(last)),

@@ -5,7 +5,7 @@ use fabric_observation::SharedState;
 use ib_fabric::topology::{End, LinkId};
 use ib_fabric::{NodeIndex, PortIndex, names};
 use ib_health::evidence;
-use ib_mad::label::natural_key;
+use ib_mad::label::{NaturalPart, natural_key};
 use ib_mad::{Guid, Lid, PortNumber};
 
 use super::links::FabricView;
@@ -71,15 +71,8 @@ fn port(text: &str) -> Option<(String, PortNumber)> {
     Some((node.trim().to_owned(), number.trim().parse().ok()?))
 }
 
-/// A match in a fabric.
-struct FabricHit<'a> {
-    quality: Match,
-    matched: &'static str,
-    view: FabricView<'a>,
-    node: NodeIndex,
-    /// The port, or an end of the link; `None` for the node itself.
-    port: Option<PortIndex>,
-}
+/// A match in a fabric and its place in the order: the better match first, then by name, fabric, GUID and port.
+type FabricHit<'a> = ((Match, Vec<NaturalPart<'a>>, &'a str, End), Hit);
 
 /// Everything that matches a text. A node that matches in two ways is listed once, by the better.
 pub fn search(board: &SharedState, text: &str) -> Search {
@@ -94,12 +87,9 @@ pub fn search(board: &SharedState, text: &str) -> Search {
     }
     let devices = devices(board, &terms.text);
     result.found = in_fabrics.len() + devices.len();
-    if in_fabrics.len() > MAX_HITS {
-        in_fabrics.select_nth_unstable_by(MAX_HITS, FabricHit::order);
-        in_fabrics.truncate(MAX_HITS);
-    }
-    in_fabrics.sort_by(FabricHit::order);
-    let mut hits: Vec<(Match, Hit)> = in_fabrics.iter().map(|it| (it.quality, it.hit())).collect();
+    in_fabrics.sort_by(|(place, _), (other, _)| place.cmp(other));
+    let in_fabrics = in_fabrics.into_iter().take(MAX_HITS);
+    let mut hits: Vec<(Match, Hit)> = in_fabrics.map(|(place, hit)| (place.0, hit)).collect();
     hits.extend(devices);
     // A stable sort: the hits of fabrics come first among equals.
     hits.sort_by_key(|(quality, _)| *quality);
@@ -109,8 +99,11 @@ pub fn search(board: &SharedState, text: &str) -> Search {
 
 fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricHit<'a>>) {
     let fabric = &view.snapshot.fabric;
-    let mut add = |quality, matched, node, port| {
-        hits.push(FabricHit { quality, matched, view, node, port });
+    let mut add = |quality, matched, index: NodeIndex, port: Option<PortIndex>| {
+        let node = fabric.node(index);
+        let number = port.map_or(0, |port| fabric.port(port).number);
+        let place = (quality, natural_key(&node.name), view.name, (node.identity.guid, number));
+        hits.push((place, hit(view, quality, matched, index, port)));
     };
     if let Some(LinkId(a, b)) = terms.link
         && let Some((a, b)) = fabric.find(a).zip(fabric.find(b))
@@ -164,53 +157,42 @@ fn is_prefix_of(guid: Guid, text: &str) -> bool {
     text.len() > 4 && text.starts_with("0x") && guid.to_string().starts_with(text)
 }
 
-impl FabricHit<'_> {
-    /// The better match first, then by name.
-    fn order(&self, other: &Self) -> std::cmp::Ordering {
-        let (own, others) = (self.name_and_end(), other.name_and_end());
-        (self.quality.cmp(&other.quality))
-            .then_with(|| natural_key(own.0).cmp(&natural_key(others.0)))
-            .then_with(|| (self.view.name, own.1).cmp(&(other.view.name, others.1)))
-    }
-
-    /// The name of its node, and its GUID and port number; port 0 for the node itself.
-    fn name_and_end(&self) -> (&str, End) {
-        let fabric = &self.view.snapshot.fabric;
-        let node = fabric.node(self.node);
-        let number = self.port.map_or(0, |port| fabric.port(port).number);
-        (&node.name, (node.identity.guid, number))
-    }
-
-    fn hit(&self) -> Hit {
-        let FabricView { name, snapshot, .. } = self.view;
-        let fabric = &snapshot.fabric;
-        let (of_node, (guid, number)) = self.name_and_end();
-        let port_label = |port| evidence::port_label(snapshot, port);
-        let (kind, label, id, page) = match self.port {
-            None => ("node", of_node.to_owned(), guid.to_string(), address::node(name, guid)),
-            Some(port) if self.matched == "link" => {
-                let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
-                let link = LinkId::between(fabric.end(port), fabric.end(peer));
-                let label = format!("{} – {}", port_label(port), port_label(peer));
-                ("link", label, link.to_string(), address::link(name, link))
-            }
-            Some(port) => {
-                let page = match fabric.link_id(port) {
-                    Some(link) => address::link(name, link),
-                    None => address::port_of_node(name, guid, number),
-                };
-                ("port", port_label(port), guid.to_string(), page)
-            }
-        };
-        Hit {
-            kind: kind.into(),
-            fabric: name.to_owned(),
-            name: label,
-            id,
-            matched: self.matched.into(),
-            quality: self.quality.label().into(),
-            page,
+/// The model of a match: a node, or one of its ports, or the link at that port.
+fn hit(
+    FabricView { name, snapshot, .. }: FabricView<'_>,
+    quality: Match,
+    matched: &'static str,
+    node: NodeIndex,
+    port: Option<PortIndex>,
+) -> Hit {
+    let fabric = &snapshot.fabric;
+    let of_node = fabric.node(node);
+    let guid = of_node.identity.guid;
+    let port_label = |port| evidence::port_label(snapshot, port);
+    let (kind, label, id, page) = match port {
+        None => ("node", of_node.name.clone(), guid.to_string(), address::node(name, guid)),
+        Some(port) if matched == "link" => {
+            let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
+            let link = LinkId::between(fabric.end(port), fabric.end(peer));
+            let label = format!("{} – {}", port_label(port), port_label(peer));
+            ("link", label, link.to_string(), address::link(name, link))
         }
+        Some(port) => {
+            let page = match fabric.link_id(port) {
+                Some(link) => address::link(name, link),
+                None => address::port_of_node(name, guid, fabric.port(port).number),
+            };
+            ("port", port_label(port), guid.to_string(), page)
+        }
+    };
+    Hit {
+        kind: kind.into(),
+        fabric: name.to_owned(),
+        name: label,
+        id,
+        matched: matched.into(),
+        quality: quality.label().into(),
+        page,
     }
 }
 

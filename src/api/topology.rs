@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use fabric_observation::Observation;
 use ib_fabric::topology::{Levels, Link as Cable};
-use ib_fabric::{Fabric, NodeIndex};
+use ib_fabric::{Fabric, NodeIndex, Snapshot};
 use ib_health::congestion::Role;
 use ib_health::{Verdict, evidence};
 use ib_mad::label::natural_key;
@@ -23,13 +23,12 @@ pub fn topology(observation: &Observation) -> Topology {
         return Topology { fabric: observation.fabric.clone(), ..Topology::default() };
     };
     let fabric = &*view.snapshot.fabric;
-    let ordered = ordered_switches(fabric);
-    let places = places(ordered.iter().map(|switch| switch.node));
-    let mut to_hosts = vec![LinkGroup::default(); ordered.len()];
+    let (nodes, mut switches): (Vec<_>, Vec<_>) = ordered_switches(view.snapshot).unzip();
+    let places = places(nodes.into_iter());
+    let mut to_hosts = vec![LinkGroup::default(); switches.len()];
     let mut between: BTreeMap<(usize, usize), LinkGroup> = BTreeMap::new();
     let mut switchless = Vec::new();
-    for (cable, assessment) in with_findings(observation) {
-        let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
+    for (cable, verdict, _) in with_findings(observation) {
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
         let group = match (places.get(&near), places.get(&far)) {
             (Some(&a), Some(&b)) if a != b => between.entry((a.min(b), a.max(b))).or_default(),
@@ -43,12 +42,17 @@ pub fn topology(observation: &Observation) -> Topology {
         };
         group.add(view, cable, verdict);
     }
-    let switches = ordered.iter().zip(&to_hosts);
-    let mut switches: Vec<Switch> = switches.map(|(it, hosts)| switch(view, it, hosts)).collect();
+    for (switch, hosts) in switches.iter_mut().zip(&to_hosts) {
+        switch.hosts = hosts.verdicts.count();
+        switch.host_verdicts = hosts.verdicts;
+        switch.host_suspects = hosts.worst_suspects(view);
+        switch.host_congestion = hosts.congestion.clone();
+        switch.congestion = hosts.congestion.clone();
+    }
     let mut all: Vec<Verdicts> = to_hosts.iter().map(|hosts| hosts.verdicts).collect();
     for (&(a, b), links) in &between {
         let count = links.verdicts.count();
-        if ordered[a].level == ordered[b].level {
+        if switches[a].level == switches[b].level {
             switches[a].side_links += count;
             switches[b].side_links += count;
         } else {
@@ -120,16 +124,10 @@ fn congestion(view: FabricView<'_>, cable: Cable) -> CongestionCounts {
     CongestionCounts { roots, victims: both.victims.min(1 - roots), ..both }
 }
 
-/// A switch with its place in the topology.
-struct PlacedSwitch {
-    node: NodeIndex,
-    level: Option<u8>,
-    group: usize,
-}
-
-/// The switches in the order in which they are listed: the lowest level first, a group together, by name within
-/// it. Numbers in names compare by value.
-fn ordered_switches(fabric: &Fabric) -> Vec<PlacedSwitch> {
+/// The switches, without their links, in the order in which they are listed: the lowest level first, a group together,
+/// by name within it. Numbers in names compare by value.
+fn ordered_switches(snapshot: &Snapshot) -> impl Iterator<Item = (NodeIndex, Switch)> {
+    let fabric = &*snapshot.fabric;
     let levels = Levels::compute(fabric);
     let nodes: Vec<NodeIndex> =
         fabric.node_indexes().filter(|index| fabric.node(*index).is_switch()).collect();
@@ -152,34 +150,17 @@ fn ordered_switches(fabric: &Fabric) -> Vec<PlacedSwitch> {
         let (level, group) = (levels[place], groups[place]);
         (level.unwrap_or(u8::MAX), ranks[&(level, group)])
     });
-    let ordered = order.into_iter().map(|place| PlacedSwitch {
-        node: nodes[place],
-        level: levels[place],
-        group: groups[place],
-    });
-    ordered.collect()
+    order.into_iter().map(move |place| {
+        let (index, level, group) = (nodes[place], levels[place], groups[place]);
+        let node = fabric.node(index);
+        let (guid, name, up) =
+            (node.identity.guid.to_string(), node.name.clone(), snapshot.is_up(index));
+        (index, Switch { guid, node: name, up, level, group, ..Switch::default() })
+    })
 }
 
 fn places(nodes: impl Iterator<Item = NodeIndex>) -> HashMap<NodeIndex, usize> {
     nodes.enumerate().map(|(place, node)| (node, place)).collect()
-}
-
-/// A switch, before its links to other switches are counted.
-fn switch(view: FabricView<'_>, placed: &PlacedSwitch, hosts: &LinkGroup) -> Switch {
-    let node = view.snapshot.fabric.node(placed.node);
-    Switch {
-        guid: node.identity.guid.to_string(),
-        node: node.name.clone(),
-        up: view.snapshot.is_up(placed.node),
-        level: placed.level,
-        group: placed.group,
-        hosts: hosts.verdicts.count(),
-        host_verdicts: hosts.verdicts,
-        host_suspects: hosts.worst_suspects(view),
-        host_congestion: hosts.congestion.clone(),
-        congestion: hosts.congestion.clone(),
-        ..Switch::default()
-    }
 }
 
 /// Whether a node is an endpoint of the fabric.

@@ -140,13 +140,11 @@ impl<'a> Daemon<'a> {
         fabrics: Vec<SyncSender<PortEvent>>,
     ) -> Worker {
         let mut monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
-        for fabric in fabrics {
-            monitor.add_fabric(fabric);
-        }
+        monitor.fabrics = fabrics;
         if let Some(recorder) = &mut self.recorder {
             monitor.restore(recorder.totals(HOST_FABRIC));
         }
-        let events = monitor.event_sender();
+        let events = monitor.queue.clone();
         Worker {
             thread: "host".into(),
             run: Box::new(move || monitor.run()),

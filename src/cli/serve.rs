@@ -71,7 +71,7 @@ fn prepare(
     let FabricSettings { name, p_key, .. } = &settings.fabrics[fabric_index];
     tracing::info!(fabric = name, hca = port.hca, port = port.port, "fabric port opened");
     let (sysfs, p_key) = (settings.sysfs.clone(), *p_key);
-    let events = monitor.event_sender();
+    let events = monitor.event_sender.clone();
     let worker = Worker {
         thread: format!("umad-{}-{}", port.hca, port.port),
         run: Box::new(move || {

@@ -170,11 +170,10 @@ impl DiscoveryScheduler {
             }
             self.change_pending = true;
         }
-        let returned: HashMap<End, Option<bool>> =
-            returned_ports(snapshot).map(|end| (end, self.returned.get(&end).copied())).collect();
-        self.return_pending = returned.values().any(|before| *before == Some(false));
-        self.returned =
-            returned.into_iter().map(|(end, before)| (end, before.unwrap_or(false))).collect();
+        let before = std::mem::take(&mut self.returned);
+        let returned = returned_ports(snapshot).map(|end| (end, before.get(&end) == Some(&true)));
+        self.returned = returned.collect();
+        self.return_pending = self.returned.keys().any(|end| before.get(end) == Some(&false));
         // If our own port did not respond at all, the next discovery comes as after any other gap.
         let fabric = &snapshot.fabric;
         self.unaddressed = !fabric.nodes.is_empty() && !is_addressed(fabric);

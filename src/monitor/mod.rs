@@ -78,7 +78,8 @@ pub struct Monitor {
     agents: AgentCache,
     fabric: Option<Arc<Fabric>>,
     evaluator: LinkEvaluator,
-    event_sender: SyncSender<PortEvent>,
+    /// Where it takes the events of this host's ports.
+    pub event_sender: SyncSender<PortEvent>,
     events: Receiver<PortEvent>,
     /// Events changed links, and the change is not published yet.
     has_changes: bool,
@@ -103,20 +104,16 @@ impl Monitor {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ConfigError> {
         let (files, names, MKeyFile { keys, warnings }, maintenance) = SiteFiles::open(&settings)?;
-        let mut log_limiter = LogLimiter::default();
-        for warning in log_limiter.filter(warnings, Moment::default()).0 {
-            tracing::warn!(fabric = settings.name, "{warning}");
-        }
         let mut evaluator = LinkEvaluator::new(settings.limits.clone());
         evaluator.maintenance = maintenance;
         let counters = OptionalCounters { details: settings.details, fec: settings.fec };
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
-        Ok(Monitor {
+        let mut monitor = Monitor {
             client: MadClient::new(settings.pace),
             files,
             names,
             keys: Arc::new(keys),
-            log_limiter,
+            log_limiter: LogLimiter::default(),
             agents: AgentCache::new(counters),
             scheduler: DiscoveryScheduler::new(&settings),
             unanswered: UnresponsiveNeighbors::default(),
@@ -134,12 +131,9 @@ impl Monitor {
             capture,
             fabric: None,
             stats: MonitorStats::default(),
-        })
-    }
-
-    /// Where it takes the events of this host's ports.
-    pub fn event_sender(&self) -> SyncSender<PortEvent> {
-        self.event_sender.clone()
+        };
+        monitor.warn(warnings, Moment::default(), "further M_Key file warnings not logged");
+        Ok(monitor)
     }
 
     /// Its heartbeat: several ticks per second, also while it waits or has no device.

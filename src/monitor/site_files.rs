@@ -4,7 +4,6 @@
 //! whose server is down. Each refresh has the reader check the file, and takes its result. While the reader hangs, the
 //! earlier content stays in use.
 
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use ib_mad::m_key::MKeys;
 use ib_mad::{Moment, PortNumber};
 use serde::Deserialize;
 use site_config::ConfigError;
-use site_config::file::{self, READ_TIMEOUT, Stamp};
+use site_config::file::{self, READ_TIMEOUT};
 use site_config::yaml::{self, Diagnostic};
 
 use super::Monitor;
@@ -36,12 +35,12 @@ impl SiteFiles {
     pub(super) fn open(
         settings: &FabricSettings,
     ) -> Result<(Self, NodeNameMap, MKeyFile, Vec<MaintenanceWindow>), ConfigError> {
-        let (kind, path) = (SiteFileKind::NodeNameMap, settings.node_name_map.as_ref());
-        let (names, name_map) = open(kind, path, names_in)?;
-        let (kind, path) = (SiteFileKind::MKey, settings.m_key_file.as_ref());
-        let (keys, key_file) = open(kind, path, m_keys_in)?;
-        let (kind, path) = (SiteFileKind::Maintenance, settings.maintenance_file.as_ref());
-        let (maintenance, windows) = open(kind, path, maintenance_in)?;
+        let (kind, path) = (SiteFileKind::NodeNameMap, settings.node_name_map.as_deref());
+        let (names, name_map) = SiteFile::open(kind, path, names_in)?;
+        let (kind, path) = (SiteFileKind::MKey, settings.m_key_file.as_deref());
+        let (keys, key_file) = SiteFile::open(kind, path, m_keys_in)?;
+        let (kind, path) = (SiteFileKind::Maintenance, settings.maintenance_file.as_deref());
+        let (maintenance, windows) = SiteFile::open(kind, path, maintenance_in)?;
         Ok((SiteFiles { names, keys, maintenance }, name_map, key_file, windows))
     }
 }
@@ -80,18 +79,8 @@ impl Monitor {
     }
 }
 
-/// Opens a site file, if there is one; without one, the content is the default.
-fn open<T: Default + Send + 'static>(
-    kind: SiteFileKind,
-    path: Option<&PathBuf>,
-    read: fn(&Path) -> Result<T, ConfigError>,
-) -> Result<(Option<SiteFile<T>>, T), ConfigError> {
-    let Some(path) = path else { return Ok((None, T::default())) };
-    SiteFile::open(kind, path, read).map(|(file, content)| (Some(file), content))
-}
-
 /// The new content of a file, if it changed; an error is logged.
-fn refresh<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
+fn refresh<T: Default + Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
     let content = file.as_mut()?.refresh()?;
     let log = |error: &ConfigError| {
         for line in error.lines() {
@@ -112,7 +101,7 @@ pub(super) struct SiteFile<T> {
     kind: SiteFileKind,
     path: PathBuf,
     /// Until the first refresh, which starts the reader.
-    check: Option<Box<dyn FnMut() -> FileCheck<T> + Send>>,
+    check: Option<Check<T>>,
     reader: Option<Reader<T>>,
     /// When the check that is in progress began.
     requested: Option<Instant>,
@@ -123,6 +112,7 @@ pub(super) struct SiteFile<T> {
 
 /// Whether the file is valid, and its content if it has changed.
 type FileCheck<T> = (bool, Option<Result<T, ConfigError>>);
+type Check<T> = Box<dyn FnMut() -> FileCheck<T> + Send>;
 
 /// The thread that reads. It ends when this is dropped, or once a check that hangs has ended.
 struct Reader<T> {
@@ -136,28 +126,20 @@ impl<T> std::fmt::Debug for SiteFile<T> {
     }
 }
 
-impl<T: Send + 'static> SiteFile<T> {
-    /// Reads a file for the first time. Fails if it is invalid, or is not read in time.
+impl<T: Default + Send + 'static> SiteFile<T> {
+    /// Reads a file for the first time, if there is one; without one, the content is the default. Fails if it is
+    /// invalid, or is not read in time.
     pub(super) fn open(
         kind: SiteFileKind,
-        path: &Path,
+        path: Option<&Path>,
         read: impl Fn(&Path) -> Result<T, ConfigError> + Send + 'static,
-    ) -> Result<(Self, T), ConfigError> {
+    ) -> Result<(Option<Self>, T), ConfigError> {
+        let Some(path) = path else { return Ok((None, T::default())) };
         let beside = (kind == SiteFileKind::MKey).then(|| path.with_file_name(NEIGHBORS));
-        let paths: Vec<PathBuf> = std::iter::once(path.to_owned()).chain(beside).collect();
-        let stamps =
-            move || -> Vec<Option<Stamp>> { paths.iter().map(|it| file::stamp(it)).collect() };
-        let own = path.to_owned();
-        let first = move || {
+        let (own, mut known, mut is_valid) = (path.to_owned(), None, false);
+        let mut check: Check<T> = Box::new(move || {
             // Before the file is read, so that a change meanwhile is noticed the next time.
-            let before = stamps();
-            (read(&own), before, stamps, own, read)
-        };
-        let (content, mut known, stamps, own, read) = file::with_timeout(READ_TIMEOUT, first)
-            .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
-        let mut is_valid = true;
-        let check = move || {
-            let current = stamps();
+            let current = Some((file::stamp(&own), beside.as_deref().map(file::stamp)));
             if current == known {
                 return (is_valid, None);
             }
@@ -165,36 +147,34 @@ impl<T: Send + 'static> SiteFile<T> {
             let content = read(&own);
             is_valid = content.is_ok();
             (is_valid, Some(content))
-        };
+        });
+        let first = move || (check().1, check);
+        let (content, check) = file::with_timeout(READ_TIMEOUT, first)
+            .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
         let file = SiteFile {
             kind,
             path: path.to_owned(),
-            check: Some(Box::new(check)),
+            check: Some(check),
             reader: None,
             requested: None,
             hangs: false,
             read_at: unix_now(),
         };
-        Ok((file, content?))
-    }
-
-    /// Starts the thread that checks for changes, which has the rights of this one.
-    fn start(&mut self, mut check: Box<dyn FnMut() -> FileCheck<T> + Send>) -> io::Result<()> {
-        let (requests, requested) = sync_channel::<()>(1);
-        let (sender, results) = sync_channel(1);
-        std::thread::Builder::new()
-            .name("site-file".into())
-            .spawn(move || while requested.recv().is_ok() && sender.send(check()).is_ok() {})?;
-        self.reader = Some(Reader { requests, results });
-        Ok(())
+        Ok((Some(file), content.transpose()?.unwrap_or_default()))
     }
 
     pub(super) fn refresh(&mut self) -> Option<Result<T, ConfigError>> {
-        if let Some(check) = self.check.take()
-            && let Err(error) = self.start(check)
-        {
-            let problem = format!("cannot start its reader ({error}): changes will not be loaded");
-            return Some(Err(ConfigError::in_file(self.kind.name(), &self.path, [problem])));
+        if let Some(mut check) = self.check.take() {
+            let (requests, requested) = sync_channel::<()>(1);
+            let (sender, results) = sync_channel(1);
+            let run = move || while requested.recv().is_ok() && sender.send(check()).is_ok() {};
+            // The thread has the rights of this one.
+            if let Err(error) = std::thread::Builder::new().name("site-file".into()).spawn(run) {
+                let problem =
+                    format!("cannot start its reader ({error}): changes will not be loaded");
+                return Some(Err(ConfigError::in_file(self.kind.name(), &self.path, [problem])));
+            }
+            self.reader = Some(Reader { requests, results });
         }
         let reader = self.reader.as_ref()?;
         let wait = if self.requested.is_some() {
@@ -260,8 +240,17 @@ pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
         ConfigError::in_file(SiteFileKind::MKey.name(), path, [problem])
     };
     let mut warnings = Vec::new();
-    let text = read_keys(path, &mut warnings).map_err(|error| wrong(path, &error))?;
-    let mut keys = MKeys::parse(&text).map_err(|error| wrong(path, &error))?;
+    let bytes = file::read(path, file::MAX_BYTES).map_err(|error| wrong(path, &error))?;
+    let mode = std::fs::metadata(path).map_err(|error| wrong(path, &error))?.permissions().mode();
+    if mode & 0o007 != 0 {
+        warnings.push(format!(
+            "M_Key file {0} is accessible to other users (mode {1:04o}): run chmod 0640 {0}",
+            path.display(),
+            mode & 0o7777
+        ));
+    }
+    let mut keys =
+        MKeys::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| wrong(path, &error))?;
     if keys.differ() {
         let neighbors = path.with_file_name(NEIGHBORS);
         match file::read(&neighbors, file::MAX_BYTES) {
@@ -279,19 +268,6 @@ pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
         }
     }
     Ok(MKeyFile { keys, warnings })
-}
-
-fn read_keys(path: &Path, warnings: &mut Vec<String>) -> io::Result<String> {
-    let bytes = file::read(path, file::MAX_BYTES)?;
-    let mode = std::fs::metadata(path)?.permissions().mode();
-    if mode & 0o007 != 0 {
-        warnings.push(format!(
-            "M_Key file {0} is accessible to other users (mode {1:04o}): run chmod 0640 {0}",
-            path.display(),
-            mode & 0o7777
-        ));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[derive(Debug, Deserialize)]
@@ -370,7 +346,7 @@ mod tests {
     }
 
     /// Refreshes until the file has changed. The reader has its own thread, so it may take a moment.
-    fn changed<T: Send + 'static>(file: &mut SiteFile<T>) -> Result<T, ConfigError> {
+    fn changed<T: Default + Send + 'static>(file: &mut SiteFile<T>) -> Result<T, ConfigError> {
         let limit = Instant::now() + Duration::from_secs(30);
         loop {
             match file.refresh() {
@@ -384,10 +360,11 @@ mod tests {
     fn file_is_reread_on_change_and_errors_are_returned_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("work.yml");
-        let open = || SiteFile::open(SiteFileKind::Maintenance, &path, text_in);
+        let open = || SiteFile::open(SiteFileKind::Maintenance, Some(&path), text_in);
         assert!(open().unwrap_err().to_string().contains("work.yml"), "it is not there");
         std::fs::write(&path, "a").unwrap();
-        let (mut file, first) = open().unwrap();
+        let (file, first) = open().unwrap();
+        let mut file = file.unwrap();
         assert_eq!(first, "a");
         assert!(file.refresh().is_none(), "it has not changed");
         std::fs::write(&path, "bc").unwrap();
@@ -414,8 +391,9 @@ mod tests {
         let held = Mutex::new(held);
         release.send("first").unwrap();
         let hangs = move |_: &Path| Ok(held.lock().unwrap().recv().unwrap());
-        let (mut file, first) =
-            SiteFile::open(SiteFileKind::Maintenance, source.path(), hangs).unwrap();
+        let (file, first) =
+            SiteFile::open(SiteFileKind::Maintenance, Some(source.path()), hangs).unwrap();
+        let mut file = file.unwrap();
         assert_eq!(first, "first");
         let read_at = file.read_at;
         std::fs::write(source.path(), "changed").unwrap();

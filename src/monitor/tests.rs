@@ -397,13 +397,13 @@ fn sweeps_continue_while_a_site_file_hangs() {
         Ok(vec![])
     };
     release.send(()).unwrap();
-    let (work, _) = SiteFile::open(SiteFileKind::Maintenance, source.path(), hangs).unwrap();
+    let (work, _) = SiteFile::open(SiteFileKind::Maintenance, Some(source.path()), hangs).unwrap();
     std::fs::write(source.path(), "changed").unwrap();
     let (shared, seen) = watch::channel(SharedState::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let mut monitor =
         Monitor::new(settings(), None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
-    monitor.files.maintenance = Some(work);
+    monitor.files.maintenance = work;
     let (_never, breaks) = mpsc::channel();
     let cable = Cable::new(breaks);
     let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));
@@ -572,7 +572,7 @@ fn published_between_sweeps(events: &[(u64, bool)]) -> Vec<(u64, Option<bool>)> 
     let monitor = Monitor::new(settings(), None, Arc::new(shared), 0, Arc::clone(&stop)).unwrap();
     let wire = EventfulWire {
         scripted,
-        events: monitor.event_sender(),
+        events: monitor.event_sender.clone(),
         script: events.iter().copied().collect(),
         shared: seen,
         published: Arc::clone(&published),
@@ -607,7 +607,7 @@ fn port_event_flood_is_published_once_per_second() {
 fn waiting_port_events_are_bounded() {
     let shared = Arc::new(watch::channel(SharedState::default()).0);
     let monitor = Monitor::new(settings(), None, shared, 0, Arc::default()).unwrap();
-    let sender = monitor.event_sender();
+    let sender = monitor.event_sender.clone();
     let at = Anchor { moment: Moment::default(), wall: std::time::SystemTime::UNIX_EPOCH };
     let (device, kind) = ("mlx5_0".into(), PortEventKind::PortError);
     let event = PortEvent { at, device, guid: Some(Guid(1)), port: Some(1), kind };

@@ -189,14 +189,17 @@ pub fn peer_congestion(port: &Port) -> Option<&'static str> {
 pub fn counter_sum(port: &Port, counters: &[Counter], sum: Option<u64>) -> Markup {
     let is_least =
         counters.iter().any(|part| port.saturated.iter().any(|it| it == part.row().metric));
+    let least = "A counter was saturated at least once: the sum is a lower bound.";
+    counted(sum.filter(|_| port.read_at.is_some()), is_least.then_some(least))
+}
+
+/// A count, if it was read; with the reason if it is a lower bound.
+pub fn counted(count_read: Option<u64>, least: Option<&str>) -> Markup {
     html! {
-        @match sum.filter(|_| port.read_at.is_some()) {
+        @match count_read {
             None => span .quiet { "not read" },
             Some(0) => span .quiet { "0" },
-            Some(sum) => {
-                @if is_least { abbr title="A counter was saturated at least once: the sum is a lower bound." { "≥ " } }
-                (count(sum))
-            }
+            Some(number) => { @if let Some(why) = least { abbr title=(why) { "≥ " } } (count(number)) }
         }
     }
 }

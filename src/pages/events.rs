@@ -140,7 +140,7 @@ impl EventsQuery {
             page.ok_or_else(|| format!("must be a number from 1 to {MAX_PAGE}"))
         })?;
         Ok(EventsQuery {
-            fabric: query.fabric().map(str::to_owned),
+            fabric: query.get("fabric").map(str::to_owned),
             kind,
             text: query.text("q"),
             window: WindowChoice::parse(query, DEFAULT_WINDOW)?,

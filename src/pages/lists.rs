@@ -40,7 +40,7 @@ impl LinksQuery {
         let page = query.parse("page", |page| {
             page.parse().map_err(|_| "must be a positive integer".to_owned())
         })?;
-        let (fabric, text) = (query.fabric().map(str::to_owned), query.text("text"));
+        let (fabric, text) = (query.get("fabric").map(str::to_owned), query.text("text"));
         Ok(LinksQuery { fabric, verdict, text, page: page.map_or(1, NonZeroUsize::get) })
     }
 

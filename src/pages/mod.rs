@@ -181,10 +181,6 @@ impl QueryParams {
         let Some(value) = self.get(key) else { return Ok(None) };
         parse(value).map(Some).map_err(|error| format!("{key}: {value:?} {error}."))
     }
-
-    pub fn fabric(&self) -> Option<&str> {
-        self.get("fabric")
-    }
 }
 
 /// Fails where no fabric has the requested name.

@@ -91,9 +91,9 @@ fn find(app: &WebApp, guid: &str, query: QueryResult) -> Result<(Guid, NodeDetai
     let query = QueryParams::from(query);
     let exposition = app.exposition();
     let fabrics = &exposition.board().fabrics;
-    check_fabric(fabrics, query.fabric())?;
-    let detail = node_by_guid(fabrics, query.fabric(), parsed).ok_or_else(|| {
-        let why = not_swept(fabrics, query.fabric()).unwrap_or(
+    check_fabric(fabrics, query.get("fabric"))?;
+    let detail = node_by_guid(fabrics, query.get("fabric"), parsed).ok_or_else(|| {
+        let why = not_swept(fabrics, query.get("fabric")).unwrap_or(
             "A node that left the fabric is shown for the time of --fabric.forget-after; its events \
              stay in the history.",
         );

@@ -185,16 +185,10 @@ fn bar(verdicts: &Verdicts) -> Markup {
 
 fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
     let down: usize = it.nodes.iter().map(|of| of.down).sum();
-    let kind = |word: &str, number| match word {
-        "switch" => plural(number, "switch"),
-        "ca" => plural(number, "HCA"),
-        "router" => plural(number, "router"),
-        _ => plural(number, "aggregation node"),
-    };
     html! { div .card {
         h3 { "Nodes" }
         p .big { @for (place, of) in it.nodes.iter().enumerate() {
-            @if place > 0 { ", " } span .whole { (kind(&of.node_type, of.nodes)) }
+            @if place > 0 { ", " } span .whole { (plural(of.nodes, components::node_kind(&of.node_type))) }
         } }
         @if it.nodes.is_empty() { p { strong { "No nodes found." } } }
         @else if down == 0 { p { "All up." } } @else {

@@ -75,57 +75,25 @@ pub(super) async fn get(Path(alert): Path<String>) -> Answer {
     Ok(Page::new(alert, "", main).respond())
 }
 
-/// What a block of Markdown is. Each item of a list and each line of code is a block.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Block {
-    Paragraph,
-    Code,
-    Item,
-    NumberedItem,
-}
-
-fn item(line: &str) -> Option<(Block, &str)> {
-    if let Some(text) = line.strip_prefix("- ") {
-        return Some((Block::Item, text));
-    }
-    let (number, text) = line.split_once(". ")?;
-    number.parse::<u8>().is_ok().then_some((Block::NumberedItem, text))
-}
-
-/// The blocks with their texts, without line breaks.
-fn blocks(text: &str) -> Vec<(Block, String)> {
-    let mut blocks: Vec<(Block, String)> = Vec::new();
-    // Whether a line continues the last paragraph or item.
-    let mut open = false;
-    for line in text.lines() {
-        let code = line.strip_prefix("    ").filter(|_| !open).map(|code| (Block::Code, code));
-        match (code.or_else(|| item(line)), blocks.last_mut()) {
-            _ if line.trim().is_empty() => {}
-            (Some((block, text)), _) => blocks.push((block, text.to_owned())),
-            (None, Some((_, last))) if open => {
-                *last += " ";
-                *last += line.trim();
-            }
-            (None, _) => blocks.push((Block::Paragraph, line.trim().to_owned())),
-        }
-        open = code.is_none() && !line.trim().is_empty();
-    }
-    blocks
+/// The blocks of a text: what blank lines separate.
+fn blocks(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\n\n").map(|block| block.trim_matches('\n')).filter(|block| !block.is_empty())
 }
 
 /// Renders Markdown: paragraphs, indented code, lists without nesting, `code`, `**bold**` and links.
 fn markdown(text: &str) -> Markup {
-    let items = |of: &[(Block, String)]| html! { @for (_, item) in of { li { (inline(item)) } } };
-    html! {
-        @for of in blocks(text).chunk_by(|(a, _), (b, _)| a == b && *a != Block::Paragraph) {
-            @match of[0].0 {
-                Block::Paragraph => p { (inline(&of[0].1)) },
-                Block::Code => pre { code { @for (line, (_, code)) in of.iter().enumerate() { @if line > 0 { "\n" } (code) } } },
-                Block::Item => ul { (items(of)) },
-                Block::NumberedItem => ol { (items(of)) },
-            }
-        }
-    }
+    html! { @for block in blocks(text) {
+        @let lines: Vec<&str> = block.lines().collect();
+        // The further lines of an item are indented.
+        @let items = || lines.chunk_by(|_, next| next.starts_with(' ')).map(|item| {
+            let text = item.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+            html! { li { (inline(text.split_once(' ').map_or("", |(_mark, text)| text))) } }
+        });
+        @if let Some(code) = block.strip_prefix("    ") { pre { code { (code.replace("\n    ", "\n")) } } }
+        @else if block.starts_with("- ") { ul { @for item in items() { (item) } } }
+        @else if block.starts_with("1. ") { ol { @for item in items() { (item) } } }
+        @else { p { (inline(&block.replace('\n', " "))) } }
+    } }
 }
 
 fn inline(text: &str) -> Markup {
@@ -186,11 +154,10 @@ mod tests {
         for file in File::all() {
             assert!(file.title.starts_with(|it: char| it.is_ascii_uppercase()), "{file:?}");
             for text in [file.notes, file.sections] {
-                for (block, text) in blocks(text) {
+                for block in blocks(text) {
                     let unknown = ["|", "```", "> ", "# ", "<", "* "];
-                    let found = unknown.iter().find(|it| text.starts_with(**it));
-                    let is_known = found.is_none() || text.starts_with("## ");
-                    assert!(block != Block::Paragraph || is_known, "{text}");
+                    let found = unknown.iter().find(|it| block.starts_with(**it));
+                    assert!(found.is_none() || block.starts_with("## "), "{block}");
                 }
                 for target in text.split("](").skip(1) {
                     let target = target.split(')').next().unwrap();

@@ -54,7 +54,7 @@ impl fmt::Debug for Moment {
 ///
 /// Taken for each sweep, so that adjustments of the wall clock (10 ppm of drift are 26 s in a month) never
 /// displace a reading by more than those of one sweep.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Anchor {
     pub moment: Moment,

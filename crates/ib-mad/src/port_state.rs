@@ -150,7 +150,7 @@ impl PortEventKind {
 }
 
 /// An event as a device of this host reported it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the other names say it")]
 pub struct PortEvent {
     pub at: Anchor,

@@ -264,21 +264,16 @@ models! {
 /// The name of a link's fabric, and the node name and port number of each end.
 pub type LinkPlace<'a> = (&'a str, [(&'a str, u8); 2]);
 
-/// The sort key of a list that begins with the worst link: verdict, bit error ratio, link errors, name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank<'a> {
-    pub(in crate::api) worst: Reverse<(Verdict, bool, u64, u64)>,
-    place: LinkPlace<'a>,
-}
+/// The sort key of a list that begins with the worst link: verdict, whether an unknown link has errors, bit error ratio,
+/// link errors; then the place.
+pub type Rank<'a> = (Reverse<(Verdict, bool, u64, u64)>, LinkPlace<'a>);
 
-impl<'a> Rank<'a> {
-    /// The rank by the highest bit error ratio and the link errors of both ends.
-    pub fn new(verdict: Verdict, ratio: f64, errors: u64, place: LinkPlace<'a>) -> Self {
-        // Unknown links with errors come before those without, whatever their ratios.
-        let is_suspect = verdict == Verdict::Unknown && errors > 0;
-        // Ratios are not negative, so their bits have the same order.
-        Rank { worst: Reverse((verdict, is_suspect, ratio.to_bits(), errors)), place }
-    }
+/// The rank by the highest bit error ratio and the link errors of both ends.
+pub fn rank(verdict: Verdict, ratio: f64, errors: u64, place: LinkPlace<'_>) -> Rank<'_> {
+    // Unknown links with errors come before those without, whatever their ratios.
+    let is_suspect = verdict == Verdict::Unknown && errors > 0;
+    // Ratios are not negative, so their bits have the same order.
+    (Reverse((verdict, is_suspect, ratio.to_bits(), errors)), place)
 }
 
 impl Link {
@@ -286,7 +281,7 @@ impl Link {
     pub fn rank(&self) -> Rank<'_> {
         let ends = self.ends.each_ref().map(|end| (&*end.node, end.port));
         let (ratio, errors) = (self.worst_ratio(), self.local_errors());
-        Rank::new(self.verdict(), ratio, errors, (&self.fabric, ends))
+        rank(self.verdict(), ratio, errors, (&self.fabric, ends))
     }
 
     /// The verdict; an unrecognized label, from a newer exporter, is `unknown`.

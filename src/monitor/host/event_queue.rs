@@ -16,7 +16,7 @@ pub(super) const MAX_EVENTS: usize = 2048;
 const MAX_OTHERS: usize = MAX_EVENTS / 2;
 
 /// The events that were not taken yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct PendingEvents {
     pub events: VecDeque<PortEvent>,
     /// RDMA devices came or went, or an event was dropped: read the devices now.
@@ -24,23 +24,13 @@ pub(super) struct PendingEvents {
     pub netdevs_changed: bool,
     /// The devices whose events are received, if they changed.
     pub monitored: Option<BTreeSet<String>>,
-    pub ended: bool,
-}
-
-impl PendingEvents {
-    fn is_empty(&self) -> bool {
-        self.events.is_empty()
-            && !self.devices_changed
-            && !self.netdevs_changed
-            && self.monitored.is_none()
-            && !self.ended
-    }
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     pending: PendingEvents,
     dropped: u64,
+    ended: bool,
 }
 
 /// The queue, for its senders and its only receiver.
@@ -48,15 +38,14 @@ struct Queue {
 pub struct HostEventQueue(Arc<(Mutex<Queue>, Condvar)>);
 
 impl HostEventQueue {
-    /// Takes what is pending, or waits for the first event; nothing if none comes within the limit.
-    pub(super) fn take(&self, limit: Duration) -> PendingEvents {
+    /// Takes what is pending, or waits for the first event; nothing if none comes within the limit. `None` if the
+    /// monitor must end.
+    pub(super) fn take(&self, limit: Duration) -> Option<PendingEvents> {
         let (queue, arrived) = &*self.0;
-        let is_empty = |queue: &mut Queue| queue.pending.is_empty();
+        let is_empty = |it: &mut Queue| !it.ended && it.pending == PendingEvents::default();
         let waited = arrived.wait_timeout_while(locked(queue), limit, is_empty);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        // The end is permanent.
-        let ended = queue.pending.ended;
-        std::mem::replace(&mut queue.pending, PendingEvents { ended, ..PendingEvents::default() })
+        (!queue.ended).then(|| std::mem::take(&mut queue.pending))
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -73,12 +62,12 @@ impl HostEventQueue {
             HostEvent::Monitored(devices) => queue.pending.monitored = Some(devices),
         }
         self.0.1.notify_one();
-        !queue.pending.ended
+        !queue.ended
     }
 
     /// Ends the monitor.
     pub fn end(&self) {
-        locked(&self.0.0).pending.ended = true;
+        locked(&self.0.0).ended = true;
         self.0.1.notify_one();
     }
 }
@@ -131,17 +120,17 @@ mod tests {
         for kind in link {
             assert!(sender.send(event(kind)));
         }
-        let taken = queue.take(Duration::ZERO);
+        let taken = queue.take(Duration::ZERO).unwrap();
         assert_eq!(taken.events.len(), MAX_OTHERS + 2);
         let last: Vec<_> = taken.events.range(MAX_OTHERS..).map(|event| event.kind).collect();
         assert_eq!(last, link);
         assert!(taken.devices_changed, "a reading finds what was dropped");
         assert_eq!(queue.dropped(), 100_000 - MAX_OTHERS as u64);
-        assert!(queue.take(Duration::ZERO).is_empty());
+        assert_eq!(queue.take(Duration::ZERO), Some(PendingEvents::default()));
         for _ in 0..100_000 {
             sender.send(event(PortEventKind::PortError));
         }
-        assert_eq!(queue.take(Duration::ZERO).events.len(), MAX_EVENTS);
+        assert_eq!(queue.take(Duration::ZERO).unwrap().events.len(), MAX_EVENTS);
     }
 
     #[test]
@@ -152,13 +141,13 @@ mod tests {
         sender.send(HostEvent::Monitored(devices(&["mlx5_0"])));
         sender.send(HostEvent::Monitored(devices(&["mlx5_0", "mlx5_1"])));
         sender.send(HostEvent::NetdevsChanged);
-        let taken = queue.take(Duration::from_secs(60));
+        let taken = queue.take(Duration::from_secs(60)).unwrap();
         assert_eq!(taken.monitored, Some(devices(&["mlx5_0", "mlx5_1"])));
-        assert!(taken.netdevs_changed && !taken.devices_changed && !taken.ended);
+        assert!(taken.netdevs_changed && !taken.devices_changed);
         sender.end();
         assert!(!sender.send(HostEvent::DevicesChanged), "the monitor ends");
-        assert!(queue.take(Duration::from_secs(60)).ended);
-        assert!(queue.take(Duration::from_secs(60)).ended, "it lasts");
+        assert!(queue.take(Duration::from_secs(60)).is_none());
+        assert!(queue.take(Duration::from_secs(60)).is_none(), "it lasts");
     }
 
     #[test]
@@ -166,7 +155,7 @@ mod tests {
         let queue = HostEventQueue::default();
         let sender = queue.clone();
         let other = std::thread::spawn(move || sender.send(HostEvent::DevicesChanged));
-        assert!(queue.take(Duration::from_secs(60)).devices_changed);
+        assert!(queue.take(Duration::from_secs(60)).unwrap().devices_changed);
         assert!(other.join().unwrap());
     }
 }

@@ -20,7 +20,7 @@ use ib_health::totals::{PortTotals, TotalsSeed, UNBOUNDED};
 use ib_mad::clock::Clock;
 use ib_mad::port_event::{PortEvent, PortEventKind};
 use ib_mad::{Guid, Moment, PortNumber};
-use rdma_host::model::HostSnapshot;
+use rdma_host::model::{Device, HostSnapshot};
 use rdma_host::reader::events::Listener;
 use rdma_host::reader::{DeviceFilter, HostReader};
 
@@ -38,13 +38,14 @@ pub struct HostMonitor {
     host: HostReader,
     clock: Clock,
     shared: Arc<Sender<SharedState>>,
-    queue: HostEventQueue,
+    /// Where it takes events, and its end.
+    pub queue: HostEventQueue,
     /// The monitors of fabrics, which get the events of links that end here.
-    fabrics: Vec<SyncSender<PortEvent>>,
+    pub fabrics: Vec<SyncSender<PortEvent>>,
     /// How many events they did not take.
     dropped_by_fabrics: u64,
-    /// The drops that were last logged, and when.
-    drops_logged: Option<(DroppedEvents, Moment)>,
+    /// The drops that were last logged, and until when no others are.
+    drops_logged: (DroppedEvents, Moment),
     ids: DeviceIds,
     totals: HostTotals,
     missing: MissingDevices,
@@ -64,7 +65,7 @@ impl HostMonitor {
             queue: HostEventQueue::default(),
             fabrics: Vec::new(),
             dropped_by_fabrics: 0,
-            drops_logged: None,
+            drops_logged: Default::default(),
             ids: DeviceIds::default(),
             totals: HostTotals::default(),
             missing: MissingDevices::new(settings.forget_after),
@@ -76,16 +77,6 @@ impl HostMonitor {
         }
     }
 
-    /// Where it takes events, and its end.
-    pub fn event_sender(&self) -> HostEventQueue {
-        self.queue.clone()
-    }
-
-    /// Adds the monitor of a fabric, which gets the events of links.
-    pub fn add_fabric(&mut self, fabric: SyncSender<PortEvent>) {
-        self.fabrics.push(fabric);
-    }
-
     /// Sets the totals of an earlier run, from which ports continue.
     pub fn restore(&mut self, seed: TotalsSeed) {
         self.totals.seed = seed;
@@ -95,7 +86,7 @@ impl HostMonitor {
     pub fn run(mut self) {
         // Before the first reading, so that no event between the two is lost.
         let _listener = self.listen.take().and_then(|(sysfs, filter)| {
-            let sender = self.event_sender();
+            let sender = self.queue.clone();
             let wanted = move |device: &str| filter.matches(device);
             let handle = move |event| sender.send(event);
             Listener::start(&sysfs, wanted, self.clock, handle)
@@ -159,28 +150,22 @@ impl HostMonitor {
 
     fn log_drops(&mut self) {
         let (dropped, now) = (self.observation.dropped, self.clock.now());
-        let is_logged =
-            self.drops_logged.map_or(dropped == DroppedEvents::default(), |(logged, at)| {
-                logged == dropped || now.since(at) < DROPS_LOGGED
-            });
-        if !is_logged {
+        let (logged, quiet_until) = self.drops_logged;
+        if dropped != logged && now >= quiet_until {
             let DroppedEvents { by_host, by_fabrics } = dropped;
             tracing::warn!(
                 by_host,
                 by_fabrics,
                 "device events dropped: the queue was full; port states are read instead"
             );
-            self.drops_logged = Some((dropped, now));
+            self.drops_logged = (dropped, now + DROPS_LOGGED);
         }
     }
 
     /// Waits until the next reading is due, or until `soon` after an event; false if the monitor must end.
     fn wait(&mut self, mut due: Moment, soon: Moment) -> bool {
         loop {
-            let pending = self.queue.take(due.since(self.clock.now()));
-            if pending.ended {
-                return false;
-            }
+            let Some(pending) = self.queue.take(due.since(self.clock.now())) else { return false };
             if self.handle(pending) {
                 due = due.min(soon);
             }
@@ -255,17 +240,16 @@ impl DeviceIds {
     /// made from an interface's address, which its VLANs share: such devices are distinguished by their names. A
     /// device that is renamed keeps its GUID.
     fn assign(&mut self, snapshot: &HostSnapshot) -> Vec<Guid> {
-        let keys = || {
-            let devices = snapshot.devices.iter();
-            devices.map(|device| (Arc::clone(&device.name), device.info.guid.unwrap_or_default()))
-        };
+        let devices = snapshot.devices.iter();
+        let key = |it: &Device| (Arc::clone(&it.name), it.info.guid.unwrap_or_default());
+        let keys: Vec<(Arc<str>, Guid)> = devices.map(key).collect();
         if self.assigned.len() > MAX_DEVICES {
-            let present: Vec<_> = keys().collect();
-            self.assigned.retain(|key, _| present.contains(key));
+            self.assigned.retain(|key, _| keys.contains(key));
         }
-        let known: Vec<Option<Guid>> = keys().map(|key| self.assigned.get(&key).copied()).collect();
+        let known: Vec<Option<Guid>> =
+            keys.iter().map(|key| self.assigned.get(key).copied()).collect();
         let mut ids: Vec<Guid> = Vec::with_capacity(known.len());
-        for ((name, guid), assigned) in keys().zip(&known) {
+        for ((name, guid), assigned) in keys.into_iter().zip(&known) {
             let id = assigned.unwrap_or_else(|| {
                 let is_taken = known.contains(&Some(guid)) || ids.contains(&guid);
                 if guid == Guid(0) || is_taken {
@@ -345,7 +329,7 @@ mod tests {
     use crate::config::options::Options;
     use ib_mad::Counter;
     use ib_mad::moment::Anchor;
-    use rdma_host::model::{Device, DeviceInfo};
+    use rdma_host::model::DeviceInfo;
     use rdma_host::reader::events::HostEvent;
     use rdma_host::testing::{port, snapshot};
 
@@ -363,7 +347,7 @@ mod tests {
         let (shared, _seen) = watch::channel(SharedState::default());
         let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(shared));
         let (sender, fabric) = mpsc::sync_channel(2);
-        monitor.add_fabric(sender);
+        monitor.fabrics.push(sender);
         monitor.observation.snapshot = Some(snapshot("mlx5_0", vec![port(1)]));
         let at = |millis| Anchor {
             moment: Moment::default() + Duration::from_millis(millis),
@@ -394,7 +378,7 @@ mod tests {
         settings.sysfs = sysfs.path().to_owned();
         let (shared, seen) = watch::channel(SharedState::default());
         let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(shared));
-        let sender = monitor.event_sender();
+        let sender = monitor.queue.clone();
         let at = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
         let event = event(at, "mlx5_0", PortEventKind::PortError);
         for _ in 0..event_queue::MAX_EVENTS + 5 {
@@ -403,7 +387,7 @@ mod tests {
         monitor.read();
         let dropped = DroppedEvents { by_host: 5, by_fabrics: 0 };
         assert_eq!(seen.borrow().host.as_ref().unwrap().dropped, dropped);
-        assert_eq!(monitor.drops_logged.map(|(logged, _)| logged), Some(dropped));
+        assert_eq!(monitor.drops_logged.0, dropped);
         sender.end();
         assert!(!monitor.wait(Moment::NEVER, Moment::NEVER));
     }

@@ -33,9 +33,9 @@ pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: Query
     let query = QueryParams::from(query);
     let exposition = app.exposition();
     let fabrics = &exposition.board().fabrics;
-    check_fabric(fabrics, query.fabric())?;
-    let link = link_by_id(fabrics, query.fabric(), id);
-    let fabric = link.as_ref().map(|link| &*link.link.fabric).or(query.fabric());
+    check_fabric(fabrics, query.get("fabric"))?;
+    let link = link_by_id(fabrics, query.get("fabric"), id);
+    let fabric = link.as_ref().map(|link| &*link.link.fabric).or(query.get("fabric"));
     let window = WindowChoice::parse(&query, DEFAULT_WINDOW)
         .map_err(|text| Problem(StatusCode::BAD_REQUEST, "Invalid window", text))?;
     let wanted_fabric = fabric.map(str::to_owned);
@@ -46,7 +46,7 @@ pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: Query
     let clock = LocalClock::now();
     let past = history(&past, id, fabric.unwrap_or_default(), &clock);
     let Some(link) = link else {
-        let main = html! { (missing_link(fabrics, query.fabric(), id)) (past) };
+        let main = html! { (missing_link(fabrics, query.get("fabric"), id)) (past) };
         let page = Page::new("Link not found", address::LINKS, main);
         return Ok(page.respond_with(StatusCode::NOT_FOUND));
     };

@@ -134,12 +134,12 @@ fn outages(detail: &LinkDetail, clock: &LocalClock) -> Markup {
 /// The counters of both ends except traffic, and bit error ratios with their limits.
 pub(super) fn counters(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let ports = &detail.ports;
-    let rows = TABLE.iter().filter(|row| row.kind != CounterKind::Traffic);
-    let read: Vec<&CounterRow> = rows
-        .filter(|row| ports.iter().any(|port| port.counters.contains_key(row.metric)))
-        .collect();
-    let is_zero =
-        |row: &&&CounterRow| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
+    // The counts of both ends, in the units of the metrics.
+    let counts = |row: &CounterRow| ports.each_ref().map(|port| port.counters.get(row.metric));
+    let read = TABLE.iter().filter(|row| row.kind != CounterKind::Traffic);
+    let read: Vec<&CounterRow> =
+        read.filter(|row| counts(row).iter().any(Option::is_some)).collect();
+    let is_zero = |row: &&&CounterRow| counts(row).into_iter().flatten().all(|count| *count == 0);
     let (zero, nonzero): (Vec<&CounterRow>, Vec<&CounterRow>) = read.iter().partition(is_zero);
     html! {
         h2 { "Counters" }
@@ -178,11 +178,6 @@ fn fec_name(label: &str) -> &str {
     }
 }
 
-/// A counter of a port, in the unit of its metric.
-fn of(port: &Port, row: &CounterRow) -> Option<u64> {
-    port.counters.get(row.metric).copied()
-}
-
 fn table(ports: &[Port; 2], rows: &[&CounterRow]) -> Markup {
     html! {
         div .wide tabindex="0" role="group" aria-label="Counters" { table .counters {
@@ -201,17 +196,12 @@ fn table(ports: &[Port; 2], rows: &[&CounterRow]) -> Markup {
 }
 
 fn cell(port: &Port, row: &CounterRow) -> Markup {
+    let count = port.counters.get(row.metric).copied();
     let has = |names: &[Label]| names.iter().any(|name| name == row.metric);
+    let least = "The counter was saturated at least once: the total is a lower bound.";
     html! {
-        @match of(port, row) {
-            None => span .quiet { "not read" },
-            Some(0) => span .quiet { "0" },
-            Some(count) => {
-                @if has(&port.saturated) { abbr title="The counter was saturated at least once: the total is a lower bound." { "≥ " } }
-                (components::count(count))
-                @if has(&port.saturated_now) { " " span .verdict.watch { "saturated" } }
-            }
-        }
+        (components::counted(count, has(&port.saturated).then_some(least)))
+        @if count > Some(0) && has(&port.saturated_now) { " " span .verdict.watch { "saturated" } }
     }
 }
 

@@ -22,11 +22,11 @@ const MAX_PAIRS: usize = 100;
 pub(super) async fn get(State(app): State<WebApp>, query: QueryResult) -> Answer {
     let query = QueryParams::from(query);
     let exposition = app.exposition();
-    check_fabric(&exposition.board().fabrics, query.fabric())?;
+    check_fabric(&exposition.board().fabrics, query.get("fabric"))?;
     let page = move || {
         let fabrics = &exposition.board().fabrics;
         let names: Vec<&str> = fabrics.iter().map(|it| &*it.fabric).collect();
-        let observation = api::selected(fabrics, query.fabric()).next();
+        let observation = api::selected(fabrics, query.get("fabric")).next();
         let shown = observation.map(|observation| &*observation.fabric);
         let main = html! {
             @if names.len() > 1 { nav .tabs aria-label="Fabrics" { ul {

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use crate::api::model::{CongestionCounts, Suspect, Switch, Topology, Verdicts, verdict_from};
+use crate::api::model::{
+    Bundle, CongestionCounts, Suspect, Switch, Topology, Verdicts, verdict_from,
+};
 use crate::pages::{address, components};
 use ib_health::Verdict;
 use ib_mad::label::abbreviate;
@@ -14,24 +16,25 @@ use ib_mad::label::abbreviate;
 /// The most boxes in a row: their names can still be read.
 const MAX_BOXES: usize = 20;
 
-/// The rows, the highest level first, and the lines between their boxes.
+/// The rows, the highest level first, with their boxes, and the lines between these.
 #[derive(Debug)]
 struct Layout<'a> {
     topology: &'a Topology,
-    rows: Vec<BoxRow<'a>>,
-    lines: Vec<Line<'a>>,
-}
-
-#[derive(Debug)]
-struct BoxRow<'a> {
-    level: Option<u8>,
+    /// The level of each row, and its upper edge.
+    rows: Vec<(Option<u8>, f64)>,
+    /// Row by row, from the left.
     boxes: Vec<SwitchBox<'a>>,
-    top: f64,
+    /// All links between two boxes; `a` is in the higher row, or left of `b`.
+    lines: Vec<Bundle>,
 }
 
 #[derive(Debug)]
 struct SwitchBox<'a> {
     switches: &'a [Switch],
+    row: usize,
+    /// Its middle, and half its width.
+    middle: f64,
+    half: f64,
     /// The name of its switch, or of the first and last one.
     name: String,
     hosts: usize,
@@ -40,30 +43,17 @@ struct SwitchBox<'a> {
     congestion: CongestionCounts,
 }
 
-#[derive(Debug, Default)]
-struct Line<'a> {
-    /// The row of each box and its place in the row; the first is in the higher row, or left of the other.
-    ends: [(usize, usize); 2],
-    verdicts: Verdicts,
-    /// Some of the links that are watch or bad, the worst first.
-    suspects: Vec<&'a Suspect>,
-    congestion: CongestionCounts,
-}
-
 impl<'a> Layout<'a> {
     fn new(topology: &'a Topology) -> Self {
         // The switches are in the order of levels, the lowest first.
-        let levels = topology.switches.chunk_by(|a, b| a.level == b.level);
-        let mut rows: Vec<BoxRow<'a>> =
-            levels.map(|of| BoxRow { level: of[0].level, boxes: boxes(of), top: 0.0 }).collect();
-        rows.reverse();
-        let mut box_of = Vec::new();
-        for (row, of_row) in rows.iter().enumerate().rev() {
-            for (place, it) in of_row.boxes.iter().enumerate() {
-                box_of.extend(it.switches.iter().map(|_| (row, place)));
-            }
-        }
-        let mut lines: BTreeMap<[(usize, usize); 2], Line<'a>> = BTreeMap::new();
+        let levels = topology.switches.chunk_by(|a, b| a.level == b.level).rev();
+        let mut rows: Vec<_> = levels.clone().map(|of| (of[0].level, 0.0)).collect();
+        let boxes: Vec<_> = levels.enumerate().flat_map(|(row, of)| boxes(row, of)).collect();
+        let mut lowest_first: Vec<usize> = (0..boxes.len()).collect();
+        lowest_first.sort_by_key(|&it| Reverse(boxes[it].row));
+        let box_of = lowest_first.iter().flat_map(|&it| boxes[it].switches.iter().map(move |_| it));
+        let box_of: Vec<usize> = box_of.collect();
+        let mut lines: BTreeMap<(usize, usize), Bundle> = BTreeMap::new();
         for bundle in &topology.bundles {
             let (Some(&a), Some(&b)) = (box_of.get(bundle.a), box_of.get(bundle.b)) else {
                 continue;
@@ -72,49 +62,54 @@ impl<'a> Layout<'a> {
             if a == b {
                 continue;
             }
-            let ends = [a.min(b), a.max(b)];
-            let line = lines.entry(ends).or_insert_with(|| Line { ends, ..Line::default() });
+            let (a, b) = (a.min(b), a.max(b));
+            let line = lines.entry((a, b)).or_insert_with(|| Bundle { a, b, ..Bundle::default() });
             line.congestion = line.congestion.and(&bundle.congestion);
             line.verdicts = line.verdicts.and(bundle.verdicts);
-            line.suspects.extend(&bundle.suspects);
+            line.suspects.extend_from_slice(&bundle.suspects);
         }
-        let mut lines: Vec<Line<'a>> = lines.into_values().collect();
+        let mut lines: Vec<Bundle> = lines.into_values().collect();
         for line in &mut lines {
             line.suspects.sort_by_key(|suspect| Reverse(verdict_from(&suspect.verdict)));
         }
         // The worst are drawn last, above the others.
         lines.sort_by_key(|line| line.verdicts.worst());
-        let mut layout = Layout { topology, rows, lines };
+        let mut layout = Layout { topology, rows: Vec::new(), boxes, lines };
         // Space for the congestion counts above the boxes.
         let mut top = 16.0;
-        for row in 0..layout.rows.len() {
+        for (row, (_, edge)) in rows.iter_mut().enumerate() {
             top += if layout.has_arcs(row) { ARCS } else { 0.0 };
-            layout.rows[row].top = top;
+            *edge = top;
             top += BOX.1 + GAP;
         }
+        layout.rows = rows;
         layout
     }
 
     /// Whether a line leads from a row to itself.
     fn has_arcs(&self, row: usize) -> bool {
-        self.lines.iter().any(|line| line.ends.iter().all(|end| end.0 == row))
+        self.lines.iter().any(|line| [line.a, line.b].map(|it| self.boxes[it].row) == [row, row])
     }
 }
 
 /// The boxes of a level: one for each switch, or for each group, or for as many neighbors as needed.
-fn boxes(of_level: &[Switch]) -> Vec<SwitchBox<'_>> {
+fn boxes(row: usize, of_level: &[Switch]) -> Vec<SwitchBox<'_>> {
     let single: Vec<&[Switch]> = of_level.chunks(1).collect();
     let groups: Vec<&[Switch]> = of_level.chunk_by(|a, b| a.group == b.group).collect();
     let units = if single.len() > MAX_BOXES && groups.len() > 1 { groups } else { single };
     let per_box = units.len().div_ceil(MAX_BOXES).max(1);
+    let each = (WIDTH - LEFT) / units.chunks(per_box).len() as f64;
     let mut rest = of_level;
-    let boxes = units.chunks(per_box).filter_map(|units| {
+    let boxes = units.chunks(per_box).enumerate().filter_map(|(place, units)| {
         let (of, after) = rest.split_at(units.iter().map(|unit| unit.len()).sum());
         rest = after;
         let (first, last) = (&of.first()?.node, &of.last()?.node);
         let congestion = of.iter().map(|it| &it.congestion);
         Some(SwitchBox {
             switches: of,
+            row,
+            middle: LEFT + each * (place as f64 + 0.5),
+            half: ((each - 6.0) / 2.0).min(BOX.0 / 2.0),
             name: if of.len() > 1 { format!("{first} … {last}") } else { first.clone() },
             congestion: congestion.fold(CongestionCounts::default(), |sum, it| sum.and(it)),
             hosts: of.iter().map(|switch| switch.hosts).sum(),
@@ -140,7 +135,7 @@ const LETTER: f64 = 6.4;
 
 pub(super) fn draw(topology: &Topology) -> Markup {
     let layout = Layout::new(topology);
-    let bottom = layout.rows.last().map_or(0.0, |row| row.top + BOX.1 + 26.0);
+    let bottom = layout.rows.last().map_or(0.0, |(_, top)| top + BOX.1 + 26.0);
     let about = format!(
         "Topology of {}: {} switches on {} levels. The table below has the same content.",
         topology.fabric,
@@ -150,9 +145,9 @@ pub(super) fn draw(topology: &Topology) -> Markup {
     html! {
         svg .wiring viewBox={ "0 0 " (WIDTH) " " (bottom) } role="group" aria-label=(about) {
             @for line in &layout.lines { (layout.line(line)) }
-            @for (row, of_row) in layout.rows.iter().enumerate() {
-                text .level x="0" y=(of_row.top + BOX.1 / 2.0 + 4.0) { (level_name(of_row.level, top_level(topology))) }
-                @for place in 0..of_row.boxes.len() { (layout.switch_box(row, place)) }
+            @for (row, &(level, top)) in layout.rows.iter().enumerate() {
+                text .level x="0" y=(top + BOX.1 / 2.0 + 4.0) { (level_name(level, top_level(topology))) }
+                @for it in layout.boxes.iter().filter(|it| it.row == row) { (layout.switch_box(it, top)) }
             }
         }
     }
@@ -175,16 +170,8 @@ pub(super) fn level_name(level: Option<u8>, top: Option<u8>) -> &'static str {
 }
 
 impl Layout<'_> {
-    /// The middle of a box, and half its width.
-    fn middle(&self, (row, place): (usize, usize)) -> (f64, f64) {
-        let each = (WIDTH - LEFT) / self.rows[row].boxes.len().max(1) as f64;
-        (LEFT + each * (place as f64 + 0.5), ((each - 6.0) / 2.0).min(BOX.0 / 2.0))
-    }
-
-    fn switch_box(&self, row: usize, place: usize) -> Markup {
-        let BoxRow { boxes, top, .. } = &self.rows[row];
-        let it = &boxes[place];
-        let (middle, half) = self.middle((row, place));
+    fn switch_box(&self, it: &SwitchBox<'_>, top: f64) -> Markup {
+        let (middle, half) = (it.middle, it.half);
         let class = it.worst.map_or("unknown", Verdict::label);
         #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
         let letters = (half * 2.0 / LETTER) as usize;
@@ -216,7 +203,7 @@ impl Layout<'_> {
                     @if it.congestion.roots > 0 { "◆" (it.congestion.roots) } @if it.congestion.victims > 0 { "◇" (it.congestion.victims) }
                 }
             }
-            (self.host_suspects(it, middle, half, top + BOX.1 + 12.0))
+            (self.host_suspects(it, top + BOX.1 + 12.0))
         }
     }
 
@@ -229,11 +216,11 @@ impl Layout<'_> {
         }
     }
 
-    fn line(&self, line: &Line<'_>) -> Markup {
-        let [above, below] = line.ends.map(|(row, place)| &self.rows[row].boxes[place].name);
-        let [top, end] = line.ends.map(|(row, _)| self.rows[row].top);
-        let [(from, _), (to, _)] = line.ends.map(|end| self.middle(end));
-        let path = if line.ends[0].0 == line.ends[1].0 {
+    fn line(&self, line: &Bundle) -> Markup {
+        let (a, b) = (&self.boxes[line.a], &self.boxes[line.b]);
+        let [top, end] = [a.row, b.row].map(|row| self.rows[row].1);
+        let (from, to) = (a.middle, b.middle);
+        let path = if a.row == b.row {
             let rise = ARCS * (0.35 + 0.65 * (to - from).abs() / WIDTH) * 2.0;
             format!(
                 "M{} {top}Q{} {} {} {top}",
@@ -246,7 +233,7 @@ impl Layout<'_> {
             format!("M{} {}L{} {end}", tenth(from), top + BOX.1, tenth(to))
         };
         let worst = line.verdicts.worst().unwrap_or(Verdict::Unknown);
-        let mut about = format!("{above} to {below}: {}", links(&line.verdicts));
+        let mut about = format!("{} to {}: {}", a.name, b.name, links(&line.verdicts));
         if line.congestion.is_any() {
             about += "; congestion: ";
             about += &congestion(&line.congestion);
@@ -264,7 +251,8 @@ impl Layout<'_> {
     }
 
     /// The links to hosts that are watch or bad, as signs below a box that lead to them.
-    fn host_suspects(&self, it: &SwitchBox<'_>, middle: f64, half: f64, y: f64) -> Markup {
+    fn host_suspects(&self, it: &SwitchBox<'_>, y: f64) -> Markup {
+        let (middle, half) = (it.middle, it.half);
         let suspects: Vec<&Suspect> =
             it.switches.iter().flat_map(|switch| &switch.host_suspects).collect();
         let all = it.to_hosts.bad + it.to_hosts.watch;
@@ -335,7 +323,6 @@ fn tenth(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::Bundle;
     use ib_mad::Guid;
 
     #[test]
@@ -416,9 +403,9 @@ mod tests {
         ] {
             let topology = Topology { switches: switches(levels), ..Topology::default() };
             let layout = Layout::new(&topology);
-            let wide: Vec<usize> = layout.rows.iter().map(|row| row.boxes.len()).collect();
-            let boxes = layout.rows.iter().flat_map(|row| &row.boxes);
-            let members: Vec<usize> = boxes.map(|it| it.switches.len()).collect();
+            let of_rows = layout.boxes.chunk_by(|a, b| a.row == b.row);
+            let wide: Vec<usize> = of_rows.map(<[_]>::len).collect();
+            let members: Vec<usize> = layout.boxes.iter().map(|it| it.switches.len()).collect();
             let is_shared = members.iter().any(|members| *members > 1);
             assert_eq!((wide.as_slice(), is_shared), (rows, shares), "{levels:?}");
             assert_eq!(members.iter().sum::<usize>(), topology.switches.len());
@@ -444,10 +431,11 @@ mod tests {
         let lines: Vec<_> = layout
             .lines
             .iter()
-            .map(|line| (line.ends, line.verdicts.count(), line.suspects.len()))
+            .map(|line| ([line.a, line.b], line.verdicts.count(), line.suspects.len()))
             .collect();
         // No line within the box of the first 20; the worst line comes last.
-        assert_eq!(lines, [([(1, 0), (1, 1)], 2, 0), ([(0, 0), (1, 0)], 5, 1)]);
+        assert_eq!(layout.boxes.iter().map(|it| it.row).collect::<Vec<_>>(), [0, 0, 1, 1]);
+        assert_eq!(lines, [([2, 3], 2, 0), ([0, 2], 5, 1)]);
         assert!(layout.has_arcs(1) && !layout.has_arcs(0));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, InterruptHandle, OpenFlags, Result};
+use rusqlite::{Connection, OpenFlags, Result};
 
 use crate::file::record_kind::{CounterIds, RecordKind};
 use crate::file::sql::{Order, PortRow, Sql};
@@ -58,6 +58,16 @@ impl Reader {
     #[must_use]
     pub fn limited(self, max_readings: usize) -> Self {
         Reader { max_readings, ..self }
+    }
+
+    /// Interrupts queries, also one that runs, once `is_over` says so.
+    pub fn interrupted_when(
+        mut self,
+        is_over: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<Self, HistoryError> {
+        // SQLite asks each time it has executed this many instructions: several times per millisecond.
+        self.db.progress_handler(10_000, Some(is_over)).map_err(self.failed())?;
+        Ok(self)
     }
 
     /// Reads in one transaction, so that the response is consistent despite concurrent writes and deletions.
@@ -132,11 +142,6 @@ impl Reader {
             })
         })?;
         Ok((events, is_more))
-    }
-
-    /// A handle to end a running query from another thread.
-    pub fn interrupt_handle(&self) -> InterruptHandle {
-        self.db.get_interrupt_handle()
     }
 
     fn ports_called(&self, called: &str) -> Result<Vec<PortRow>> {
