@@ -312,6 +312,63 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_problem_has_the_position_of_its_value() {
+        for (text, expected) in [
+            (
+                "tls_server_config:\n  cert_file: nowhere.pem\n  min_version: TLS99\n  client_auth_type: x\n  \
+                 cipher_suites: [TLS_AES_128_GCM_SHA256, x]\n",
+                &[
+                    "line 3, column 16: tls_server_config.min_version: \"TLS99\" is not one of: TLS12, TLS13",
+                    "line 5, column 43: tls_server_config.cipher_suites: \"x\" is not one of: TLS_AES_128",
+                    "line 2, column 14: tls_server_config.cert_file: cannot read ",
+                    "line 2, column 3: tls_server_config: key_file is missing (or key with inline PEM)",
+                    "line 4, column 21: tls_server_config.client_auth_type: \"x\" is not one of: NoClientCert, ",
+                ][..],
+            ),
+            (
+                "tls_server_config: {cert: a, cert_file: b, max_version: TLS10}\n",
+                &[
+                    "line 1, column 57: tls_server_config.max_version: no supported version is left: ",
+                    "line 1, column 41: tls_server_config.cert_file: tls_server_config.cert is set, too: ",
+                    "line 1, column 20: tls_server_config: key_file is missing ",
+                ],
+            ),
+            (
+                "basic_auth_users: {a: b, a.b: c, \"d[1]\": e}\nrate_limit: {interval: 1s}\n",
+                &[
+                    "line 1, column 23: basic_auth_users.a: is not a bcrypt hash",
+                    "line 1, column 31: basic_auth_users.a.b: is not a bcrypt hash",
+                    "line 1, column 42: basic_auth_users.d[1]: is not a bcrypt hash",
+                    "line 2, column 24: rate_limit: burst is missing; for example 20",
+                ],
+            ),
+            (
+                "rate_limit: {burst: 2}\nhttp_server_config: {headers: {X-Frame-Options: foo, Server: a}}\n",
+                &[
+                    "line 2, column 62: http_server_config.headers.Server: header cannot be set; allowed: ",
+                    "line 2, column 49: http_server_config.headers.X-Frame-Options: \"foo\" is not one of: ",
+                    "line 1, column 21: rate_limit.burst: rate_limit.interval is missing",
+                ],
+            ),
+            (
+                "rate_limit: {interval: 1s, burst: 0}\n",
+                &[
+                    "line 1, column 35: rate_limit.burst: must be more than 0: 0 rejects every request",
+                ],
+            ),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("web.yml");
+            std::fs::write(&path, text).unwrap();
+            let error = WebConfig::load(&path).1.unwrap_err();
+            assert_eq!(error.lines().len(), expected.len(), "{error}");
+            for (line, says) in error.lines().iter().zip(expected) {
+                assert!(line.contains(&format!("web.yml: {says}")), "{says}\n{error}");
+            }
+        }
+    }
+
+    #[test]
     fn durations_in_go_syntax() {
         for (text, millis) in [
             ("1s", Some(1_000)),

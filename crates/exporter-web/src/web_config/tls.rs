@@ -314,13 +314,12 @@ fn versions(
     let known =
         [("TLS10", None), ("TLS11", None), ("TLS12", Some(&TLS12)), ("TLS13", Some(&TLS13))];
     let document = found.document;
-    let mut index =
-        |written: &Text, key: &str, default: usize| {
-            let Some(written) = written else { return Some(default) };
-            found.keep(known.iter().position(|(name, _)| name == written).ok_or_else(|| {
-                at(document, key, format!("{written:?} is not one of: TLS12, TLS13"))
-            }))
-        };
+    let mut index = |written: &Text, key, default| {
+        let Some(written) = written else { return Some(default) };
+        let found_at = known.iter().position(|(name, _)| name == written);
+        let problem = format!("{written:?} is not one of: TLS12, TLS13");
+        found.keep(found_at.ok_or_else(|| at(document, key, problem)))
+    };
     let min = index(&section.min_version, MIN_VERSION, 2)?;
     let max = index(&section.max_version, MAX_VERSION, 3)?;
     if let (Some(written), true) = (&section.min_version, min < 2) {
