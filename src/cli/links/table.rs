@@ -34,8 +34,8 @@ pub fn write(
     let heads = ["VERDICT", "FABRIC", "END A", "END B", "RATE", "REASON", "COUNTS"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(links.iter().map(|link| row(link)));
-    if !several_fabrics {
-        rows.iter_mut().for_each(|row| drop(row.remove(1)));
+    for row in rows.iter_mut().filter(|_| !several_fabrics) {
+        row.remove(1);
     }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let mut widths: Vec<usize> = (0..rows[0].len()).filter_map(width).collect();
