@@ -11,7 +11,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
-use exporter_web::Sources;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
@@ -58,7 +57,7 @@ struct AllowedPaths {
 
 /// Restricts the process to what it needs with these settings, these files of its web config, and a temporary
 /// folder that it removes at its end; and logs the result.
-pub fn enter(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path>) {
+pub fn enter(settings: &Settings, web: &[PathBuf], temporary: Option<&Path>) {
     let paths = &needs(settings, web, temporary);
     if let Err(error) = set_no_new_privs(true) {
         tracing::warn!(%error, "setting no_new_privs failed");
@@ -79,15 +78,14 @@ pub fn enter(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path
     }
 }
 
-fn needs(settings: &Settings, web: Option<&Sources>, temporary: Option<&Path>) -> AllowedPaths {
+fn needs(settings: &Settings, web: &[PathBuf], temporary: Option<&Path>) -> AllowedPaths {
     let mut read: Vec<PathBuf> = ALWAYS.map(PathBuf::from).into();
     read.push(settings.procfs.clone());
     // Files that are reloaded, and may have been replaced by then.
     let files = settings.fabrics.iter().flat_map(|fabric| {
         [&fabric.node_name_map, &fabric.m_key_file, &fabric.maintenance_file].into_iter().flatten()
     });
-    let files = files.map(PathBuf::as_path).chain(web.into_iter().flat_map(Sources::paths));
-    let files: Vec<PathBuf> = files.map(Path::to_owned).collect();
+    let files: Vec<PathBuf> = files.chain(web).cloned().collect();
     read.extend(files.iter().flat_map(|file| [folders_of(file), folders_of_links(file)].concat()));
     let mut devices = Vec::new();
     let events = settings.host.as_ref().is_some_and(|host| host.events);

@@ -34,7 +34,7 @@ pub fn config(bytes: &[u8]) {
     };
     assert!(config.warnings.iter().all(|warning| !warning.contains('\n')), "{config:?}");
     match Security::load(Some(&path)) {
-        Ok((security, _)) => assert_eq!(security.speaks_tls(), config.tls.is_some()),
+        Ok(security) => assert_eq!(security.speaks_tls(), config.tls.is_some()),
         Err(error) => error.lines().iter().for_each(one_line),
     }
 }

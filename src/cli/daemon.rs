@@ -18,10 +18,10 @@ use crate::config::{FabricSettings, HostSettings, Settings};
 use crate::metrics::Exposition;
 use crate::metrics::process::Process;
 use crate::monitor::Monitor;
-use crate::monitor::host::HostMonitor;
+use crate::monitor::host::{HostEventQueue, HostMonitor};
 use crate::server::{WebApp, request_class};
 use crate::{memory, sandbox, systemd};
-use exporter_web::{Limits, Security, Server, Sources, listen};
+use exporter_web::{Limits, Security, Server, listen};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{Observation, RecorderMetrics, SharedState};
@@ -51,19 +51,18 @@ pub struct Worker {
     pub thread: String,
     /// Runs it until it has to stop.
     pub run: Box<dyn FnOnce() + Send>,
-    /// Wakes it up to stop, if it may sleep for longer than a second.
-    pub wake: Option<Box<dyn FnOnce() + Send>>,
 }
 
 /// The state that monitors publish, and the flag that ends them.
 pub struct Daemon<'a> {
     pub settings: &'a Settings,
     board: Arc<watch::Sender<SharedState>>,
-    seen: watch::Receiver<SharedState>,
     stop: Arc<AtomicBool>,
     /// Those of the fabrics' monitors.
     pulses: Vec<Heartbeat>,
     recorder: Option<Recorder>,
+    /// Wakes the host's monitor to stop: it may sleep for longer than a second.
+    host_events: Option<HostEventQueue>,
     /// A folder that is removed at the end of the program; the sandbox has to permit that.
     pub temporary: Option<&'a Path>,
 }
@@ -87,9 +86,10 @@ impl<'a> Daemon<'a> {
         let recorder = settings.history.clone().zip(recording.clone());
         // Before the monitors: their totals continue from what it has recorded.
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
-        let (board, seen) = watch::channel(SharedState { fabrics, host, recording });
-        let (board, stop) = (Arc::new(board), Arc::default());
-        Ok(Daemon { settings, board, seen, stop, pulses: Vec::new(), recorder, temporary: None })
+        let board = Arc::new(watch::Sender::new(SharedState { fabrics, host, recording }));
+        let (stop, pulses) = (Arc::default(), Vec::new());
+        let (host_events, temporary) = (None, None);
+        Ok(Daemon { settings, board, stop, pulses, recorder, host_events, temporary })
     }
 
     /// Finds and opens a fabric's port, so that an error is reported before the server starts; with the monitor
@@ -128,7 +128,7 @@ impl<'a> Daemon<'a> {
     /// What the monitors publish, and the flag that ends them.
     pub fn into_observed(self) -> (watch::Receiver<SharedState>, Arc<AtomicBool>) {
         // Only the monitors hold the board from now on: it closes with the last of them.
-        (self.seen, self.stop)
+        (self.board.subscribe(), self.stop)
     }
 
     /// The monitor of the host's own devices. It also sends the events of their links to the
@@ -144,13 +144,8 @@ impl<'a> Daemon<'a> {
         if let Some(recorder) = &mut self.recorder {
             monitor.restore(recorder.totals(HOST_FABRIC));
         }
-        let events = monitor.queue.clone();
-        Worker {
-            thread: "host".into(),
-            run: Box::new(move || monitor.run()),
-            // If it has ended already, this does nothing.
-            wake: Some(Box::new(move || events.end())),
-        }
+        self.host_events = Some(monitor.queue.clone());
+        Worker { thread: "host".into(), run: Box::new(move || monitor.run()) }
     }
 
     /// Runs until a signal, or until a thread ends unexpectedly. `announce` gets the addresses,
@@ -167,16 +162,16 @@ impl<'a> Daemon<'a> {
             listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
         // All files are open, and no thread runs yet: threads inherit the sandbox.
         if self.settings.confine {
-            sandbox::enter(self.settings, security.1.as_ref(), self.temporary);
+            sandbox::enter(self.settings, &security.files(), self.temporary);
         }
         if let Some(recorder) = self.recorder.take() {
             let runtime = tokio::runtime::Builder::new_current_thread().build();
             let runtime = runtime
                 .map_err(Fatal::failed_to("cannot start the runtime of the history recorder"))?;
             // It ends after the last monitor.
-            let seen = self.seen.clone();
+            let seen = self.board.subscribe();
             let run = Box::new(move || recorder.run(seen, &runtime));
-            workers.push(Worker { thread: "history".into(), run, wake: None });
+            workers.push(Worker { thread: "history".into(), run });
         }
         // Each thread keeps the memory for compression, some 800 KiB. The metrics of a host are
         // small; a second thread is for requests that wait behind those of a fabric.
@@ -201,11 +196,12 @@ impl<'a> Daemon<'a> {
         self,
         listeners: Vec<TcpListener>,
         workers: Vec<Worker>,
-        (security, sources): (Security, Option<Sources>),
+        security: Security,
         mut signals: ShutdownSignals,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, mut seen, stop, pulses, board, .. } = self;
+        let Daemon { settings, stop, pulses, board, host_events, .. } = self;
+        let mut seen = board.subscribe();
         // Only the monitors hold it from now on: it closes with the last of them.
         drop(board);
         let failed = Fatal::failed_to("cannot use the listening socket");
@@ -215,30 +211,26 @@ impl<'a> Daemon<'a> {
         let hangup = signal(SignalKind::hangup())
             .map_err(Fatal::failed_to("cannot install the handler of SIGHUP"))?;
         let security = Arc::new(security);
-        tokio::spawn(Arc::clone(&security).watch(sources, hangup));
+        tokio::spawn(Arc::clone(&security).watch(hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
         let mut process = Process::new(&settings.procfs);
         process.web_config = security.reload_status();
         process.external_url = settings.external_url.as_deref().map(Into::into);
-        let server = Server::new(security, Limits::default(), request_class);
         let history = settings.history.as_ref().map(|history| history.file.clone());
+        let app = WebApp::new(latest, process, &settings.telemetry_path, history);
+        let server = Server::new(security, app.router(), Limits::default(), request_class);
         let mut addresses = Vec::new();
         for listener in listeners {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(&failed)?;
             let address = listener.local_addr().map_err(&failed)?;
             tracing::info!(%address, "listening");
             addresses.push(format!("{scheme}://{address}"));
-            let (latest, process, path) =
-                (latest.clone(), process.clone(), &settings.telemetry_path);
-            server.serve(listener, WebApp::new(latest, process, path, history.clone()).router());
+            server.serve(listener);
         }
         announce(&addresses);
         let (ended_sender, mut ended) = unbounded_channel();
-        let (mut threads, mut wakes) = (Vec::new(), Vec::new());
-        for mut worker in workers {
-            wakes.extend(worker.wake.take());
-            threads.push(spawn(worker, ExitGuard(ended_sender.clone()))?);
-        }
+        let spawned = workers.into_iter().map(|it| spawn(it, ExitGuard(ended_sender.clone())));
+        let threads = spawned.collect::<Result<Vec<_>, _>>()?;
         systemd::ready();
         tokio::spawn(systemd::keep_notified(seen.clone(), pulses));
         tokio::spawn(async {
@@ -258,8 +250,9 @@ impl<'a> Daemon<'a> {
         tracing::info!(signal, "shutting down");
         systemd::stopping();
         stop.store(true, Ordering::Relaxed);
-        for wake in wakes {
-            wake();
+        if let Some(events) = host_events {
+            // If the monitor has ended already, this does nothing.
+            events.end();
         }
         server.shutdown(DRAIN_TIMEOUT).await;
         render.abort();
@@ -331,9 +324,8 @@ async fn render(mut seen: watch::Receiver<SharedState>, latest: watch::Sender<Ar
 fn raise_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    if let Err(error) =
-        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
-    {
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
         tracing::debug!(%error, "raising the file descriptor limit failed");
     }
 }

@@ -205,7 +205,6 @@ fn run_daemon(
             Ok(Worker {
                 thread: format!("sim-{fabric_index}"),
                 run: Box::new(move || monitor.run(open(), || Ok::<_, Infallible>(open()))),
-                wake: None,
             })
         })
         .collect::<Result<_, Fatal>>()?;

@@ -81,7 +81,6 @@ fn prepare(
                     .map(|(_, wire)| wire)
             });
         }),
-        wake: None,
     };
     Ok((worker, events))
 }

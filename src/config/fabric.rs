@@ -79,19 +79,17 @@ impl FabricOptions {
         found.extend(too_short("discovery-interval", self.discovery_interval, second));
         // The send queue of a port takes 128 MADs by default (ib_mad's send_queue_size); half of the
         // number of transaction ids is more than any fabric needs.
-        let max = MAX_IN_FLIGHT / 2;
-        for (key, window) in [
-            ("smp-window", self.smp_window),
-            ("gmp-window", self.gmp_window),
-            ("smp-lid-window", self.smp_lid_window),
-            ("gmp-lid-window", self.gmp_lid_window),
+        let max = (MAX_IN_FLIGHT / 2) as u16;
+        for (key, value, (min, max)) in [
+            ("smp-window", self.smp_window, (1, max)),
+            ("gmp-window", self.gmp_window, (1, max)),
+            ("smp-lid-window", self.smp_lid_window, (1, max)),
+            ("gmp-lid-window", self.gmp_lid_window, (1, max)),
+            ("retries", self.retries.map(u16::from), (0, 10)),
         ] {
-            if let Some(window) = window.filter(|it| !(1..=max).contains(&usize::from(*it))) {
-                found.push(invalid(key, format!("{window} is not between 1 and {max}")));
+            if let Some(value) = value.filter(|value| !(min..=max).contains(value)) {
+                found.push(invalid(key, format!("{value} is not between {min} and {max}")));
             }
-        }
-        if let Some(retries) = self.retries.filter(|retries| *retries > 10) {
-            found.push(invalid("retries", format!("{retries} is not between 0 and 10")));
         }
         let timeout = self.timeout.map(Duration::from);
         let range = Duration::from_millis(1)..=Duration::from_secs(60);

@@ -30,10 +30,8 @@ impl WebOptions {
     pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let path = self.telemetry_path.as_deref().and_then(path_problem);
         let url = self.external_url.as_deref().and_then(url_problem);
-        [("telemetry-path", path), ("external-url", url)]
-            .into_iter()
-            .filter_map(|(key, problem)| Some(invalid(key, problem?)))
-            .collect()
+        let found = [("telemetry-path", path), ("external-url", url)].into_iter();
+        found.filter_map(|(key, problem)| Some(invalid(key, problem?))).collect()
     }
 }
 
@@ -143,15 +141,13 @@ impl HostOptions {
             let error = DeviceFilter::new(Some(text), None).err()?;
             Some(invalid(key, format!("{text:?} is not a regular expression: {error}")))
         };
-        [
+        let found = [
             too_short("interval", self.interval, second),
             pattern("device-include", &self.device_include),
             pattern("device-exclude", &self.device_exclude),
             too_short("error-backoff", self.error_backoff, second),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        ];
+        found.into_iter().flatten().collect()
     }
 
     pub(super) fn settings(self, sysfs: PathBuf, fabrics: &[FabricSettings]) -> HostSettings {

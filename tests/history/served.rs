@@ -56,9 +56,9 @@ impl Served {
             let (_, latest) = tokio::sync::watch::channel(exposition);
             let (process, file) = (Process::new(Path::new("/proc")), Some(file.to_owned()));
             let site = WebApp::new(latest, process, "/metrics", file);
-            let (security, _) = Security::load(None).unwrap();
-            let server = Server::new(Arc::new(security), limits, request_class);
-            server.serve(listener, site.router());
+            let security = Security::load(None).unwrap();
+            let server = Server::new(Arc::new(security), site.router(), limits, request_class);
+            server.serve(listener);
             (address, server)
         });
         Served { address, runtime: Some(runtime), _server: server }

@@ -66,6 +66,7 @@ pub struct Server {
 #[derive(Debug)]
 struct Shared {
     security: Arc<Security>,
+    router: TowerToHyperService<Router>,
     connections: Arc<Connections>,
     requests: Arc<Semaphore>,
     api: Arc<Semaphore>,
@@ -76,9 +77,15 @@ struct Shared {
 
 impl Server {
     /// A server without listeners.
-    pub fn new(security: Arc<Security>, limits: Limits, classify: Classify) -> Self {
+    pub fn new(
+        security: Arc<Security>,
+        router: Router,
+        limits: Limits,
+        classify: Classify,
+    ) -> Self {
         let shared = Arc::new(Shared {
             security,
+            router: TowerToHyperService::new(router),
             connections: Arc::default(),
             requests: Semaphore::new(limits.concurrent_requests).into(),
             api: Semaphore::new(limits.concurrent_api).into(),
@@ -90,9 +97,8 @@ impl Server {
     }
 
     /// Serves on a listener, on the current runtime.
-    pub fn serve(&self, listener: TcpListener, router: Router) {
-        let (shared, stop) = (Arc::clone(&self.shared), self.stop.subscribe());
-        tokio::spawn(accept(listener, router, shared, stop));
+    pub fn serve(&self, listener: TcpListener) {
+        tokio::spawn(Arc::clone(&self.shared).accept(listener, self.stop.subscribe()));
     }
 
     /// Stops accepting, and waits for the responses in progress; connections that exceed the
@@ -104,81 +110,12 @@ impl Server {
     }
 }
 
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+/// Becomes true when the server stops.
+type Stop = watch::Receiver<bool>;
+
+async fn stopped(stop: &mut Stop) {
     // An error means that the server was dropped.
     let _ = stop.wait_for(|stopped| *stopped).await;
-}
-
-async fn accept(
-    listener: TcpListener,
-    router: Router,
-    shared: Arc<Shared>,
-    mut stop: watch::Receiver<bool>,
-) {
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stopped(&mut stop) => return,
-        };
-        match accepted {
-            Ok((stream, peer)) => match shared.connections.insert(peer.ip(), &shared.limits) {
-                Ok(slot) => {
-                    let (shared, router) = (Arc::clone(&shared), router.clone());
-                    tokio::spawn(handle(stream, peer, router, shared, slot, stop.clone()));
-                }
-                Err((scope, limit)) => {
-                    if let Some(suppressed) = shared.log.due(scope, LOG_FULL_EVERY, Instant::now())
-                    {
-                        tracing::warn!(%peer, scope, limit, suppressed, "too many connections");
-                    }
-                }
-            },
-            Err(error) if GONE.contains(&error.kind()) => {}
-            Err(error) => {
-                if shared.log.due("accept", LOG_FULL_EVERY, Instant::now()).is_some() {
-                    tracing::warn!(%error, "accept failed");
-                }
-                tokio::time::sleep(ACCEPT_BACKOFF).await;
-            }
-        }
-    }
-}
-
-/// Handles a connection until one side closes it or a deadline is over.
-async fn handle(
-    stream: TcpStream,
-    peer: SocketAddr,
-    router: Router,
-    shared: Arc<Shared>,
-    _slot: Slot,
-    stop: watch::Receiver<bool>,
-) {
-    // Responses are written in few large pieces; without this the last piece could be delayed by 40 ms.
-    let _ = stream.set_nodelay(true);
-    let connections = Arc::clone(&shared.connections);
-    let deadlines = Arc::new(Deadlines::new(Instant::now(), connections, peer.ip(), shared.limits));
-    let handled = async {
-        let Some(tls) = shared.security.tls() else {
-            return serve_http(stream, peer, router, &shared, &deadlines, stop).await;
-        };
-        if is_plain_http(&stream).await {
-            shared.log_refused(peer, "plain HTTP request on an HTTPS port", None);
-            return refuse_plain_http(stream).await;
-        }
-        let accepted = TlsAcceptor::from(tls).accept(stream).await;
-        let stream = accepted.inspect_err(|error| {
-            if let Some(reason) = tls::refusal(error) {
-                shared.log_refused(peer, reason, Some(error));
-            }
-        })?;
-        serve_http(stream, peer, router, &shared, &deadlines, stop).await
-    };
-    tokio::select! {
-        result = handled => if let Err(error) = result {
-            tracing::debug!(%peer, %error, "connection failed");
-        },
-        reason = deadlines.expired() => tracing::debug!(%peer, reason, "connection closed"),
-    }
 }
 
 async fn is_plain_http(stream: &TcpStream) -> bool {
@@ -199,94 +136,148 @@ async fn refuse_plain_http(mut stream: TcpStream) -> Result<(), BoxError> {
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-async fn serve_http<S>(
-    stream: S,
-    peer: SocketAddr,
-    router: Router,
-    shared: &Arc<Shared>,
-    deadlines: &Arc<Deadlines>,
-    mut stop: watch::Receiver<bool>,
-) -> Result<(), BoxError>
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let stream = DeadlineStream::new(stream, Arc::clone(deadlines));
-    let router = TowerToHyperService::new(router);
-    let limits = shared.limits;
-    let service = service_fn(|request: Request<Incoming>| {
-        let (router, shared) = (router.clone(), Arc::clone(shared));
-        let class = (shared.classify)(request.uri().path());
-        let timeout = match class {
-            RequestClass::Download => Duration::MAX,
-            _ => limits.response_timeout,
-        };
-        let responding = deadlines.begin_response(Instant::now(), timeout);
-        async move {
-            let (response, permits) = respond(request, class, peer, &router, &shared).await;
-            Ok::<_, Infallible>(response.map(|body| DeadlineBody::new(body, responding, permits)))
-        }
-    });
-    let connection = http1::Builder::new()
-        // It would hold for idle connections, too: see `Deadlines`.
-        .header_read_timeout(None)
-        .max_header_size(limits.head_bytes)
-        // The first head is parsed when it is complete; at most this much is read until then.
-        .max_buf_size(2 * limits.head_bytes)
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    tokio::select! {
-        ended = connection.as_mut() => ended?,
-        () = stopped(&mut stop) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await?;
-        }
-    }
-    Ok(())
-}
-
-/// Responds to a request, with what that occupies of the limits until the response is written.
-async fn respond(
-    request: Request<Incoming>,
-    class: RequestClass,
-    peer: SocketAddr,
-    router: &TowerToHyperService<Router>,
-    shared: &Shared,
-) -> (Response, Permits) {
-    let limits = &shared.limits;
-    if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
-        // The next bytes of this connection would be that body.
-        let close = [(header::CONNECTION, "close")];
-        let refused = (StatusCode::PAYLOAD_TOO_LARGE, close, "a request body is not allowed\n");
-        return (refused.into_response(), Permits::default());
-    }
-    let mut permits = Permits::default();
-    let answered = shared.security.answer(request, peer.ip(), async |request: Request<_>| {
-        // Requests that wait for one of few permits must not keep others out.
-        let api = match class {
-            RequestClass::Ready => None,
-            // The semaphore is never closed.
-            _ => Arc::clone(&shared.api).acquire_owned().await.ok(),
-        };
-        let Ok(permit) = Arc::clone(&shared.requests).try_acquire_owned() else {
-            return unavailable("too many concurrent requests: try again");
-        };
-        permits = [Some(permit), api];
-        match router.call(request.map(Body::new)).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
-    });
-    let timeout = match class {
-        RequestClass::Download => limits.download_handler_timeout,
-        RequestClass::Ready | RequestClass::Api => limits.handler_timeout,
-    };
-    match tokio::time::timeout(timeout, answered).await {
-        Ok(response) => (response, permits),
-        Err(_) => (unavailable("the request timed out: try again"), Permits::default()),
-    }
-}
-
 impl Shared {
+    async fn accept(self: Arc<Self>, listener: TcpListener, mut stop: Stop) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = stopped(&mut stop) => return,
+            };
+            match accepted {
+                Ok((stream, peer)) => match self.connections.insert(peer.ip(), &self.limits) {
+                    Ok(slot) => {
+                        tokio::spawn(Arc::clone(&self).handle(stream, peer, slot, stop.clone()));
+                    }
+                    Err((scope, limit)) => {
+                        if let Some(suppressed) =
+                            self.log.due(scope, LOG_FULL_EVERY, Instant::now())
+                        {
+                            tracing::warn!(%peer, scope, limit, suppressed, "too many connections");
+                        }
+                    }
+                },
+                Err(error) if GONE.contains(&error.kind()) => {}
+                Err(error) => {
+                    if self.log.due("accept", LOG_FULL_EVERY, Instant::now()).is_some() {
+                        tracing::warn!(%error, "accept failed");
+                    }
+                    tokio::time::sleep(ACCEPT_BACKOFF).await;
+                }
+            }
+        }
+    }
+
+    /// Handles a connection until one side closes it or a deadline is over.
+    async fn handle(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, slot: Slot, stop: Stop) {
+        // Responses are written in few large pieces; without this the last piece could be delayed by 40 ms.
+        let _ = stream.set_nodelay(true);
+        let deadlines = Arc::new(Deadlines::new(Instant::now(), slot, self.limits));
+        let handled = async {
+            let Some(tls) = self.security.tls() else {
+                return self.serve_http(stream, peer, &deadlines, stop).await;
+            };
+            if is_plain_http(&stream).await {
+                self.log_refused(peer, "plain HTTP request on an HTTPS port", None);
+                return refuse_plain_http(stream).await;
+            }
+            let accepted = TlsAcceptor::from(tls).accept(stream).await;
+            let stream = accepted.inspect_err(|error| {
+                if let Some(reason) = tls::refusal(error) {
+                    self.log_refused(peer, reason, Some(error));
+                }
+            })?;
+            self.serve_http(stream, peer, &deadlines, stop).await
+        };
+        tokio::select! {
+            result = handled => if let Err(error) = result {
+                tracing::debug!(%peer, %error, "connection failed");
+            },
+            reason = deadlines.expired() => tracing::debug!(%peer, reason, "connection closed"),
+        }
+    }
+
+    async fn serve_http<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+        self: &Arc<Self>,
+        stream: S,
+        peer: SocketAddr,
+        deadlines: &Arc<Deadlines>,
+        mut stop: Stop,
+    ) -> Result<(), BoxError> {
+        let stream = DeadlineStream::new(stream, Arc::clone(deadlines));
+        let limits = self.limits;
+        let service = service_fn(|request: Request<Incoming>| {
+            let shared = Arc::clone(self);
+            let class = (shared.classify)(request.uri().path());
+            let timeout = match class {
+                RequestClass::Download => Duration::MAX,
+                _ => limits.response_timeout,
+            };
+            let responding = deadlines.begin_response(Instant::now(), timeout);
+            async move {
+                let (response, permits) = shared.respond(request, class, peer).await;
+                let limited = response.map(|body| DeadlineBody::new(body, responding, permits));
+                Ok::<_, Infallible>(limited)
+            }
+        });
+        let connection = http1::Builder::new()
+            // It would hold for idle connections, too: see `Deadlines`.
+            .header_read_timeout(None)
+            .max_header_size(limits.head_bytes)
+            // The first head is parsed when it is complete; at most this much is read until then.
+            .max_buf_size(2 * limits.head_bytes)
+            .serve_connection(TokioIo::new(stream), service);
+        tokio::pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => ended?,
+            () = stopped(&mut stop) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Responds to a request, with what that occupies of the limits until the response is written.
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+        class: RequestClass,
+        peer: SocketAddr,
+    ) -> (Response, Permits) {
+        let limits = &self.limits;
+        if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
+            // The next bytes of this connection would be that body.
+            let close = [(header::CONNECTION, "close")];
+            let refused = (StatusCode::PAYLOAD_TOO_LARGE, close, "a request body is not allowed\n");
+            return (refused.into_response(), Permits::default());
+        }
+        let mut permits = Permits::default();
+        let answered = self.security.answer(request, peer.ip(), async |request: Request<_>| {
+            // Requests that wait for one of few permits must not keep others out.
+            let api = match class {
+                RequestClass::Ready => None,
+                // The semaphore is never closed.
+                _ => Arc::clone(&self.api).acquire_owned().await.ok(),
+            };
+            let Ok(permit) = Arc::clone(&self.requests).try_acquire_owned() else {
+                return unavailable("too many concurrent requests: try again");
+            };
+            permits = [Some(permit), api];
+            match self.router.call(request.map(Body::new)).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        });
+        let timeout = match class {
+            RequestClass::Download => limits.download_handler_timeout,
+            RequestClass::Ready | RequestClass::Api => limits.handler_timeout,
+        };
+        match tokio::time::timeout(timeout, answered).await {
+            Ok(response) => (response, permits),
+            Err(_) => (unavailable("the request timed out: try again"), Permits::default()),
+        }
+    }
+
     /// Logs that a client failed before its first request; rate-limited.
     fn log_refused(&self, peer: SocketAddr, reason: &'static str, error: Option<&io::Error>) {
         if let Some(suppressed) = self.log.due(reason, LOG_REFUSED_EVERY, Instant::now()) {

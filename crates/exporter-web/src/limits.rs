@@ -161,17 +161,16 @@ struct ConnectionState {
 #[derive(Debug)]
 pub(super) struct Deadlines {
     state: Mutex<ConnectionState>,
-    connections: Arc<Connections>,
-    peer: IpAddr,
+    slot: Slot,
     limits: Limits,
 }
 
 impl Deadlines {
     /// The deadlines of a new connection, which has to send its first request within the header timeout.
-    pub fn new(now: Instant, connections: Arc<Connections>, peer: IpAddr, limits: Limits) -> Self {
+    pub fn new(now: Instant, slot: Slot, limits: Limits) -> Self {
         let (phase, timeout) = (Phase::ReadingHead, limits.header_timeout);
         let state = ConnectionState { phase, since: now, timeout, stalled: None }.into();
-        Deadlines { state, connections, peer, limits }
+        Deadlines { state, slot, limits }
     }
 
     fn enter(&self, phase: Phase, now: Instant, timeout: Duration) {
@@ -215,8 +214,8 @@ impl Deadlines {
         if state.stalled.is_some_and(is_stalled) {
             return Some("write stalled");
         }
-        let is_impatient =
-            state.phase == Phase::Idle && self.connections.is_crowded(self.peer, limits);
+        let Slot { client, connections } = &self.slot;
+        let is_impatient = state.phase == Phase::Idle && connections.is_crowded(*client, limits);
         let timeout = if is_impatient { limits.header_timeout } else { state.timeout };
         (now.duration_since(state.since) > timeout).then_some(match state.phase {
             Phase::ReadingHead => "request timeout",
@@ -387,12 +386,9 @@ mod tests {
         let limits = Limits::default();
         let began = Instant::now();
         let at = |seconds: f64| began + Duration::from_secs_f64(seconds);
-        let deadlines = Arc::new(Deadlines::new(
-            began,
-            Arc::default(),
-            std::net::Ipv4Addr::LOCALHOST.into(),
-            limits,
-        ));
+        let connections = Arc::new(Connections::default());
+        let slot = connections.insert(std::net::Ipv4Addr::LOCALHOST.into(), &limits).unwrap();
+        let deadlines = Arc::new(Deadlines::new(began, slot, limits));
         let overdue = |seconds| deadlines.overdue(at(seconds));
         assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("request timeout")]);
         let response = deadlines.begin_response(at(5.0), limits.response_timeout);

@@ -17,7 +17,6 @@ use bcrypt::HashParts;
 use ring::error::Unspecified;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
-use site_config::yaml::Spanned;
 use tokio::sync::oneshot;
 
 use super::limits::{client_network, locked};
@@ -32,7 +31,7 @@ const HIGHEST_QUICK: u32 = 14;
 const USUAL_SECONDS: f64 = 0.06;
 
 /// `basic_auth_users`: names, and bcrypt hashes of passwords.
-pub(super) type UsersSection = BTreeMap<String, Spanned<String>>;
+pub(super) type UsersSection = BTreeMap<String, String>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hash {
@@ -71,18 +70,19 @@ impl Users {
     }
 }
 
-pub(super) fn validate(section: UsersSection, found: &mut Problems) -> Users {
+pub(super) fn validate(section: UsersSection, found: &mut Problems<'_>) -> Users {
+    let document = found.document;
     let mut hashes = BTreeMap::new();
     for (user, hash) in section {
         let key = format!("basic_auth_users.{user}");
         // The hash is a secret, too: it is in no message.
-        let cost = match hash.value.parse::<HashParts>() {
+        let cost = match hash.parse::<HashParts>() {
             Ok(parts) if (4..=31).contains(&parts.get_cost()) => Ok(parts.get_cost()),
             Ok(_) => Err("the cost of the bcrypt hash is not between 4 and 31"),
             Err(_) => Err("is not a bcrypt hash"),
         };
         let cost = cost.map_err(|problem| {
-            at(&hash, &key, format!("{problem}; create one with `htpasswd -nBC 10 NAME`"))
+            at(document, &key, format!("{problem}; create one with `htpasswd -nBC 10 NAME`"))
         });
         let Some(cost) = found.keep(cost) else { continue };
         if cost > HIGHEST_QUICK {
@@ -91,14 +91,14 @@ pub(super) fn validate(section: UsersSection, found: &mut Problems) -> Users {
                  create a hash with a lower cost: `htpasswd -nBC 10 NAME`",
                 check_time(cost)
             );
-            found.warnings.push(at(&hash, &key, problem));
+            found.warnings.push(at(document, &key, problem));
         }
         if user.contains(':') {
             // In a login the name ends at the first colon (RFC 7617, 2).
             let problem = "a user with a colon in its name cannot log in";
-            found.warnings.push(at(&hash, &key, problem));
+            found.warnings.push(at(document, &key, problem));
         }
-        hashes.insert(user, Hash { text: hash.value, cost });
+        hashes.insert(user, Hash { text: hash, cost });
     }
     let cost = hashes.values().map(|hash| hash.cost).max().unwrap_or(USUAL_COST).min(USUAL_COST);
     let decoy = Hash { text: format!("$2b${cost:02}${}", ".".repeat(53)), cost };
@@ -390,17 +390,17 @@ mod tests {
         assert_eq!(credentials(&HeaderValue::from_bytes(b"Basic \xff").unwrap()), None);
     }
 
-    fn users(text: &str) -> Users {
+    fn config(text: &str) -> crate::web_config::WebConfig {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("web.yml");
         std::fs::write(&file, text).unwrap();
-        crate::web_config::WebConfig::load(&file).1.unwrap().users
+        crate::web_config::WebConfig::load(&file).1.unwrap()
     }
 
     #[tokio::test]
     async fn cached_result_needs_no_check() {
         let hash = |password| bcrypt::hash(password, 4).unwrap();
-        let before = users(&format!("basic_auth_users:\n  a: {}\n", hash("b")));
+        let before = config(&format!("basic_auth_users:\n  a: {}\n", hash("b"))).users;
         let logins = Arc::new(Logins::new().unwrap());
         let header = |pair: &str| {
             HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair))).unwrap()
@@ -421,7 +421,7 @@ mod tests {
         let limit = std::time::Duration::from_millis(50);
         assert!(tokio::time::timeout(limit, check(&before, &another)).await.is_err());
         // With a new hash the same password is checked again.
-        let after = users(&format!("basic_auth_users:\n  a: {}\n", hash("e")));
+        let after = config(&format!("basic_auth_users:\n  a: {}\n", hash("e"))).users;
         assert!(tokio::time::timeout(limit, check(&after, &right)).await.is_err());
         assert_eq!(logins.check(&Users::default(), None, peer).await, Login::Accepted);
     }
@@ -434,7 +434,7 @@ mod tests {
             bcrypt::hash("b", 4).unwrap(),
             ".".repeat(53)
         );
-        let users = users(&text);
+        let users = config(&text).users;
         let logins = Arc::new(Logins::new().unwrap());
         let check = async |pair: &str, last| {
             let header = format!("Basic {}", BASE64_STANDARD.encode(pair));
@@ -452,12 +452,9 @@ mod tests {
     fn users_of_costs(costs: &[u32]) -> (Users, Vec<String>) {
         let hash = |cost| format!("$2b${cost:02}${}", ".".repeat(53));
         let lines: Vec<_> =
-            costs.iter().map(|cost| format!("user-{cost}: {}\n", hash(cost))).collect();
-        let mut found = Problems::default();
-        let section = site_config::yaml::parse::<UsersSection>(&lines.concat()).value;
-        let users = validate(section, &mut found);
-        assert!(found.mistakes.is_empty(), "{found:?}");
-        (users, found.warnings)
+            costs.iter().map(|cost| format!("  user-{cost}: {}\n", hash(cost))).collect();
+        let config = config(&format!("basic_auth_users:\n{}", lines.concat()));
+        (config.users, config.warnings)
     }
 
     #[test]
@@ -489,7 +486,7 @@ mod tests {
             assert!(warning.contains(time), "{warning}");
         }
         assert!(
-            warnings[0].starts_with("line 3, column 10: basic_auth_users.user-15: "),
+            warnings[0].starts_with("line 4, column 12: basic_auth_users.user-15: "),
             "{}",
             warnings[0]
         );

@@ -27,31 +27,39 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Access to the server, as the web config file currently sets it.
 #[derive(Debug)]
 pub struct Security {
-    file: Option<(PathBuf, Arc<ReloadStatus>)>,
+    /// The file, if there is one, and what was read of it.
+    file: Option<(PathBuf, Mutex<Sources>, Arc<ReloadStatus>)>,
     config: ArcSwap<WebConfig>,
     logins: Arc<Logins>,
-    tls: bool,
 }
 
 impl Security {
-    /// Reads a web config file, with what to watch for changes; without one, plain HTTP without logins.
-    pub fn load(file: Option<&Path>) -> Result<(Self, Option<Sources>), ConfigError> {
+    /// Reads a web config file; without one, plain HTTP without logins.
+    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
         let logins = Logins::new().map(Arc::new).map_err(|_| {
             let path = file.unwrap_or(Path::new("none"));
             web_config::error(path, ["the operating system provides no random numbers"])
         })?;
-        let (mut config, mut sources) = (WebConfig::default(), None);
-        if let Some(path) = file {
-            let (read, loaded) = WebConfig::load(path);
-            (config, sources) = (loaded?, Some(read));
-            config.log_warnings(path);
-            let (tls, users) = (config.tls.is_some(), config.users.count());
-            tracing::info!(file = %path.display(), tls, users, "web config loaded");
-        }
+        let Some(path) = file else {
+            return Ok(Security { file: None, config: ArcSwap::default(), logins });
+        };
+        let (sources, config) = WebConfig::load(path);
+        let config = config?;
+        config.log_warnings(path);
+        let (tls, users) = (config.tls.is_some(), config.users.count());
+        tracing::info!(file = %path.display(), tls, users, "web config loaded");
         let status = ReloadStatus::default();
         status.record(true);
-        let (file, tls) = (file.map(|path| (path.to_owned(), status.into())), config.tls.is_some());
-        Ok((Security { file, config: ArcSwap::from_pointee(config), logins, tls }, sources))
+        let file = Some((path.to_owned(), sources.into(), status.into()));
+        Ok(Security { file, config: ArcSwap::from_pointee(config), logins })
+    }
+
+    /// The paths of the file and of those that it names.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let sources = self.file.iter().map(|(_, sources, _)| locked(sources));
+        sources
+            .flat_map(|sources| sources.paths().map(Path::to_owned).collect::<Vec<_>>())
+            .collect()
     }
 
     /// TLS for the next connection.
@@ -61,46 +69,45 @@ impl Security {
 
     /// Checks for changes as long as it is polled, and reads the file at each SIGHUP. Without a file a
     /// SIGHUP is logged.
-    pub async fn watch(self: Arc<Self>, sources: Option<Sources>, mut hangup: Signal) {
-        let Some(mut sources) = sources else {
-            while hangup.recv().await.is_some() {
-                tracing::info!("SIGHUP received: no web config file to reload");
-            }
-            return;
-        };
-        loop {
+    pub async fn watch(self: Arc<Self>, mut hangup: Signal) {
+        while self.file.is_none() && hangup.recv().await.is_some() {
+            tracing::info!("SIGHUP received: no web config file to reload");
+        }
+        while self.file.is_some() {
             let forced = tokio::select! {
                 () = tokio::time::sleep(CHECK_INTERVAL) => false,
                 _ = hangup.recv() => true,
             };
             let security = Arc::clone(&self);
             // A file may be on a disk that does not respond.
-            let checked = tokio::task::spawn_blocking(move || {
-                if forced || sources.have_changed() { security.reload(sources) } else { sources }
-            });
-            match checked.await {
-                Ok(seen) => sources = seen,
-                Err(error) => {
-                    tracing::error!(
-                        %error, "web config watcher failed: changes of the file need a restart"
-                    );
-                    return;
-                }
+            let checked = tokio::task::spawn_blocking(move || security.reload(forced));
+            if let Err(error) = checked.await {
+                tracing::error!(
+                    %error, "web config watcher failed: changes of the file need a restart"
+                );
+                return;
             }
         }
     }
 
     /// The result of the latest read of the file, if there is one.
     pub fn reload_status(&self) -> Option<Arc<ReloadStatus>> {
-        self.file.as_ref().map(|(_, status)| Arc::clone(status))
+        self.file.as_ref().map(|(.., status)| Arc::clone(status))
     }
 
-    fn reload(&self, before: Sources) -> Sources {
-        let Some((path, status)) = &self.file else { return before };
-        let (sources, config) = WebConfig::load(path);
+    /// Reads the file again, if that is forced or a file has changed.
+    fn reload(&self, forced: bool) {
+        let Some((path, sources, status)) = &self.file else { return };
+        let mut sources = locked(sources);
+        if !forced && !sources.have_changed() {
+            return;
+        }
+        let (read, config) = WebConfig::load(path);
+        *sources = read;
+        let speaks_tls = self.speaks_tls();
         let success = match config {
-            Ok(config) if config.tls.is_some() != self.tls => {
-                let what = if self.tls { "off" } else { "on" };
+            Ok(config) if config.tls.is_some() != speaks_tls => {
+                let what = if speaks_tls { "off" } else { "on" };
                 tracing::error!(
                     file = %path.display(),
                     "TLS cannot be switched {what} without a restart; keeping the previous web config"
@@ -129,12 +136,11 @@ impl Security {
             }
         };
         status.record(success);
-        sources
     }
 
     /// Whether TLS is enabled; only a restart changes that.
     pub fn speaks_tls(&self) -> bool {
-        self.tls
+        self.config.load().tls.is_some()
     }
 
     /// Responds to a request from this client address with `handler`, if rate limit and login allow it.

@@ -31,24 +31,20 @@ pub fn write(
     if links.is_empty() {
         return Ok(());
     }
-    let mut heads = vec!["VERDICT", "END A", "END B", "RATE", "REASON", "COUNTS"];
-    if several_fabrics {
-        heads.insert(1, "FABRIC");
+    let heads = ["VERDICT", "FABRIC", "END A", "END B", "RATE", "REASON", "COUNTS"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    rows.extend(links.iter().map(|link| row(link)));
+    for row in rows.iter_mut().filter(|_| !several_fabrics) {
+        row.remove(1);
     }
-    let rows: Vec<Vec<String>> = links.iter().map(|link| row(link, several_fabrics)).collect();
-    let mut widths: Vec<usize> = heads.iter().map(|head| head.len()).collect();
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let mut widths: Vec<usize> = (0..rows[0].len()).filter_map(width).collect();
     if let Some(most) = style.width {
         fit(&mut widths, most);
     }
-    let heads: Vec<String> = heads.into_iter().map(str::to_owned).collect();
-    line(out, &heads, &widths, None)?;
-    for (link, row) in links.iter().zip(&rows) {
-        line(out, row, &widths, colour(link.verdict()).filter(|_| style.colours))?;
+    let colours = links.iter().map(|link| colour(link.verdict()).filter(|_| style.colours));
+    for (row, colour) in rows.iter().zip(std::iter::once(None).chain(colours)) {
+        line(out, row, &widths, colour)?;
     }
     Ok(())
 }
@@ -99,17 +95,14 @@ fn colour(verdict: Verdict) -> Option<&'static str> {
     }
 }
 
-fn row(link: &Link, several_fabrics: bool) -> Vec<String> {
+fn row(link: &Link) -> Vec<String> {
     let rate = match (&link.width, &link.speed) {
         (Some(width), Some(speed)) => format!("{width} {speed}"),
         _ => "-".into(),
     };
-    let ends = [link.ends[0].label(), link.ends[1].label()];
-    let mut row = vec![link.verdict.clone().into_owned()];
-    row.extend(several_fabrics.then(|| link.fabric.clone()));
-    row.extend(ends);
-    row.extend([rate, reason(link), counts(link)]);
-    row
+    let (verdict, fabric) = (link.verdict.clone().into_owned(), link.fabric.clone());
+    let [a, b] = link.ends.each_ref().map(End::label);
+    vec![verdict, fabric, a, b, rate, reason(link), counts(link)]
 }
 
 /// The evidence of the most severe reason, and the number of the others.
@@ -123,14 +116,9 @@ fn reason(link: &Link) -> String {
 }
 
 fn counts(link: &Link) -> String {
-    let counts: Vec<String> = ["A", "B"]
-        .into_iter()
-        .zip(&link.ends)
-        .map(|(name, end)| (name, counts_of(end)))
-        .filter(|(_, counts)| !counts.is_empty())
-        .map(|(name, counts)| format!("{name}: {counts}"))
-        .collect();
-    counts.join("; ")
+    let ends = ["A", "B"].into_iter().zip(link.ends.each_ref().map(counts_of));
+    let counts = ends.filter(|(_, counts)| !counts.is_empty());
+    counts.map(|(name, counts)| format!("{name}: {counts}")).collect::<Vec<_>>().join("; ")
 }
 
 /// A saturated counter has a `+`. Corrected symbols are normal and many on links with four-level

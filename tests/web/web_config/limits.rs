@@ -37,9 +37,9 @@ impl Served {
                 .route("/", get(|| async { "fine\n" }))
                 .route("/never", get(std::future::pending::<()>))
                 .route("/large", get(|| async { vec![b'x'; LARGE] }));
-            let (security, _) = Security::load(None).unwrap();
-            let server = Server::new(Arc::new(security), limits, |_| RequestClass::Ready);
-            server.serve(listener, router);
+            let security = Security::load(None).unwrap();
+            let server = Server::new(Arc::new(security), router, limits, |_| RequestClass::Ready);
+            server.serve(listener);
             (address, server)
         });
         Served { address, server: Some(server), runtime }

@@ -16,7 +16,7 @@ use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use site_config::ConfigError;
 use site_config::file::{self, Stamp, stamp};
-use site_config::yaml::{self, Diagnostic, Spanned};
+use site_config::yaml::{self, Diagnostic, Document};
 
 use crate::login::{self, Users, UsersSection};
 use crate::security::RateLimiter;
@@ -67,15 +67,17 @@ pub(crate) fn error<P: Display>(path: &Path, problems: impl IntoIterator<Item = 
 }
 
 /// What is found about the settings while they are checked.
-#[derive(Debug, Default)]
-pub(crate) struct Problems {
+#[derive(Debug)]
+pub(crate) struct Problems<'d> {
+    /// Where the values are.
+    pub document: &'d Document,
     /// Valid settings that may be unintended.
     pub warnings: Vec<String>,
     /// Why the file cannot be used.
     pub mistakes: Vec<String>,
 }
 
-impl Problems {
+impl Problems<'_> {
     /// The value, or `None` with its mistake added to the others.
     pub fn keep<T>(&mut self, result: Result<T, String>) -> Option<T> {
         result.map_err(|mistake| self.mistakes.push(mistake)).ok()
@@ -85,10 +87,10 @@ impl Problems {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
-    tls_server_config: Option<Spanned<tls::TlsSection>>,
-    http_server_config: Option<HttpSection>,
-    basic_auth_users: Option<UsersSection>,
-    rate_limit: Option<RateLimitSection>,
+    tls_server_config: tls::TlsSection,
+    http_server_config: HttpSection,
+    basic_auth_users: UsersSection,
+    rate_limit: RateLimitSection,
 }
 
 impl WebConfig {
@@ -110,13 +112,13 @@ impl WebConfig {
 fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let bytes = sources.read(path).map_err(|problem| vec![problem])?;
     let text = String::from_utf8(bytes).map_err(|error| vec![yaml::not_utf8(&error)])?;
-    let yaml::Parsed { value: file, diagnostics, .. } = yaml::parse::<File>(&text);
-    let mut found = Problems::default();
-    let tls = file.tls_server_config.and_then(|it| tls::validate(it, sources, &mut found));
-    let headers = file.http_server_config.unwrap_or_default().validate(&mut found);
-    let users = login::validate(file.basic_auth_users.unwrap_or_default(), &mut found);
-    let rate = file.rate_limit.and_then(|section| found.keep(section.validate()).flatten());
-    let Problems { warnings, mut mistakes } = found;
+    let yaml::Parsed { value: file, diagnostics, document } = yaml::parse::<File>(&text);
+    let mut found = Problems { document: &document, warnings: Vec::new(), mistakes: Vec::new() };
+    let tls = tls::validate(file.tls_server_config, sources, &mut found);
+    let headers = file.http_server_config.validate(&mut found);
+    let users = login::validate(file.basic_auth_users, &mut found);
+    let rate = found.keep(file.rate_limit.validate(&document)).flatten();
+    let Problems { warnings, mut mistakes, .. } = found;
     if diagnostics.is_empty() && mistakes.is_empty() {
         let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
         let limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate, Instant::now())));
@@ -132,13 +134,16 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     Err(diagnostics.iter().map(ToString::to_string).chain(mistakes).collect())
 }
 
-/// A problem at a value: its line, its column and its key.
-pub(crate) fn at<T>(value: &Spanned<T>, key: &str, problem: impl Display) -> String {
-    format!("{}: {problem}", place(value, key))
+/// A problem at the value of a key: its line, its column and the key.
+pub(crate) fn at(document: &Document, key: &str, problem: impl Display) -> String {
+    format!("{}: {problem}", place(document, key, key))
 }
 
-fn place<T>(value: &Spanned<T>, key: &str) -> String {
-    format!("line {}, column {}: {key}", value.line, value.column)
+/// The position of the value of a key, and the key that it is about.
+fn place(document: &Document, value: &str, key: &str) -> String {
+    let found = document.diagnostic(value, "");
+    let (line, column) = found.map_or((1, 1), |found| (found.line, found.column));
+    format!("line {line}, column {column}: {key}")
 }
 
 /// The headers that may be set, and the values that they may have; without one, any. They are the exporter
@@ -155,20 +160,21 @@ const HEADERS: [(&str, &[&str]); 5] = [
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct HttpSection {
-    http2: Option<Spanned<bool>>,
-    headers: Option<BTreeMap<String, Spanned<String>>>,
+    http2: Option<bool>,
+    headers: BTreeMap<String, String>,
 }
 
 impl HttpSection {
-    fn validate(self, found: &mut Problems) -> Vec<(HeaderName, HeaderValue)> {
+    fn validate(self, found: &mut Problems<'_>) -> Vec<(HeaderName, HeaderValue)> {
+        let document = found.document;
         // The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
-        if let Some(wanted) = self.http2.filter(|http2| http2.value) {
+        if self.http2 == Some(true) {
             let problem = "HTTP/2 is not supported; HTTP/1.1 is used";
-            found.warnings.push(at(&wanted, "http_server_config.http2", problem));
+            found.warnings.push(at(document, "http_server_config.http2", problem));
         }
-        let headers = self.headers.iter().flatten().filter_map(|(name, value)| {
+        let headers = self.headers.iter().filter_map(|(name, value)| {
             let key = format!("http_server_config.headers.{name}");
-            let sent = header(name, &value.value).map_err(|problem| at(value, &key, problem));
+            let sent = header(name, value).map_err(|problem| at(document, &key, problem));
             found.keep(sent).flatten()
         });
         headers.collect()
@@ -205,30 +211,32 @@ pub(crate) struct Rate {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct RateLimitSection {
-    interval: Option<Spanned<String>>,
-    burst: Option<Spanned<u32>>,
+    interval: Option<String>,
+    burst: Option<u32>,
 }
 
 impl RateLimitSection {
     /// The limit, if there is one: an interval of 0 is none.
-    fn validate(self) -> Result<Option<Rate>, String> {
-        let burst = self.burst.as_ref().filter(|burst| burst.value > 0);
-        let Some(written) = &self.interval else {
-            let missing = |it| at(it, "rate_limit.burst", "rate_limit.interval is missing");
-            return burst.map_or(Ok(None), |burst| Err(missing(burst)));
+    fn validate(self, document: &Document) -> Result<Option<Rate>, String> {
+        const INTERVAL: &str = "rate_limit.interval";
+        let wrong_burst = |problem| Err(at(document, "rate_limit.burst", problem));
+        let Some(written) = self.interval else {
+            let is_limit = self.burst.is_some_and(|burst| burst > 0);
+            return if is_limit { wrong_burst("rate_limit.interval is missing") } else { Ok(None) };
         };
-        let Some(interval) = duration(&written.value) else {
-            let problem = format!("{:?} is not a duration such as 1s or 500ms", written.value);
-            return Err(at(written, "rate_limit.interval", problem));
+        let Some(interval) = duration(&written) else {
+            let problem = format!("{written:?} is not a duration such as 1s or 500ms");
+            return Err(at(document, INTERVAL, problem));
         };
-        match (&self.burst, burst) {
+        match self.burst {
             _ if interval.is_zero() => Ok(None),
-            (_, Some(burst)) => Ok(Some(Rate { interval, burst: burst.value })),
             // The exporter toolkit would answer no request.
-            (Some(none), _) => {
-                Err(at(none, "rate_limit.burst", "must be more than 0: 0 rejects every request"))
+            Some(0) => wrong_burst("must be more than 0: 0 rejects every request"),
+            Some(burst) => Ok(Some(Rate { interval, burst })),
+            None => {
+                let place = place(document, INTERVAL, "rate_limit");
+                Err(format!("{place}: burst is missing; for example 20"))
             }
-            (None, _) => Err(at(written, "rate_limit", "burst is missing; for example 20")),
         }
     }
 }
@@ -302,6 +310,63 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_problem_has_the_position_of_its_value() {
+        for (text, expected) in [
+            (
+                "tls_server_config:\n  cert_file: nowhere.pem\n  min_version: TLS99\n  client_auth_type: x\n  \
+                 cipher_suites: [TLS_AES_128_GCM_SHA256, x]\n",
+                &[
+                    "line 3, column 16: tls_server_config.min_version: \"TLS99\" is not one of: TLS12, TLS13",
+                    "line 5, column 43: tls_server_config.cipher_suites: \"x\" is not one of: TLS_AES_128",
+                    "line 2, column 14: tls_server_config.cert_file: cannot read ",
+                    "line 2, column 3: tls_server_config: key_file is missing (or key with inline PEM)",
+                    "line 4, column 21: tls_server_config.client_auth_type: \"x\" is not one of: NoClientCert, ",
+                ][..],
+            ),
+            (
+                "tls_server_config: {cert: a, cert_file: b, max_version: TLS10}\n",
+                &[
+                    "line 1, column 57: tls_server_config.max_version: no supported version is left: ",
+                    "line 1, column 41: tls_server_config.cert_file: tls_server_config.cert is set, too: ",
+                    "line 1, column 20: tls_server_config: key_file is missing ",
+                ],
+            ),
+            (
+                "basic_auth_users: {a: b, a.b: c, \"d[1]\": e}\nrate_limit: {interval: 1s}\n",
+                &[
+                    "line 1, column 23: basic_auth_users.a: is not a bcrypt hash",
+                    "line 1, column 31: basic_auth_users.a.b: is not a bcrypt hash",
+                    "line 1, column 42: basic_auth_users.d[1]: is not a bcrypt hash",
+                    "line 2, column 24: rate_limit: burst is missing; for example 20",
+                ],
+            ),
+            (
+                "rate_limit: {burst: 2}\nhttp_server_config: {headers: {X-Frame-Options: foo, Server: a}}\n",
+                &[
+                    "line 2, column 62: http_server_config.headers.Server: header cannot be set; allowed: ",
+                    "line 2, column 49: http_server_config.headers.X-Frame-Options: \"foo\" is not one of: ",
+                    "line 1, column 21: rate_limit.burst: rate_limit.interval is missing",
+                ],
+            ),
+            (
+                "rate_limit: {interval: 1s, burst: 0}\n",
+                &[
+                    "line 1, column 35: rate_limit.burst: must be more than 0: 0 rejects every request",
+                ],
+            ),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("web.yml");
+            std::fs::write(&path, text).unwrap();
+            let error = WebConfig::load(&path).1.unwrap_err();
+            assert_eq!(error.lines().len(), expected.len(), "{error}");
+            for (line, says) in error.lines().iter().zip(expected) {
+                assert!(line.contains(&format!("web.yml: {says}")), "{says}\n{error}");
+            }
+        }
+    }
 
     #[test]
     fn durations_in_go_syntax() {

@@ -12,7 +12,7 @@ use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use serde::Deserialize;
-use site_config::yaml::Spanned;
+use site_config::yaml::Document;
 use x509_cert::der::DateTime;
 
 use crate::tls::{self, CertificateInfo};
@@ -70,7 +70,7 @@ pub struct TlsSettings {
     pub(crate) client_auth: ClientAuth,
 }
 
-type Text = Option<Spanned<String>>;
+type Text = Option<String>;
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -82,12 +82,12 @@ pub(super) struct TlsSection {
     key_file: Text,
     client_ca_file: Text,
     client_auth_type: Text,
-    client_allowed_sans: Option<Spanned<Vec<String>>>,
+    client_allowed_sans: Option<Vec<String>>,
     min_version: Text,
     max_version: Text,
-    cipher_suites: Option<Vec<Spanned<String>>>,
+    cipher_suites: Option<Vec<String>>,
     prefer_server_cipher_suites: Option<bool>,
-    curve_preferences: Option<Vec<Spanned<String>>>,
+    curve_preferences: Option<Vec<String>>,
 }
 
 /// A PEM block in the web config file, or in a file that it names.
@@ -105,23 +105,25 @@ impl Pem {
         file: Text,
         key: &str,
         sources: &mut Sources,
+        document: &Document,
     ) -> Result<Option<Pem>, String> {
         let key = format!("tls_server_config.{key}");
         let file_key = format!("{key}_file");
-        let set = |text: Text| text.filter(|text| !text.value.is_empty());
+        let set = |text: Text| text.filter(|text| !text.is_empty());
         match (set(inline), set(file)) {
             (None, None) => Ok(None),
-            (Some(_), Some(file)) => {
-                Err(at(&file, &file_key, format!("{key} is set, too: remove one of them")))
+            (Some(_), Some(_)) => {
+                Err(at(document, &file_key, format!("{key} is set, too: remove one of them")))
             }
             (Some(inline), None) => {
-                let place = place(&inline, &key);
-                Ok(Some(Pem { bytes: inline.value.into_bytes(), place, file: None }))
+                let place = place(document, &key, &key);
+                Ok(Some(Pem { bytes: inline.into_bytes(), place, file: None }))
             }
             (None, Some(file)) => {
-                let path = sources.resolve(&file.value);
-                let bytes = sources.read(&path).map_err(|problem| at(&file, &file_key, problem))?;
-                Ok(Some(Pem { bytes, place: place(&file, &file_key), file: Some(path) }))
+                let path = sources.resolve(&file);
+                let place = place(document, &file_key, &file_key);
+                let bytes = sources.read(&path).map_err(|problem| format!("{place}: {problem}"))?;
+                Ok(Some(Pem { bytes, place, file: Some(path) }))
             }
         }
     }
@@ -153,38 +155,36 @@ impl Pem {
 
 /// Reads the certificates and validates the section; `None` if it is empty or invalid.
 pub(super) fn validate(
-    section: Spanned<TlsSection>,
+    section: TlsSection,
     sources: &mut Sources,
-    found: &mut Problems,
+    found: &mut Problems<'_>,
 ) -> Option<TlsSettings> {
-    if section.value == TlsSection::default() {
+    if section == TlsSection::default() {
         return None;
     }
-    let missing = |key| {
-        let problem = format!("{key}_file is missing (or {key} with inline PEM)");
-        at(&section, "tls_server_config", problem)
-    };
-    let (no_cert, no_key) = (missing("cert"), missing("key"));
-    let section = section.value;
+    let document = found.document;
     let versions = versions(&section, found);
     ignore_names("cipher_suites", section.cipher_suites, CIPHER_SUITES, found);
     ignore_names("curve_preferences", section.curve_preferences, CURVES, found);
-    let mut pem = |inline, file, key| {
-        let pem = Pem::read(inline, file, key, sources);
-        let is_readable = pem.is_ok();
-        (found.keep(pem).flatten(), is_readable)
-    };
-    let (cert, cert_is_readable) = pem(section.cert, section.cert_file, "cert");
-    let (key, key_is_readable) = pem(section.key, section.key_file, "key");
-    let (ca, ca_is_readable) = pem(section.client_ca, section.client_ca_file, "client_ca");
-    found.mistakes.extend((cert.is_none() && cert_is_readable).then_some(no_cert));
-    found.mistakes.extend((key.is_none() && key_is_readable).then_some(no_key));
+    // `None` if it cannot be read, `Some(None)` if it is not set.
+    let mut pem = |inline, file, key| found.keep(Pem::read(inline, file, key, sources, document));
+    let cert = pem(section.cert, section.cert_file, "cert");
+    let key = pem(section.key, section.key_file, "key");
+    let ca = pem(section.client_ca, section.client_ca_file, "client_ca");
+    for (name, pem) in [("cert", &cert), ("key", &key)] {
+        if matches!(pem, Some(None)) {
+            let problem = format!("{name}_file is missing (or {name} with inline PEM)");
+            found.mistakes.push(at(document, "tls_server_config", problem));
+        }
+    }
+    let ca_is_readable = ca.is_some();
+    let [cert, key, ca] = [cert, key, ca].map(Option::flatten);
     let pair = cert.as_ref().zip(key.as_ref());
     let certified = pair.and_then(|(cert, key)| found.keep(certified(cert, key)));
     if let (Some(leaf), Some(cert)) = (certified.as_ref().and_then(|it| it.cert.first()), &cert) {
         found.warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
     }
-    let auth = client_auth(section.client_auth_type.as_ref(), ca.as_ref(), &mut found.warnings);
+    let auth = client_auth(section.client_auth_type.as_deref(), ca.as_ref(), found);
     // A CA that cannot be read is not reported as missing, too.
     let auth = if ca_is_readable { found.keep(auth) } else { auth.ok() };
     let client_cas = found.keep(ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas));
@@ -193,16 +193,16 @@ pub(super) fn validate(
             ClientAuth::NoClientCert => {
                 Some("client certificates are not requested: set client_auth_type")
             }
-            _ => sans.value.is_empty().then_some("an empty list rejects every client"),
+            _ => sans.is_empty().then_some("an empty list rejects every client"),
         };
-        let mistake = |problem| at(sans, "tls_server_config.client_allowed_sans", problem);
+        let mistake = |problem| at(document, "tls_server_config.client_allowed_sans", problem);
         found.mistakes.extend(problem.map(mistake));
     }
     let (versions, certified, client_auth, cas) = (versions?, certified?, auth?, client_cas?);
     if !found.mistakes.is_empty() {
         return None;
     }
-    let sans = section.client_allowed_sans.map(|sans| sans.value).unwrap_or_default();
+    let sans = section.client_allowed_sans.unwrap_or_default();
     let server = tls::server_config(certified, &versions, client_auth, cas, sans);
     let mut server = found.keep(server)?;
     server.ignore_client_order = section.prefer_server_cipher_suites.unwrap_or(true);
@@ -210,16 +210,18 @@ pub(super) fn validate(
 }
 
 /// Warns that a key is ignored; an unknown name is an error.
-fn ignore_names(key: &str, names: Option<Vec<Spanned<String>>>, known: &str, found: &mut Problems) {
+fn ignore_names(key: &str, names: Option<Vec<String>>, known: &str, found: &mut Problems<'_>) {
     let key = format!("tls_server_config.{key}");
     let names = names.unwrap_or_default();
-    let is_known = |name: &&Spanned<String>| known.split(' ').any(|known| known == name.value);
-    if let Some(wrong) = names.iter().find(|name| !is_known(name)) {
-        let problem = format!("{:?} is not one of: {}", wrong.value, known.replace(' ', ", "));
-        found.mistakes.push(at(wrong, &key, problem));
-    } else if let Some(first) = names.first() {
+    let place = |index: usize| place(found.document, &format!("{key}[{index}]"), &key);
+    let is_unknown = |name: &String| known.split(' ').all(|known| known != name);
+    if let Some(wrong) = names.iter().position(is_unknown) {
+        let known = known.replace(' ', ", ");
+        let problem = format!("{}: {:?} is not one of: {known}", place(wrong), names[wrong]);
+        found.mistakes.push(problem);
+    } else if !names.is_empty() {
         let problem = "is ignored: all supported ones are strong, and the client may choose";
-        found.warnings.push(at(first, &key, problem));
+        found.warnings.push(format!("{}: {problem}", place(0)));
     }
 }
 
@@ -264,26 +266,26 @@ fn dates(leaf: &CertificateDer<'_>, now: SystemTime) -> Option<String> {
 }
 
 fn client_auth(
-    written: Option<&Spanned<String>>,
+    written: Option<&str>,
     ca: Option<&Pem>,
-    warnings: &mut Vec<String>,
+    found: &mut Problems<'_>,
 ) -> Result<ClientAuth, String> {
     const KEY: &str = "tls_server_config.client_auth_type";
     let without_certificates = |why| match ca {
         Some(ca) => Err(format!("{}: has no effect {why}", ca.place)),
         None => Ok(ClientAuth::NoClientCert),
     };
-    let Some(written) = written.filter(|written| !written.value.is_empty()) else {
+    let Some(written) = written.filter(|written| !written.is_empty()) else {
         return without_certificates("without client_auth_type");
     };
-    let name = match &*written.value {
+    let name = match written {
         // An older name, which the exporter toolkit still accepts.
         "RequireClientCert" => "RequireAnyClientCert",
         name => name,
     };
     let Some(&(_, auth)) = ClientAuth::ALL.iter().find(|(known, _)| *known == name) else {
         let known = ClientAuth::ALL.map(|(known, _)| known).join(", ");
-        return Err(at(written, KEY, format!("{name:?} is not one of: {known}")));
+        return Err(at(found.document, KEY, format!("{name:?} is not one of: {known}")));
     };
     if auth == ClientAuth::NoClientCert {
         return without_certificates("with client_auth_type NoClientCert");
@@ -292,43 +294,46 @@ fn client_auth(
         // Go would use the system's CAs: anyone with a certificate of a public CA would be accepted.
         if auth.requires() {
             let problem = "client_ca_file is missing: set the CAs of the client certificates";
-            return Err(at(written, KEY, problem));
+            return Err(at(found.document, KEY, problem));
         }
         let problem = "client_ca_file is missing: clients without a certificate are accepted, and \
                        those that present one are refused; set client_ca_file or NoClientCert";
-        warnings.push(at(written, KEY, problem));
+        found.warnings.push(at(found.document, KEY, problem));
     }
     Ok(auth)
 }
 
+const MIN_VERSION: &str = "tls_server_config.min_version";
+const MAX_VERSION: &str = "tls_server_config.max_version";
+
 /// The enabled versions, from `min_version` to `max_version`.
 fn versions(
     section: &TlsSection,
-    found: &mut Problems,
+    found: &mut Problems<'_>,
 ) -> Option<Vec<&'static SupportedProtocolVersion>> {
     let known =
         [("TLS10", None), ("TLS11", None), ("TLS12", Some(&TLS12)), ("TLS13", Some(&TLS13))];
-    let mut index = |written: &Text, key: &str, default: usize| {
+    let document = found.document;
+    let mut index = |written: &Text, key, default| {
         let Some(written) = written else { return Some(default) };
-        found.keep(known.iter().position(|(name, _)| *name == written.value).ok_or_else(|| {
-            let problem = format!("{:?} is not one of: TLS12, TLS13", written.value);
-            at(written, &format!("tls_server_config.{key}"), problem)
-        }))
+        let found_at = known.iter().position(|(name, _)| name == written);
+        let problem = format!("{written:?} is not one of: TLS12, TLS13");
+        found.keep(found_at.ok_or_else(|| at(document, key, problem)))
     };
-    let min = index(&section.min_version, "min_version", 2)?;
-    let max = index(&section.max_version, "max_version", 3)?;
+    let min = index(&section.min_version, MIN_VERSION, 2)?;
+    let max = index(&section.max_version, MAX_VERSION, 3)?;
     if let (Some(written), true) = (&section.min_version, min < 2) {
-        let problem = format!("{} is not supported; the minimum is TLS12", written.value);
-        found.warnings.push(at(written, "tls_server_config.min_version", problem));
+        let problem = format!("{written} is not supported; the minimum is TLS12");
+        found.warnings.push(at(document, MIN_VERSION, problem));
     }
     let enabled = known.get(min..=max).into_iter().flatten();
     let spoken: Vec<_> = enabled.filter_map(|(_, version)| *version).collect();
-    // With the defaults there are two: one of both keys is set.
-    if let (Some(written), true) =
-        (section.max_version.as_ref().or(section.min_version.as_ref()), spoken.is_empty())
-    {
+    if spoken.is_empty() {
+        // With the defaults there are two: one of both keys is set.
+        let written = if section.max_version.is_some() { MAX_VERSION } else { MIN_VERSION };
+        let place = place(document, written, MAX_VERSION);
         let problem = "no supported version is left: TLS12 and TLS13 are supported";
-        found.mistakes.push(at(written, "tls_server_config.max_version", problem));
+        found.mistakes.push(format!("{place}: {problem}"));
         return None;
     }
     Some(spoken)

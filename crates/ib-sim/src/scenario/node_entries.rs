@@ -183,15 +183,14 @@ pub fn set(entry: &Set, context: &mut Context) -> Result<String, Problem> {
     let counters = &entry.counters.0;
     context.require(!counters.is_empty(), "counters", "counters: at least one is required")?;
     let mut words = Vec::new();
-    for (name, number) in counters {
-        let (name, name_line, value) = (&name.value, name.line, number.value);
-        let counter =
-            value::counter(name).map_err(|problem| Problem::new(Some(name_line), problem))?;
+    for &(ref name, value) in counters {
+        let key = format!("counters.{name}");
+        let counter = value::counter(name).map_err(|problem| context.error(&key, problem))?;
         // The widest of its fields comes first.
         let width = counter.row().fields.first().map_or(64, |place| place.width);
         if width < 64 && value >> width != 0 {
             let problem = format!("{name}: {value} does not fit its {width} bits");
-            return Err(Problem::new(Some(number.line), problem));
+            return Err(context.error(&key, problem));
         }
         context.add_action(Action::SetCounter { port, counter, value })?;
         words.push(format!("{name} to {value}"));

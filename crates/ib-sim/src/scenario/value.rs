@@ -13,7 +13,6 @@ use ib_mad::counter::{Counter, TABLE};
 use ib_mad::rate::{Speed, Width};
 use site_config::suggestion::{quoted, suggestion};
 use site_config::units::HumanDuration;
-use site_config::yaml::Spanned;
 
 /// The longest timeline, and the longest time in it.
 pub const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -137,14 +136,6 @@ pub fn counter(name: &str) -> Result<Counter, String> {
     })
 }
 
-macro_rules! numbers_as_text {
-    ($($visit:ident $type:ty),+) => {$(
-        fn $visit<E: Error>(self, number: $type) -> Result<Self::Value, E> {
-            self.visit_str(&number.to_string())
-        }
-    )+};
-}
-
 /// One value, or several in a list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OneOrMore<T> {
@@ -176,8 +167,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
                 T::deserialize(text.into_deserializer()).map(OneOrMore::One)
             }
 
-            numbers_as_text! { visit_u64 u64, visit_i64 i64, visit_f64 f64 }
-
             fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
                 Vec::deserialize(SeqAccessDeserializer::new(items)).map(OneOrMore::More)
             }
@@ -188,7 +177,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
 
 /// Names with a number each, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Numbers(pub(super) Vec<(Spanned<String>, Spanned<u64>)>);
+pub struct Numbers(pub(super) Vec<(String, u64)>);
 
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -2,10 +2,10 @@
 
 use serde::Deserializer;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 
-use super::tree::{Child, Document, Kind, Node, Position};
-use super::{ReadError, SPANNED};
+use super::ReadError;
+use super::tree::{Child, Document, Kind, Node};
 use crate::suggestion::quoted;
 
 /// The most values of a file. More are aliases of aliases, as a file has at most 16 MiB.
@@ -17,20 +17,18 @@ pub(super) struct ValueDeserializer<'d> {
     document: &'d Document,
     node: &'d Node,
     id: usize,
-    position: Position,
 }
 
 impl<'d> ValueDeserializer<'d> {
     /// Of the root; `None` if the file is empty.
     pub(super) fn root(document: &'d Document) -> Option<Self> {
         document.values_read.set(0);
-        let root = ValueDeserializer::new(document, document.root?, None);
+        let root = ValueDeserializer::new(document, document.root?);
         (!root.node.is_null()).then_some(root)
     }
 
-    fn new(document: &'d Document, id: usize, position: Option<Position>) -> Self {
-        let node = &document.nodes[id];
-        ValueDeserializer { document, node, id, position: position.unwrap_or(node.position) }
+    fn new(document: &'d Document, id: usize) -> Self {
+        ValueDeserializer { document, node: &document.nodes[id], id }
     }
 
     /// What has to be something else than it is.
@@ -113,31 +111,13 @@ macro_rules! integers {
 impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
     type Error = ReadError;
 
-    /// For types that accept several kinds of values: by the notation of the value.
+    /// For types that accept a single value or several: each single value is the text that the file has.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let text = &*self.node.text;
         match self.node.kind {
-            Kind::List => return self.deserialize_seq(visitor),
-            Kind::Map => return self.deserialize_map(visitor),
-            Kind::Quoted => return visitor.visit_str(text),
-            Kind::Plain if self.node.is_null() => return visitor.visit_unit(),
-            Kind::Plain => {}
-        }
-        match text {
-            "true" | "True" | "TRUE" => return visitor.visit_bool(true),
-            "false" | "False" | "FALSE" => return visitor.visit_bool(false),
-            _ => {}
-        }
-        let Some(number) = parse_integer(text) else {
-            return match parse_float(text) {
-                Some(number) => visitor.visit_f64(number),
-                None => visitor.visit_str(text),
-            };
-        };
-        match (u64::try_from(number), i64::try_from(number)) {
-            (Ok(number), _) => visitor.visit_u64(number),
-            (_, Ok(number)) => visitor.visit_i64(number),
-            _ => visitor.visit_str(text),
+            Kind::List => self.deserialize_seq(visitor),
+            Kind::Map => self.deserialize_map(visitor),
+            Kind::Plain if self.node.is_null() => visitor.visit_unit(),
+            Kind::Plain | Kind::Quoted => visitor.visit_str(&self.node.text),
         }
     }
 
@@ -213,13 +193,10 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        name: &'static str,
+        _: &'static str,
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        if name == SPANNED {
-            return visitor.visit_seq(SpannedParts { value: self, given: 0 });
-        }
         self.deserialize_map(visitor)
     }
 
@@ -287,11 +264,7 @@ impl<'d> Entries<'d> {
         key: Option<usize>,
         child: &Child,
     ) -> Result<T::Value, ReadError> {
-        let (document, position) = (self.container.document, Some(child.position));
-        let value = match key {
-            Some(key) => ValueDeserializer::new(document, key, None),
-            None => ValueDeserializer::new(document, child.node, position),
-        };
+        let value = ValueDeserializer::new(self.container.document, key.unwrap_or(child.node));
         seed.deserialize(value).map_err(|error| {
             error.within(self.container.id, self.next.saturating_sub(1), key.is_some())
         })
@@ -324,29 +297,5 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let child = &self.container.node.children[self.next.saturating_sub(1)];
         self.read(seed, None, child)
-    }
-}
-
-/// The fields of a [`super::Spanned`].
-struct SpannedParts<'d> {
-    value: ValueDeserializer<'d>,
-    given: usize,
-}
-
-impl<'de> SeqAccess<'de> for SpannedParts<'_> {
-    type Error = ReadError;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, ReadError> {
-        self.given += 1;
-        let (line, column) = self.value.position;
-        match self.given {
-            1 => seed.deserialize(self.value).map(Some),
-            2 => seed.deserialize(line.into_deserializer()).map(Some),
-            3 => seed.deserialize(column.into_deserializer()).map(Some),
-            _ => Ok(None),
-        }
     }
 }

@@ -10,7 +10,6 @@ mod tree;
 
 use std::fmt;
 
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error, Expected, Unexpected};
 
 use crate::suggestion::{quoted, suggestion};
@@ -66,21 +65,6 @@ pub fn not_utf8(error: &std::string::FromUtf8Error) -> String {
     let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     let line = good.split(|byte| *byte == b'\n').count();
     format!("line {line}: is not UTF-8: save the file as UTF-8")
-}
-
-/// The name by which [`Spanned`] requests the position from the deserializer.
-const SPANNED: &str = "fabric-exporter yaml position";
-
-/// A value with the position at which it begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename = "fabric-exporter yaml position")]
-pub struct Spanned<T> {
-    /// The value.
-    pub value: T,
-    /// The line, from 1.
-    pub line: u64,
-    /// The column, from 1.
-    pub column: u64,
 }
 
 /// What was read of a file.

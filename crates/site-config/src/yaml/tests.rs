@@ -15,7 +15,7 @@ struct Sample {
     is_on: Option<bool>,
     kind: Option<Kind>,
     list: Vec<String>,
-    pairs: BTreeMap<String, Spanned<i16>>,
+    pairs: BTreeMap<String, i16>,
     inner: Option<Box<Sample>>,
     needs: Vec<Needs>,
 }
@@ -65,11 +65,18 @@ fn values_in_all_notations_are_read() {
 }
 
 #[test]
-fn spanned_values_have_positions_of_use() {
-    let sample = good("pairs:\n  a: &x 7\n  b:   -3\n  c: *x\n");
-    let positions: Vec<_> =
-        sample.pairs.values().map(|it| (it.value, it.line, it.column)).collect();
-    assert_eq!(positions, [(7, 2, 9), (-3, 3, 8), (7, 4, 6)]);
+fn values_have_positions_of_use() {
+    let Parsed { value: sample, document, .. } =
+        parse::<Sample>("pairs:\n  a: &x 7\n  b:   -3\n  c: *x\n  c.d[1]: 4\n");
+    let positions: Vec<_> = sample
+        .pairs
+        .iter()
+        .map(|(name, value)| {
+            let at = document.diagnostic(&format!("pairs.{name}"), "").unwrap();
+            (*value, at.line, at.column)
+        })
+        .collect();
+    assert_eq!(positions, [(7, 2, 9), (-3, 3, 8), (7, 4, 6), (4, 5, 11)]);
 }
 
 #[test]

@@ -119,17 +119,26 @@ impl Document {
     }
 
     /// A diagnostic at the value of a key such as `fabrics[1].interval`, where the numbers count the entries
-    /// of the value that was read. `None` if the file does not have the key.
+    /// of the value that was read, and a name may contain dots. `None` if the file does not have the key.
     pub fn diagnostic(&self, key: &str, problem: impl Into<String>) -> Option<Diagnostic> {
         let mut node = self.root?;
         let mut position = self.nodes[node].position;
-        let mut path = String::new();
-        for segment in key.split(['.', '[']).filter(|segment| !segment.is_empty()) {
-            let mut children = self.nodes[node].children.iter().enumerate();
-            let (index, child) = match segment.strip_suffix(']').and_then(|it| it.parse().ok()) {
-                Some(nth) => children.filter(|(_, child)| !child.removed).nth(nth)?,
-                None => children.find(|(_, it)| !it.removed && self.key_of(it) == Some(segment))?,
-            };
+        let (mut path, mut rest) = (String::new(), key);
+        while !rest.is_empty() {
+            let children = self.nodes[node].children.iter().enumerate();
+            let mut children = children.filter(|(_, child)| !child.removed);
+            let (index, child);
+            if let Some((nth, after)) = rest.strip_prefix('[').and_then(|it| it.split_once(']')) {
+                ((index, child), rest) = (children.nth(nth.parse().ok()?)?, after);
+            } else {
+                let named = children.filter_map(|(index, child)| {
+                    let after = rest.strip_prefix(self.key_of(child)?)?;
+                    let is_whole = after.is_empty() || after.starts_with(['.', '[']);
+                    is_whole.then_some((index, child, after))
+                });
+                (index, child, rest) = named.min_by_key(|(.., after)| after.len())?;
+            }
+            rest = rest.strip_prefix('.').unwrap_or(rest);
             path = self.path_of(&path, node, index);
             (node, position) = (child.node, child.position);
         }
