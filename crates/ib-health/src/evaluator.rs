@@ -22,7 +22,7 @@ use super::peers::Peers;
 use super::port::{Incoming, PortTracker, TRAINING};
 use super::settings::MaintenanceWindow;
 use super::totals::{self, PortTotals, TotalsSeed};
-use super::upstream::{PortErrors, UpstreamSearch};
+use super::upstream::{KnownOrigins, UpstreamSearch};
 use super::verdict::VerdictHysteresis;
 
 /// What is kept of a fabric from sweep to sweep, and evaluates each sweep.
@@ -203,7 +203,8 @@ impl LinkEvaluator {
 
     fn evaluate_links(&mut self, snapshot: &Snapshot, assessment: &mut Assessment) {
         let maintenance = self.ports_in_maintenance(&snapshot.anchor, snapshot.ended);
-        let mut upstream = UpstreamSearch::default();
+        let fabric = &snapshot.fabric;
+        let mut origins = KnownOrigins::default();
         let mut links = std::mem::take(&mut self.links);
         let peers = Peers::count(snapshot, links.iter().map(|(link, _)| *link));
         assessment.links = Vec::with_capacity(links.len());
@@ -228,9 +229,10 @@ impl LinkEvaluator {
                 // The last known state may be out of date.
                 None => tracker.history.has_returned().then_some(true),
             };
-            let marked = ends.into_iter().find(|port| self.has_marked(*port));
+            let marked = ends.into_iter().find(|port| self.ports[port.0 as usize].has_marked());
+            let mut search = UpstreamSearch { fabric, ports: &self.ports, known: &mut origins };
             assessment.links.push(LinkAssessment {
-                upstream: marked.and_then(|port| upstream.origin(&*self, port)),
+                upstream: marked.and_then(|port| search.origin(port)),
                 ..tracker.assess(*link, &input, up)
             });
         }
@@ -333,20 +335,6 @@ impl LinkTracker {
             upstream: None,
             reference: self.reference(input),
         }
-    }
-}
-
-impl PortErrors for LinkEvaluator {
-    fn fabric(&self) -> &Fabric {
-        &self.fabric
-    }
-
-    fn local(&self, port: PortIndex) -> f32 {
-        self.ports[port.0 as usize].recent.corrupted.sum()
-    }
-
-    fn has_marked(&self, port: PortIndex) -> bool {
-        self.ports[port.0 as usize].recent.marked.sum() > 0.0
     }
 }
 

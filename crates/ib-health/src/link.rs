@@ -330,7 +330,7 @@ fn add_errors(end: &EndInput<'_>, reasons: &mut Reasons) {
     if port.recent.link_integrity.sum() >= INTEGRITY {
         reasons.add(Reason::LinkIntegrity, Verdict::Watch);
     }
-    if port.recent.marked.sum() > 0.0 {
+    if port.has_marked() {
         reasons.add(Reason::UpstreamErrors, Verdict::Ok);
     }
     match end.role {

@@ -200,6 +200,11 @@ impl PortTracker {
         }
     }
 
+    /// Whether packets that were marked bad were received lately.
+    pub fn has_marked(&self) -> bool {
+        self.recent.marked.sum() > 0.0
+    }
+
     /// Whether more packets were corrupted than the allowed bit errors explain, if the bits are known.
     pub fn exceeds_packet_error_limit(&self) -> bool {
         let Some(incoming) = self.incoming else { return false };
