@@ -23,7 +23,6 @@ use super::port::{Incoming, PortTracker, TRAINING};
 use super::settings::MaintenanceWindow;
 use super::totals::{self, PortTotals, TotalsSeed};
 use super::upstream::{KnownOrigins, UpstreamSearch};
-use super::verdict::VerdictHysteresis;
 
 /// What is kept of a fabric from sweep to sweep, and evaluates each sweep.
 #[derive(Debug, Default)]
@@ -314,27 +313,6 @@ impl LinkEvaluator {
         let now = anchor.wall_of(at);
         let active = self.maintenance.iter().filter(|window| window.is_active(now));
         active.flat_map(|window| window.ports(&self.fabric)).collect()
-    }
-}
-
-impl LinkTracker {
-    /// Updates the verdict, and returns the assessment.
-    fn assess(&mut self, link: Link, input: &LinkInput<'_>, up: Option<bool>) -> LinkAssessment {
-        let reasons = self.evaluate(input);
-        let repair = self.repair(&reasons, input);
-        let VerdictHysteresis { verdict, since, .. } = self.verdict;
-        LinkAssessment {
-            link,
-            verdict,
-            since,
-            reasons,
-            repair,
-            up,
-            outages: self.history.outages,
-            losses: self.history.losses.clone(),
-            upstream: None,
-            reference: self.reference(input),
-        }
     }
 }
 

@@ -67,7 +67,7 @@ impl UpstreamSearch<'_> {
 
     /// Of some ports the one with most packets that were corrupted on the link into it, if there are any.
     fn worst(&self, ports: impl Iterator<Item = PortIndex>) -> Option<PortIndex> {
-        let corrupted = |port: PortIndex| self.ports[port.0 as usize].recent.corrupted.sum();
+        let corrupted = |port: PortIndex| self.ports[port.0 as usize].recent.sum(|it| it.corrupted);
         let corrupting = ports.filter(|&port| corrupted(port) > 0.0);
         corrupting.max_by(|&a, &b| corrupted(a).total_cmp(&corrupted(b)))
     }
@@ -99,10 +99,10 @@ mod tests {
         let mut ports = vec![PortTracker::default(); fabric.ports.len()];
         let index = |at: End| fabric.find(at).unwrap();
         for (at, errors) in local {
-            ports[index(*at).0 as usize].recent.corrupted.add(*errors);
+            ports[index(*at).0 as usize].recent.current.corrupted += errors;
         }
         for at in marked {
-            ports[index(*at).0 as usize].recent.marked.add(1.0);
+            ports[index(*at).0 as usize].recent.current.marked += 1.0;
         }
         let mut known = KnownOrigins::default();
         let mut search = UpstreamSearch { fabric: &fabric, ports: &ports, known: &mut known };
