@@ -32,15 +32,17 @@ pub async fn keep_notified(mut seen: watch::Receiver<SharedState>, heartbeats: V
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return;
     }
-    let mut watchdog = Watchdog::new(heartbeats);
-    let interval = watchdog.as_ref().map_or(STATUS_INTERVAL, |watchdog| watchdog.interval);
+    // `None` if systemd has no watchdog for the unit (`WatchdogSec=`).
+    let watchdog = sd_notify::watchdog_enabled().map(|timeout| timeout / PINGS_PER_TIMEOUT);
+    let interval = watchdog.unwrap_or(STATUS_INTERVAL);
+    let mut loops: Vec<Loop> = heartbeats.into_iter().map(|heartbeat| (heartbeat, 0)).collect();
     // By then everything has had the time to start.
     let mut pings = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
     let mut lines = tokio::time::interval(STATUS_INTERVAL);
     lines.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = pings.tick() => if let Some(watchdog) = &mut watchdog { watchdog.check() },
+            _ = pings.tick(), if watchdog.is_some() => ping(&mut loops),
             _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
                 let line = status(&seen.borrow_and_update());
                 notify(&[NotifyState::Status(&line)]);
@@ -62,40 +64,25 @@ fn status(board: &SharedState) -> String {
     fabrics.chain(host).collect::<Vec<_>>().join("; ")
 }
 
-/// Pings the watchdog of systemd for as long as all loops run.
-#[derive(Debug)]
-struct Watchdog {
-    /// The interval of checks.
-    interval: Duration,
-    /// The heartbeats of the loops, and their counts at the latest check.
-    heartbeats: Vec<(Heartbeat, u64)>,
+/// The heartbeat of a loop, and its count at the latest check.
+type Loop = (Heartbeat, u64);
+
+/// Pings the watchdog of systemd if each loop has run since the latest check. A loop that is late once does no
+/// harm; one that hangs for the timeout of the watchdog restarts the process.
+fn ping(loops: &mut [Loop]) {
+    if all_running(loops) {
+        notify(&[NotifyState::Watchdog]);
+    } else {
+        tracing::warn!("fabric monitor stalled; withholding the systemd watchdog ping");
+    }
 }
 
-impl Watchdog {
-    /// A watchdog of these heartbeats; `None` if systemd has none for the unit (`WatchdogSec=`).
-    fn new(heartbeats: Vec<Heartbeat>) -> Option<Self> {
-        let timeout = sd_notify::watchdog_enabled()?;
-        let heartbeats = heartbeats.into_iter().map(|heartbeat| (heartbeat, 0)).collect();
-        Some(Watchdog { interval: timeout / PINGS_PER_TIMEOUT, heartbeats })
-    }
-
-    /// Sends a ping if each loop has run since the latest check. A loop that is late once does no harm; one that
-    /// hangs for the timeout of the watchdog restarts the process.
-    fn check(&mut self) {
-        if self.all_running() {
-            notify(&[NotifyState::Watchdog]);
-        } else {
-            tracing::warn!("fabric monitor stalled; withholding the systemd watchdog ping");
-        }
-    }
-
-    fn all_running(&mut self) -> bool {
-        self.heartbeats.iter_mut().fold(true, |all, (heartbeat, before)| {
-            let now = heartbeat.ticks();
-            let is_running = now != std::mem::replace(before, now);
-            all && is_running
-        })
-    }
+fn all_running(loops: &mut [Loop]) -> bool {
+    loops.iter_mut().fold(true, |all, (heartbeat, before)| {
+        let now = heartbeat.ticks();
+        let is_running = now != std::mem::replace(before, now);
+        all && is_running
+    })
 }
 
 fn notify(states: &[NotifyState<'_>]) {
@@ -111,14 +98,13 @@ mod tests {
     #[test]
     fn one_hanging_loop_withholds_the_ping() {
         let heartbeats = [Heartbeat::default(), Heartbeat::default()];
-        let counts = heartbeats.iter().map(|heartbeat| (heartbeat.clone(), 0)).collect();
-        let mut watchdog = Watchdog { interval: Duration::from_secs(1), heartbeats: counts };
-        assert!(!watchdog.all_running(), "no loop has run");
+        let mut loops = heartbeats.each_ref().map(|heartbeat| (heartbeat.clone(), 0));
+        assert!(!all_running(&mut loops), "no loop has run");
         heartbeats.iter().for_each(Heartbeat::tick);
-        assert!(watchdog.all_running());
+        assert!(all_running(&mut loops));
         heartbeats[0].tick();
-        assert!(!watchdog.all_running(), "the second hangs");
+        assert!(!all_running(&mut loops), "the second hangs");
         heartbeats.iter().for_each(Heartbeat::tick);
-        assert!(watchdog.all_running(), "it runs again");
+        assert!(all_running(&mut loops), "it runs again");
     }
 }

@@ -56,6 +56,11 @@ impl<'a> Samples<'a> {
         Samples { text, name, shared, suffix: "", present: None }
     }
 
+    /// Samples of the same name with other labels.
+    pub fn of<'s>(&'s mut self, shared: &'s [u8]) -> Samples<'s> {
+        Samples::new(self.text, self.name, shared)
+    }
+
     /// Sets the part of a histogram that the next sample is: `_sum`.
     pub fn suffix(&mut self, suffix: &'static str) -> &mut Self {
         self.suffix = suffix;
@@ -64,9 +69,14 @@ impl<'a> Samples<'a> {
 
     /// Adds a label to the next sample, if its value is not empty: one without a value is as good as none.
     pub fn label(&mut self, name: &str, value: &str) -> &mut Self {
-        if !value.is_empty() {
-            self.push_label(name, value);
-        }
+        if value.is_empty() { self } else { self.required_label(name, value) }
+    }
+
+    /// Adds a label to the next sample, even if its value is empty.
+    pub fn required_label(&mut self, name: &str, value: &str) -> &mut Self {
+        let has_any = self.begin();
+        Labels { text: self.text, has_any }.push(name, value);
+        self.present = self.present.map(|(start, _)| (start, true));
         self
     }
 
@@ -114,40 +124,21 @@ impl<'a> Samples<'a> {
 
     /// Writes a number that may be very small, in as many digits as it has. NaN and infinities are not
     /// known.
-    pub fn ratio(&mut self, ratio: impl Into<f64> + Debug + Copy) {
-        if ratio.into().is_finite() {
-            self.write(format_args!("{ratio:?}"));
-        } else {
-            self.skip();
+    pub fn float(&mut self, value: impl Into<f64> + Debug + Copy) {
+        self.float_if_known(Some(value));
+    }
+
+    /// The same, if the number is known.
+    pub fn float_if_known(&mut self, value: Option<impl Into<f64> + Debug + Copy>) {
+        match value.filter(|value| (*value).into().is_finite()) {
+            Some(value) => self.write(format_args!("{value:?}")),
+            None => self.skip(),
         }
     }
 
     /// Writes microseconds in seconds: exactly, for they may be more than a float can hold.
     pub fn micros(&mut self, micros: u64) {
         self.write(format_args!("{}.{:06}", micros / 1_000_000, micros % 1_000_000));
-    }
-
-    /// Writes a sample with these labels, empty ones included.
-    pub fn sample(&mut self, labels: &[(&str, &str)], value: u64) {
-        self.push_labels(labels).value(value);
-    }
-
-    /// The same for a value that is no whole number.
-    pub fn float_sample(&mut self, labels: &[(&str, &str)], value: f64) {
-        self.push_labels(labels).write(format_args!("{value:?}"));
-    }
-
-    fn push_labels(&mut self, labels: &[(&str, &str)]) -> &mut Self {
-        for (name, value) in labels {
-            self.push_label(name, value);
-        }
-        self
-    }
-
-    fn push_label(&mut self, name: &str, value: &str) {
-        let has_any = self.begin();
-        Labels { text: self.text, has_any }.push(name, value);
-        self.present = self.present.map(|(start, _)| (start, true));
     }
 
     /// Begins the sample, unless that was done; whether it has labels.
@@ -214,10 +205,10 @@ mod tests {
             assert_eq!(written(|it| it.seconds(seconds)), format!("m{{a=\"b\"}} {expected}\n"));
         }
         for (ratio, expected) in [(0.0, "0.0"), (3.2e-13, "3.2e-13"), (0.25, "0.25")] {
-            assert_eq!(written(|it| it.ratio(ratio)), format!("m{{a=\"b\"}} {expected}\n"));
+            assert_eq!(written(|it| it.float(ratio)), format!("m{{a=\"b\"}} {expected}\n"));
         }
-        assert_eq!(written(|it| it.ratio(0.1_f32)), "m{a=\"b\"} 0.1\n");
-        assert_eq!(written(|it| it.ratio(f64::NAN)), "");
+        assert_eq!(written(|it| it.float(0.1_f32)), "m{a=\"b\"} 0.1\n");
+        assert_eq!(written(|it| it.float(f64::NAN)), "");
     }
 
     #[test]
@@ -243,8 +234,8 @@ mod tests {
     fn sample_without_labels_has_no_braces() {
         let mut text = Vec::new();
         let mut samples = Samples::new(&mut text, "m", b"");
-        samples.float_sample(&[], 0.5);
-        samples.sample(&[("fabric", "")], 1_u64);
+        samples.float(0.5);
+        samples.required_label("fabric", "").value(1);
         drop(samples);
         assert_eq!(text, b"m 0.5\nm{fabric=\"\"} 1\n");
     }

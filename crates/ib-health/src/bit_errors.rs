@@ -51,11 +51,7 @@ pub struct LimitRow {
     pub limits: Limits,
 }
 
-const fn row(speed: Speed, fec: Option<Fec>, symbol: f32, pre_fec: Option<f32>) -> LimitRow {
-    LimitRow { speed, fec, limits: Limits { symbol, pre_fec } }
-}
-
-/// The limits, the more specific rows first.
+/// The limits of a speed and an error correction.
 ///
 /// Up to FDR: the specification's 1e-12. From EDR on: the error level of UFM's PDR plugin
 /// (Field_BER_Thresholds, V06), by what can be read in band. Which process the ASIC is made in and whether it
@@ -65,29 +61,28 @@ const fn row(speed: Speed, fec: Option<Fec>, symbol: f32, pre_fec: Option<f32>) 
 /// limits by code: a port with a code that has none has no pre-FEC limit. With PLR its limit is 1e-6 on
 /// copper and 1e-5 on active cables: RS(271,257) with PLR is what copper runs (186 of 190 ends of a public
 /// data set), RS(544,514) what optics run.
-const TABLE: [LimitRow; 20] = [
-    row(Speed::Sdr, None, 1e-12, None),
-    row(Speed::Ddr, None, 1e-12, None),
-    row(Speed::Qdr, None, 1e-12, None),
-    row(Speed::Fdr10, None, 1e-12, None),
-    row(Speed::Fdr, None, 1e-12, None),
-    row(Speed::Edr, Some(Fec::LowLatency), 1e-13, Some(1e-12)),
-    row(Speed::Edr, Some(Fec::MellanoxLowLatency), 1e-13, Some(1e-12)),
-    row(Speed::Edr, Some(Fec::ReedSolomon), 1e-13, Some(1e-9)),
-    row(Speed::Edr, None, 1e-13, None),
-    // Only devices made in 7 nm retransmit on the physical layer.
-    row(Speed::Hdr, Some(Fec::Rs544Plr), 1e-14, Some(1e-7)),
-    row(Speed::Hdr, Some(Fec::Rs271Plr), 1e-14, Some(1e-7)),
-    row(Speed::Hdr, None, 1e-13, Some(1e-5)),
-    row(Speed::Ndr, Some(Fec::StrongReedSolomon), 1e-14, None),
-    row(Speed::Ndr, Some(Fec::MellanoxLowLatency), 1e-14, None),
-    row(Speed::Ndr, Some(Fec::Adaptive), 1e-14, None),
-    row(Speed::Ndr, Some(Fec::Cod), 1e-14, None),
-    row(Speed::Ndr, Some(Fec::ZeroLatency), 1e-14, None),
-    row(Speed::Ndr, Some(Fec::Rs271Plr), 1e-14, Some(1e-6)),
-    row(Speed::Ndr, None, 1e-14, Some(1e-5)),
-    row(Speed::Xdr, None, 1e-14, Some(1e-5)),
-];
+fn default_limits(speed: Speed, fec: Option<Fec>) -> Limits {
+    use Fec::{
+        Adaptive, Cod, LowLatency, MellanoxLowLatency, ReedSolomon, Rs271Plr, Rs544Plr,
+        StrongReedSolomon, ZeroLatency,
+    };
+    use Speed::{Ddr, Edr, Fdr, Fdr10, Hdr, Ndr, Qdr, Sdr, Xdr};
+    let (symbol, pre_fec) = match (speed, fec) {
+        (Sdr | Ddr | Qdr | Fdr10 | Fdr, _) => (1e-12, None),
+        (Edr, Some(LowLatency | MellanoxLowLatency)) => (1e-13, Some(1e-12)),
+        (Edr, Some(ReedSolomon)) => (1e-13, Some(1e-9)),
+        (Edr, _) => (1e-13, None),
+        // Only devices made in 7 nm retransmit on the physical layer.
+        (Hdr, Some(Rs544Plr | Rs271Plr)) => (1e-14, Some(1e-7)),
+        (Hdr, _) => (1e-13, Some(1e-5)),
+        (Ndr, Some(Rs271Plr)) => (1e-14, Some(1e-6)),
+        (Ndr, Some(StrongReedSolomon | MellanoxLowLatency | Adaptive | Cod | ZeroLatency)) => {
+            (1e-14, None)
+        }
+        (Ndr | Xdr, _) => (1e-14, Some(1e-5)),
+    };
+    Limits { symbol, pre_fec }
+}
 
 /// The limits in use: the default ones, with a site's own before them.
 #[derive(Clone, Debug, Default)]
@@ -97,8 +92,7 @@ impl LimitTable {
     /// The limits of a link.
     pub fn limits(&self, speed: Speed, fec: Option<Fec>) -> Limits {
         let matches = |row: &&LimitRow| row.speed == speed && (row.fec.is_none() || row.fec == fec);
-        // Each speed has a row in the table.
-        self.0.iter().chain(&TABLE).find(matches).map_or(TABLE[0].limits, |row| row.limits)
+        self.0.iter().find(matches).map_or_else(|| default_limits(speed, fec), |row| row.limits)
     }
 }
 

@@ -22,8 +22,7 @@ use super::peers::Peers;
 use super::port::{Incoming, PortTracker, TRAINING};
 use super::settings::MaintenanceWindow;
 use super::totals::{self, PortTotals, TotalsSeed};
-use super::upstream::{PortErrors, UpstreamSearch};
-use super::verdict::VerdictHysteresis;
+use super::upstream::{KnownOrigins, UpstreamSearch};
 
 /// What is kept of a fabric from sweep to sweep, and evaluates each sweep.
 #[derive(Debug, Default)]
@@ -203,7 +202,8 @@ impl LinkEvaluator {
 
     fn evaluate_links(&mut self, snapshot: &Snapshot, assessment: &mut Assessment) {
         let maintenance = self.ports_in_maintenance(&snapshot.anchor, snapshot.ended);
-        let mut upstream = UpstreamSearch::default();
+        let fabric = &snapshot.fabric;
+        let mut origins = KnownOrigins::default();
         let mut links = std::mem::take(&mut self.links);
         let peers = Peers::count(snapshot, links.iter().map(|(link, _)| *link));
         assessment.links = Vec::with_capacity(links.len());
@@ -228,9 +228,10 @@ impl LinkEvaluator {
                 // The last known state may be out of date.
                 None => tracker.history.has_returned().then_some(true),
             };
-            let marked = ends.into_iter().find(|port| self.has_marked(*port));
+            let marked = ends.into_iter().find(|port| self.ports[port.0 as usize].has_marked());
+            let mut search = UpstreamSearch { fabric, ports: &self.ports, known: &mut origins };
             assessment.links.push(LinkAssessment {
-                upstream: marked.and_then(|port| upstream.origin(&*self, port)),
+                upstream: marked.and_then(|port| search.origin(port)),
                 ..tracker.assess(*link, &input, up)
             });
         }
@@ -312,41 +313,6 @@ impl LinkEvaluator {
         let now = anchor.wall_of(at);
         let active = self.maintenance.iter().filter(|window| window.is_active(now));
         active.flat_map(|window| window.ports(&self.fabric)).collect()
-    }
-}
-
-impl LinkTracker {
-    /// Updates the verdict, and returns the assessment.
-    fn assess(&mut self, link: Link, input: &LinkInput<'_>, up: Option<bool>) -> LinkAssessment {
-        let reasons = self.evaluate(input);
-        let repair = self.repair(&reasons, input);
-        let VerdictHysteresis { verdict, since, .. } = self.verdict;
-        LinkAssessment {
-            link,
-            verdict,
-            since,
-            reasons,
-            repair,
-            up,
-            outages: self.history.outages,
-            losses: self.history.losses.clone(),
-            upstream: None,
-            reference: self.reference(input),
-        }
-    }
-}
-
-impl PortErrors for LinkEvaluator {
-    fn fabric(&self) -> &Fabric {
-        &self.fabric
-    }
-
-    fn local(&self, port: PortIndex) -> f32 {
-        self.ports[port.0 as usize].recent.corrupted.sum()
-    }
-
-    fn has_marked(&self, port: PortIndex) -> bool {
-        self.ports[port.0 as usize].recent.marked.sum() > 0.0
     }
 }
 

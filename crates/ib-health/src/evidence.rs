@@ -12,7 +12,7 @@ use ib_mad::{Counter, Moment};
 use super::bit_errors::{BitErrorLevel, BitErrors, PreFecBer};
 use super::congestion::{Role, RootCause};
 use super::link::DECISIVE;
-use super::outage::Downtime;
+use super::outage::{Downtime, Outages};
 use super::peers::{LinkRate, RateReference};
 use super::verdict::Reason;
 use super::{Assessment, LinkAssessment, PortAssessment};
@@ -30,13 +30,22 @@ pub fn describe(
     let evidence = Evidence { link, assessment, snapshot };
     let text = match reason {
         Reason::BitErrors => evidence.bit_errors(),
-        Reason::Flapping => evidence.flapping(),
+        Reason::Flapping => {
+            let Outages { flaps, down, .. } = link.outages;
+            (flaps > 0).then(|| format!("{} {SINCE_START}", link_downs(flaps, down)))
+        }
         Reason::NodeFlapping => evidence.link_downs(),
-        Reason::Recoveries => Some(evidence.recoveries()),
+        Reason::Recoveries => {
+            let times = times(link.outages.recoveries);
+            Some(format!("LinkErrorRecovery: retrained {times} without a link down {SINCE_START}"))
+        }
         Reason::Width | Reason::Speed | Reason::BelowCapability => evidence.slower(),
         Reason::Down => evidence.down(),
         Reason::ReceiveErrors => evidence.corrupt_packets(),
-        Reason::LinkIntegrity => evidence.integrity(),
+        Reason::LinkIntegrity => {
+            let errors = |port| evidence.count(port, Counter::LocalLinkIntegrityErrors);
+            evidence.counts("counted", "local link integrity error", errors)
+        }
         Reason::PreFec => evidence.pre_fec(),
         Reason::UpstreamErrors => Some(evidence.marked_bad()),
         Reason::Congested => evidence.waits(false),
@@ -44,9 +53,21 @@ pub fn describe(
         Reason::CounterSaturated => evidence.saturated(),
         Reason::ImpossibleValue => evidence.impossible(),
         Reason::InsufficientData => evidence.insufficient_data(),
-        Reason::Unresponsive => evidence.unresponsive(),
-        Reason::Disabled => evidence.disabled(),
-        Reason::Internal => evidence.internal(),
+        Reason::Unresponsive => evidence.each(|port| {
+            let node = snapshot.fabric.node_of(port);
+            let is_up = snapshot.is_up(snapshot.fabric.port(port).node);
+            let why = if node.present() { "does not respond" } else { "is missing" };
+            (!is_up).then(|| format!("{} {why}", node.name))
+        }),
+        Reason::Disabled => evidence.each_named(|port| {
+            let is_off = snapshot.status(port)?.physical_state == physical::DISABLED;
+            is_off.then(|| "is disabled".into())
+        }),
+        Reason::Internal => evidence.each_named(|port| match snapshot.fabric.port(port).role? {
+            PortRole::Fnm => Some("connects ASICs of one switch (FNM)".into()),
+            PortRole::Router => Some("leads to the router in the switch".into()),
+            PortRole::Cable | PortRole::Other => None,
+        }),
         // The details are in the site's own file.
         Reason::Maintenance => None,
     };
@@ -171,12 +192,6 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    fn flapping(&self) -> Option<String> {
-        let outages = &self.link.outages;
-        let text = || format!("{} {SINCE_START}", link_downs(outages.flaps, outages.down));
-        (outages.flaps > 0).then(text)
-    }
-
     fn link_downs(&self) -> Option<String> {
         let downed = |port| self.count(port, Counter::LinkDowned);
         let text = self.each_named(|port| Some(format!("counted {}", downed(port))));
@@ -184,16 +199,10 @@ impl<'a> Evidence<'a> {
         Some(format!("LinkDowned: {text}"))
     }
 
-    fn recoveries(&self) -> String {
-        let times = times(self.link.outages.recoveries);
-        format!("LinkErrorRecovery: retrained {times} without a link down {SINCE_START}")
-    }
-
     /// Its rate, and the higher one that it is compared with.
     fn slower(&self) -> Option<String> {
-        let statuses = || self.ends().filter_map(|port| self.snapshot.status(port));
-        let width = statuses().find_map(|status| status.width)?;
-        let speed = statuses().find_map(|status| status.speed)?;
+        let width = self.ends().find_map(|port| self.snapshot.status(port)?.width)?;
+        let speed = self.ends().find_map(|port| self.snapshot.status(port)?.speed)?;
         let rate = |(width, speed): LinkRate| format!("{} {}", width.label(), speed.label());
         let reference = match self.link.reference? {
             RateReference::Past(more) => format!("ran at {} before", rate(more)),
@@ -213,19 +222,16 @@ impl<'a> Evidence<'a> {
         let known = |port| Some((port, self.snapshot.status(port)?.state));
         let states: Vec<_> = self.ends().filter_map(known).collect();
         let is_active = |(_, it): &(PortIndex, u8)| *it == state::ACTIVE;
-        if states.iter().all(is_active) {
-            return None;
-        }
-        let texts =
-            states.iter().map(|(port, it)| format!("{} {}", self.name(*port), state::name(*it)));
-        let texts = texts.collect::<Vec<_>>().join(", ");
+        let text =
+            |(port, it): &(PortIndex, u8)| format!("{} {}", self.name(*port), state::name(*it));
+        let texts = states.iter().map(text).collect::<Vec<_>>().join(", ");
         // The link went down or came up between the readings of its ends.
         let is_mixed = states.iter().any(is_active);
         let note = if is_mixed { " (ends read at different times)" } else { "" };
         let since = last.map(|last| self.snapshot.ended.since(last));
         let since = since.filter(|since| *since >= Duration::from_secs(1));
         let since = since.map_or_else(String::new, |since| format!(" for {}", duration(since)));
-        Some(format!("not Active{since}: {texts}{note}"))
+        (!states.iter().all(is_active)).then(|| format!("not Active{since}: {texts}{note}"))
     }
 
     fn corrupt_packets(&self) -> Option<String> {
@@ -242,11 +248,6 @@ impl<'a> Evidence<'a> {
             known.filter(|_| !self.is_saturated(port, local)).unwrap_or_else(|| own_errors(port))
         });
         corrupt.or_else(|| self.counts("counted", "receive error", own_errors))
-    }
-
-    fn integrity(&self) -> Option<String> {
-        let errors = |port| self.count(port, Counter::LocalLinkIntegrityErrors);
-        self.counts("counted", "local link integrity error", errors)
     }
 
     fn pre_fec(&self) -> Option<String> {
@@ -381,30 +382,6 @@ impl<'a> Evidence<'a> {
                 format!("{observed}; proving a BER below the limit takes {}", duration(takes))
             }
             Err(_) => observed,
-        })
-    }
-
-    fn unresponsive(&self) -> Option<String> {
-        self.each(|port| {
-            let node = self.snapshot.fabric.node_of(port);
-            let is_up = self.snapshot.is_up(self.snapshot.fabric.port(port).node);
-            let why = if node.present() { "does not respond" } else { "is missing" };
-            (!is_up).then(|| format!("{} {why}", node.name))
-        })
-    }
-
-    fn disabled(&self) -> Option<String> {
-        self.each_named(|port| {
-            let is_off = self.snapshot.status(port)?.physical_state == physical::DISABLED;
-            is_off.then(|| "is disabled".into())
-        })
-    }
-
-    fn internal(&self) -> Option<String> {
-        self.each_named(|port| match self.snapshot.fabric.port(port).role? {
-            PortRole::Fnm => Some("connects ASICs of one switch (FNM)".into()),
-            PortRole::Router => Some("leads to the router in the switch".into()),
-            PortRole::Cable | PortRole::Other => None,
         })
     }
 }

@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
+use ib_fabric::topology::Link;
 use ib_mad::rate::SpeedSet;
 use ib_mad::{Counter, Moment};
 
+use super::assessment::LinkAssessment;
 use super::bit_errors::BitErrorLevel;
 use super::congestion::Role;
 use super::outage::LinkHistory;
 use super::peers::{LinkRate, RateReference, bandwidth};
 use super::port::{PERIOD, PortTracker, TRAINING};
 use super::verdict::{Reason, Reasons, Repair, Verdict, VerdictHysteresis};
-use super::window::{Period, RecentSum};
+use super::window::Recent;
 
 /// After this time a link that is down outside maintenance is bad: it does not come up by itself.
 const DOWN_FOR_GOOD: Duration = Duration::from_secs(5 * 60);
@@ -49,8 +51,7 @@ pub struct LinkTracker {
     pub verdict: VerdictHysteresis,
     /// LinkErrorRecovery of both ends when it was first seen.
     recoveries: [Option<u32>; 2],
-    recent_recoveries: RecentSum,
-    period: Period,
+    recent_recoveries: Recent<f32>,
     /// The ends whose errors degraded it, until it is better: it must be measured there that they stopped.
     guilty: [bool; 2],
     /// It retrained since it was found bad, and that did not help yet.
@@ -110,14 +111,14 @@ impl LinkTracker {
     /// Records how often both ends counted that it retrained without a link down. The same event counts at both,
     /// read at different moments: the end that counted more decides.
     pub fn update_recoveries(&mut self, totals: [Option<u32>; 2], at: Moment) {
-        self.recent_recoveries.advance(self.period.periods_until(at, PERIOD));
+        self.recent_recoveries.advance(at, PERIOD);
         let since = |(first, now): (&mut Option<u32>, Option<u32>)| {
             let now = now?;
             Some(now.wrapping_sub(*first.get_or_insert(now)))
         };
         let times = self.recoveries.iter_mut().zip(totals).filter_map(since).max().unwrap_or(0);
         let known = &mut self.history.outages.recoveries;
-        self.recent_recoveries.add(times.saturating_sub(*known) as f32);
+        self.recent_recoveries.current += times.saturating_sub(*known) as f32;
         *known = times.max(*known);
     }
 
@@ -151,8 +152,35 @@ impl LinkTracker {
         up == Some(true) && at.since(since) >= TRAINING
     }
 
+    /// Updates the verdict, and returns the assessment.
+    pub fn assess(
+        &mut self,
+        link: Link,
+        input: &LinkInput<'_>,
+        up: Option<bool>,
+    ) -> LinkAssessment {
+        let reasons = self.evaluate(input);
+        let VerdictHysteresis { verdict, since, .. } = self.verdict;
+        // It stays while the reasons are gone and the verdict is held.
+        if verdict < Verdict::Watch || reasons.verdict() >= Verdict::Watch {
+            self.repair = self.choose_repair(&reasons, input);
+        }
+        LinkAssessment {
+            link,
+            verdict,
+            since,
+            reasons,
+            repair: self.repair,
+            up,
+            outages: self.history.outages,
+            losses: self.history.losses.clone(),
+            upstream: None,
+            reference: self.reference(input),
+        }
+    }
+
     /// The rate that it should or could have, where that is more than it has.
-    pub fn reference(&self, input: &LinkInput<'_>) -> Option<RateReference> {
+    fn reference(&self, input: &LinkInput<'_>) -> Option<RateReference> {
         let rate = bandwidth(input.rate?);
         if !self.is_settled(input.at) {
             return None;
@@ -163,7 +191,7 @@ impl LinkTracker {
         past.or(input.expected).or(capability)
     }
 
-    pub fn evaluate(&mut self, input: &LinkInput<'_>) -> Reasons {
+    fn evaluate(&mut self, input: &LinkInput<'_>) -> Reasons {
         self.record_rate(input);
         let mut reasons = self.reasons(input);
         if input.internal {
@@ -246,20 +274,12 @@ impl LinkTracker {
         } else if self.history.flaps_since(input.at, ONE_FLAP).0 > 0 {
             reasons.add(reason, Verdict::Watch);
         }
-        if self.recent_recoveries.sum() >= RECOVERIES {
+        if self.recent_recoveries.sum(|it| *it) >= RECOVERIES {
             reasons.add(Reason::Recoveries, Verdict::Watch);
         }
     }
 
-    /// What to try first. It stays while the reasons are gone and the verdict is held.
-    pub fn repair(&mut self, reasons: &Reasons, input: &LinkInput<'_>) -> Option<Repair> {
-        let verdict = self.verdict.verdict;
-        if verdict < Verdict::Watch || reasons.verdict() >= Verdict::Watch {
-            self.repair = self.choose_repair(reasons, input);
-        }
-        self.repair
-    }
-
+    /// What to try first.
     fn choose_repair(&self, reasons: &Reasons, input: &LinkInput<'_>) -> Option<Repair> {
         let is_raised = |end: &EndInput<'_>| end.port.level >= BitErrorLevel::Raised;
         let both = input.ends.iter().all(is_raised);
@@ -327,10 +347,10 @@ fn add_errors(end: &EndInput<'_>, reasons: &mut Reasons) {
             if port.load_correlation.errors_follow_load() { Verdict::Ok } else { Verdict::Watch };
         reasons.add(Reason::ReceiveErrors, weight);
     }
-    if port.recent.link_integrity.sum() >= INTEGRITY {
+    if port.recent.sum(|it| it.link_integrity) >= INTEGRITY {
         reasons.add(Reason::LinkIntegrity, Verdict::Watch);
     }
-    if port.recent.marked.sum() > 0.0 {
+    if port.has_marked() {
         reasons.add(Reason::UpstreamErrors, Verdict::Ok);
     }
     match end.role {

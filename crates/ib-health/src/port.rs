@@ -8,9 +8,9 @@ use ib_mad::{Counter, Moment, Reading};
 use super::assessment::CounterStatus;
 use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, Limits, PreFecBer};
 use super::totals::{Growth, PortTotals};
-use super::window::{LoadCorrelation, Period, RecentSum};
+use super::window::{LoadCorrelation, Recent};
 
-/// The period of [`RecentSums`]: the shorter window that UFM has, of 12 and 125 minutes.
+/// The period of [`ReceivedSums`]: the shorter window that UFM has, of 12 and 125 minutes.
 pub const PERIOD: Duration = Duration::from_secs(12 * 60);
 
 /// The period of pre-FEC sums. So many bits are corrected that minutes suffice, and a bad link has to be
@@ -20,17 +20,24 @@ pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
 /// Errors in the first seconds of a link do not count: its ends still adapt to each other.
 pub const TRAINING: Duration = Duration::from_secs(30);
 
-/// Sums over the latest 12 to 24 minutes.
+/// What was received in a [`PERIOD`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RecentSums {
+pub struct ReceivedSums {
     /// Packets that this link corrupted: received corrupt, and sent intact by the other end.
-    pub corrupted: RecentSum,
+    pub corrupted: f32,
     /// Packets that were received marked bad.
-    pub marked: RecentSum,
+    pub marked: f32,
     /// Words of four bytes that were received.
-    pub received: RecentSum,
+    pub received: f32,
     /// Times that local errors exceeded the port's threshold.
-    pub link_integrity: RecentSum,
+    pub link_integrity: f32,
+}
+
+/// What error correction corrected in a [`PRE_FEC_PERIOD`].
+#[derive(Clone, Copy, Debug, Default)]
+struct CorrectedSums {
+    symbols: f32,
+    seconds: f32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,15 +62,10 @@ pub struct PortTracker {
     pub totals: PortTotals,
     ber: BerWindows,
     pub load_correlation: LoadCorrelation,
-    pub recent: RecentSums,
-    /// Symbols that error correction corrected, and the seconds in which it did.
-    corrected: RecentSum,
-    corrected_seconds: RecentSum,
+    pub recent: Recent<ReceivedSums>,
+    corrected: Recent<CorrectedSums>,
     /// The ratio of these when the counter was last below its maximum.
     pre_fec: Option<PreFec>,
-    /// The current period of `recent`, and of the sums of corrected symbols.
-    period: Period,
-    pre_fec_period: Period,
     /// Consecutive sweeps that did not read the port.
     pub missed: u8,
     pub level: BitErrorLevel,
@@ -97,10 +99,11 @@ impl PortTracker {
         };
         let status = self.totals.status();
         let grown = |counter| growth.get(counter).unwrap_or(0) as f32;
-        self.recent.corrupted.add(local_physical_errors(&growth, status) as f32);
-        self.recent.marked.add(grown(Counter::RcvRemotePhysicalErrors));
-        self.recent.received.add(grown(Counter::RcvData));
-        self.recent.link_integrity.add(grown(Counter::LocalLinkIntegrityErrors));
+        let sums = &mut self.recent.current;
+        sums.corrupted += local_physical_errors(&growth, status) as f32;
+        sums.marked += grown(Counter::RcvRemotePhysicalErrors);
+        sums.received += grown(Counter::RcvData);
+        sums.link_integrity += grown(Counter::LocalLinkIntegrityErrors);
         let timed = |counter| growth.timed(counter).unwrap_or(0) as f32;
         self.load_correlation.record(
             timed(Counter::RcvPkts),
@@ -147,14 +150,15 @@ impl PortTracker {
         else {
             return;
         };
-        self.corrected.add(corrected as f32);
-        self.corrected_seconds.add(growth.seconds as f32);
-        let bits = incoming.bits_per_second * self.corrected_seconds.sum();
+        self.corrected.current.symbols += corrected as f32;
+        self.corrected.current.seconds += growth.seconds as f32;
+        let symbols = self.corrected.sum(|it| it.symbols);
+        let bits = incoming.bits_per_second * self.corrected.sum(|it| it.seconds);
         let Some(limit) = incoming.limits.pre_fec.filter(|_| bits > 0.0) else { return };
         let now = PreFec {
-            ratio: self.corrected.sum() / bits,
+            ratio: symbols / bits,
             at: growth.at.whole_seconds(),
-            over: self.corrected.sum() > bit_errors::chance_limit(bits * limit),
+            over: symbols > bit_errors::chance_limit(bits * limit),
             outdated: false,
         };
         // The reading that filled the field shows a lower bound.
@@ -168,8 +172,8 @@ impl PortTracker {
     pub fn restart(&mut self, training_until: Option<Moment>) {
         self.ber = BerWindows::default();
         self.load_correlation = LoadCorrelation::default();
-        self.recent = RecentSums::default();
-        (self.corrected, self.corrected_seconds) = Default::default();
+        self.recent.clear();
+        self.corrected.clear();
         self.pre_fec = self.pre_fec.filter(|_| self.is_full(Counter::FecCorrectedSymbols));
         if let Some(known) = &mut self.pre_fec {
             known.outdated = true;
@@ -181,31 +185,28 @@ impl PortTracker {
     }
 
     fn advance_periods(&mut self, at: Moment) {
-        let periods = self.period.periods_until(at, PERIOD);
-        if periods > 0 {
-            let RecentSums { corrupted, marked, received, link_integrity } = &mut self.recent;
-            for sum in [corrupted, marked, received, link_integrity] {
-                sum.advance(periods);
-            }
+        if self.recent.advance(at, PERIOD) {
             self.load_correlation.decay();
         }
-        let periods = self.pre_fec_period.periods_until(at, PRE_FEC_PERIOD);
-        if periods > 0 {
-            self.corrected.advance(periods);
-            self.corrected_seconds.advance(periods);
-            // The attribute is not read any more: the ratio is out of date.
-            if self.corrected_seconds.sum() <= 0.0 && !self.is_full(Counter::FecCorrectedSymbols) {
-                self.pre_fec = None;
-            }
+        let is_next = self.corrected.advance(at, PRE_FEC_PERIOD);
+        let is_read = self.corrected.sum(|it| it.seconds) > 0.0;
+        // The attribute is not read any more: the ratio is out of date.
+        if is_next && !is_read && !self.is_full(Counter::FecCorrectedSymbols) {
+            self.pre_fec = None;
         }
+    }
+
+    /// Whether packets that were marked bad were received lately.
+    pub fn has_marked(&self) -> bool {
+        self.recent.sum(|it| it.marked) > 0.0
     }
 
     /// Whether more packets were corrupted than the allowed bit errors explain, if the bits are known.
     pub fn exceeds_packet_error_limit(&self) -> bool {
         let Some(incoming) = self.incoming else { return false };
-        let bits = self.recent.received.sum() * 32.0;
+        let bits = self.recent.sum(|it| it.received) * 32.0;
         let limit = bit_errors::chance_limit(bits * incoming.limits.symbol);
-        !self.is_full(Counter::RcvData) && self.recent.corrupted.sum() > limit
+        !self.is_full(Counter::RcvData) && self.recent.sum(|it| it.corrupted) > limit
     }
 
     /// Whether the pre-FEC bit error ratio exceeds its limit, by more than chance explains, as it was last
@@ -268,7 +269,7 @@ mod tests {
             }
             state.update(&mut reading, incoming, 12_500_000_000);
         }
-        state.recent.corrupted.sum()
+        state.recent.sum(|it| it.corrupted)
     }
 
     #[test]

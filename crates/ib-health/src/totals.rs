@@ -1,7 +1,7 @@
 //! Totals that survive saturation, clears, reboots and restarts: what a port's counters have counted since
 //! the port was first seen.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ib_fabric::topology::End;
@@ -26,7 +26,6 @@ const CONFIRMATIONS: u8 = 8;
 /// A counter whose values have been impossible since its last accepted one.
 #[derive(Clone, Copy, Debug)]
 struct RejectedValue {
-    counter: Counter,
     /// No later than the last accepted value; `None` if that was in an earlier run.
     since: Option<Moment>,
     /// The latest impossible value, and when it was read.
@@ -47,7 +46,7 @@ pub struct PortTotals {
     /// ports, whose counters were never reset, which saves 280 bytes per port. Shared with the assessment.
     offsets: Option<Arc<ResetOffsets>>,
     /// Counters whose latest value was impossible: empty for most ports.
-    rejected: Vec<RejectedValue>,
+    rejected: BTreeMap<Counter, RejectedValue>,
     seen: CounterSet,
     /// Others of which an earlier run recorded what they showed last.
     persisted: CounterSet,
@@ -63,7 +62,7 @@ impl Default for PortTotals {
         PortTotals {
             raws: [0; COUNT],
             offsets: None,
-            rejected: Vec::new(),
+            rejected: BTreeMap::new(),
             seen: CounterSet::default(),
             persisted: CounterSet::default(),
             latest: CounterSet::default(),
@@ -236,7 +235,7 @@ impl PortTotals {
         if raw == self.raws[index] && is_possible && !is_rebased && self.rejected.is_empty() {
             return true;
         }
-        let rejected = self.rejected.iter().find(|it| it.counter == counter).copied();
+        let rejected = self.rejected.remove(&counter);
         let since = rejected.map_or(since, |rejected| rejected.since);
         // A response was lost, or it is read on a slower interval: it grew in this run at least.
         let since = since.or(self.seen.contains(counter).then_some(self.began));
@@ -251,7 +250,6 @@ impl PortTotals {
             None => raw,
         };
         let fits = total.checked_add(by).is_some();
-        self.rejected.retain(|it| it.counter != counter);
         if is_possible && fits && by <= most(since) {
             return true;
         }
@@ -268,7 +266,7 @@ impl PortTotals {
             self.raws[index] = raw;
             return true;
         }
-        self.rejected.push(RejectedValue { counter, since, shown: raw, at, consistent });
+        self.rejected.insert(counter, RejectedValue { since, shown: raw, at, consistent });
         false
     }
 
@@ -277,10 +275,9 @@ impl PortTotals {
         let index = counter as usize;
         if self.seen.contains(counter) {
             let accepted = self.raws[index];
-            let was_rejected = self.rejected.iter().any(|it| it.counter == counter);
+            let was_rejected = self.rejected.remove(&counter).is_some();
             // `last` may be an impossible value; the last accepted one is not.
             self.add_reset(index, if was_rejected { accepted } else { last.max(accepted) });
-            self.rejected.retain(|it| it.counter != counter);
             self.raws[index] = 0;
         }
     }

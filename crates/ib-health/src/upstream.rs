@@ -9,106 +9,76 @@ use std::collections::HashMap;
 
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 
-pub trait PortErrors {
-    fn fabric(&self) -> &Fabric;
-    /// The packets of the latest minutes that were corrupted on the link into a port.
-    fn local(&self, port: PortIndex) -> f32;
-    /// Whether a port received packets that were marked bad in that time.
-    fn has_marked(&self, port: PortIndex) -> bool;
-
-    /// Of some ports the one with most local errors.
-    fn worst(&self, ports: impl Iterator<Item = PortIndex>) -> Option<PortIndex> {
-        ports.max_by(|&a, &b| self.local(a).total_cmp(&self.local(b)))
-    }
-}
+use super::port::PortTracker;
 
 /// How many switches upstream are searched at most: fat trees of three levels have five between two hosts.
 const MAX_HOPS: u8 = 8;
 
-/// The searches of one sweep, which visit each node once.
-#[derive(Debug, Default)]
-pub struct UpstreamSearch {
-    found: HashMap<NodeIndex, Option<PortIndex>>,
+/// The origins behind the nodes that one sweep's searches visited: each node is visited once.
+pub type KnownOrigins = HashMap<NodeIndex, Option<PortIndex>>;
+
+/// A search among the ports of a fabric, and what is kept of them, by port index.
+pub struct UpstreamSearch<'a> {
+    pub fabric: &'a Fabric,
+    pub ports: &'a [PortTracker],
+    pub known: &'a mut KnownOrigins,
 }
 
-impl UpstreamSearch {
+impl UpstreamSearch<'_> {
     /// The port at which the marked packets that `port` receives were corrupted: `None` if the node before
     /// it corrupted them itself, or does not report errors.
-    pub fn origin(&mut self, errors: &impl PortErrors, port: PortIndex) -> Option<PortIndex> {
-        self.search(errors, port, MAX_HOPS)
+    pub fn origin(&mut self, port: PortIndex) -> Option<PortIndex> {
+        self.search(port, MAX_HOPS)
     }
 
-    fn search(&mut self, errors: &impl PortErrors, port: PortIndex, hops: u8) -> Option<PortIndex> {
+    fn search(&mut self, port: PortIndex, hops: u8) -> Option<PortIndex> {
         let hops = hops.checked_sub(1)?;
-        let fabric = errors.fabric();
-        let sender = fabric.port(port).connected_peer()?;
-        let node = fabric.port(sender).node;
-        match self.worst_behind(errors, node, hops) {
+        let sender = self.fabric.port(port).connected_peer()?;
+        let node = self.fabric.port(sender).node;
+        match self.worst_behind(node, hops) {
             // No packet returns the way it came: what is corrupted there goes elsewhere.
             Some(found) if found == sender => {
-                errors.worst(corrupting(errors, node).filter(|&port| port != sender))
+                self.worst(self.fabric.ports_of(node).filter(|&port| port != sender))
             }
             found => found,
         }
     }
 
-    fn worst_behind(
-        &mut self,
-        errors: &impl PortErrors,
-        node: NodeIndex,
-        hops: u8,
-    ) -> Option<PortIndex> {
-        if let Some(found) = self.found.get(&node) {
+    fn worst_behind(&mut self, node: NodeIndex, hops: u8) -> Option<PortIndex> {
+        if let Some(found) = self.known.get(&node) {
             return *found;
         }
-        let fabric = errors.fabric();
+        let (fabric, ports) = (self.fabric, self.ports);
         if !fabric.node(node).is_switch() {
             return None;
         }
         // Ends a search that returns to this node.
-        self.found.insert(node, None);
-        let found = errors.worst(corrupting(errors, node)).or_else(|| {
-            let marked = fabric.ports_of(node).filter(|&port| errors.has_marked(port));
-            errors.worst(marked.filter_map(|port| self.search(errors, port, hops)))
+        self.known.insert(node, None);
+        let found = self.worst(fabric.ports_of(node)).or_else(|| {
+            let has_marked = |port: &PortIndex| ports[port.0 as usize].has_marked();
+            let marked = fabric.ports_of(node).filter(has_marked);
+            let origins: Vec<PortIndex> =
+                marked.filter_map(|port| self.search(port, hops)).collect();
+            self.worst(origins.into_iter())
         });
-        self.found.insert(node, found);
+        self.known.insert(node, found);
         found
     }
-}
 
-/// The ports of a node with local errors.
-fn corrupting(errors: &impl PortErrors, node: NodeIndex) -> impl Iterator<Item = PortIndex> {
-    errors.fabric().ports_of(node).filter(move |&port| errors.local(port) > 0.0)
+    /// Of some ports the one with most packets that were corrupted on the link into it, if there are any.
+    fn worst(&self, ports: impl Iterator<Item = PortIndex>) -> Option<PortIndex> {
+        let corrupted = |port: PortIndex| self.ports[port.0 as usize].recent.sum(|it| it.corrupted);
+        let corrupting = ports.filter(|&port| corrupted(port) > 0.0);
+        corrupting.max_by(|&a, &b| corrupted(a).total_cmp(&corrupted(b)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use super::*;
     use ib_fabric::testing::{end, fabric, found};
     use ib_fabric::topology::End;
     use ib_mad::node::NodeKind;
-
-    struct Reported<'a> {
-        fabric: &'a Fabric,
-        local: HashMap<End, f32>,
-        marked: Vec<End>,
-    }
-
-    impl PortErrors for Reported<'_> {
-        fn fabric(&self) -> &Fabric {
-            self.fabric
-        }
-
-        fn local(&self, port: PortIndex) -> f32 {
-            self.local.get(&self.fabric.end(port)).copied().unwrap_or_default()
-        }
-
-        fn has_marked(&self, port: PortIndex) -> bool {
-            self.marked.contains(&self.fabric.end(port))
-        }
-    }
 
     /// Switches 1, 2 and 3 in a row, with host 11 at 1, 12 at 2 and 13 at 3.
     fn row() -> Fabric {
@@ -126,13 +96,17 @@ mod tests {
 
     fn origin(local: &[(End, f32)], marked: &[End], at: End) -> Option<End> {
         let fabric = row();
-        let reported = Reported {
-            fabric: &fabric,
-            local: local.iter().copied().collect(),
-            marked: marked.to_vec(),
-        };
-        let port = fabric.find(at).unwrap();
-        UpstreamSearch::default().origin(&reported, port).map(|port| fabric.end(port))
+        let mut ports = vec![PortTracker::default(); fabric.ports.len()];
+        let index = |at: End| fabric.find(at).unwrap();
+        for (at, errors) in local {
+            ports[index(*at).0 as usize].recent.current.corrupted += errors;
+        }
+        for at in marked {
+            ports[index(*at).0 as usize].recent.current.marked += 1.0;
+        }
+        let mut known = KnownOrigins::default();
+        let mut search = UpstreamSearch { fabric: &fabric, ports: &ports, known: &mut known };
+        search.origin(index(at)).map(|port| fabric.end(port))
     }
 
     #[test]

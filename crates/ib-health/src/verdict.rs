@@ -117,12 +117,6 @@ impl VerdictHysteresis {
         VerdictHysteresis { since: at, ..VerdictHysteresis::default() }
     }
 
-    fn better_for(&mut self, at: Moment) -> Duration {
-        let now = at.whole_seconds();
-        let since = *self.better_since.get_or_insert(now);
-        Duration::from_secs(now.saturating_sub(since).into())
-    }
-
     /// Adds the reasons of a sweep. While the errors of its verdict may be `hidden`, the link is not better.
     pub fn update(&mut self, reasons: &Reasons, hidden: bool, at: Moment) {
         let now = reasons.verdict();
@@ -133,8 +127,12 @@ impl VerdictHysteresis {
             }
         } else if hidden {
             self.better_since = None;
-        } else if self.better_for(at) >= HOLD {
-            (self.verdict, self.since, self.better_since) = (now, at, None);
+        } else {
+            let better_since = *self.better_since.get_or_insert(at.whole_seconds());
+            let better_for = at.whole_seconds().saturating_sub(better_since);
+            if u64::from(better_for) >= HOLD.as_secs() {
+                (self.verdict, self.since, self.better_since) = (now, at, None);
+            }
         }
     }
 }

@@ -64,41 +64,34 @@ impl SlidingWindow {
     }
 }
 
-/// A sum over the current period and the one before, so over one to two periods: for what need not be known
+/// Sums over the current period and the one before, so over one to two periods: for what need not be known
 /// more exactly. Whole numbers are exact up to 2^24.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RecentSum {
-    current: f32,
-    previous: f32,
+pub struct Recent<T> {
+    pub current: T,
+    previous: T,
+    /// The number of the current period, modulo 2^16.
+    period: u16,
 }
 
-impl RecentSum {
-    pub fn add(&mut self, amount: f32) {
-        self.current += amount;
-    }
-
-    /// Starts the next period if `periods` have begun since the current one.
-    pub fn advance(&mut self, periods: u16) {
-        if periods > 0 {
-            self.previous = if periods == 1 { self.current } else { 0.0 };
-            self.current = 0.0;
-        }
-    }
-
-    pub fn sum(self) -> f32 {
-        self.current + self.previous
-    }
-}
-
-/// The number of the current period, modulo 2^16.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Period(u16);
-
-impl Period {
-    /// How many periods of this length have begun since the last call.
-    pub fn periods_until(&mut self, at: Moment, length: Duration) -> u16 {
+impl<T: Copy + Default> Recent<T> {
+    /// Starts the next period of this length if it has begun, and returns whether it has.
+    pub fn advance(&mut self, at: Moment, length: Duration) -> bool {
         let now = (at.0 / length.as_nanos() as u64) as u16;
-        now.wrapping_sub(std::mem::replace(&mut self.0, now))
+        let periods = now.wrapping_sub(std::mem::replace(&mut self.period, now));
+        if periods > 0 {
+            self.previous = if periods == 1 { self.current } else { T::default() };
+            self.current = T::default();
+        }
+        periods > 0
+    }
+
+    pub fn clear(&mut self) {
+        (self.current, self.previous) = Default::default();
+    }
+
+    pub fn sum(&self, of: impl Fn(&T) -> f32) -> f32 {
+        of(&self.current) + of(&self.previous)
     }
 }
 
@@ -215,15 +208,17 @@ mod tests {
 
     #[test]
     fn recent_sum_covers_two_periods() {
-        let mut recent = RecentSum::default();
-        recent.add(3.0);
-        recent.advance(1);
-        recent.add(4.0);
-        assert!((recent.sum() - 7.0).abs() < 1e-6);
-        recent.advance(1);
-        assert!((recent.sum() - 4.0).abs() < 1e-6);
-        recent.advance(2);
-        assert!(recent.sum().abs() < 1e-6);
+        let mut recent = Recent::<f32>::default();
+        let period = Duration::from_secs(720);
+        let at = |periods: u32| Moment(0) + period * periods;
+        recent.current += 3.0;
+        assert!(recent.advance(at(1), period));
+        recent.current += 4.0;
+        assert!((recent.sum(|it| *it) - 7.0).abs() < 1e-6);
+        assert!(recent.advance(at(2), period) && !recent.advance(at(2), period));
+        assert!((recent.sum(|it| *it) - 4.0).abs() < 1e-6);
+        assert!(recent.advance(at(4), period));
+        assert!(recent.sum(|it| *it).abs() < 1e-6);
     }
 
     /// An hour in which a link is busy every other minute, with errors by (busy, packets).

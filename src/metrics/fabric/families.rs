@@ -4,9 +4,9 @@ use exposition::{Family, MetricType, Samples};
 use fabric_observation::Observation;
 use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP, NODE_UP, PORT_INFO};
 use ib_fabric::snapshot::SubnetManager;
-use ib_fabric::{Fabric, NodeIndex, PortIndex, Snapshot};
+use ib_fabric::{NodeIndex, PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
-use ib_health::bit_errors::BerWindow;
+use ib_health::bit_errors::{BerWindow, BitErrors};
 use ib_health::congestion::{Region, Role};
 use ib_health::outage::{BOUNDS, ExpectedCause};
 use ib_health::{LinkAssessment, PortAssessment, Verdict};
@@ -45,9 +45,8 @@ impl<'a> PortItem<'a> {
         self.snapshot.status(self.port)
     }
 
-    pub fn judged(&self) -> Option<JudgedPort<'a>> {
-        let (fabric, port, assessment) = (&self.snapshot.fabric, self.port, self.assessment?);
-        Some(JudgedPort { fabric, port, assessment })
+    fn bit_errors(&self) -> Option<&'a BitErrors> {
+        self.assessment.map(|it| &it.bit_errors)
     }
 
     /// `None` if no counters were read.
@@ -67,13 +66,6 @@ pub(super) struct LinkItem<'a> {
 pub(in crate::metrics) struct Counted<'a> {
     pub anchor: &'a Anchor,
     pub counting: &'a CounterStatus,
-}
-
-/// A port of a fabric with its assessment.
-pub(in crate::metrics) struct JudgedPort<'a> {
-    pub fabric: &'a Fabric,
-    pub port: PortIndex,
-    pub assessment: &'a PortAssessment,
 }
 
 pub(super) struct RegionItem<'a> {
@@ -280,69 +272,64 @@ families! {
 const WINDOWS: [BerWindow; 2] = [BerWindow::Short, BerWindow::Long];
 
 families! {
-    pub(super) DIRECTIONS: JudgedPort<'_>;
+    pub(super) DIRECTIONS: PortItem<'_>;
     "infiniband_link_bit_error_ratio" Gauge WINDOW_LABELS
         "Bit error ratio (after FEC) of the bits received at this port, over the window. Absent until the window is long enough for a result."
         => |port, samples| {
             for window in WINDOWS {
-                if let Some(ratio) = port.assessment.bit_errors.ratio(window) {
-                    samples.label("window", window.label()).ratio(ratio);
-                }
+                let ratio = port.bit_errors().and_then(|it| it.ratio(window));
+                samples.label("window", window.label()).float_if_known(ratio);
             }
         };
     "infiniband_link_bit_error_window_seconds" Gauge WINDOW_LABELS
         "Time that the window of the bit error ratio covers so far."
         => |port, samples| {
             for window in WINDOWS {
-                let measured = port.assessment.bit_errors.windows[window as usize];
-                if !measured.span().is_zero() {
-                    samples.label("window", window.label()).seconds(measured.span().as_secs_f64());
+                let span = port.bit_errors().map(|it| it.windows[window as usize].span());
+                if let Some(span) = span.filter(|span| !span.is_zero()) {
+                    samples.label("window", window.label()).seconds(span.as_secs_f64());
                 }
             }
         };
     "infiniband_link_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
         "Limit of infiniband_link_bit_error_ratio for this link. Above it the link is bad."
         => |port, samples| {
-            let limit = port.assessment.bit_errors.limit;
-            if limit > 0.0 {
-                samples.ratio(limit);
-            }
+            let limit = port.bit_errors().map(|it| it.limit);
+            samples.float_if_known(limit.filter(|limit| *limit > 0.0));
         };
     "infiniband_link_pre_fec_bit_error_ratio" Gauge ["fabric", "link", "guid", "port"]
         "Pre-FEC bit error ratio of the bits received at this port, over the latest 2 to 4 minutes. Absent while its counter is saturated (reason counter_saturated); pages and API then show the last known ratio."
         => |port, samples| {
-            if let Some(pre_fec) = port.assessment.bit_errors.pre_fec.filter(|it| !it.stale) {
-                samples.ratio(pre_fec.ratio);
-            }
+            let pre_fec = port.bit_errors().and_then(|it| it.pre_fec);
+            samples.float_if_known(pre_fec.filter(|it| !it.stale).map(|it| it.ratio));
         };
     "infiniband_link_pre_fec_bit_error_ratio_limit" Gauge ["fabric", "link", "guid", "port"]
         "Limit of infiniband_link_pre_fec_bit_error_ratio for this link."
         => |port, samples| {
-            if let Some(pre_fec) = port.assessment.bit_errors.pre_fec {
-                samples.ratio(pre_fec.limit);
-            }
+            let pre_fec = port.bit_errors().and_then(|it| it.pre_fec);
+            samples.float_if_known(pre_fec.map(|it| it.limit));
         };
 }
 
 families! {
-    pub(super) PORTS: JudgedPort<'_>;
+    pub(super) PORTS: PortItem<'_>;
     "infiniband_port_transmit_wait_ratio" Gauge ["fabric", "guid", "port", "tick"]
         "PortXmitWait as a share of time (0 to 1) between the two latest reads: the port had data to send and no credit. Label tick: origin of the tick length, device (reported) or assumed."
         => |port, samples| {
-            if let Some(wait) = port.assessment.wait {
+            if let Some(wait) = port.assessment.and_then(|it| it.wait) {
                 samples.label("tick", if wait.tick_told { "device" } else { "assumed" });
-                samples.ratio(wait.share);
+                samples.float(wait.share);
             }
         };
     "infiniband_port_congestion" Gauge ["fabric", "guid", "port", "role", "root_guid", "root_port"]
         "Role of a port in congestion, always 1: root (the congestion starts here: slow receiver or fully utilized link) or victim (it waits because of that root)."
         => |port, samples| {
-            let (role, root) = match port.assessment.role {
+            let (role, root) = match port.assessment.and_then(|it| it.role) {
                 Some(Role::Root(_)) => ("root", port.port),
                 Some(Role::Victim { of }) => ("victim", of),
                 None => return,
             };
-            let (guid, number) = port.fabric.end(root);
+            let (guid, number) = port.snapshot.fabric.end(root);
             samples.label("role", role);
             samples.label("root_guid", &guid.to_string());
             samples.label("root_port", itoa::Buffer::new().format(number));
@@ -359,7 +346,7 @@ families! {
         };
     "infiniband_congestion_region_wait_ratio" Gauge REGION_LABELS
         "Highest share of time (0 to 1) that a port of the congestion region waits."
-        => |item, samples| samples.ratio(item.region.share);
+        => |item, samples| samples.float(item.region.share);
     "infiniband_congestion_region_start_timestamp_seconds" Gauge REGION_LABELS
         "Unix time when the congestion region formed."
         => |item, samples| samples.seconds(item.anchor.unix_seconds_of(item.region.since));

@@ -18,8 +18,8 @@ use ib_mad::counter::{TABLE, scaled};
 
 pub(super) use families::{COUNTING, Counted, PORT_STATES};
 use families::{
-    DIRECTIONS, JudgedPort, LINKS, LinkItem, MANAGERS, NODES, NodeItem, PORT_INFOS, PORTS,
-    PortItem, REGIONS, RegionItem,
+    DIRECTIONS, LINKS, LinkItem, MANAGERS, NODES, NodeItem, PORT_INFOS, PORTS, PortItem, REGIONS,
+    RegionItem,
 };
 
 /// The families of a table.
@@ -68,7 +68,7 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
     parts.each_of(COUNTING, &items.ports, PortItem::counted);
     parts.each(LINKS, &items.links);
     parts.each(DIRECTIONS, &items.directions);
-    parts.each_of(PORTS, &items.ports, PortItem::judged);
+    parts.each(PORTS, &items.ports);
     parts.each(REGIONS, &items.regions);
     parts.each(MANAGERS, &items.fabrics);
     parts.finish()
@@ -82,7 +82,7 @@ struct FabricItems<'a> {
     ports: Labelled<PortItem<'a>>,
     links: Labelled<LinkItem<'a>>,
     /// Links by the port that receives.
-    directions: Labelled<JudgedPort<'a>>,
+    directions: Labelled<PortItem<'a>>,
     regions: Labelled<RegionItem<'a>>,
 }
 
@@ -129,8 +129,8 @@ impl<'a> FabricItems<'a> {
             // A loopback plug has one direction.
             let far = Some(link.1).filter(|far| *far != link.0);
             for receiver in [Some(link.0), far].into_iter().flatten() {
-                let Some(judged) = item(receiver).and_then(|item| item.judged()) else { continue };
-                self.directions.push(judged, |labels| {
+                let Some(item) = item(receiver) else { continue };
+                self.directions.push(item, |labels| {
                     push_link(labels);
                     push_end(labels, ["guid", "port"], receiver);
                 });

@@ -14,7 +14,7 @@ use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::PortEventKind;
 use ib_mad::rate::{Speed, Width};
-use ib_mad::{Guid, PortNumber, Reading};
+use ib_mad::{Guid, PortNumber};
 use rdma_host::model::cm::Group;
 use rdma_host::model::{Device, HwReading, IpoibMode, Netdev, Port, cm, ethernet, hw_counter};
 
@@ -29,9 +29,8 @@ const NETDEV_LABELS: &[&str] = &["fabric", "guid", "port", "device", "netdev"];
 struct HostPort<'a> {
     pub port: &'a Port,
     /// The totals of its counters; `None` if they were not read.
-    pub totals: Option<&'a Reading>,
-    /// `None` if its counters were not read.
-    pub counted: Option<Counted<'a>>,
+    pub read: Option<&'a HostPortTotals>,
+    pub anchor: &'a Anchor,
 }
 
 /// The events of a port, or of a device without a port.
@@ -230,11 +229,12 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     }
     for row in COUNTERS {
         parts.numbers(counter_family(row.counter), &items.ports, |item| {
-            let total = item.totals.and_then(|totals| totals.get(row.counter));
-            total.map(|total| scaled(total, row.scale))
+            Some(scaled(item.read?.reading.get(row.counter)?, row.scale))
         });
     }
-    parts.each_of(COUNTING, &items.ports, |item| item.counted);
+    parts.each_of(COUNTING, &items.ports, |item| {
+        Some(Counted { anchor: item.anchor, counting: &item.read?.counters })
+    });
     parts.each(DEVICES, &items.devices);
     parts.numbers(DEVICE_UP, &items.up, |up| Some((*up).into()));
     parts.each(PORTS, &items.ports);
@@ -280,9 +280,7 @@ impl<'a> HostItems<'a> {
             let labels = labels(Some(port.number));
             // The state of counters that were not read is not known.
             let read = totals.get(index).filter(|_| !port.reading.is_empty());
-            let counted = read.map(|totals| Counted { anchor, counting: &totals.counters });
-            let totals = read.map(|totals| &totals.reading);
-            self.ports.push(HostPort { port, totals, counted }, labels);
+            self.ports.push(HostPort { port, read, anchor }, labels);
             self.hw.push(&port.hw, labels);
             for netdev in &port.netdevs {
                 self.netdevs.push(netdev, |to| {
@@ -295,27 +293,19 @@ impl<'a> HostItems<'a> {
 
     /// The drivers' own counters: those of the table by their rows, the others by their files.
     fn hw(&self, parts: &mut HostParts) {
-        let mut known = Vec::new();
-        let mut unknown = Vec::new();
-        for (labels, hw) in self.hw.iter() {
-            for (name, value) in hw.names.iter().zip(&hw.values) {
-                let Some(value) = *value else { continue };
-                match name.row {
-                    Some(row) => known.push((row, (labels, value))),
-                    None => unknown.push((&name.file, labels, value)),
-                }
-            }
-        }
-        by_row(known, &hw_counter::TABLE, |row, values| {
-            parts.add(hw_family(row), |family| {
-                for (_, (labels, value)) in values {
-                    family.samples(labels).value(scaled(*value, row.scale));
-                }
-            });
+        let values = || {
+            self.hw.iter().flat_map(|(labels, hw)| {
+                let values = hw.names.iter().zip(&hw.values);
+                values.filter_map(move |(name, value)| Some((name, labels, (*value)?)))
+            })
+        };
+        let known = values().filter_map(|(name, to, value)| Some((name.row?, to, value)));
+        by_row(parts, known.collect(), &hw_counter::TABLE, hw_family, |row, value, samples| {
+            samples.value(scaled(value, row.scale));
         });
         parts.add(HW_UNKNOWN, |family| {
-            for (file, labels, value) in unknown {
-                family.samples(labels).label("counter", file).value(value);
+            for (name, labels, value) in values().filter(|(name, ..)| name.row.is_none()) {
+                family.samples(labels).label("counter", &name.file).value(value);
             }
         });
     }
@@ -337,33 +327,43 @@ impl<'a> HostItems<'a> {
 
     fn ethernet(&self, parts: &mut HostParts) {
         let values = self.netdevs.iter().flat_map(|(labels, netdev)| {
-            netdev.ethernet.iter().map(move |value| (value.stat.row, (labels, value)))
+            netdev.ethernet.iter().map(move |value| (value.stat.row, labels, value))
         });
-        by_row(values.collect(), &ethernet::TABLE, |row, values| {
-            parts.add(ethernet_family(row), |family| {
-                for (_, (labels, value)) in values {
-                    let mut samples = family.samples(labels);
-                    if let Some((label, index)) = row.index.zip(value.stat.index) {
-                        samples.label(label, itoa::Buffer::new().format(index));
-                    }
-                    if row.micros {
-                        samples.micros(value.value);
-                    } else {
-                        samples.value(value.value);
-                    }
+        by_row(
+            parts,
+            values.collect(),
+            &ethernet::TABLE,
+            ethernet_family,
+            |row, value, samples| {
+                if let Some((label, index)) = row.index.zip(value.stat.index) {
+                    samples.label(label, itoa::Buffer::new().format(index));
                 }
-            });
-        });
+                if row.micros {
+                    samples.micros(value.value);
+                } else {
+                    samples.value(value.value);
+                }
+            },
+        );
     }
 }
 
-/// Goes through values of rows of a table, row by row; devices stay in their order.
-fn by_row<T, R>(mut all: Vec<(usize, T)>, table: &[R], mut add: impl FnMut(&R, &[(usize, T)])) {
-    all.sort_by_key(|(row, _)| *row);
+/// Adds a family for each row of a table that has values; devices stay in their order.
+fn by_row<T: Copy, R>(
+    parts: &mut HostParts,
+    mut all: Vec<(usize, &[u8], T)>,
+    table: &[R],
+    family: fn(&R) -> Family,
+    write: impl Fn(&R, T, &mut Samples<'_>),
+) {
+    all.sort_by_key(|(row, ..)| *row);
     for values in all.chunk_by(|a, b| a.0 == b.0) {
-        if let Some(row) = values.first().and_then(|(row, _)| table.get(*row)) {
-            add(row, values);
-        }
+        let Some(row) = values.first().and_then(|(row, ..)| table.get(*row)) else { continue };
+        parts.add(family(row), |family| {
+            for (_, labels, value) in values {
+                write(row, *value, &mut family.samples(labels));
+            }
+        });
     }
 }
 
