@@ -21,57 +21,39 @@ use std::cmp::Reverse;
 use crate::net::{Net, NodeId, PortId};
 use ib_mad::node::NodeKind;
 
-/// The paths between pairs of adapters' ports, by the number of the pair; empty without a path.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Routes(Vec<Vec<PortId>>);
-
-impl Routes {
-    /// Finds the path from the first to the second port of each pair. `links` is the peer of each
-    /// port, by [`PortId`], if the link carries traffic. A link on which the peer does not agree
-    /// carries none.
-    pub fn new(net: &Net, links: &[Option<PortId>], pairs: &[(PortId, PortId)]) -> Routes {
-        let graph = SwitchGraph::new(net, links);
-        let numbers = destination_numbers(net);
-        let mut paths = vec![Vec::new(); pairs.len()];
-        // The pairs whose destination is at a switch, by that switch: the distances to it are
-        // computed once. Each with its number, the first switch, and the last port.
-        let mut by_leaf: Vec<(u32, usize, u32, PortId)> = Vec::new();
-        for (nth, &(from, to)) in pairs.iter().enumerate() {
-            let (Some(first), Some(last)) = (peer(links, from), peer(links, to)) else { continue };
-            if from == to || graph.switch_at(from).is_some() || graph.switch_at(to).is_some() {
-                continue;
-            }
-            if first == to {
-                paths[nth].push(from);
-            } else if let (Some(entry), Some(leaf)) =
-                (graph.switch_at(first), graph.switch_at(last))
-            {
-                by_leaf.push((leaf, nth, entry, last));
+/// Finds the path from the first to the second port of each pair: the sending ports, from the
+/// source's own to that of the last switch at the destination; empty without a path. `links` is the
+/// peer of each port, by [`PortId`], if the link carries traffic. A link on which the peer does not
+/// agree carries none.
+pub fn paths(net: &Net, links: &[Option<PortId>], pairs: &[(PortId, PortId)]) -> Vec<Vec<PortId>> {
+    let graph = SwitchGraph::new(net, links);
+    let numbers = destination_numbers(net);
+    let mut paths = vec![Vec::new(); pairs.len()];
+    // The pairs whose destination is at a switch, by that switch: the distances to it are
+    // computed once. Each with its number, the first switch, and the last port.
+    let mut by_leaf: Vec<(u32, usize, u32, PortId)> = Vec::new();
+    for (nth, &(from, to)) in pairs.iter().enumerate() {
+        let (Some(first), Some(last)) = (peer(links, from), peer(links, to)) else { continue };
+        if from == to || graph.switch_at(from).is_some() || graph.switch_at(to).is_some() {
+            continue;
+        }
+        if first == to {
+            paths[nth].push(from);
+        } else if let (Some(entry), Some(leaf)) = (graph.switch_at(first), graph.switch_at(last)) {
+            by_leaf.push((leaf, nth, entry, last));
+        }
+    }
+    by_leaf.sort_unstable();
+    for group in by_leaf.chunk_by(|a, b| a.0 == b.0) {
+        let tree = ShortestPaths::new(&graph, group[0].0);
+        for &(_, nth, entry, last) in group {
+            let (from, to) = pairs[nth];
+            if let Some(between) = tree.path(entry, numbers[to.0 as usize]) {
+                paths[nth] = [&[from], &*between, &[last]].concat();
             }
         }
-        by_leaf.sort_unstable();
-        for group in by_leaf.chunk_by(|a, b| a.0 == b.0) {
-            let tree = ShortestPaths::new(&graph, group[0].0);
-            for &(_, nth, entry, last) in group {
-                let (from, to) = pairs[nth];
-                if let Some(between) = tree.path(entry, numbers[to.0 as usize]) {
-                    paths[nth] = [&[from], &*between, &[last]].concat();
-                }
-            }
-        }
-        Routes(paths)
     }
-
-    /// The path of the pair with this number: the sending ports, from the source's own to that of
-    /// the last switch at the destination. `None` without a path.
-    pub fn path(&self, pair: usize) -> Option<&[PortId]> {
-        self.0.get(pair).map(Vec::as_slice).filter(|path| !path.is_empty())
-    }
-
-    /// The paths of all pairs in their order, empty without a path.
-    pub fn paths(&self) -> impl Iterator<Item = &[PortId]> {
-        self.0.iter().map(Vec::as_slice)
-    }
+    paths
 }
 
 /// The peer of a port, if both ends agree.

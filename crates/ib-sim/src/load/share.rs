@@ -10,8 +10,6 @@ use std::collections::BinaryHeap;
 
 use crate::net::PortId;
 
-use super::routes::Routes;
-
 /// The relative rounding error of sums of many rates is less than this.
 const ROUNDING: f64 = 1e-9;
 
@@ -26,10 +24,10 @@ pub(super) struct Shares {
 impl Shares {
     /// Shares the capacity of ports among flows with these demands. Demands have to be finite and
     /// not negative; capacities may be infinite.
-    pub(super) fn new(routes: &Routes, demands: &[f64], capacity: &[f64]) -> Shares {
+    pub(super) fn new(paths: &[Vec<PortId>], demands: &[f64], capacity: &[f64]) -> Shares {
         let mut shares = Shares { rates: demands.to_vec(), held: vec![None; demands.len()] };
         let (mut ports, mut indices) = (Vec::new(), vec![None; capacity.len()]);
-        let sums = sums(routes, demands, capacity.len());
+        let sums = sums(paths, demands, capacity.len());
         for (port, (&sum, &capacity)) in sums.iter().zip(capacity).enumerate() {
             if sum > capacity * (1.0 + ROUNDING) {
                 indices[port] = Some(ports.len());
@@ -38,10 +36,10 @@ impl Shares {
             }
         }
         // By flow: the bottlenecks on its path.
-        let on_path = |path: &[PortId]| -> Vec<usize> {
+        let on_path = |path: &Vec<PortId>| -> Vec<usize> {
             path.iter().filter_map(|port| indices[port.0 as usize]).collect()
         };
-        let bottlenecks: Vec<Vec<usize>> = routes.paths().map(on_path).collect();
+        let bottlenecks: Vec<Vec<usize>> = paths.iter().map(on_path).collect();
         for (flow, indices) in bottlenecks.iter().enumerate() {
             for &index in indices {
                 ports[index].flows += 1;
@@ -93,9 +91,9 @@ impl Shares {
 }
 
 /// The sum of the demands at each port.
-pub(super) fn sums(routes: &Routes, demands: &[f64], ports: usize) -> Vec<f64> {
+pub(super) fn sums(paths: &[Vec<PortId>], demands: &[f64], ports: usize) -> Vec<f64> {
     let mut sums = vec![0.0; ports];
-    for (path, demand) in routes.paths().zip(demands) {
+    for (path, demand) in paths.iter().zip(demands) {
         for port in path {
             sums[port.0 as usize] += demand;
         }
