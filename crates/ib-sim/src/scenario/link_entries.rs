@@ -19,17 +19,9 @@ pub fn bad_cable(entry: &BadCable, timeline: &mut Timeline) -> Result<String, Pr
     let (port, from) = timeline.link("into", &entry.into)?;
     let (lasts, lasting) = timeline.duration(entry.r#for)?;
     let ratio = entry.ratio.0;
-    let corrupt = |ratio| Action::CorruptBits { port, ratio };
-    timeline.add_effect(Target::Bits(port), lasts, corrupt(ratio), corrupt(0.0))?;
+    timeline.add_effect(Target::Bits(port), lasts, Action::CorruptBits { port, ratio })?;
     let (from, into) = (timeline.label(from), timeline.label(port));
     Ok(format!("the cable from {from} to {into} has a BER of {ratio:e} after FEC{lasting}"))
-}
-
-/// The loss of a link's signal and its return. A link has the name of its lower port.
-fn signal_loss(end: PortId, peer: PortId) -> (Target, Action, Action) {
-    let port = end.min(peer);
-    let signal = |up| Action::SetSignal { port, up };
-    (Target::Signal(port), signal(false), signal(true))
 }
 
 pub fn flap(entry: &Flap, timeline: &mut Timeline) -> Result<String, Problem> {
@@ -58,8 +50,9 @@ pub fn flap(entry: &Flap, timeline: &mut Timeline) -> Result<String, Problem> {
         if *down <= RETRAINS {
             timeline.actions.push((from, Action::Retrain { port: end }));
         } else {
-            let (target, start, end) = signal_loss(end, peer);
-            timeline.add_effect_at(from, target, Some(*down), start, end);
+            let port = end.min(peer);
+            let start = Action::SetSignal { port, up: false };
+            timeline.add_effect_at(from, Target::Signal(port), Some(*down), start);
         }
     }
     let mut words: Vec<String> = downs.iter().map(|down| timeline.time(*down)).collect();
@@ -76,8 +69,8 @@ pub fn flap(entry: &Flap, timeline: &mut Timeline) -> Result<String, Problem> {
 pub fn unplug(entry: &Unplug, timeline: &mut Timeline) -> Result<String, Problem> {
     let (end, peer) = timeline.link("link", &entry.link)?;
     let (lasts, _) = timeline.duration(entry.r#for)?;
-    let (target, start, stop) = signal_loss(end, peer);
-    timeline.add_effect(target, lasts, start, stop)?;
+    let port = end.min(peer);
+    timeline.add_effect(Target::Signal(port), lasts, Action::SetSignal { port, up: false })?;
     let time = lasts.map(|lasts| timeline.time(lasts));
     let again = time.map_or(String::new(), |time| format!(", and plugged in again after {time}"));
     let (end, peer) = (timeline.label(end), timeline.label(peer));
@@ -109,8 +102,7 @@ pub fn degrade(entry: &Degrade, timeline: &mut Timeline) -> Result<String, Probl
         (Some(width), Some(speed)) => format!("at no more than {width} {speed}"),
     };
     let port = end.min(peer);
-    let to = |width, speed| Action::LimitLink { port, width, speed };
-    timeline.add_effect(Target::Limit(port), lasts, to(width, speed), to(None, None))?;
+    timeline.add_effect(Target::Limit(port), lasts, Action::LimitLink { port, width, speed })?;
     let (end, peer) = (timeline.label(end), timeline.label(peer));
     Ok(format!("the link between {end} and {peer} retrains and comes up {limit}{lasting}"))
 }

@@ -30,8 +30,8 @@ pub fn slow_receiver(entry: &SlowReceiver, timeline: &mut Timeline) -> Result<St
     timeline.require(!ports.is_empty(), "host", format!("{host} has no cable"))?;
     let (lasts, lasting) = timeline.duration(entry.r#for)?;
     for port in ports {
-        let intake = |fraction| Action::LimitIntake { port, fraction };
-        timeline.add_effect(Target::Intake(port), lasts, intake(takes.0), intake(1.0))?;
+        let start = Action::LimitIntake { port, fraction: takes.0 };
+        timeline.add_effect(Target::Intake(port), lasts, start)?;
     }
     let percent = value::percent(takes.0);
     Ok(format!("{host} receives at most {percent} of the rate of its link{lasting}"))
@@ -80,14 +80,10 @@ fn senders(entry: &Burst, timeline: &Timeline, to: PortId) -> Result<Vec<PortId>
             Some(port) => Some(port).filter(|port| index.plane(*port) == plane),
             None => index.port_in(plane, node),
         };
+        let to = &entry.to;
         let problem = match port.filter(|port| net.port(*port).cable.is_some()) {
-            None => format!(
-                "no path from {name} to {}: they have no cable in the same fabric",
-                entry.to
-            ),
-            Some(port) if net.port(port).node == receiver => {
-                format!("{name} would send to itself")
-            }
+            None => format!("no path from {name} to {to}: they have no cable in the same fabric"),
+            Some(port) if net.port(port).node == receiver => format!("{name} would send to itself"),
             Some(port) if ports.contains(&port) => format!("{name} is listed twice"),
             Some(port) => {
                 ports.push(port);
@@ -113,9 +109,8 @@ pub fn burst(entry: &Burst, timeline: &mut Timeline) -> Result<String, Problem> 
     let flows: Vec<Flow> = from.iter().map(|port| flow(net, (*port, to), load, packet)).collect();
     // Each entry has a name of its own: their flows add up.
     let name = format!("burst-{}", timeline.at.1);
-    let traffic = |flows| Action::SetTraffic { name: name.clone(), flows };
-    let target = Target::Flows(timeline.at.1);
-    timeline.add_effect(target, lasts, traffic(flows), traffic(Vec::new()))?;
+    let target = Target::Flows(name.clone());
+    timeline.add_effect(target, lasts, Action::SetTraffic { name, flows })?;
     let names: Vec<String> = from.iter().map(|port| net.node_of(*port).id.clone()).collect();
     let (send, whose) =
         if names.len() == 1 { ("sends", "its link's") } else { ("each send", "their links'") };
@@ -129,8 +124,8 @@ pub fn reboot(entry: &Reboot, timeline: &mut Timeline) -> Result<String, Problem
     let node = timeline.node("node", name)?;
     let down = timeline.positive("down", entry.down)?;
     for node in timeline.index.machine(node) {
-        let power = |on| Action::SetPower { node, on };
-        timeline.add_effect(Target::Power(node), Some(down), power(false), power(true))?;
+        let off = Action::SetPower { node, on: false };
+        timeline.add_effect(Target::Power(node), Some(down), off)?;
     }
     let down = timeline.time(down);
     Ok(format!("{name} reboots: it is up again after {down}, with its counters at 0"))
@@ -155,8 +150,7 @@ fn counter_port(timeline: &Timeline, text: &str) -> Result<PortId, Problem> {
 pub fn clear(entry: &Clear, timeline: &mut Timeline) -> Result<String, Problem> {
     let (ports, whose) = match (&entry.node, &entry.port) {
         (Some(_), Some(_)) => {
-            let problem = "set either node or port, not both";
-            return Err(timeline.error("port", problem));
+            return Err(timeline.error("port", "set either node or port, not both"));
         }
         (None, Some(port)) => (vec![counter_port(timeline, port)?], port.clone()),
         (Some(name), None) => {
@@ -210,9 +204,7 @@ fn set_agents(
 ) -> Result<String, Problem> {
     let node = timeline.node("node", name)?;
     let (lasts, lasting) = timeline.duration(lasts)?;
-    let agents = |behavior| Action::SetAgents { node, behavior };
-    let normal = agents(AgentBehavior::Normal);
-    timeline.add_effect(Target::Agents(node), lasts, agents(behavior), normal)?;
+    timeline.add_effect(Target::Agents(node), lasts, Action::SetAgents { node, behavior })?;
     Ok(format!("{name} {words}{lasting}"))
 }
 
@@ -244,9 +236,8 @@ pub fn lose_mads(entry: &LoseMads, timeline: &mut Timeline) -> Result<String, Pr
         return set_agents(timeline, node, AgentBehavior::Lossy(loss), entry.r#for, &words);
     }
     let (lasts, lasting) = timeline.duration(entry.r#for)?;
-    let normal = timeline.delivery;
-    let lossy = Action::SetDelivery(MadDelivery { loss, ..normal });
-    timeline.add_effect(Target::Delivery, lasts, lossy, Action::SetDelivery(normal))?;
+    let lossy = Action::SetDelivery(MadDelivery { loss, ..timeline.delivery });
+    timeline.add_effect(Target::Delivery, lasts, lossy)?;
     Ok(format!("{percent} of all MADs are lost{lasting}"))
 }
 

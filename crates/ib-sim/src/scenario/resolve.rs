@@ -1,11 +1,11 @@
 //! Resolves a scenario's file on a net: where the exporter and the subnet managers are, and the traffic from
 //! the start.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::file::{DeliveryEntry, File, Pattern, TrafficEntry};
-use super::index::FabricIndex;
+use super::index::{EventTime, FabricIndex};
 use super::link_entries::move_cables;
 use super::source::{Lines, Problem};
 use super::timeline::Timeline;
@@ -43,8 +43,20 @@ pub fn resolve(
     let delivery = delivery(file.way.as_ref(), lines)?;
     let seed = file.seed.unwrap_or(1);
     let traffic = file.traffic.clone().unwrap_or_default();
-    let packet = traffic.packet.map_or(4096, |packet| packet.0);
-    let mut timeline = Timeline::new(&net, lines, seed, delivery, packet, speedup);
+    let mut timeline = Timeline {
+        index: FabricIndex::new(&net),
+        lines,
+        seed,
+        delivery,
+        packet: traffic.packet.map_or(4096, |packet| packet.0),
+        speedup,
+        at: EventTime::default(),
+        name: "",
+        effects: BTreeMap::new(),
+        actions: Vec::new(),
+        action_count: 0,
+        port_count: 0,
+    };
     check_size(&timeline.index).map_err(|problem| lines.problem("fabric", problem))?;
     let local_ports = local_ports(&timeline, file)?;
     let sm_ports = sm_ports(&timeline, file, &local_ports)?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::index::{EventTime, FabricIndex};
 use super::source::{Lines, Problem};
 use super::value::{LONGEST, Time};
-use super::{Action, MadDelivery, value};
+use super::{Action, AgentBehavior, MadDelivery, value};
 use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
 
@@ -35,18 +35,33 @@ pub enum Target {
     Power(NodeId),
     Agents(NodeId),
     Delivery,
-    Flows(usize),
+    /// The flows of a name.
+    Flows(String),
+}
+
+impl Target {
+    /// The action that resets it to normal.
+    fn normal(self, delivery: MadDelivery) -> Action {
+        match self {
+            Target::Bits(port) => Action::CorruptBits { port, ratio: 0.0 },
+            Target::Signal(port) => Action::SetSignal { port, up: true },
+            Target::Limit(port) => Action::LimitLink { port, width: None, speed: None },
+            Target::Intake(port) => Action::LimitIntake { port, fraction: 1.0 },
+            Target::Power(node) => Action::SetPower { node, on: true },
+            Target::Agents(node) => Action::SetAgents { node, behavior: AgentBehavior::Normal },
+            Target::Delivery => Action::SetDelivery(delivery),
+            Target::Flows(name) => Action::SetTraffic { name, flows: Vec::new() },
+        }
+    }
 }
 
 /// An effect on a target for some time.
 #[derive(Clone, Debug)]
-struct ActiveEffect {
+pub struct ActiveEffect {
     from: EventTime,
     /// `None` if it does not end.
     until: Option<EventTime>,
     start: Action,
-    /// Resets the target to normal.
-    end: Action,
 }
 
 /// A timeline while the entries of a file are applied to it.
@@ -65,42 +80,38 @@ pub struct Timeline<'a> {
     pub at: EventTime,
     /// The name of this entry.
     pub name: &'static str,
-    effects: BTreeMap<Target, Vec<ActiveEffect>>,
+    pub effects: BTreeMap<Target, Vec<ActiveEffect>>,
     pub actions: Vec<(EventTime, Action)>,
-    action_count: u64,
-    port_count: u64,
+    pub action_count: u64,
+    pub port_count: u64,
 }
 
-fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
+/// The actions of the effects on one target.
+fn target_actions(normal: &Action, mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
     effects.sort_by_key(|effect| effect.from);
     // An effect of no length does nothing.
     effects.retain(|effect| effect.until.is_none_or(|until| until.0 > effect.from.0));
-    let Some(normal) = effects.first().map(|effect| &effect.end) else { return Vec::new() };
-    // By time: the effects that begin or end, each with its entry and whether it begins.
-    let mut changes: BTreeMap<Duration, Vec<(usize, usize, bool)>> = BTreeMap::new();
+    // When effects begin and end, in order.
+    let mut changes: Vec<(EventTime, usize)> = Vec::new();
     for (index, effect) in effects.iter().enumerate() {
-        changes.entry(effect.from.0).or_default().push((index, effect.from.1, true));
-        if let Some(until) = effect.until {
-            changes.entry(until.0).or_default().push((index, until.1, false));
-        }
+        changes.push((effect.from, index));
+        changes.extend(effect.until.map(|until| (until, index)));
     }
+    changes.sort_unstable();
     let mut lasting: BTreeSet<usize> = BTreeSet::new();
     let mut in_force = normal;
     let mut actions = Vec::new();
-    for (at, changes) in changes {
-        let mut order = 0;
-        for (index, entry, begins) in changes {
-            order = order.max(entry);
-            if begins {
-                lasting.insert(index);
-            } else {
-                lasting.remove(&index);
+    for at_once in changes.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
+        for (_, index) in at_once {
+            // The first change of an effect is its begin, the second its end.
+            if !lasting.remove(index) {
+                lasting.insert(*index);
             }
         }
         // Effects are sorted by their begin.
         let action = lasting.last().map_or(normal, |index| &effects[*index].start);
-        if action != in_force {
-            actions.push(((at, order), action.clone()));
+        if let Some((when, _)) = at_once.last().filter(|_| action != in_force) {
+            actions.push((*when, action.clone()));
             in_force = action;
         }
     }
@@ -115,30 +126,6 @@ pub struct Repeats {
 }
 
 impl<'a> Timeline<'a> {
-    pub fn new(
-        net: &'a Net,
-        lines: &'a Lines,
-        seed: u64,
-        delivery: MadDelivery,
-        packet: u32,
-        speedup: f64,
-    ) -> Timeline<'a> {
-        Timeline {
-            index: FabricIndex::new(net),
-            lines,
-            seed,
-            delivery,
-            packet,
-            speedup,
-            at: EventTime::default(),
-            name: "",
-            effects: BTreeMap::new(),
-            actions: Vec::new(),
-            action_count: 0,
-            port_count: 0,
-        }
-    }
-
     /// A time of the file with the speed-up.
     pub fn scaled(&self, time: Duration) -> Duration {
         // It always fits: the speed-up is checked.
@@ -156,7 +143,7 @@ impl<'a> Timeline<'a> {
                     effect.until = moved.into_iter().chain(effect.until).min();
                 }
             }
-            actions.append(&mut target_actions(effects));
+            actions.append(&mut target_actions(&target.normal(self.delivery), effects));
         }
         // Before a cable is moved, the effects on its link end.
         actions.append(&mut self.actions);
@@ -300,10 +287,9 @@ impl<'a> Timeline<'a> {
         target: Target,
         lasts: Option<Duration>,
         start: Action,
-        end: Action,
     ) -> Result<(), Problem> {
         self.charge(2, 0)?;
-        self.add_effect_at(self.at, target, lasts, start, end);
+        self.add_effect_at(self.at, target, lasts, start);
         Ok(())
     }
 
@@ -314,10 +300,9 @@ impl<'a> Timeline<'a> {
         target: Target,
         lasts: Option<Duration>,
         start: Action,
-        end: Action,
     ) {
         let until = lasts.map(|lasts| (from.0 + lasts, from.1));
-        self.effects.entry(target).or_default().push(ActiveEffect { from, until, start, end });
+        self.effects.entry(target).or_default().push(ActiveEffect { from, until, start });
     }
 }
 
@@ -336,6 +321,23 @@ mod tests {
         loss: 0.0,
     };
 
+    fn timeline<'a>(net: &'a Net, lines: &'a Lines, speedup: f64) -> Timeline<'a> {
+        Timeline {
+            index: FabricIndex::new(net),
+            lines,
+            seed: 1,
+            delivery: DELIVERY,
+            packet: 4096,
+            speedup,
+            at: (Duration::ZERO, 1),
+            name: "clear",
+            effects: BTreeMap::new(),
+            actions: Vec::new(),
+            action_count: 0,
+            port_count: 0,
+        }
+    }
+
     /// The actions of effects on one port, given as (begin, end, ratio in tenths).
     fn ratios(effects: &[(u64, Option<u64>, u8)]) -> Vec<(u64, String)> {
         let corrupt = |ratio| Action::CorruptBits { port: PORT, ratio };
@@ -346,14 +348,13 @@ mod tests {
                 from: (Duration::from_secs(from), order),
                 until: until.map(|until| (Duration::from_secs(until), order)),
                 start: corrupt(f64::from(ratio) / 10.0),
-                end: corrupt(0.0),
             })
             .collect();
         let ratio = |action| match action {
             Action::CorruptBits { port: PORT, ratio } => format!("{:.0}", ratio * 10.0),
             other => panic!("{other:?}"),
         };
-        target_actions(effects)
+        target_actions(&Target::Bits(PORT).normal(DELIVERY), effects)
             .into_iter()
             .map(|((at, _), action)| (at.as_secs(), ratio(action)))
             .collect()
@@ -387,8 +388,7 @@ mod tests {
         assert_eq!(FLOW, 6);
         let net = net("{back-to-back: {}}");
         let (_, lines) = file::parse("\n\n\n\n\n\ntimeline: [clear: {}]").unwrap();
-        let mut timeline = Timeline::new(&net, &lines, 1, DELIVERY, 4096, 1.0);
-        (timeline.at, timeline.name) = ((Duration::ZERO, 1), "clear");
+        let mut timeline = timeline(&net, &lines, 1.0);
         let most = MOST_PORTS as usize / FLOW;
         timeline.charge(1, most * FLOW).unwrap();
         let problem = timeline.charge(1, FLOW).unwrap_err();
@@ -400,7 +400,7 @@ mod tests {
     fn slowest_timeline_fits_the_clock() {
         let net = net("{back-to-back: {}}");
         let (_, lines) = file::parse("").unwrap();
-        let timeline = Timeline::new(&net, &lines, 1, DELIVERY, 4096, *SPEEDUPS.start());
+        let timeline = timeline(&net, &lines, *SPEEDUPS.start());
         // It begins late, is repeated for long, and lasts.
         let end = timeline.scaled(LONGEST * 3);
         assert!(end > LONGEST * 29 && end.as_nanos() < u128::from(u64::MAX) * 3 / 4, "{end:?}");
