@@ -13,11 +13,6 @@ const TEXT: &str = include_str!("devices.tsv");
 /// The vendor of all models, by its OUI (Mellanox).
 pub(crate) const VENDOR_ID: u32 = 0x2c9;
 
-/// LinkWidth masks: 1x and 4x; with 2x; all widths.
-const X1_4: u8 = 1 | 2;
-const X1_2_4: u8 = 1 | 2 | 16;
-const ALL_WIDTHS: u8 = 31;
-
 /// A generation of switches or adapters: a row of `devices.tsv`, which describes the columns.
 #[derive(Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the file describes its columns")]
@@ -61,7 +56,7 @@ impl DeviceModel {
     /// Reads a row. The tests check that each can be read.
     fn parse(row: &'static str) -> Option<DeviceModel> {
         let columns: Vec<&str> = row.split('\t').collect();
-        let [name, kind, ids, fastest, mask, mask2, tick, options, unused64, features] =
+        let [name, kind, ids, fastest, widths, mask, mask2, tick, options, unused64, features] =
             columns[..]
         else {
             return None;
@@ -76,11 +71,7 @@ impl DeviceModel {
             device_id: ids.next()?.ok()?,
             related_ids: ids.collect::<Result<_, _>>().ok()?,
             fastest: Speed::from_label(fastest)?,
-            widths: match (has("all-widths"), has("2x")) {
-                (true, _) => ALL_WIDTHS,
-                (_, true) => X1_2_4,
-                _ => X1_4,
-            },
+            widths: widths.parse().ok()?,
             performance: PmaCapabilities {
                 mask: number(mask)?.try_into().ok()?,
                 mask2: number(mask2)?.try_into().ok()?,
@@ -124,7 +115,7 @@ mod tests {
     fn every_row_is_read() {
         let rows = TEXT.lines().filter(|line| line.contains('\t')).count() - 1;
         assert_eq!((MODELS.len(), rows), (17, 17));
-        let known = ["details", "fec", "benign", "2x", "all-widths", "-"];
+        let known = ["details", "fec", "benign", "-"];
         for row in TEXT.lines().filter(|line| line.contains('\t')).skip(1) {
             let features = row.rsplit('\t').next().unwrap();
             assert!(features.split(',').all(|feature| known.contains(&feature)), "{row}");

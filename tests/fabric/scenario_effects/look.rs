@@ -74,7 +74,7 @@ impl Run {
             self.story().actions.iter().flat_map(|step| flows(&step.action)).collect();
         let links: Vec<_> = self.net().ports.iter().map(|port| port.cable).collect();
         let routed = RoutedFlows::new(self.net(), &links, &flows);
-        routed.routes().paths().map(<[PortId]>::to_vec).collect()
+        routed.paths().to_vec()
     }
 
     /// The ports that may wait because of these: all that send towards one, or towards one that

@@ -11,7 +11,6 @@ mod tests;
 mod wait;
 
 use super::net::{Net, PortId};
-use routes::Routes;
 use wait::{Capacities, Outcome};
 
 /// Traffic from one adapter's port to another's.
@@ -67,7 +66,7 @@ pub struct PortLoad {
 #[derive(Clone, Debug)]
 pub struct RoutedFlows {
     flows: Vec<Flow>,
-    routes: Routes,
+    paths: Vec<Vec<PortId>>,
     links: Vec<Option<PortId>>,
 }
 
@@ -78,20 +77,20 @@ impl RoutedFlows {
     /// Finds the paths of the flows over the present links.
     pub fn new(net: &Net, links: &[Option<PortId>], flows: &[Flow]) -> RoutedFlows {
         let pairs: Vec<_> = flows.iter().map(|flow| (flow.from, flow.to)).collect();
-        let routes = Routes::new(net, links, &pairs);
-        RoutedFlows { flows: flows.to_vec(), routes, links: links.to_vec() }
+        let paths = routes::paths(net, links, &pairs);
+        RoutedFlows { flows: flows.to_vec(), paths, links: links.to_vec() }
     }
 
-    /// The paths of the flows, by their numbers.
-    pub fn routes(&self) -> &Routes {
-        &self.routes
+    /// The paths of the flows, empty without a path.
+    pub fn paths(&self) -> &[Vec<PortId>] {
+        &self.paths
     }
 
     /// The load of all ports.
     pub fn load(&self, conditions: &Conditions) -> Vec<PortLoad> {
         let capacities = self.capacities(conditions);
         let (demands, lost) = self.demands(conditions, &capacities);
-        let outcome = wait::solve(&self.routes, &demands, &capacities);
+        let outcome = wait::solve(&self.paths, &demands, &capacities);
         self.port_loads(conditions, &outcome, &lost)
     }
 
@@ -106,7 +105,7 @@ impl RoutedFlows {
         let capacity: Vec<f64> = capacity.collect();
         let mut intake = capacity.clone();
         // Only at the ends of paths: a switch accepts what it can forward.
-        for port in self.routes.paths().filter_map(<[PortId]>::last) {
+        for port in self.paths.iter().filter_map(|path| path.last()) {
             if let Some(end) = self.peer(*port) {
                 let intake = &mut intake[port.0 as usize];
                 *intake = non_negative(conditions.intake, end, f64::INFINITY).min(*intake);
@@ -117,7 +116,7 @@ impl RoutedFlows {
 
     /// What each flow tries to carry with retransmissions, and the fraction that is lost.
     fn demands(&self, conditions: &Conditions, capacities: &Capacities) -> (Vec<f64>, Vec<f64>) {
-        let of = |(flow, path): (&Flow, &[PortId])| {
+        let of = |(flow, path): (&Flow, &Vec<PortId>)| {
             let Some(first) = path.first() else { return (0.0, 0.0) };
             let errors = self.packet_errors(conditions, path, flow.packet);
             let lost = errors.last().map_or(0.0, |(_, last)| last.remote + last.local);
@@ -125,7 +124,7 @@ impl RoutedFlows {
             let most = capacities.link[first.0 as usize].min(MAX_OFFERED);
             ((offered * retransmission_factor(lost)).min(most), lost)
         };
-        self.flows.iter().zip(self.routes.paths()).map(of).unzip()
+        self.flows.iter().zip(&self.paths).map(of).unzip()
     }
 
     /// The errors of a flow's packets at each port that receives them.
@@ -150,7 +149,7 @@ impl RoutedFlows {
         for (load, waiting) in loads.iter_mut().zip(&outcome.waiting) {
             load.waiting = *waiting;
         }
-        for (flow, path) in self.routes.paths().enumerate() {
+        for (flow, path) in self.paths.iter().enumerate() {
             let (packet, rate) = (self.flows[flow].packet, outcome.rates[flow]);
             self.add_traffic(&mut loads, path, rate, packet);
             if lost[flow] > 0.0 {
@@ -163,8 +162,7 @@ impl RoutedFlows {
             }
         }
         for discard in &outcome.discards {
-            let Some(path) = self.routes.path(discard.flow as usize) else { continue };
-            let packet = self.flows[discard.flow as usize].packet;
+            let (path, packet) = (&self.paths[discard.flow], self.flows[discard.flow].packet);
             self.add_traffic(&mut loads, &path[..discard.hop], discard.bytes, packet);
             loads[path[discard.hop].0 as usize].hoq_discards +=
                 discard.bytes / packet_bytes(packet);

@@ -22,7 +22,6 @@
 
 use crate::net::PortId;
 
-use super::routes::Routes;
 use super::share::{Shares, sums};
 
 /// A port that carries less than this fraction of its capacity is not full.
@@ -57,7 +56,7 @@ impl Capacities {
 /// What a flow loses at a hop of its path, in bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Discard {
-    pub(super) flow: u32,
+    pub(super) flow: usize,
     pub(super) hop: usize,
     pub(super) bytes: f64,
 }
@@ -73,21 +72,21 @@ pub(super) struct Outcome {
 }
 
 /// Assigns rates to the flows: their demands, as far as possible.
-pub(super) fn solve(routes: &Routes, demands: &[f64], capacities: &Capacities) -> Outcome {
-    let shares = Shares::new(routes, demands, &capacities.intake);
+pub(super) fn solve(paths: &[Vec<PortId>], demands: &[f64], capacities: &Capacities) -> Outcome {
+    let shares = Shares::new(paths, demands, &capacities.intake);
     if shares.held.iter().all(Option::is_none) {
         return Outcome { rates: shares.rates, ..Outcome::default() };
     }
-    let demanded = sums(routes, demands, capacities.intake.len());
-    let model = WaitModel { routes, demands, capacities, demanded };
+    let demanded = sums(paths, demands, capacities.intake.len());
+    let model = WaitModel { paths, demands, capacities, demanded };
     let first = model.pressure(demands, &shares);
     let waiting = model.waiting(&first, &model.sent(&shares), Root::HeldUp);
 
     // A flow is sent only while none of its ports waits.
     let longest = |path: &[PortId]| path.iter().map(|p| waiting[p.0 as usize]).fold(0.0, f64::max);
-    let slowed = routes.paths().zip(demands).map(|(path, demand)| demand * (1.0 - longest(path)));
+    let slowed = paths.iter().zip(demands).map(|(path, demand)| demand * (1.0 - longest(path)));
     let slowed: Vec<f64> = slowed.collect();
-    let shares = Shares::new(routes, &slowed, &capacities.intake);
+    let shares = Shares::new(paths, &slowed, &capacities.intake);
 
     // Where victims now send less, the rest may fit and is not held up any more; or others may send
     // more, fill the next port, and be held up there.
@@ -114,7 +113,7 @@ enum Root {
 }
 
 struct WaitModel<'a> {
-    routes: &'a Routes,
+    paths: &'a [Vec<PortId>],
     demands: &'a [f64],
     capacities: &'a Capacities,
     /// The demand of all flows at each port.
@@ -123,7 +122,7 @@ struct WaitModel<'a> {
 
 impl WaitModel<'_> {
     fn sent(&self, shares: &Shares) -> Vec<f64> {
-        sums(self.routes, &shares.rates, self.demanded.len())
+        sums(self.paths, &shares.rates, self.demanded.len())
     }
 
     /// The fraction of the traffic at each port that the port itself holds up.
@@ -158,7 +157,7 @@ impl WaitModel<'_> {
         let mut held = vec![0.0; waiting.len()];
         for _ in 0..ROUNDS {
             held.fill(0.0);
-            for (path, demand) in self.routes.paths().zip(self.demands) {
+            for (path, demand) in self.paths.iter().zip(self.demands) {
                 for (port, next) in path.iter().zip(path.iter().skip(1)) {
                     let next = next.0 as usize;
                     let busy = if slow(next) { 0.0 } else { pressure[next] };
@@ -184,7 +183,7 @@ impl WaitModel<'_> {
     /// added to `sent`. An overloaded link causes no discards: its queue moves.
     fn discards(&self, waiting: &[f64], sent: &mut [f64]) -> Vec<Discard> {
         let mut discards = Vec::new();
-        for (flow, path) in self.routes.paths().enumerate() {
+        for (flow, path) in self.paths.iter().enumerate() {
             let Some(root) = path.last().map(|port| port.0 as usize) else { continue };
             if !self.capacities.is_slow(root) {
                 continue;
@@ -205,7 +204,7 @@ impl WaitModel<'_> {
                 let bytes = (here * DISCARDED * factor * excess).min(free);
                 if bytes > 0.0 {
                     path[..hop].iter().for_each(|p| sent[p.0 as usize] += bytes);
-                    discards.push(Discard { flow: flow as u32, hop, bytes });
+                    discards.push(Discard { flow, hop, bytes });
                 }
             }
         }

@@ -108,20 +108,6 @@ pub(super) fn set_option(rates: &mut Rates, letter: char, value: u64) -> bool {
     MASKS.iter().find(|mask| mask.letter == letter).is_none_or(|mask| mask.set(rates, value))
 }
 
-/// What ibsim enables for a link with an observed speed. Masks that a row does not name do not
-/// change.
-const BY_SPEED: [(Speed, &[(char, u64)]); 9] = [
-    (Sdr, &[('s', 1)]),
-    (Ddr, &[('s', 3)]),
-    (Qdr, &[('s', 7)]),
-    (Fdr10, &[('s', 7), ('f', 1)]),
-    (Fdr, &[('s', 7), ('f', 1), ('e', 1), ('x', 0)]),
-    (Edr, &[('s', 7), ('f', 1), ('e', 3), ('x', 0)]),
-    (Hdr, &[('s', 7), ('f', 1), ('e', 7), ('x', 0)]),
-    (Ndr, &[('s', 7), ('f', 1), ('e', 15), ('x', 0)]),
-    (Xdr, &[('s', 7), ('f', 1), ('e', 15), ('x', 1)]),
-];
-
 /// Enables what a link with this rate must have had, such as `4xEDR` in ibnetdiscover's output. An
 /// invalid rate is no error: it is from a comment.
 pub(super) fn set_rate(rates: &mut Rates, rate: &str) {
@@ -134,11 +120,11 @@ pub(super) fn set_rate(rates: &mut Rates, rate: &str) {
         "12" => 1 | 2 | 8,
         _ => return,
     };
-    if let Some((_, masks)) = BY_SPEED.iter().find(|(of, _)| of.label() == speed) {
-        for (letter, value) in *masks {
-            set_option(rates, *letter, *value);
-        }
-    }
+    let Some(observed) = Speed::from_label(speed) else { return };
+    // As in ibsim all speeds up to it; without an extended speed their masks do not change.
+    let is_kept = |speed: Speed| observed < Fdr && speed > Qdr && rates.speeds.contains(speed);
+    let is_on = |speed: &Speed| *speed <= observed || is_kept(*speed);
+    rates.speeds = Speed::ALL.into_iter().filter(is_on).collect();
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::source::{FabricSource, Lines, Problem};
-use super::timeline::Context;
+use super::timeline::Timeline;
 use super::value::{
     Fraction, Key, LinkSpeed, LinkWidth, Numbers, OneOrMore, PacketSize, Ratio, Time,
 };
@@ -77,8 +77,8 @@ macro_rules! entries {
             }
 
             /// Applies it to the timeline, and describes it in a sentence.
-            pub fn apply(&self, context: &mut Context) -> Result<String, Problem> {
-                match self { $(Entry::$name(entry) => $apply(entry, context)),+ }
+            pub fn apply(&self, timeline: &mut Timeline) -> Result<String, Problem> {
+                match self { $(Entry::$name(entry) => $apply(entry, timeline)),+ }
             }
         }
 

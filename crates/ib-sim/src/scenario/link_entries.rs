@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::file::{BadCable, Degrade, Entry, Flap, MoveCable, Unplug};
 use super::index::{EventTime, FabricIndex};
-use super::source::{Lines, Problem};
-use super::timeline::{ActiveEffect, Context, Target, Timeline};
+use super::source::Problem;
+use super::timeline::{Target, Timeline};
 use super::{Action, value};
 use crate::net::PortId;
 use ib_mad::rate::{Speed, Width};
@@ -15,82 +15,74 @@ use ib_mad::rate::{Speed, Width};
 /// simulation needs a fixed limit; `docs/dev/scenarios.md` documents it.
 const RETRAINS: Duration = Duration::from_millis(100);
 
-pub fn bad_cable(entry: &BadCable, context: &mut Context) -> Result<String, Problem> {
-    let (port, from) = context.link("into", &entry.into)?;
-    let (lasts, lasting) = context.duration(entry.r#for)?;
+pub fn bad_cable(entry: &BadCable, timeline: &mut Timeline) -> Result<String, Problem> {
+    let (port, from) = timeline.link("into", &entry.into)?;
+    let (lasts, lasting) = timeline.duration(entry.r#for)?;
     let ratio = entry.ratio.0;
-    let corrupt = |ratio| Action::CorruptBits { port, ratio };
-    context.add_effect(Target::Bits(port), lasts, corrupt(ratio), corrupt(0.0))?;
-    let (from, into) = (context.label(from), context.label(port));
+    timeline.add_effect(Target::Bits(port), lasts, Action::CorruptBits { port, ratio })?;
+    let (from, into) = (timeline.label(from), timeline.label(port));
     Ok(format!("the cable from {from} to {into} has a BER of {ratio:e} after FEC{lasting}"))
 }
 
-/// The loss of a link's signal and its return. A link has the name of its lower port.
-fn signal_loss(end: PortId, peer: PortId) -> (Target, Action, Action) {
-    let port = end.min(peer);
-    let signal = |up| Action::SetSignal { port, up };
-    (Target::Signal(port), signal(false), signal(true))
-}
-
-pub fn flap(entry: &Flap, context: &mut Context) -> Result<String, Problem> {
-    let (end, peer) = context.link("link", &entry.link)?;
+pub fn flap(entry: &Flap, timeline: &mut Timeline) -> Result<String, Problem> {
+    let (end, peer) = timeline.link("link", &entry.link)?;
     let downs: Vec<Duration> = entry.down.as_slice().iter().map(|down| down.0).collect();
     let Some(longest) = downs.iter().max().copied() else {
-        return Err(context.error("down", "down: at least one time is required"));
+        return Err(timeline.error("down", "down: at least one time is required"));
     };
     let is_positive = !downs.iter().any(Duration::is_zero);
-    context.require(is_positive, "down", "down: must be more than 0")?;
+    timeline.require(is_positive, "down", "down: must be more than 0")?;
     // Without `times`, each of several has one turn.
     let each = (downs.len() > 1 || entry.every.is_some()).then_some((downs.len() as u32, "down"));
     let times = entry.times.map(|times| (times, "times")).or(each);
-    let repeats = context.repeats(times, entry.every)?;
+    let repeats = timeline.repeats(times, entry.every)?;
     if let Some(every) = entry.every.filter(|every| every.0 <= longest) {
         let (every, down) = (value::words(every.0), value::words(longest));
         let problem =
             format!("every {every} is not longer than down {down}: the link would never be up");
-        return Err(context.error("every", problem));
+        return Err(timeline.error("every", problem));
     }
-    context.charge(u64::from(repeats.times) * 2, 0)?;
+    timeline.charge(u64::from(repeats.times) * 2, 0)?;
     for (turn, down) in (0..repeats.times).zip(downs.iter().cycle()) {
-        let from = context.turn(repeats, turn);
+        let from = timeline.turn(repeats, turn);
         // A cable that has been moved away by then takes its link with it.
-        let Some(peer) = context.timeline.index.peer(end, from) else { continue };
+        let Some(peer) = timeline.index.peer(end, from) else { continue };
         if *down <= RETRAINS {
-            context.timeline.actions.push((from, Action::Retrain { port: end }));
+            timeline.actions.push((from, Action::Retrain { port: end }));
         } else {
-            let (target, start, end) = signal_loss(end, peer);
-            let until = Some((from.0 + *down, from.1));
-            context.timeline.effects.push(ActiveEffect { target, from, until, start, end });
+            let port = end.min(peer);
+            let start = Action::SetSignal { port, up: false };
+            timeline.add_effect_at(from, Target::Signal(port), Some(*down), start);
         }
     }
-    let mut words: Vec<String> = downs.iter().map(|down| context.time(*down)).collect();
+    let mut words: Vec<String> = downs.iter().map(|down| timeline.time(*down)).collect();
     words.truncate(repeats.times as usize);
     let in_turn = if words.len() > 1 { " in turn" } else { "" };
     let retrains = if longest <= RETRAINS { ", and retrains" } else { "" };
-    let (times, words) = (context.repeated(repeats), value::few(&words, "different times"));
-    let (end, peer) = (context.label(end), context.label(peer));
+    let (times, words) = (timeline.repeated(repeats), value::few(&words, "different times"));
+    let (end, peer) = (timeline.label(end), timeline.label(peer));
     Ok(format!(
         "the link between {end} and {peer} loses its signal for {words}{in_turn}{times}{retrains}"
     ))
 }
 
-pub fn unplug(entry: &Unplug, context: &mut Context) -> Result<String, Problem> {
-    let (end, peer) = context.link("link", &entry.link)?;
-    let (lasts, _) = context.duration(entry.r#for)?;
-    let (target, start, stop) = signal_loss(end, peer);
-    context.add_effect(target, lasts, start, stop)?;
-    let time = lasts.map(|lasts| context.time(lasts));
+pub fn unplug(entry: &Unplug, timeline: &mut Timeline) -> Result<String, Problem> {
+    let (end, peer) = timeline.link("link", &entry.link)?;
+    let (lasts, _) = timeline.duration(entry.r#for)?;
+    let port = end.min(peer);
+    timeline.add_effect(Target::Signal(port), lasts, Action::SetSignal { port, up: false })?;
+    let time = lasts.map(|lasts| timeline.time(lasts));
     let again = time.map_or(String::new(), |time| format!(", and plugged in again after {time}"));
-    let (end, peer) = (context.label(end), context.label(peer));
+    let (end, peer) = (timeline.label(end), timeline.label(peer));
     Ok(format!("the cable between {end} and {peer} is unplugged{again}"))
 }
 
-pub fn degrade(entry: &Degrade, context: &mut Context) -> Result<String, Problem> {
-    let (end, peer) = context.link("link", &entry.link)?;
-    let (lasts, lasting) = context.duration(entry.r#for)?;
+pub fn degrade(entry: &Degrade, timeline: &mut Timeline) -> Result<String, Problem> {
+    let (end, peer) = timeline.link("link", &entry.link)?;
+    let (lasts, lasting) = timeline.duration(entry.r#for)?;
     let (width, speed) = (entry.width.map(|width| width.0), entry.speed.map(|speed| speed.0));
     // With a limit below all that both ends have enabled the link would never come up again.
-    let common = context.net().port(end).rates.common(context.net().port(peer).rates);
+    let common = timeline.net().port(end).rates.common(timeline.net().port(peer).rates);
     let limited = common.up_to(width, speed);
     let (width_label, speed_label) = (width.map(Width::label), speed.map(Speed::label));
     for (key, label, is_supported) in [
@@ -99,32 +91,31 @@ pub fn degrade(entry: &Degrade, context: &mut Context) -> Result<String, Problem
     ] {
         let label = label.unwrap_or_default();
         let problem = format!("{key}: the two ends support no {key} up to {label}");
-        context.require(is_supported || label.is_empty(), key, problem)?;
+        timeline.require(is_supported || label.is_empty(), key, problem)?;
     }
     let limit = match (width_label, speed_label) {
         (None, None) => {
-            return Err(context.error("", "width or speed, or both, are required"));
+            return Err(timeline.error("", "width or speed, or both, are required"));
         }
         (Some(width), None) => format!("no wider than {width}"),
         (None, Some(speed)) => format!("no faster than {speed}"),
         (Some(width), Some(speed)) => format!("at no more than {width} {speed}"),
     };
     let port = end.min(peer);
-    let to = |width, speed| Action::LimitLink { port, width, speed };
-    context.add_effect(Target::Limit(port), lasts, to(width, speed), to(None, None))?;
-    let (end, peer) = (context.label(end), context.label(peer));
+    timeline.add_effect(Target::Limit(port), lasts, Action::LimitLink { port, width, speed })?;
+    let (end, peer) = (timeline.label(end), timeline.label(peer));
     Ok(format!("the link between {end} and {peer} retrains and comes up {limit}{lasting}"))
 }
 
-pub fn move_cable(entry: &MoveCable, context: &mut Context) -> Result<String, Problem> {
-    let (from, far) = context.link("from", &entry.from)?;
-    let to = context.lookup("to", &entry.to, FabricIndex::port)?;
-    context.add_action(Action::MoveCable { from, to })?;
-    let other = context.timeline.index.peer(to, context.at).map_or_else(String::new, |other| {
-        let (other, from) = (context.label(other), context.label(from));
+pub fn move_cable(entry: &MoveCable, timeline: &mut Timeline) -> Result<String, Problem> {
+    let (from, far) = timeline.link("from", &entry.from)?;
+    let to = timeline.lookup("to", &entry.to, FabricIndex::port)?;
+    timeline.add_action(Action::MoveCable { from, to })?;
+    let other = timeline.index.peer(to, timeline.at).map_or_else(String::new, |other| {
+        let (other, from) = (timeline.label(other), timeline.label(from));
         format!(", and the cable from {other} from there to {from}")
     });
-    let (far, from, to) = (context.label(far), context.label(from), context.label(to));
+    let (far, from, to) = (timeline.label(far), timeline.label(from), timeline.label(to));
     Ok(format!("the cable from {far} is moved from {from} to {to}{other}"))
 }
 
@@ -132,7 +123,6 @@ pub fn move_cable(entry: &MoveCable, context: &mut Context) -> Result<String, Pr
 /// peers.
 pub fn move_cables<'e>(
     timeline: &mut Timeline,
-    lines: &Lines,
     entries: impl Iterator<Item = (EventTime, &'e Entry)>,
 ) -> Result<(), Problem> {
     let moves = entries.filter_map(|(at, entry)| match entry {
@@ -144,21 +134,21 @@ pub fn move_cables<'e>(
     // Adapters' ports that had no cable, and the plane that their first cable brought.
     let mut joined: HashMap<PortId, PortId> = HashMap::new();
     for (at, entry) in moves {
-        let context = Context { timeline: &mut *timeline, at, lines, name: "move-cable" };
-        let (from, far) = context.link("from", &entry.from)?;
-        let to = context.lookup("to", &entry.to, FabricIndex::port)?;
-        let index = &context.timeline.index;
+        (timeline.at, timeline.name) = (at, "move-cable");
+        let (from, far) = timeline.link("from", &entry.from)?;
+        let to = timeline.lookup("to", &entry.to, FabricIndex::port)?;
+        let index = &timeline.index;
         let other = index.peer(to, at);
         let ends = [Some(from), Some(far), Some(to), other].into_iter().flatten();
         let plane = |end| index.built_plane(end).or_else(|| joined.get(&end).copied());
         let mut planes: Vec<PortId> = ends.clone().filter_map(plane).collect();
         planes.dedup();
         let [plane] = planes[..] else {
-            return Err(context.error("to", "a cable cannot be moved to another fabric"));
+            return Err(timeline.error("to", "a cable cannot be moved to another fabric"));
         };
         joined.extend(ends.map(|end| (end, plane)));
-        let plugged = context.timeline.index.move_cable(from, to, at);
-        plugged.map_err(|problem| context.error("to", problem))?;
+        let plugged = timeline.index.move_cable(from, to, at);
+        plugged.map_err(|problem| timeline.error("to", problem))?;
     }
     Ok(())
 }

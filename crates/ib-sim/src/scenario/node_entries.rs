@@ -7,7 +7,7 @@ use super::file::{
 use super::index::FabricIndex;
 use super::resolve::flow;
 use super::source::Problem;
-use super::timeline::{Context, FLOW, Target};
+use super::timeline::{FLOW, Target, Timeline};
 use super::value::{OneOrMore, Time};
 use super::{Action, AgentBehavior, MadDelivery, value};
 use crate::load::Flow;
@@ -19,19 +19,19 @@ use ib_mad::node::NodeKind;
 /// Key of the random numbers of senders: no other use draws the same.
 const SENDERS: u64 = 2;
 
-pub fn slow_receiver(entry: &SlowReceiver, context: &mut Context) -> Result<String, Problem> {
+pub fn slow_receiver(entry: &SlowReceiver, timeline: &mut Timeline) -> Result<String, Problem> {
     let SlowReceiver { host, takes, .. } = entry;
-    let (node, port) = context.lookup("host", host, FabricIndex::host)?;
+    let (node, port) = timeline.lookup("host", host, FabricIndex::host)?;
     let mut ports: Vec<PortId> = match port {
         Some(port) => vec![port],
-        None => context.net().cable_ports(node).collect(),
+        None => timeline.net().cable_ports(node).collect(),
     };
-    ports.retain(|port| context.timeline.index.peer(*port, context.at).is_some());
-    context.require(!ports.is_empty(), "host", format!("{host} has no cable"))?;
-    let (lasts, lasting) = context.duration(entry.r#for)?;
+    ports.retain(|port| timeline.index.peer(*port, timeline.at).is_some());
+    timeline.require(!ports.is_empty(), "host", format!("{host} has no cable"))?;
+    let (lasts, lasting) = timeline.duration(entry.r#for)?;
     for port in ports {
-        let intake = |fraction| Action::LimitIntake { port, fraction };
-        context.add_effect(Target::Intake(port), lasts, intake(takes.0), intake(1.0))?;
+        let start = Action::LimitIntake { port, fraction: takes.0 };
+        timeline.add_effect(Target::Intake(port), lasts, start)?;
     }
     let percent = value::percent(takes.0);
     Ok(format!("{host} receives at most {percent} of the rate of its link{lasting}"))
@@ -50,8 +50,8 @@ fn draw(ports: Vec<PortId>, count: usize, mut rng: Rng) -> Vec<PortId> {
 }
 
 /// The hosts that send in a burst: some number of them, or those of a list.
-fn senders(entry: &Burst, context: &Context, to: PortId) -> Result<Vec<PortId>, Problem> {
-    let (index, net) = (&context.timeline.index, context.net());
+fn senders(entry: &Burst, timeline: &Timeline, to: PortId) -> Result<Vec<PortId>, Problem> {
+    let (index, net) = (&timeline.index, timeline.net());
     let plane = index.plane(to);
     let receiver = net.port(to).node;
     let names = match &entry.from {
@@ -59,63 +59,58 @@ fn senders(entry: &Burst, context: &Context, to: PortId) -> Result<Vec<PortId>, 
         OneOrMore::One(count) => {
             let Ok(count) = count.parse::<u64>() else {
                 let problem = "from: must be a number of hosts or a list of hosts";
-                return Err(context.error("from", problem));
+                return Err(timeline.error("from", problem));
             };
-            context.require(count > 0, "from", "from: must be more than 0")?;
+            timeline.require(count > 0, "from", "from: must be more than 0")?;
             let is_other = |port: &PortId| net.port(*port).node != receiver;
             let others: Vec<PortId> = index.host_ports_in(plane).filter(is_other).collect();
             let most = others.len();
             let problem = format!("from: {count} is more than the {most} other hosts");
-            context.require(count <= most as u64, "from", problem)?;
-            let rng = Rng::keyed(context.timeline.seed, &[SENDERS, context.at.1 as u64]);
+            timeline.require(count <= most as u64, "from", problem)?;
+            let rng = Rng::keyed(timeline.seed, &[SENDERS, timeline.at.1 as u64]);
             return Ok(draw(others, count as usize, rng));
         }
     };
-    context.require(!names.is_empty(), "from", "from: at least one host is required")?;
+    timeline.require(!names.is_empty(), "from", "from: at least one host is required")?;
     let mut ports = Vec::new();
     for (nth, name) in names.iter().enumerate() {
         let key = format!("from[{nth}]");
-        let (node, port) = context.lookup(&key, name, FabricIndex::host)?;
+        let (node, port) = timeline.lookup(&key, name, FabricIndex::host)?;
         let port = match port {
             Some(port) => Some(port).filter(|port| index.plane(*port) == plane),
             None => index.port_in(plane, node),
         };
+        let to = &entry.to;
         let problem = match port.filter(|port| net.port(*port).cable.is_some()) {
-            None => format!(
-                "no path from {name} to {}: they have no cable in the same fabric",
-                entry.to
-            ),
-            Some(port) if net.port(port).node == receiver => {
-                format!("{name} would send to itself")
-            }
+            None => format!("no path from {name} to {to}: they have no cable in the same fabric"),
+            Some(port) if net.port(port).node == receiver => format!("{name} would send to itself"),
             Some(port) if ports.contains(&port) => format!("{name} is listed twice"),
             Some(port) => {
                 ports.push(port);
                 continue;
             }
         };
-        return Err(context.error(&key, problem));
+        return Err(timeline.error(&key, problem));
     }
     Ok(ports)
 }
 
-pub fn burst(entry: &Burst, context: &mut Context) -> Result<String, Problem> {
-    let net = context.net();
-    let place = context.lookup("to", &entry.to, FabricIndex::host)?;
-    let to = context.timeline.index.cabled_port(place);
-    let to = to.ok_or_else(|| context.error("to", format!("{} has no cable", entry.to)))?;
-    let from = senders(entry, context, to)?;
-    let (lasts, lasting) = context.duration(entry.r#for)?;
+pub fn burst(entry: &Burst, timeline: &mut Timeline) -> Result<String, Problem> {
+    let net = timeline.net();
+    let place = timeline.lookup("to", &entry.to, FabricIndex::host)?;
+    let to = timeline.index.cabled_port(place);
+    let to = to.ok_or_else(|| timeline.error("to", format!("{} has no cable", entry.to)))?;
+    let from = senders(entry, timeline, to)?;
+    let (lasts, lasting) = timeline.duration(entry.r#for)?;
     let load = entry.load.0;
-    context.require(load > 0.0, "load", "load: must be more than 0")?;
-    let packet = entry.packet.map_or(context.timeline.packet, |packet| packet.0);
-    context.charge(1, from.len() * FLOW)?;
+    timeline.require(load > 0.0, "load", "load: must be more than 0")?;
+    let packet = entry.packet.map_or(timeline.packet, |packet| packet.0);
+    timeline.charge(1, from.len() * FLOW)?;
     let flows: Vec<Flow> = from.iter().map(|port| flow(net, (*port, to), load, packet)).collect();
     // Each entry has a name of its own: their flows add up.
-    let name = format!("burst-{}", context.at.1);
-    let traffic = |flows| Action::SetTraffic { name: name.clone(), flows };
-    let target = Target::Flows(context.at.1);
-    context.add_effect(target, lasts, traffic(flows), traffic(Vec::new()))?;
+    let name = format!("burst-{}", timeline.at.1);
+    let target = Target::Flows(name.clone());
+    timeline.add_effect(target, lasts, Action::SetTraffic { name, flows })?;
     let names: Vec<String> = from.iter().map(|port| net.node_of(*port).id.clone()).collect();
     let (send, whose) =
         if names.len() == 1 { ("sends", "its link's") } else { ("each send", "their links'") };
@@ -124,64 +119,63 @@ pub fn burst(entry: &Burst, context: &mut Context) -> Result<String, Problem> {
     Ok(format!("{names} {send} to {to}, at {percent} of {whose} rate{lasting}"))
 }
 
-pub fn reboot(entry: &Reboot, context: &mut Context) -> Result<String, Problem> {
+pub fn reboot(entry: &Reboot, timeline: &mut Timeline) -> Result<String, Problem> {
     let name = &entry.node;
-    let node = context.node("node", name)?;
-    let down = context.positive("down", entry.down)?;
-    for node in context.timeline.index.machine(node) {
-        let power = |on| Action::SetPower { node, on };
-        context.add_effect(Target::Power(node), Some(down), power(false), power(true))?;
+    let node = timeline.node("node", name)?;
+    let down = timeline.positive("down", entry.down)?;
+    for node in timeline.index.machine(node) {
+        let off = Action::SetPower { node, on: false };
+        timeline.add_effect(Target::Power(node), Some(down), off)?;
     }
-    let down = context.time(down);
+    let down = timeline.time(down);
     Ok(format!("{name} reboots: it is up again after {down}, with its counters at 0"))
 }
 
 /// The ports of a node that have counters.
-fn counter_ports(context: &Context, node: NodeId) -> impl Iterator<Item = PortId> {
-    let net = context.net();
+fn counter_ports(timeline: &Timeline, node: NodeId) -> impl Iterator<Item = PortId> {
+    let net = timeline.net();
     let zero = net.node(node).enhanced_port0.then(|| net.port_by_number(node, 0)).flatten();
     zero.into_iter().chain(net.cable_ports(node))
 }
 
 /// The port of the key `port`, which must have counters.
-fn counter_port(context: &Context, text: &str) -> Result<PortId, Problem> {
-    let port = context.lookup("port", text, FabricIndex::port)?;
-    let net = context.net();
+fn counter_port(timeline: &Timeline, text: &str) -> Result<PortId, Problem> {
+    let port = timeline.lookup("port", text, FabricIndex::port)?;
+    let net = timeline.net();
     let has_counters = net.port(port).number != 0 || net.node_of(port).enhanced_port0;
-    context.require(has_counters, "port", format!("{} has no counters", net.label(port)))?;
+    timeline.require(has_counters, "port", format!("{} has no counters", net.label(port)))?;
     Ok(port)
 }
 
-pub fn clear(entry: &Clear, context: &mut Context) -> Result<String, Problem> {
+pub fn clear(entry: &Clear, timeline: &mut Timeline) -> Result<String, Problem> {
     let (ports, whose) = match (&entry.node, &entry.port) {
         (Some(_), Some(_)) => {
-            let problem = "set either node or port, not both";
-            return Err(context.error("port", problem));
+            return Err(timeline.error("port", "set either node or port, not both"));
         }
-        (None, Some(port)) => (vec![counter_port(context, port)?], port.clone()),
+        (None, Some(port)) => (vec![counter_port(timeline, port)?], port.clone()),
         (Some(name), None) => {
-            let node = context.node("node", name)?;
-            (counter_ports(context, node).collect(), format!("all ports of {name}"))
+            let node = timeline.node("node", name)?;
+            (counter_ports(timeline, node).collect(), format!("all ports of {name}"))
         }
         (None, None) => {
-            let ports = context.net().node_ids().flat_map(|node| counter_ports(context, node));
+            let ports = timeline.net().node_ids().flat_map(|node| counter_ports(timeline, node));
             (ports.collect(), "all ports of the fabric".into())
         }
     };
-    let repeats = context.repeats(entry.times.map(|times| (times, "times")), entry.every)?;
-    context.charge(u64::from(repeats.times), ports.len())?;
+    let repeats = timeline.repeats(entry.times.map(|times| (times, "times")), entry.every)?;
+    timeline.charge(u64::from(repeats.times), ports.len())?;
     for turn in 0..repeats.times {
         let action = Action::ClearCounters { ports: ports.clone() };
-        context.timeline.actions.push((context.turn(repeats, turn), action));
+        timeline.actions.push((timeline.turn(repeats, turn), action));
     }
-    let times = context.repeated(repeats);
+    let times = timeline.repeated(repeats);
     Ok(format!("the counters of {whose} are cleared{times}"))
 }
 
-pub fn set(entry: &Set, context: &mut Context) -> Result<String, Problem> {
-    let port = counter_port(context, &entry.port)?;
+pub fn set(entry: &Set, timeline: &mut Timeline) -> Result<String, Problem> {
+    let port = counter_port(timeline, &entry.port)?;
     let counters = &entry.counters.0;
-    context.require(!counters.is_empty(), "counters", "counters: at least one is required")?;
+    timeline.require(!counters.is_empty(), "counters", "counters: at least one is required")?;
     let mut words = Vec::new();
     for &(ref name, value) in counters {
         let key = format!("counters.{name}");
@@ -192,112 +186,109 @@ pub fn set(entry: &Set, context: &mut Context) -> Result<String, Problem> {
             let problem = format!("{name}: {value} does not fit its {width} bits");
             return Err(context.error(&key, problem));
         }
-        context.add_action(Action::SetCounter { port, counter, value })?;
+        timeline.add_action(Action::SetCounter { port, counter, value })?;
         words.push(format!("{name} to {value}"));
     }
-    let (port, words) = (context.label(port), value::few(&words, "counters"));
+    let (port, words) = (timeline.label(port), value::few(&words, "counters"));
     Ok(format!("counters of {port} are set: {words}"))
 }
 
 /// A node's agents behave like this for some time.
 fn set_agents(
-    context: &mut Context,
+    timeline: &mut Timeline,
     name: &str,
     behavior: AgentBehavior,
     lasts: Option<Time>,
     words: &str,
 ) -> Result<String, Problem> {
-    let node = context.node("node", name)?;
-    let (lasts, lasting) = context.duration(lasts)?;
-    let agents = |behavior| Action::SetAgents { node, behavior };
-    let normal = agents(AgentBehavior::Normal);
-    context.add_effect(Target::Agents(node), lasts, agents(behavior), normal)?;
+    let node = timeline.node("node", name)?;
+    let (lasts, lasting) = timeline.duration(lasts)?;
+    timeline.add_effect(Target::Agents(node), lasts, Action::SetAgents { node, behavior })?;
     Ok(format!("{name} {words}{lasting}"))
 }
 
-pub fn silent(entry: &Silent, context: &mut Context) -> Result<String, Problem> {
-    let kind = context.net().node(context.node("node", &entry.node)?).kind;
+pub fn silent(entry: &Silent, timeline: &mut Timeline) -> Result<String, Problem> {
+    let kind = timeline.net().node(timeline.node("node", &entry.node)?).kind;
     let goes_on = if kind == NodeKind::Switch { "forwards packets" } else { "runs traffic" };
     let words = format!("{goes_on}, but does not respond to MADs");
-    set_agents(context, &entry.node, AgentBehavior::Silent, entry.r#for, &words)
+    set_agents(timeline, &entry.node, AgentBehavior::Silent, entry.r#for, &words)
 }
 
-pub fn slow(entry: &Slow, context: &mut Context) -> Result<String, Problem> {
+pub fn slow(entry: &Slow, timeline: &mut Timeline) -> Result<String, Problem> {
     // The delay is not sped up: it counts against the timeouts of the requester.
-    let by = context.positive("by", entry.by)?;
+    let by = timeline.positive("by", entry.by)?;
     let words = format!("responds {} later", value::words(by));
-    set_agents(context, &entry.node, AgentBehavior::Delayed(by), entry.r#for, &words)
+    set_agents(timeline, &entry.node, AgentBehavior::Delayed(by), entry.r#for, &words)
 }
 
-pub fn busy(entry: &Busy, context: &mut Context) -> Result<String, Problem> {
+pub fn busy(entry: &Busy, timeline: &mut Timeline) -> Result<String, Problem> {
     let share = entry.share.0;
     let words = format!("responds with \"busy\" to {} of requests", value::percent(share));
-    set_agents(context, &entry.node, AgentBehavior::Busy(share), entry.r#for, &words)
+    set_agents(timeline, &entry.node, AgentBehavior::Busy(share), entry.r#for, &words)
 }
 
-pub fn lose_mads(entry: &LoseMads, context: &mut Context) -> Result<String, Problem> {
+pub fn lose_mads(entry: &LoseMads, timeline: &mut Timeline) -> Result<String, Problem> {
     let loss = entry.share.0;
     let percent = value::percent(loss);
     if let Some(node) = &entry.node {
         let words = format!("does not respond to {percent} of requests");
-        return set_agents(context, node, AgentBehavior::Lossy(loss), entry.r#for, &words);
+        return set_agents(timeline, node, AgentBehavior::Lossy(loss), entry.r#for, &words);
     }
-    let (lasts, lasting) = context.duration(entry.r#for)?;
-    let normal = context.timeline.delivery;
-    let lossy = Action::SetDelivery(MadDelivery { loss, ..normal });
-    context.add_effect(Target::Delivery, lasts, lossy, Action::SetDelivery(normal))?;
+    let (lasts, lasting) = timeline.duration(entry.r#for)?;
+    let lossy = Action::SetDelivery(MadDelivery { loss, ..timeline.delivery });
+    timeline.add_effect(Target::Delivery, lasts, lossy)?;
     Ok(format!("{percent} of all MADs are lost{lasting}"))
 }
 
-pub fn m_key(entry: &MKeyEntry, context: &mut Context) -> Result<String, Problem> {
+pub fn m_key(entry: &MKeyEntry, timeline: &mut Timeline) -> Result<String, Problem> {
     let level = entry.level;
-    context.require(level <= 3, "level", format!("level: {level} is not between 0 and 3"))?;
+    timeline.require(level <= 3, "level", format!("level: {level} is not between 0 and 3"))?;
     let (nodes, whose) = match &entry.node {
-        Some(name) => (vec![context.node("node", name)?], name.as_str()),
-        None => (context.net().node_ids().collect(), "all nodes"),
+        Some(name) => (vec![timeline.node("node", name)?], name.as_str()),
+        None => (timeline.net().node_ids().collect(), "all nodes"),
     };
-    context.charge(0, nodes.len())?;
+    timeline.charge(0, nodes.len())?;
     let m_key = MKey(entry.key.0);
-    context.add_action(Action::SetMKey { nodes, m_key, level })?;
+    timeline.add_action(Action::SetMKey { nodes, m_key, level })?;
     let what = if m_key.is_set() { "an M_Key" } else { "no M_Key" };
     Ok(format!("the subnet manager gives {whose} {what}, protection level {level}"))
 }
 
-pub fn limited_member(entry: &LimitedMember, context: &mut Context) -> Result<String, Problem> {
-    let net = context.net();
+pub fn limited_member(entry: &LimitedMember, timeline: &mut Timeline) -> Result<String, Problem> {
+    let net = timeline.net();
     let (mut nodes, mut words): (Vec<NodeId>, String) = if let Some(name) = &entry.node {
-        let node = context.node("node", name)?;
-        (context.timeline.index.machine(node), format!("{name} becomes a limited member"))
+        let node = timeline.node("node", name)?;
+        (timeline.index.machine(node), format!("{name} becomes a limited member"))
     } else {
         let hosts = net.node_ids().filter(|node| net.node(*node).kind == NodeKind::Ca);
         (hosts.collect(), "all hosts become limited members".into())
     };
     if let Some(name) = &entry.except {
         let problem = "except: cannot be combined with node";
-        context.require(entry.node.is_none(), "except", problem)?;
-        let full = context.timeline.index.machine(context.node("except", name)?);
+        timeline.require(entry.node.is_none(), "except", problem)?;
+        let full = timeline.index.machine(timeline.node("except", name)?);
         nodes.retain(|node| !full.contains(node));
         words = format!("all hosts but {name} become limited members");
     }
-    context.charge(0, nodes.len())?;
-    context.add_action(Action::SetMembership { nodes, full: false })?;
+    timeline.charge(0, nodes.len())?;
+    timeline.add_action(Action::SetMembership { nodes, full: false })?;
     Ok(format!("{words} of the default partition"))
 }
 
-pub fn new_master(entry: &NewMaster, context: &mut Context) -> Result<String, Problem> {
+pub fn new_master(entry: &NewMaster, timeline: &mut Timeline) -> Result<String, Problem> {
     let host = &entry.host;
-    let (node, port) = context.lookup("host", host, FabricIndex::sm_location)?;
+    let (node, port) = timeline.lookup("host", host, FabricIndex::sm_location)?;
     let reassign_lids = entry.readdress.unwrap_or(false);
-    let index = &context.timeline.index;
+    let index = &timeline.index;
     let planes = index.host_planes.iter();
     let ports: Vec<PortId> = match port {
         Some(port) => vec![port],
         // A host becomes the master of all planes that it has a port in.
         None => planes.filter_map(|plane| index.port_in(*plane, node)).collect(),
     };
-    context.require(!ports.is_empty(), "host", format!("{host} has no cable"))?;
+    timeline.require(!ports.is_empty(), "host", format!("{host} has no cable"))?;
     for port in ports {
-        context.add_action(Action::SetMaster { port, reassign_lids })?;
+        timeline.add_action(Action::SetMaster { port, reassign_lids })?;
     }
     let lids = if reassign_lids { ", and assigns another LID to every port" } else { "" };
     Ok(format!("the subnet manager at {host} becomes the master{lids}"))

@@ -1,14 +1,14 @@
 //! Resolves a scenario's file on a net: where the exporter and the subnet managers are, and the traffic from
 //! the start.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::file::{DeliveryEntry, File, Pattern, TrafficEntry};
-use super::index::FabricIndex;
+use super::index::{EventTime, FabricIndex};
 use super::link_entries::move_cables;
 use super::source::{Lines, Problem};
-use super::timeline::{Context, Timeline};
+use super::timeline::Timeline;
 use super::value::Time;
 use super::{Action, MadDelivery, ResolvedScenario, TimedAction};
 use crate::load::Flow;
@@ -43,30 +43,41 @@ pub fn resolve(
     let delivery = delivery(file.way.as_ref(), lines)?;
     let seed = file.seed.unwrap_or(1);
     let traffic = file.traffic.clone().unwrap_or_default();
-    let packet = traffic.packet.map_or(4096, |packet| packet.0);
-    let mut timeline = Timeline::new(&net, seed, delivery, packet, speedup);
-    check_size(&timeline.index)
-        .map_err(|text| Problem::new(lines.of("fabric"), text).within("fabric"))?;
-    let local_ports = local_ports(&timeline.index, file, lines)?;
-    let sm_ports = sm_ports(&timeline.index, file, lines, &local_ports)?;
-    initial_traffic(&mut timeline, &traffic, lines)?;
+    let mut timeline = Timeline {
+        index: FabricIndex::new(&net),
+        lines,
+        seed,
+        delivery,
+        packet: traffic.packet.map_or(4096, |packet| packet.0),
+        speedup,
+        at: EventTime::default(),
+        name: "",
+        effects: BTreeMap::new(),
+        actions: Vec::new(),
+        action_count: 0,
+        port_count: 0,
+    };
+    check_size(&timeline.index).map_err(|problem| lines.problem("fabric", problem))?;
+    let local_ports = local_ports(&timeline, file)?;
+    let sm_ports = sm_ports(&timeline, file, &local_ports)?;
+    initial_traffic(&mut timeline, &traffic)?;
     let entries = file.timeline.as_deref().unwrap_or_default();
     // Traffic from the start is number 0.
     let numbered = || entries.iter().enumerate().map(|(nth, entry)| ((entry.at(), nth + 1), entry));
-    let moved = move_cables(&mut timeline, lines, numbered());
+    let moved = move_cables(&mut timeline, numbered());
     moved.map_err(|problem| problem.within("move-cable"))?;
+    let mut descriptions = Vec::new();
     for (at, entry) in numbered() {
-        let mut context = Context { timeline: &mut timeline, at, lines, name: entry.name() };
-        let sentence = entry.apply(&mut context).map_err(|problem| problem.within(entry.name()))?;
-        timeline.descriptions.push((at, sentence));
+        (timeline.at, timeline.name) = (at, entry.name());
+        let sentence = entry.apply(&mut timeline);
+        descriptions.push((at, sentence.map_err(|problem| problem.within(entry.name()))?));
     }
     let actions = timeline.take_actions().into_iter();
     let actions = actions.map(|((at, _), action)| TimedAction { at: timeline.scaled(at), action });
     let actions = actions.collect();
-    timeline.descriptions.sort_by_key(|(when, _)| *when);
-    let described = timeline.descriptions.iter();
-    let described = described.map(|((at, _), text)| (timeline.scaled(*at), text.clone()));
-    let descriptions = described.collect();
+    descriptions.sort_by_key(|(when, _)| *when);
+    let descriptions = descriptions.into_iter();
+    let descriptions = descriptions.map(|((at, _), text)| (timeline.scaled(at), text)).collect();
     Ok(ResolvedScenario { net, local_ports, sm_ports, seed, delivery, actions, descriptions })
 }
 
@@ -92,10 +103,7 @@ fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery,
     let time = |key: &str, given: Option<Time>, default: u64| match given {
         None => Ok(Duration::from_micros(default)),
         Some(Time(time)) if time <= LONGEST_DELAY => Ok(time),
-        Some(_) => {
-            let line = lines.of(&format!("way.{key}"));
-            Err(Problem::new(line, format!("way: {key}: must be at most 1m")))
-        }
+        Some(_) => Err(lines.problem(&format!("way.{key}"), "must be at most 1m")),
     };
     Ok(MadDelivery {
         round_trip: time("round-trip", entry.round_trip, 20)?,
@@ -105,47 +113,39 @@ fn delivery(entry: Option<&DeliveryEntry>, lines: &Lines) -> Result<MadDelivery,
     })
 }
 
-type Lookup<'a> = fn(&FabricIndex<'a>, &str) -> Result<(NodeId, Option<PortId>), String>;
-
 /// The port that a key names, if the file has it: of a host its first port with a cable.
 fn named_port<'a>(
-    index: &FabricIndex<'a>,
-    lines: &Lines,
+    timeline: &Timeline<'a>,
     path: &str,
-    text: Option<&str>,
-    lookup: Lookup<'a>,
+    text: Option<&String>,
+    lookup: impl Fn(&FabricIndex<'a>, &str) -> Result<(NodeId, Option<PortId>), String>,
 ) -> Result<Option<PortId>, Problem> {
     let Some(text) = text else { return Ok(None) };
-    let found = lookup(index, text).and_then(|place| {
-        index.cabled_port(place).ok_or_else(|| format!("{} has no cable", quoted(text)))
+    let found = lookup(&timeline.index, text).and_then(|place| {
+        let port = timeline.index.cabled_port(place);
+        port.ok_or_else(|| format!("{} has no cable", quoted(text)))
     });
-    let wrong =
-        |problem: String| Problem::new(lines.of(path), problem).within(&path.replace('.', ": "));
-    found.map(Some).map_err(wrong)
+    found.map(Some).map_err(|problem| timeline.lines.problem(path, problem))
 }
 
-fn local_ports(index: &FabricIndex, file: &File, lines: &Lines) -> Result<Vec<PortId>, Problem> {
-    let seat = named_port(index, lines, "seat", file.seat.as_deref(), FabricIndex::host)?;
+fn local_ports(timeline: &Timeline, file: &File) -> Result<Vec<PortId>, Problem> {
+    let index = &timeline.index;
+    let seat = named_port(timeline, "seat", file.seat.as_ref(), FabricIndex::host)?;
     let first = seat.or(index.host_ports.first().copied()).ok_or_else(|| {
         let problem = "seat: the fabric has no host with a cable";
-        Problem::new(lines.of("fabric"), problem)
+        Problem::new(timeline.lines.of("fabric"), problem)
     })?;
     let planes = index.planes_from(first).into_iter();
     Ok(planes.filter_map(|plane| index.counterpart(plane, first)).collect())
 }
 
-fn sm_ports(
-    index: &FabricIndex,
-    file: &File,
-    lines: &Lines,
-    local_ports: &[PortId],
-) -> Result<Vec<PortId>, Problem> {
-    let master = file.master.as_deref();
-    let named = named_port(index, lines, "master", master, FabricIndex::sm_location)?;
+fn sm_ports(timeline: &Timeline, file: &File, local: &[PortId]) -> Result<Vec<PortId>, Problem> {
+    let index = &timeline.index;
+    let named = named_port(timeline, "master", file.master.as_ref(), FabricIndex::sm_location)?;
     // The second host, or else the only one.
     let default = || {
         let node = |port: &PortId| index.net.port(*port).node;
-        let mut hosts = index.host_ports_in(index.plane(*local_ports.first()?));
+        let mut hosts = index.host_ports_in(index.plane(*local.first()?));
         let first = hosts.next()?;
         Some(hosts.find(|port| node(port) != node(&first)).unwrap_or(first))
     };
@@ -153,24 +153,19 @@ fn sm_ports(
     let in_plane_of = |local: &PortId| {
         named.and_then(|port| index.counterpart(index.plane(*local), port)).unwrap_or(*local)
     };
-    Ok(local_ports.iter().map(in_plane_of).collect())
+    Ok(local.iter().map(in_plane_of).collect())
 }
 
-fn initial_traffic(
-    timeline: &mut Timeline,
-    entry: &TrafficEntry,
-    lines: &Lines,
-) -> Result<(), Problem> {
+fn initial_traffic(timeline: &mut Timeline, entry: &TrafficEntry) -> Result<(), Problem> {
     // A shift of all hosts by one number spreads evenly in a fat tree, and random pairs do not. So
     // no port waits before an entry makes it.
     let pattern = entry.pattern.unwrap_or(Pattern::Across);
     let load = entry.load.map_or(0.2, |load| load.0);
     let index = &timeline.index;
     if entry.to.is_some() && pattern != Pattern::AllToOne {
-        let problem = "traffic: to: valid only with pattern all-to-one";
-        return Err(Problem::new(lines.of("traffic.to"), problem));
+        return Err(timeline.lines.problem("traffic.to", "valid only with pattern all-to-one"));
     }
-    let to = named_port(index, lines, "traffic.to", entry.to.as_deref(), FabricIndex::host)?;
+    let to = named_port(timeline, "traffic.to", entry.to.as_ref(), FabricIndex::host)?;
     let pairs = pairs(pattern, index, timeline.seed, to);
     if !pairs.is_empty() && load != 0.0 {
         let flow = |pair| flow(index.net, pair, load, timeline.packet);

@@ -66,6 +66,11 @@ impl Lines {
         self.0.diagnostic(path, "").map(|found| found.line)
     }
 
+    /// A mistake in a key, with the key before it.
+    pub(super) fn problem(&self, path: &str, problem: impl Into<String>) -> Problem {
+        Problem::new(self.of(path), problem).within(&path.replace('.', ": "))
+    }
+
     /// The line of a shape's key, or else of the fabric.
     fn of_shape(&self, key: &str) -> u64 {
         let shapes =
@@ -161,9 +166,7 @@ impl Scenario {
         let default = || FabricSource::FatTree(FatTree::default());
         match (overrides.hosts, self.file.fabric.clone().unwrap_or_else(default)) {
             (_, FabricSource::File(path)) if path.as_os_str().is_empty() => {
-                let line = self.lines.of("fabric.file");
-                let problem = Problem::new(line, "fabric: file: must not be empty");
-                Err(problem.in_file(&self.name))
+                Err(self.lines.problem("fabric.file", "must not be empty").in_file(&self.name))
             }
             (None, FabricSource::File(path)) => Ok(FabricSource::File(self.folder.join(path))),
             (None, source) => Ok(source),

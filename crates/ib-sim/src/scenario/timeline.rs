@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::index::{EventTime, FabricIndex};
 use super::source::{Lines, Problem};
 use super::value::{LONGEST, Time};
-use super::{Action, MadDelivery, value};
+use super::{Action, AgentBehavior, MadDelivery, value};
 use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
 
@@ -35,25 +35,40 @@ pub enum Target {
     Power(NodeId),
     Agents(NodeId),
     Delivery,
-    Flows(usize),
+    /// The flows of a name.
+    Flows(String),
+}
+
+impl Target {
+    /// The action that resets it to normal.
+    fn normal(self, delivery: MadDelivery) -> Action {
+        match self {
+            Target::Bits(port) => Action::CorruptBits { port, ratio: 0.0 },
+            Target::Signal(port) => Action::SetSignal { port, up: true },
+            Target::Limit(port) => Action::LimitLink { port, width: None, speed: None },
+            Target::Intake(port) => Action::LimitIntake { port, fraction: 1.0 },
+            Target::Power(node) => Action::SetPower { node, on: true },
+            Target::Agents(node) => Action::SetAgents { node, behavior: AgentBehavior::Normal },
+            Target::Delivery => Action::SetDelivery(delivery),
+            Target::Flows(name) => Action::SetTraffic { name, flows: Vec::new() },
+        }
+    }
 }
 
 /// An effect on a target for some time.
 #[derive(Clone, Debug)]
 pub struct ActiveEffect {
-    pub target: Target,
-    pub from: EventTime,
+    from: EventTime,
     /// `None` if it does not end.
-    pub until: Option<EventTime>,
-    pub start: Action,
-    /// Resets the target to normal.
-    pub end: Action,
+    until: Option<EventTime>,
+    start: Action,
 }
 
-/// The actions, effects and descriptions of a timeline.
+/// A timeline while the entries of a file are applied to it.
 #[derive(Debug)]
 pub struct Timeline<'a> {
     pub index: FabricIndex<'a>,
+    pub lines: &'a Lines,
     pub seed: u64,
     /// How MADs are delivered without any entry.
     pub delivery: MadDelivery,
@@ -61,98 +76,42 @@ pub struct Timeline<'a> {
     pub packet: u32,
     /// All times are divided by this.
     pub speedup: f64,
-    pub effects: Vec<ActiveEffect>,
+    /// The time and the number of the entry that is applied.
+    pub at: EventTime,
+    /// The name of this entry.
+    pub name: &'static str,
+    pub effects: BTreeMap<Target, Vec<ActiveEffect>>,
     pub actions: Vec<(EventTime, Action)>,
-    pub descriptions: Vec<(EventTime, String)>,
-    action_count: u64,
-    port_count: u64,
+    pub action_count: u64,
+    pub port_count: u64,
 }
 
-impl<'a> Timeline<'a> {
-    pub fn new(
-        net: &'a Net,
-        seed: u64,
-        delivery: MadDelivery,
-        packet: u32,
-        speedup: f64,
-    ) -> Timeline<'a> {
-        Timeline {
-            index: FabricIndex::new(net),
-            seed,
-            delivery,
-            packet,
-            speedup,
-            effects: Vec::new(),
-            actions: Vec::new(),
-            descriptions: Vec::new(),
-            action_count: 0,
-            port_count: 0,
-        }
-    }
-
-    /// A time of the file with the speed-up.
-    pub fn scaled(&self, time: Duration) -> Duration {
-        // It always fits: the speed-up is checked.
-        Duration::try_from_secs_f64(time.as_secs_f64() / self.speedup).unwrap_or(time)
-    }
-
-    /// All actions in order: those of one time in the order of the file.
-    pub fn take_actions(&mut self) -> Vec<(EventTime, Action)> {
-        let mut effects = std::mem::take(&mut self.effects);
-        for effect in &mut effects {
-            // A cable that is plugged in again has no effects on its link.
-            if let Target::Signal(port) | Target::Limit(port) = effect.target {
-                let moved = self.index.next_move(port, effect.from);
-                effect.until = moved.into_iter().chain(effect.until).min();
-            }
-        }
-        // Before a cable is moved, the effects on its link end.
-        let mut actions = effect_actions(effects);
-        actions.append(&mut self.actions);
-        actions.sort_by_key(|(when, _)| *when);
-        actions
-    }
-}
-
-/// The actions of effects, each with its time and the number of its entry.
-fn effect_actions(effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
-    let mut by_target: BTreeMap<Target, Vec<ActiveEffect>> = BTreeMap::new();
-    for effect in effects {
-        by_target.entry(effect.target.clone()).or_default().push(effect);
-    }
-    by_target.into_values().flat_map(target_actions).collect()
-}
-
-fn target_actions(mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
+/// The actions of the effects on one target.
+fn target_actions(normal: &Action, mut effects: Vec<ActiveEffect>) -> Vec<(EventTime, Action)> {
     effects.sort_by_key(|effect| effect.from);
     // An effect of no length does nothing.
     effects.retain(|effect| effect.until.is_none_or(|until| until.0 > effect.from.0));
-    let Some(normal) = effects.first().map(|effect| &effect.end) else { return Vec::new() };
-    // By time: the effects that begin or end, each with its entry and whether it begins.
-    let mut changes: BTreeMap<Duration, Vec<(usize, usize, bool)>> = BTreeMap::new();
+    // When effects begin and end, in order.
+    let mut changes: Vec<(EventTime, usize)> = Vec::new();
     for (index, effect) in effects.iter().enumerate() {
-        changes.entry(effect.from.0).or_default().push((index, effect.from.1, true));
-        if let Some(until) = effect.until {
-            changes.entry(until.0).or_default().push((index, until.1, false));
-        }
+        changes.push((effect.from, index));
+        changes.extend(effect.until.map(|until| (until, index)));
     }
+    changes.sort_unstable();
     let mut lasting: BTreeSet<usize> = BTreeSet::new();
     let mut in_force = normal;
     let mut actions = Vec::new();
-    for (at, changes) in changes {
-        let mut order = 0;
-        for (index, entry, begins) in changes {
-            order = order.max(entry);
-            if begins {
-                lasting.insert(index);
-            } else {
-                lasting.remove(&index);
+    for at_once in changes.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
+        for (_, index) in at_once {
+            // The first change of an effect is its begin, the second its end.
+            if !lasting.remove(index) {
+                lasting.insert(*index);
             }
         }
         // Effects are sorted by their begin.
         let action = lasting.last().map_or(normal, |index| &effects[*index].start);
-        if action != in_force {
-            actions.push(((at, order), action.clone()));
+        if let Some((when, _)) = at_once.last().filter(|_| action != in_force) {
+            actions.push((*when, action.clone()));
             in_force = action;
         }
     }
@@ -166,18 +125,34 @@ pub struct Repeats {
     pub every: Duration,
 }
 
-/// An entry while it is applied to the timeline.
-#[derive(Debug)]
-pub struct Context<'t, 'a> {
-    pub timeline: &'t mut Timeline<'a>,
-    pub at: EventTime,
-    pub lines: &'t Lines,
-    pub name: &'static str,
-}
+impl<'a> Timeline<'a> {
+    /// A time of the file with the speed-up.
+    pub fn scaled(&self, time: Duration) -> Duration {
+        // It always fits: the speed-up is checked.
+        Duration::try_from_secs_f64(time.as_secs_f64() / self.speedup).unwrap_or(time)
+    }
 
-impl<'a> Context<'_, 'a> {
+    /// All actions in order: those of one time in the order of the file.
+    pub fn take_actions(&mut self) -> Vec<(EventTime, Action)> {
+        let mut actions = Vec::new();
+        for (target, mut effects) in std::mem::take(&mut self.effects) {
+            // A cable that is plugged in again has no effects on its link.
+            if let Target::Signal(port) | Target::Limit(port) = target {
+                for effect in &mut effects {
+                    let moved = self.index.next_move(port, effect.from);
+                    effect.until = moved.into_iter().chain(effect.until).min();
+                }
+            }
+            actions.append(&mut target_actions(&target.normal(self.delivery), effects));
+        }
+        // Before a cable is moved, the effects on its link end.
+        actions.append(&mut self.actions);
+        actions.sort_by_key(|(when, _)| *when);
+        actions
+    }
+
     pub fn net(&self) -> &'a Net {
-        self.timeline.index.net
+        self.index.net
     }
 
     /// A mistake in a key of the entry; in the entry as such if the key is empty.
@@ -205,7 +180,7 @@ impl<'a> Context<'_, 'a> {
         text: &str,
         lookup: impl FnOnce(&FabricIndex<'a>, &str) -> Result<T, String>,
     ) -> Result<T, Problem> {
-        lookup(&self.timeline.index, text).map_err(|problem| self.error(key, problem))
+        lookup(&self.index, text).map_err(|problem| self.error(key, problem))
     }
 
     pub fn node(&self, key: &str, text: &str) -> Result<NodeId, Problem> {
@@ -215,7 +190,7 @@ impl<'a> Context<'_, 'a> {
     /// The port that a key names, which has a cable now, and the cable's other end.
     pub fn link(&self, key: &str, text: &str) -> Result<(PortId, PortId), Problem> {
         let port = self.lookup(key, text, FabricIndex::port)?;
-        let peer = self.timeline.index.peer(port, self.at).map(|peer| (port, peer));
+        let peer = self.index.peer(port, self.at).map(|peer| (port, peer));
         peer.ok_or_else(|| self.error(key, format!("{} has no cable", self.label(port))))
     }
 
@@ -240,7 +215,7 @@ impl<'a> Context<'_, 'a> {
 
     /// A time of the file in words, with the speed-up.
     pub fn time(&self, time: Duration) -> String {
-        value::words(self.timeline.scaled(time))
+        value::words(self.scaled(time))
     }
 
     /// How often, by the keys `times` and `every`, each of which needs the other. `times` comes
@@ -283,15 +258,14 @@ impl<'a> Context<'_, 'a> {
 
     /// Counts the entry's actions against the limits, before they are created.
     pub fn charge(&mut self, actions: u64, ports_each: usize) -> Result<(), Problem> {
-        let timeline = &mut *self.timeline;
-        timeline.action_count = timeline.action_count.saturating_add(actions);
+        self.action_count = self.action_count.saturating_add(actions);
         let ports = actions.saturating_mul(ports_each as u64);
-        timeline.port_count = timeline.port_count.saturating_add(ports);
-        if timeline.action_count > MOST_ACTIONS {
+        self.port_count = self.port_count.saturating_add(ports);
+        if self.action_count > MOST_ACTIONS {
             let problem = format!("the timeline has more than {MOST_ACTIONS} steps");
             return Err(self.error("", problem));
         }
-        if timeline.port_count > MOST_PORTS {
+        if self.port_count > MOST_PORTS {
             let problem = format!(
                 "with this more than {MOST_PORTS} ports, of which a flow counts as {FLOW}, are in \
                  the timeline"
@@ -303,7 +277,7 @@ impl<'a> Context<'_, 'a> {
 
     pub fn add_action(&mut self, action: Action) -> Result<(), Problem> {
         self.charge(1, 0)?;
-        self.timeline.actions.push((self.at, action));
+        self.actions.push((self.at, action));
         Ok(())
     }
 
@@ -313,12 +287,22 @@ impl<'a> Context<'_, 'a> {
         target: Target,
         lasts: Option<Duration>,
         start: Action,
-        end: Action,
     ) -> Result<(), Problem> {
         self.charge(2, 0)?;
-        let until = lasts.map(|lasts| (self.at.0 + lasts, self.at.1));
-        self.timeline.effects.push(ActiveEffect { target, from: self.at, until, start, end });
+        self.add_effect_at(self.at, target, lasts, start);
         Ok(())
+    }
+
+    /// Adds an effect that is charged.
+    pub fn add_effect_at(
+        &mut self,
+        from: EventTime,
+        target: Target,
+        lasts: Option<Duration>,
+        start: Action,
+    ) {
+        let until = lasts.map(|lasts| (from.0 + lasts, from.1));
+        self.effects.entry(target).or_default().push(ActiveEffect { from, until, start });
     }
 }
 
@@ -337,6 +321,23 @@ mod tests {
         loss: 0.0,
     };
 
+    fn timeline<'a>(net: &'a Net, lines: &'a Lines, speedup: f64) -> Timeline<'a> {
+        Timeline {
+            index: FabricIndex::new(net),
+            lines,
+            seed: 1,
+            delivery: DELIVERY,
+            packet: 4096,
+            speedup,
+            at: (Duration::ZERO, 1),
+            name: "clear",
+            effects: BTreeMap::new(),
+            actions: Vec::new(),
+            action_count: 0,
+            port_count: 0,
+        }
+    }
+
     /// The actions of effects on one port, given as (begin, end, ratio in tenths).
     fn ratios(effects: &[(u64, Option<u64>, u8)]) -> Vec<(u64, String)> {
         let corrupt = |ratio| Action::CorruptBits { port: PORT, ratio };
@@ -344,18 +345,16 @@ mod tests {
             .iter()
             .enumerate()
             .map(|(order, &(from, until, ratio))| ActiveEffect {
-                target: Target::Bits(PORT),
                 from: (Duration::from_secs(from), order),
                 until: until.map(|until| (Duration::from_secs(until), order)),
                 start: corrupt(f64::from(ratio) / 10.0),
-                end: corrupt(0.0),
             })
             .collect();
         let ratio = |action| match action {
             Action::CorruptBits { port: PORT, ratio } => format!("{:.0}", ratio * 10.0),
             other => panic!("{other:?}"),
         };
-        effect_actions(effects)
+        target_actions(&Target::Bits(PORT).normal(DELIVERY), effects)
             .into_iter()
             .map(|((at, _), action)| (at.as_secs(), ratio(action)))
             .collect()
@@ -389,12 +388,10 @@ mod tests {
         assert_eq!(FLOW, 6);
         let net = net("{back-to-back: {}}");
         let (_, lines) = file::parse("\n\n\n\n\n\ntimeline: [clear: {}]").unwrap();
-        let mut timeline = Timeline::new(&net, 1, DELIVERY, 4096, 1.0);
-        let (timeline, at) = (&mut timeline, (Duration::ZERO, 1));
-        let mut context = Context { timeline, at, lines: &lines, name: "clear" };
+        let mut timeline = timeline(&net, &lines, 1.0);
         let most = MOST_PORTS as usize / FLOW;
-        context.charge(1, most * FLOW).unwrap();
-        let problem = context.charge(1, FLOW).unwrap_err();
+        timeline.charge(1, most * FLOW).unwrap();
+        let problem = timeline.charge(1, FLOW).unwrap_err();
         assert_eq!(problem.line, Some(7));
         assert!(problem.text.starts_with("with this more than 10000000 ports"), "{problem:?}");
     }
@@ -402,7 +399,8 @@ mod tests {
     #[test]
     fn slowest_timeline_fits_the_clock() {
         let net = net("{back-to-back: {}}");
-        let timeline = Timeline::new(&net, 1, DELIVERY, 4096, *SPEEDUPS.start());
+        let (_, lines) = file::parse("").unwrap();
+        let timeline = timeline(&net, &lines, *SPEEDUPS.start());
         // It begins late, is repeated for long, and lasts.
         let end = timeline.scaled(LONGEST * 3);
         assert!(end > LONGEST * 29 && end.as_nanos() < u128::from(u64::MAX) * 3 / 4, "{end:?}");

@@ -74,18 +74,6 @@ impl PortState {
     }
 }
 
-/// The counters that a load or error correction adds to.
-const LOADED: [Counter; 8] = [
-    Counter::XmitData,
-    Counter::RcvData,
-    Counter::XmitPkts,
-    Counter::UnicastXmitPkts,
-    Counter::RcvPkts,
-    Counter::UnicastRcvPkts,
-    Counter::XmitWait,
-    Counter::FecCorrectedSymbols,
-];
-
 /// The counters of one port: the exact totals of a perfect device. The agents cut them to fields of 4 to 64
 /// bits that saturate.
 ///
@@ -97,58 +85,43 @@ pub struct PortCounts {
     /// The start of the load that is not added yet.
     since: Moment,
     load: PortLoad,
-    /// Ticks of PortXmitWait for a second of waiting.
-    ticks: f64,
-    /// Symbols that forward error correction corrects, per second.
-    corrected: f64,
+    /// What the load and error correction add to counters, per second.
+    rates: [(Counter, f64); 8],
 }
 
 impl PortCounts {
     pub fn new(since: Moment) -> Self {
-        let load = PortLoad::default();
-        PortCounts { totals: [0; COUNT], since, load, ticks: 0.0, corrected: 0.0 }
+        let rates = rates(&PortLoad::default(), 0.0, 0.0);
+        PortCounts { totals: [0; COUNT], since, load: PortLoad::default(), rates }
     }
 
     /// A counter's value, in its own units (words of four bytes for data).
     pub fn get(&self, counter: Counter, now: Moment) -> u64 {
-        let total = self.totals[slot(counter)];
-        let rate = self.rate(counter);
-        if rate == 0.0 {
+        let slot = slot(counter);
+        let total = self.totals[slot];
+        let Some((_, rate)) = self.rates.iter().find(|(of, _)| *of as usize == slot) else {
             return total;
-        }
+        };
         // A packet that is sent in part does not count.
         #[expect(clippy::cast_sign_loss, reason = "loads and times are not negative")]
         let added = (rate * now.since(self.since).as_secs_f64()) as u64;
         total.saturating_add(added)
     }
 
-    /// What the load adds to a counter, per second.
-    fn rate(&self, counter: Counter) -> f64 {
-        let load = &self.load;
-        match counter {
-            Counter::XmitData => load.xmit_bytes / 4.0,
-            Counter::RcvData => load.rcv_bytes / 4.0,
-            Counter::XmitPkts | Counter::UnicastXmitPkts => load.xmit_packets,
-            Counter::RcvPkts | Counter::UnicastRcvPkts => load.rcv_packets,
-            Counter::XmitWait => load.waiting * self.ticks,
-            Counter::FecCorrectedBlocks | Counter::FecCorrectedSymbols => self.corrected,
-            _ => 0.0,
-        }
-    }
-
     pub fn load(&self) -> &PortLoad {
         &self.load
     }
 
-    /// Sets the load from now on, and the corrected symbols per second.
+    /// Sets the load from now on, the ticks of PortXmitWait for a second of waiting, and the symbols
+    /// that forward error correction corrects per second.
     pub fn set_load(&mut self, now: Moment, load: PortLoad, ticks: f64, corrected: f64) {
         self.accrue(now);
-        (self.load, self.ticks, self.corrected) = (load, ticks, corrected);
+        (self.load, self.rates) = (load, rates(&load, ticks, corrected));
     }
 
     /// Adds the load so far.
     fn accrue(&mut self, now: Moment) {
-        for counter in LOADED {
+        for (counter, _) in self.rates {
             self.totals[slot(counter)] = self.get(counter, now);
         }
         self.since = now;
@@ -169,6 +142,19 @@ impl PortCounts {
         self.totals = [0; COUNT];
         self.since = now;
     }
+}
+
+fn rates(load: &PortLoad, ticks: f64, corrected: f64) -> [(Counter, f64); 8] {
+    [
+        (Counter::XmitData, load.xmit_bytes / 4.0),
+        (Counter::RcvData, load.rcv_bytes / 4.0),
+        (Counter::XmitPkts, load.xmit_packets),
+        (Counter::UnicastXmitPkts, load.xmit_packets),
+        (Counter::RcvPkts, load.rcv_packets),
+        (Counter::UnicastRcvPkts, load.rcv_packets),
+        (Counter::XmitWait, load.waiting * ticks),
+        (Counter::FecCorrectedSymbols, corrected),
+    ]
 }
 
 /// The place of a counter's total. Corrected blocks have that of corrected symbols: at the error ratios of a

@@ -1,6 +1,6 @@
 //! Subnets: their ports, LIDs and subnet managers, and which ports MADs reach.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use crate::net::{Net, PortId};
 use ib_mad::node::NodeKind;
@@ -19,8 +19,7 @@ pub struct Subnet {
     pub next_sweep: Option<Moment>,
     /// Ports of subnet managers that have been the master, and are standby now.
     pub standbys: Vec<PortId>,
-    /// By LID.
-    lids: Vec<Option<PortId>>,
+    lids: BTreeMap<Lid, PortId>,
     /// The ports that get LIDs, with their LMC, in the order of assignment.
     members: Vec<(PortId, u8)>,
 }
@@ -44,7 +43,7 @@ impl Subnet {
             sm_lid: Lid(0),
             next_sweep: None,
             standbys: Vec::new(),
-            lids: Vec::new(),
+            lids: BTreeMap::new(),
             members: members.collect(),
         };
         for (port, lmc) in subnet.members.clone() {
@@ -60,20 +59,16 @@ impl Subnet {
 
     fn is_free(&self, lid: Lid, lmc: u8) -> bool {
         let last = Lid(lid.0.saturating_add((1 << lmc) - 1));
-        last.is_unicast() && (lid.0..=last.0).all(|lid| self.port_of_lid(Lid(lid)).is_none())
+        last.is_unicast() && self.lids.range(lid..=last).next().is_none()
     }
 
     fn assign(&mut self, lid: Lid, lmc: u8, port: PortId) {
-        let (first, count) = (usize::from(lid.0), 1 << lmc);
-        if self.lids.len() < first + count {
-            self.lids.resize(first + count, None);
-        }
-        self.lids[first..first + count].fill(Some(port));
+        self.lids.extend((lid.0..lid.0 + (1 << lmc)).map(|lid| (Lid(lid), port)));
     }
 
     /// Assigns LIDs to every port without one, the lowest first.
     fn assign_missing(&mut self) {
-        let held: HashSet<PortId> = self.lids.iter().flatten().copied().collect();
+        let held: HashSet<PortId> = self.lids.values().copied().collect();
         let mut next = 1u16;
         for (port, lmc) in self.members.clone() {
             if held.contains(&port) {
@@ -109,21 +104,18 @@ impl Subnet {
     }
 
     pub fn port_of_lid(&self, lid: Lid) -> Option<PortId> {
-        self.lids.get(usize::from(lid.0)).copied().flatten()
+        self.lids.get(&lid).copied()
     }
 
     /// The ports with LIDs, each with its first LID.
     pub fn lids(&self) -> impl Iterator<Item = (Lid, PortId)> + '_ {
         let mut last = None;
-        self.lids.iter().enumerate().filter_map(move |(lid, port)| {
-            let first = *port != last;
-            last = *port;
-            port.filter(|_| first).map(|port| (Lid(lid as u16), port))
-        })
+        let is_first = move |(_, port): &(&Lid, &PortId)| last.replace(**port) != Some(**port);
+        self.lids.iter().filter(is_first).map(|(lid, port)| (*lid, *port))
     }
 
     pub fn highest_lid(&self) -> Lid {
-        Lid(self.lids.len().saturating_sub(1) as u16)
+        self.lids.last_key_value().map_or(Lid(0), |(lid, _)| *lid)
     }
 }
 

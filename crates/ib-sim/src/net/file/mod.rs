@@ -43,8 +43,9 @@ pub fn parse(text: &str) -> Result<Net, NetFileError> {
         ));
     }
     // Now that all ends of cables are known.
-    for cable in std::mem::take(&mut reader.cables) {
-        reader.connect(&cable).map_err(in_line(cable.line))?;
+    let cables = std::mem::take(&mut reader.cables);
+    for cable in &cables {
+        reader.connect(cable, &cables).map_err(in_line(cable.line))?;
     }
     reader.set_unlisted_rates();
     Ok(reader.builder.net)
@@ -96,8 +97,6 @@ struct Reader {
     listed: HashSet<PortId>,
     cables: Vec<ListedCable>,
     aliases: HashMap<String, PortId>,
-    /// The lines of the ports that are connected.
-    lines: HashMap<PortId, usize>,
 }
 
 impl Reader {
@@ -118,35 +117,31 @@ impl Reader {
         let find =
             |words: &[(&'static str, usize)]| words.iter().find(|(word, _)| starts(word)).copied();
         if let Some((word, kind)) = find(&NODES) {
-            self.header(kind, &line[word.len()..])
+            self.header(kind, &line[word.len()..])?;
         } else if let Some((key, kind)) = find(&GUIDS) {
-            self.guid_base(kind, key, line)
+            self.guid_base(kind, key, line)?;
         } else if starts("vendid") {
             let vendor_id = |id: u64| u32::try_from(id).ok().filter(|id| *id <= 0xff_ffff);
             self.vendor_id = line::value("vendid", line, "expected at most 24 bits", vendor_id)?;
-            Ok(())
         } else if starts("devid") {
             let device_id = |id: u64| id.try_into().ok();
             self.device_id = line::value("devid", line, "expected at most 16 bits", device_id)?;
-            Ok(())
         } else if starts("sysimgguid") {
             let guid = line::value("sysimgguid", line, "expected at most 64 bits", Some)?;
             self.system_guid = (guid != 0).then_some(Guid(guid));
-            Ok(())
         } else if starts("module") {
-            self.module(line)
+            self.module(line)?;
         } else if let Some(word) = UNSUPPORTED.into_iter().find(|word| starts(word))
             && line[word.len()..].starts_with([' ', '\t', '"'])
         {
-            Err(format!(
+            return Err(format!(
                 "\"{word}\" is supported by ibsim only: a net is read from a single file, without commands"
-            ))
+            ));
         } else if let Some(mask) = MASKS.iter().find(|mask| starts(mask.key)) {
             let set = |value| mask.set(&mut self.rates, value).then_some(());
-            line::value(mask.key, line, "expected a bit mask", set)
-        } else {
-            Ok(())
+            line::value(mask.key, line, "expected a bit mask", set)?;
         }
+        Ok(())
     }
 
     fn module(&mut self, line: &str) -> Result<(), String> {
@@ -284,7 +279,7 @@ impl Reader {
         }
     }
 
-    fn connect(&mut self, cable: &ListedCable) -> Result<(), String> {
+    fn connect(&mut self, cable: &ListedCable, all: &[ListedCable]) -> Result<(), String> {
         let (port, name) = (cable.port, &cable.peer);
         let known = if name.contains('@') {
             self.aliases.get(name).copied()
@@ -298,16 +293,14 @@ impl Reader {
             format!("{port} is connected to \"{name}\", which is not in the file")
         })?;
         if let Some((taken, by)) = self.builder.taken(port, peer).filter(|_| port != peer) {
-            let other = self.lines.get(&taken).copied().unwrap_or(cable.line);
+            // It was connected by the first line of either end.
+            let other = all.iter().find(|other| other.port == taken || other.port == by);
+            let other = other.map_or(cable.line, |other| other.line);
             let [port, peer, taken, by] = [port, peer, taken, by].map(label);
             return Err(format!(
                 "{port} is connected to {peer} here, but {taken} is connected to {by} in line {other}"
             ));
         }
-        self.builder.cable(port, peer)?;
-        for end in [port, peer] {
-            self.lines.entry(end).or_insert(cable.line);
-        }
-        Ok(())
+        self.builder.cable(port, peer)
     }
 }

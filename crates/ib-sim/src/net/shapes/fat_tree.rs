@@ -95,7 +95,7 @@ impl FatTree {
         for (plane, adapters) in adapters.iter().enumerate() {
             let prefix = if planes == 1 { String::new() } else { format!("p{plane}-") };
             let builder = &mut builder;
-            let mut plane = Plane { tree: self, prefix, down, up, adapters, builder };
+            let mut plane = Plane { tree: self, prefix, adapters, builder };
             let built = if self.levels == 2 { plane.two_levels() } else { plane.three_levels() };
             built?;
         }
@@ -107,15 +107,13 @@ impl FatTree {
 struct Plane<'a> {
     tree: &'a FatTree,
     prefix: String,
-    down: u8,
-    up: u8,
     adapters: &'a [NodeId],
     builder: &'a mut ShapeBuilder,
 }
 
 impl Plane<'_> {
     fn two_levels(&mut self) -> Result<(), ShapeError> {
-        let uplinks = usize::from(self.up);
+        let uplinks = usize::from(self.tree.leaf_up());
         let leaf_count = self.leaf_count();
         let spine_count = (leaf_count * uplinks).div_ceil(self.tree.radix.into());
         self.check_paths("leaves", uplinks, spine_count)?;
@@ -126,7 +124,7 @@ impl Plane<'_> {
         // spines evenly.
         let even = uplinks % spine_count == 0;
         for (l, leaf) in leaves.iter().enumerate() {
-            self.builder.start_at(*leaf, self.down + 1);
+            self.builder.start_at(*leaf, self.tree.leaf_down() + 1);
             for u in 0..uplinks {
                 let spine = if even { u } else { l * uplinks + u } % spine_count;
                 self.builder.connect(*leaf, spines[spine])?;
@@ -136,7 +134,7 @@ impl Plane<'_> {
     }
 
     fn three_levels(&mut self) -> Result<(), ShapeError> {
-        let groups = usize::from(self.up);
+        let groups = usize::from(self.tree.leaf_up());
         let leaf_count = self.leaf_count();
         let pod_leaves = usize::from(self.tree.radix / 2);
         let agg_uplinks = usize::from(self.tree.radix) - pod_leaves;
@@ -151,7 +149,7 @@ impl Plane<'_> {
         let cores_of = self.switches(groups * cores, name("core", cores))?;
         self.connect_hosts(&leaves)?;
         for (l, leaf) in leaves.iter().enumerate() {
-            self.builder.start_at(*leaf, self.down + 1);
+            self.builder.start_at(*leaf, self.tree.leaf_down() + 1);
             for j in 0..groups {
                 self.builder.connect(*leaf, aggs[l / pod_leaves * groups + j])?;
             }
@@ -168,7 +166,7 @@ impl Plane<'_> {
 
     /// The same hosts are at as many leaves as an adapter has ports.
     fn leaf_count(&self) -> usize {
-        self.adapters.len().div_ceil(self.down.into()) * usize::from(self.tree.ports)
+        self.adapters.len().div_ceil(self.tree.leaf_down().into()) * usize::from(self.tree.ports)
     }
 
     fn switches(
@@ -184,7 +182,7 @@ impl Plane<'_> {
     fn connect_hosts(&mut self, leaves: &[NodeId]) -> Result<(), ShapeError> {
         let ports = usize::from(self.tree.ports);
         for (h, adapter) in self.adapters.iter().enumerate() {
-            let first = h / usize::from(self.down) * ports;
+            let first = h / usize::from(self.tree.leaf_down()) * ports;
             for leaf in &leaves[first..first + ports] {
                 self.builder.connect(*adapter, *leaf)?;
             }
