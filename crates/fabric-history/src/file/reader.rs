@@ -61,7 +61,7 @@ impl Reader {
     }
 
     /// Reads in one transaction, so that the response is consistent despite concurrent writes and deletions.
-    pub(super) fn read<T>(&self, answer: impl FnOnce() -> Result<T>) -> Result<T, HistoryError> {
+    pub(crate) fn read<T>(&self, answer: impl FnOnce() -> Result<T>) -> Result<T, HistoryError> {
         self.in_one_transaction(|| answer().map_err(self.failed()))
     }
 
@@ -297,56 +297,4 @@ fn damaged(sql: Sql<'_>, window: Window) -> Result<usize> {
         damaged += if is_whole { 0 } else { hour.count };
     }
     Ok(damaged)
-}
-
-/// How many sweeps a file has, and how many of them are damaged: for tests.
-#[cfg(any(test, feature = "testing"))]
-mod counting {
-    use std::collections::{HashMap, HashSet};
-
-    use super::{HistoryError, Reader, RecordKind, Result, Sql, SystemTime, time_of};
-    use crate::file::frame::{Digest, Frame};
-
-    impl Reader {
-        /// How many sweeps can be read of a kind of record, how many cannot, and when the latest ended.
-        pub fn frames(
-            &self,
-            kind: RecordKind,
-        ) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
-            self.read(|| count_sweeps(self.sql(), kind))
-        }
-    }
-
-    fn count_sweeps(sql: Sql<'_>, kind: RecordKind) -> Result<(usize, usize, Option<SystemTime>)> {
-        let mut sweeps: HashMap<(i64, i64), bool> = HashMap::new();
-        let (mut damaged_hours, mut last) = (HashSet::new(), None);
-        for (fabric, _) in sql.fabrics()? {
-            sql.frames(kind, Some(fabric), None, i64::MIN..=i64::MAX, &mut |row| {
-                *sweeps.entry((fabric, row.began)).or_insert(true) &=
-                    Frame::unpack(row.data).is_ok();
-                last = last.max(Some(row.ended));
-                Ok(())
-            })?;
-        }
-        let damaged = sweeps.values().filter(|is_whole| !**is_whole).count();
-        let whole = sweeps.len() - damaged;
-        if kind != RecordKind::ErrorDeltas {
-            return Ok((whole, damaged, last.map(time_of)));
-        }
-        let mut digested: HashSet<(i64, i64)> = HashSet::new();
-        for hour in sql.hours((i64::MIN, i64::MAX))? {
-            sql.digests(kind, hour.id..=hour.id, None, &mut |_, data| {
-                match Digest::unpack(data, *hour.sweeps.start()) {
-                    Ok(digest) => {
-                        let began = digest.spans().iter().map(|span| span.began);
-                        digested.extend(began.map(|began| (hour.fabric, began)));
-                    }
-                    Err(_) => drop(damaged_hours.insert(hour.id)),
-                }
-                last = last.max(Some(hour.ended));
-                Ok(())
-            })?;
-        }
-        Ok((whole + digested.len(), damaged + damaged_hours.len(), last.map(time_of)))
-    }
 }

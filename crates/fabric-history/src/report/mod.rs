@@ -409,7 +409,7 @@ mod tests {
     use super::*;
     use crate::EventKind;
     use crate::model::{Series, Step};
-    use crate::source::canned::Canned;
+    use crate::testing::Canned;
     use ib_fabric::topology::LinkId;
 
     fn report(source: &Canned) -> Report {
