@@ -43,11 +43,7 @@ impl Canned {
     }
 
     /// An event of a cable.
-    pub fn event(
-        kind: EventKind,
-        link: Option<LinkId>,
-        port: &Port,
-    ) -> Event {
+    pub fn event(kind: EventKind, link: Option<LinkId>, port: &Port) -> Event {
         Event {
             at: SystemTime::UNIX_EPOCH,
             fabric: port.fabric.clone(),
@@ -122,8 +118,7 @@ fn count_sweeps(
     let (mut damaged_hours, mut last) = (HashSet::new(), None);
     for (fabric, _) in sql.fabrics()? {
         sql.frames(kind, Some(fabric), None, i64::MIN..=i64::MAX, &mut |row| {
-            *sweeps.entry((fabric, row.began)).or_insert(true) &=
-                Frame::unpack(row.data).is_ok();
+            *sweeps.entry((fabric, row.began)).or_insert(true) &= Frame::unpack(row.data).is_ok();
             last = last.max(Some(row.ended));
             Ok(())
         })?;

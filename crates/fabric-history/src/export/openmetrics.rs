@@ -11,7 +11,7 @@ use crate::export::{ExportError, ExportFilter};
 use crate::file::reader::Reader;
 use crate::file::record_kind::part_of;
 use crate::file::sql::CablePresence;
-use crate::file::timeline::{NodeTimeline, Timeline};
+use crate::file::timeline::Timeline;
 use crate::file::totals::{
     CounterGrowth, SegmentRange, SweepRange, SweepTimes, TotalsTable, totals_at,
 };
@@ -110,9 +110,9 @@ fn fabrics<'a>(
             let step = i64::try_from(step.as_micros()).unwrap_or(i64::MAX).max(1);
             sweeps.dedup_by_key(|sweep| sweep.ended / step);
         }
-        let Some(first) = sweeps.first() else { continue };
+        let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else { continue };
         let range = SegmentRange::read(sql, fabric, first.began, all_sweeps.last, false)?;
-        let timeline = Timeline::read(sql, fabric, &sweeps)?;
+        let timeline = Timeline::read(sql, fabric, first.began, last.began)?;
         let ledger = totals_at(sql, &reader.counter_ids, fabric, all_sweeps.last)?;
         let time = |sweep: &SweepTimes| {
             let millis = sweep.ended / 1_000;
@@ -130,7 +130,8 @@ fn fabrics<'a>(
             ledger,
             ports: Vec::new(),
         };
-        let is_exported = |port: &u32| fabric.end(*port).is_some_and(|end| filter.has_port(end));
+        let is_exported =
+            |port: &u32| fabric.timeline.end(*port).is_some_and(|end| filter.has_port(end));
         fabric.ports = fabric.timeline.ports.keys().copied().filter(is_exported).collect();
         fabric.ports.sort_unstable();
         all.push(fabric);
@@ -139,15 +140,6 @@ fn fabrics<'a>(
 }
 
 impl ExportedFabric<'_> {
-    fn end(&self, port: u32) -> Option<End> {
-        let (node, number) = self.timeline.ports.get(&port)?;
-        Some((self.timeline.nodes.get(node)?.guid, *number))
-    }
-
-    fn node_of(&self, port: u32) -> Option<&NodeTimeline> {
-        self.timeline.nodes.get(&self.timeline.ports.get(&port)?.0)
-    }
-
     fn port_labels(&self, (guid, number): End) -> Vec<u8> {
         let mut text = Vec::new();
         let mut labels = Labels::new(&mut text);
@@ -193,7 +185,7 @@ impl ExportedFabric<'_> {
                 .map_err(self.reader.failed())?;
             for (port, end) in known {
                 let Some((node, _)) = self.timeline.ports.get(&port) else { continue };
-                let Some(of) = self.end(port) else { continue };
+                let Some(of) = self.timeline.end(port) else { continue };
                 let totals = growth.totals(port, end);
                 let samples = self.sweeps.iter().zip(&self.times).zip(totals);
                 lines.series(
@@ -214,7 +206,7 @@ impl ExportedFabric<'_> {
         let timeline = &self.timeline;
         for &port in &self.ports {
             let Some((node_id, _)) = timeline.ports.get(&port) else { continue };
-            let (Some(node), Some(end)) = (timeline.nodes.get(node_id), self.end(port)) else {
+            let (Some(node), Some(end)) = (timeline.nodes.get(node_id), timeline.end(port)) else {
                 continue;
             };
             // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
@@ -225,7 +217,7 @@ impl ExportedFabric<'_> {
                 timeline.is_up(*node_id, began).filter(|is_up| *is_up)?;
                 let peer = timeline.cable(port, began).and_then(|cable| {
                     let other = cable.other(port);
-                    Some((self.end(other)?, self.node_of(other)?.name(began)))
+                    Some((timeline.end(other)?, timeline.node_of(other)?.name(began)))
                 });
                 Some((node.name(began), peer, timeline.port(port, began).runs()))
             };
@@ -273,7 +265,7 @@ impl ExportedFabric<'_> {
         cables.sort_by_key(|cable| cable.ends);
         let all = cables.chunk_by(|a, b| a.ends == b.ends).filter_map(|same| {
             let ends = same.first()?.ends;
-            let [low, high] = ends.map(|port| self.end(port));
+            let [low, high] = ends.map(|port| self.timeline.end(port));
             let both = [low?, high?];
             both.iter().any(|end| self.filter.has_port(*end)).then(|| (ends, both, same.to_vec()))
         });
@@ -290,7 +282,7 @@ impl ExportedFabric<'_> {
     fn link_info(&self, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
         for (ids, ends, there) in self.cables() {
-            let [Some(low), Some(high)] = ids.map(|port| self.node_of(port)) else { continue };
+            let [Some(low), Some(high)] = ids.map(|port| timeline.node_of(port)) else { continue };
             let labels_at = |began| {
                 there.iter().find(|cable| cable.is_present(began))?;
                 let names = [low, high].map(|node| node.name(began));

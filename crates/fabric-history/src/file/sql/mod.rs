@@ -27,7 +27,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
 use crate::file::record_kind::RecordKind;
 use ib_mad::Guid;
 
-pub(crate) use catalog::{CablePresence, CableRow, PortRow};
+pub(crate) use catalog::{CablePresence, PortRow};
 pub(crate) use events::Order;
 
 /// The end of a statement that selects links by their fabric.
