@@ -9,7 +9,9 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window};
+use crate::model::{
+    Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window, text,
+};
 use crate::{EventKind, HistoryError};
 use ib_fabric::topology::End;
 use ib_mad::Guid;
@@ -139,14 +141,14 @@ pub struct Events {
     /// The events, the earliest first.
     pub events: Vec<Event>,
     /// Value of `after` for the next page; null on the last page.
+    #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub next: Option<Cursor>,
 }
 
 /// The position of an event among all of a file: events are in the order of their times, and at one time in
 /// the order in which they were recorded. It stays what it is while events are recorded and dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
     /// In microseconds since 1970.
     pub(super) at: i64,
@@ -177,20 +179,6 @@ impl FromStr for Cursor {
         };
         let cursor = number(at).zip(number(id)).map(|(at, id)| Cursor { at, id });
         cursor.ok_or(InvalidCursor)
-    }
-}
-
-impl From<Cursor> for String {
-    fn from(cursor: Cursor) -> Self {
-        cursor.to_string()
-    }
-}
-
-impl TryFrom<String> for Cursor {
-    type Error = InvalidCursor;
-
-    fn try_from(text: String) -> Result<Self, InvalidCursor> {
-        text.parse()
     }
 }
 

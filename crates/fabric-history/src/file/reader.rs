@@ -97,7 +97,7 @@ impl Reader {
         see: &mut dyn FnMut(Event) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut result = Ok(());
-        let visited = self.sql().events(filter, Order::EarliestFirst, None, &mut |_, event| {
+        let visited = self.sql().events(filter, Order::EarliestFirst(None), &mut |_, event| {
             result = see(event);
             result.is_ok()
         });
@@ -116,7 +116,7 @@ impl Reader {
     ) -> Result<(Vec<Event>, bool), HistoryError> {
         let (mut events, mut passed, mut is_more) = (Vec::new(), 0, false);
         self.read(|| {
-            self.sql().events(filter, Order::LatestFirst, None, &mut |_, event| {
+            self.sql().events(filter, Order::LatestFirst, &mut |_, event| {
                 if !means(&event) {
                     return true;
                 }
@@ -183,7 +183,7 @@ impl Source for Reader {
         let mut found = Events::default();
         let mut last = None;
         self.read(|| {
-            self.sql().events(filter, Order::EarliestFirst, page.after, &mut |at, event| {
+            self.sql().events(filter, Order::EarliestFirst(page.after), &mut |at, event| {
                 if found.events.len() == page.limit.get() {
                     found.next = last;
                     return false;
