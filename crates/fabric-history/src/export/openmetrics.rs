@@ -167,6 +167,8 @@ impl ExportedFabric<'_> {
     }
 
     fn counter(&self, row: &CounterRow, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
+        // If the file is older than the counter, no port has a total of it.
+        let Some(number) = self.reader.counter_ids.number(row.counter) else { return Ok(()) };
         let is_of_link =
             |field: &CounterField| field.attribute == Attribute::PortExtendedSpeedsCounters;
         let of_link = row.fields.iter().any(is_of_link);
@@ -180,8 +182,8 @@ impl ExportedFabric<'_> {
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
                 continue;
             };
-            let (ids, ports) = (&self.reader.counter_ids, *first..last + 1);
-            let growth = CounterGrowth::read(&self.range, ids, row.counter, ports, &self.sweeps)
+            let (counter, ports) = ((row.counter, number), *first..last + 1);
+            let growth = CounterGrowth::read(&self.range, counter, ports, &self.sweeps)
                 .map_err(self.reader.failed())?;
             for (port, end) in known {
                 let Some((node, _)) = self.timeline.ports.get(&port) else { continue };

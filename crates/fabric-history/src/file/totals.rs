@@ -10,7 +10,7 @@ use rusqlite::{Connection, Result};
 use crate::file::frame::Frame;
 use crate::file::record_kind::{CounterIds, RecordKind, part_of};
 use crate::file::sql::{Hour, Sql};
-use crate::file::walk::{PortSet, Visitor, Walk};
+use crate::file::walk::{Visitor, Walk};
 use crate::model::Window;
 use ib_mad::Counter;
 use ib_mad::counter::COUNT;
@@ -182,11 +182,11 @@ impl<'a> SegmentRange<'a> {
         began >= self.floor && !self.summed.iter().any(is_within)
     }
 
-    /// Visits what all ports counted, or some.
+    /// Visits what all ports counted, or some, in rising order.
     pub(crate) fn visit(
         &self,
         kind: RecordKind,
-        ports: Option<&PortSet>,
+        ports: Option<&[u32]>,
         see: &mut Visitor<'_>,
     ) -> Result<()> {
         let hours = match kind {
@@ -269,8 +269,7 @@ pub struct CounterGrowth {
 impl CounterGrowth {
     pub(crate) fn read(
         range: &SegmentRange<'_>,
-        counter_ids: &CounterIds,
-        counter: Counter,
+        (counter, number): (Counter, u8),
         ports: Range<u32>,
         sweeps: &[SweepTimes],
     ) -> Result<Self> {
@@ -279,13 +278,8 @@ impl CounterGrowth {
         let mut by = vec![0u64; ports.len() * columns];
         let mut since = vec![0; ports.len()];
         let column = |began: i64| sweeps.partition_point(|sweep| sweep.began < began);
-        let Some(number) = counter_ids.number(counter) else {
-            // The file is older than the counter: no port has a total of it.
-            let known = vec![false; sweeps.len()];
-            return Ok(CounterGrowth { ports, columns, by, since, known });
-        };
-        let set: PortSet = ports.clone().collect();
-        range.visit(kind, Some(&set), &mut |span, frame, entry| {
+        let all: Vec<u32> = ports.clone().collect();
+        range.visit(kind, Some(&all), &mut |span, frame, entry| {
             if entry.counters >> number & 1 == 0 {
                 return;
             }
@@ -297,7 +291,7 @@ impl CounterGrowth {
                 *by = by.saturating_add(value);
             }
         })?;
-        range.visit(RecordKind::FirstTotals, Some(&set), &mut |span, _, entry| {
+        range.visit(RecordKind::FirstTotals, Some(&all), &mut |span, _, entry| {
             if entry.counters >> number & 1 == 1
                 && let Some(since) = since.get_mut((entry.port - ports.start) as usize)
             {

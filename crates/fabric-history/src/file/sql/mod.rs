@@ -248,7 +248,6 @@ impl Sql<'_> {
         began: RangeInclusive<i64>,
         see: &mut dyn FnMut(FrameRow<'_>) -> Result<()>,
     ) -> Result<()> {
-        let part = part.filter(|_| kind.is_in_parts());
         // Each is one index search: searching a fabric in the rows of a part would read them all.
         let (which, key) = match (part, fabric) {
             (None, Some(fabric)) => ("fabric = ?2", Some(fabric)),
