@@ -63,15 +63,10 @@ pub fn draw(timeline: LinkTimeline<'_>, window: Window, clock: &LocalClock) -> O
 
 fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    for end in timeline.end_errors(window, COLUMNS) {
-        let sums = [("link errors", "bad", end.link_errors), ("discards", "watch", end.discards)];
-        for (what, class, columns) in sums {
-            let max = columns.iter().copied().fold(0.0, f64::max);
-            if max > 0.0 {
-                let unit = format!("{what}, max {max:.0}");
-                rows.push(Row { title: end.port.label(), unit, class, columns });
-            }
-        }
+    for PortErrors { port, what, class, columns } in timeline.errors(window, COLUMNS) {
+        let max = columns.iter().copied().fold(0.0, f64::max);
+        let unit = format!("{what}, max {max:.0}");
+        rows.push(Row { title: port.label(), unit, class, columns });
     }
     let column_seconds = window.length().as_secs_f64() / COLUMNS as f64;
     if let Some((port, directions)) = timeline.traffic() {
@@ -207,22 +202,25 @@ pub struct LinkTimeline<'a> {
     pub events: &'a [Event],
 }
 
-/// The errors and discards of one end of a cable, in columns of equal length.
+/// The link errors of one end of a cable, as [`link_errors`](ib_mad::counter::link_errors) adds them up, or its
+/// packets that were discarded instead of being sent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EndErrors<'a> {
+pub struct PortErrors<'a> {
     /// The end.
     pub port: &'a Port,
-    /// Link errors, as [`link_errors`](ib_mad::counter::link_errors) adds them up.
-    pub link_errors: Vec<f64>,
-    /// Packets that were discarded instead of being sent.
-    pub discards: Vec<f64>,
+    /// What they are called.
+    pub what: &'static str,
+    /// How bad they are: the class of their bars.
+    class: &'static str,
+    /// Their number in columns of equal length; not all are zero.
+    pub columns: Vec<f64>,
 }
 
 impl<'a> LinkTimeline<'a> {
-    /// The ends that counted link errors or discards in a window.
-    pub fn end_errors(self, window: Window, count: usize) -> Vec<EndErrors<'a>> {
+    /// What the ends counted in a window.
+    pub fn errors(self, window: Window, count: usize) -> Vec<PortErrors<'a>> {
         let ends = self.link.ends().into_iter();
-        let lanes = ends.filter_map(|end| {
+        let of_ends = ends.flat_map(|end| {
             let of_end = || self.series.iter().filter(move |series| series.port.end() == end);
             let columns = |is_wanted: &dyn Fn(Counter) -> bool| {
                 let steps = of_end().filter(|series| is_wanted(series.counter));
@@ -239,12 +237,16 @@ impl<'a> LinkTimeline<'a> {
             }
             let discards = columns(&|counter| counter == Counter::XmitDiscards);
             // Less than one is a rounding error.
-            let counted = |columns: &[f64]| sum(columns) > 0.5;
-            let has_any = counted(&link_errors) || counted(&discards);
-            let port = &of_end().next().filter(|_| has_any)?.port;
-            Some(EndErrors { port, link_errors, discards })
+            let has_any = sum(&link_errors) > 0.5 || sum(&discards) > 0.5;
+            let port = of_end().next().filter(|_| has_any).map(|series| &series.port);
+            [("link errors", "bad", link_errors), ("discards", "watch", discards)]
+                .into_iter()
+                .filter(|(.., columns)| columns.iter().any(|value| *value > 0.0))
+                .filter_map(move |(what, class, columns)| {
+                    Some(PortErrors { port: port?, what, class, columns })
+                })
         });
-        lanes.collect()
+        of_ends.collect()
     }
 
     /// The traffic of one end, sent and received, in bytes.

@@ -86,10 +86,10 @@ impl Reader {
         least_free: u64,
     ) -> Result<Dumped, HistoryError> {
         let temporary = temporary_beside(file)?;
-        let dumped = self.copy(window, temporary.path(), file, least_free, || Ok(()))?;
-        let copy = existing.give(temporary, file)?;
-        let bytes = copy.metadata().map_err(unmade(file))?.len();
-        Ok(Dumped { bytes, ..dumped })
+        let empty = (temporary.as_file(), temporary.path());
+        let dumped = self.copy(window, empty, file, least_free, || Ok(()))?;
+        existing.give(temporary, file)?;
+        Ok(dumped)
     }
 
     /// Copies a window into a file without a name, in the folder of the history. The name is removed as
@@ -103,16 +103,15 @@ impl Reader {
         let temporary = temporary_beside(&self.path)?;
         let path = temporary.path().to_owned();
         let (file, name) = temporary.into_parts();
-        let dumped = self.copy(window, &path, folder, least_free, || name.close())?;
-        let bytes = file.metadata().map_err(unmade(folder))?.len();
-        Ok((Dumped { bytes, ..dumped }, file))
+        let dumped = self.copy(window, (&file, &path), folder, least_free, || name.close())?;
+        Ok((dumped, file))
     }
 
     /// Copies a window into an empty file. `opened` is called once SQLite has it open.
     fn copy(
         &self,
         window: Window,
-        empty: &Path,
+        (file, empty): (&File, &Path),
         place: &Path,
         least_free: u64,
         opened: impl FnOnce() -> std::io::Result<()>,
@@ -126,7 +125,8 @@ impl Reader {
         let dumped = self.in_one_transaction(|| copy.all(window))?;
         copy.to.execute_batch("COMMIT").map_err(unwritten)?;
         copy.to.close().map_err(|(_, error)| unwritten(error))?;
-        Ok(dumped)
+        let bytes = file.metadata().map_err(unmade(place))?.len();
+        Ok(Dumped { bytes, ..dumped })
     }
 }
 

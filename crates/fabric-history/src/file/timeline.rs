@@ -73,8 +73,11 @@ impl Timeline {
         let (port_states, is_known) = changes(sql, PORTS, fabric, first, last)?;
         let mut timeline = Timeline { node_states, port_states, is_known, ..Timeline::default() };
         let nodes = sql.nodes(fabric)?.into_iter();
-        let node = |guid, kind| NodeTimeline { guid, kind, names: Vec::new(), present: Vec::new() };
-        timeline.nodes = nodes.map(|(id, guid, kind)| (id, node(guid, kind))).collect();
+        let node = |(id, guid, kind): (u32, i64, String)| {
+            let guid = Guid(guid.cast_unsigned());
+            (id, NodeTimeline { guid, kind, names: Vec::new(), present: Vec::new() })
+        };
+        timeline.nodes = nodes.map(node).collect();
         for (node, since, name) in sql.names(fabric)? {
             if let Some(node) = timeline.nodes.get_mut(&node) {
                 node.names.push((since, name));
@@ -88,7 +91,6 @@ impl Timeline {
         let ports = sql.port_ids(fabric)?.into_iter();
         timeline.ports = ports.map(|(port, node, number)| (port, (node, number))).collect();
         timeline.cables = sql.cable_presences((first, last))?;
-        timeline.cables.sort_by_key(|cable| cable.since);
         for cable in &timeline.cables {
             for end in BTreeSet::from(cable.ends) {
                 timeline.cables_of.entry(end).or_default().push(*cable);
@@ -125,8 +127,7 @@ impl Timeline {
 
     /// The peer of a port in a sweep.
     pub fn cable(&self, port: u32, began: i64) -> Option<&CablePresence> {
-        let cables = self.cables_of.get(&port)?.iter();
-        cables.filter(|cable| cable.is_present(began)).max_by_key(|cable| cable.since)
+        self.cables_of.get(&port)?.iter().rfind(|cable| cable.is_present(began))
     }
 }
 

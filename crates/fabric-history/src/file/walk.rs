@@ -9,7 +9,7 @@ use rusqlite::Result;
 use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
 use crate::file::reader::Reader;
 use crate::file::record_kind::{RecordKind, part_of};
-use crate::file::sql::{Hour, PortRow, Sql};
+use crate::file::sql::{CablePresence, Hour, PortRow, Sql};
 use crate::model::{ErrorDelta, Series, Step, Sum, Window};
 use crate::source::SeriesDetail;
 use crate::{HistoryError, time_of};
@@ -235,7 +235,7 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorD
         }
     })?;
     let peers = peers(sql, window)?;
-    let other = |port: &u32| peers.get(port).map(|(peer, _)| *peer);
+    let other = |port: &u32| peers.get(port).copied();
     let ids: BTreeSet<u32> = sums.keys().copied().chain(sums.keys().filter_map(other)).collect();
     let ports: HashMap<u32, _> = sql.ports_by_id(ids)?.into_iter().collect();
     let moved = sums.into_iter().filter_map(|(port, sums)| {
@@ -247,16 +247,9 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorD
 }
 
 /// The peer of each port, by its latest cable in a window.
-fn peers(sql: Sql<'_>, window: Window) -> Result<HashMap<u32, (u32, i64)>> {
-    let mut peers: HashMap<u32, (u32, i64)> = HashMap::new();
-    for cable in sql.cable_presences(window.micros())? {
-        let [low, high] = cable.ends;
-        for (port, peer) in [(low, high), (high, low)] {
-            let latest = peers.entry(port).or_insert((peer, cable.since));
-            if cable.since >= latest.1 {
-                *latest = (peer, cable.since);
-            }
-        }
-    }
-    Ok(peers)
+fn peers(sql: Sql<'_>, window: Window) -> Result<HashMap<u32, u32>> {
+    let cables = sql.cable_presences(window.micros())?.into_iter();
+    Ok(cables
+        .flat_map(|CablePresence { ends: [low, high], .. }| [(low, high), (high, low)])
+        .collect())
 }

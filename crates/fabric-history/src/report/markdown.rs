@@ -72,13 +72,9 @@ fn write_suspect(
         writeln!(out, "- **Try first:** {repair}")?;
     }
     writeln!(out)?;
-    for end in suspect.timeline().end_errors(report.window, COLUMNS) {
-        for (what, columns) in [("link errors", end.link_errors), ("discards", end.discards)] {
-            if columns.iter().any(|value| *value > 0.0) {
-                let place = escaped(&end.port.label());
-                writeln!(out, "`{}` {what} at {place}\n", plot::bars(&columns))?;
-            }
-        }
+    for errors in suspect.timeline().errors(report.window, COLUMNS) {
+        let (bars, place) = (plot::bars(&errors.columns), escaped(&errors.port.label()));
+        writeln!(out, "`{bars}` {} at {place}\n", errors.what)?;
     }
     Ok(())
 }

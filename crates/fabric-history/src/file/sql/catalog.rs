@@ -35,6 +35,10 @@ statements! {
     port_ids(fabric: i64) -> rows Vec<(u32, u32, PortNumber)>:
         "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node WHERE fabric = ?1";
 
+    /// The ids, GUIDs and kinds of a fabric's nodes.
+    nodes(fabric: i64) -> rows Vec<(u32, i64, String)>:
+        "SELECT id, guid, kind FROM nodes WHERE fabric = ?1";
+
     /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest
     /// first.
     names(fabric: i64) -> rows Vec<(u32, i64, String)>:
@@ -100,19 +104,11 @@ impl Sql<'_> {
         statement.query_map(params_from_iter(values), read)?.collect()
     }
 
-    /// The ids, GUIDs and kinds of a fabric's nodes.
-    pub fn nodes(self, fabric: i64) -> Result<Vec<(u32, Guid, String)>> {
-        let sql = "SELECT id, guid, kind FROM nodes WHERE fabric = ?1";
-        let rows: Vec<(u32, i64, String)> = self.rows(sql, [fabric])?;
-        let rows = rows.into_iter();
-        Ok(rows.map(|(id, guid, kind)| (id, Guid(guid.cast_unsigned()), kind)).collect())
-    }
-
-    /// The cables of all fabrics that were present in a time range.
+    /// The cables of all fabrics that were present in a time range, the earliest first.
     pub fn cable_presences(self, (from, to): (i64, i64)) -> Result<Vec<CablePresence>> {
         let sql =
             "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
-                   WHERE since <= ?2 AND (until IS NULL OR until > ?1)";
+                   WHERE since <= ?2 AND (until IS NULL OR until > ?1) ORDER BY since, cables.id";
         let rows: Vec<(u32, u32, i64, i64)> = self.rows(sql, [from, to, i64::MAX])?;
         let rows = rows.into_iter();
         let cable = |(low, high, since, until)| CablePresence { ends: [low, high], since, until };
