@@ -114,16 +114,6 @@ struct Column {
     is_required: bool,
 }
 
-impl Column {
-    const fn required(name: &'static str, of: ColumnType) -> Self {
-        Column { name, of, is_required: true }
-    }
-
-    const fn optional(name: &'static str, of: ColumnType) -> Self {
-        Column { name, of, is_required: false }
-    }
-}
-
 /// The value of a row in a column.
 #[derive(PartialEq)]
 enum Cell<'a> {
@@ -201,26 +191,26 @@ impl<W: Write> RowWriter for TextRows<W> {
 }
 
 const COUNTERS: &[Column] = &[
-    Column::required("start", Time),
-    Column::required("end", Time),
-    Column::required("fabric", Text),
-    Column::required("guid", Text),
-    Column::required("node", Text),
-    Column::required("port", Number),
-    Column::required("counter", Text),
-    Column::required("increase", Number),
+    Column { name: "start", of: Time, is_required: true },
+    Column { name: "end", of: Time, is_required: true },
+    Column { name: "fabric", of: Text, is_required: true },
+    Column { name: "guid", of: Text, is_required: true },
+    Column { name: "node", of: Text, is_required: true },
+    Column { name: "port", of: Number, is_required: true },
+    Column { name: "counter", of: Text, is_required: true },
+    Column { name: "increase", of: Number, is_required: true },
 ];
 
 const EVENTS: &[Column] = &[
-    Column::required("at", Time),
-    Column::required("fabric", Text),
-    Column::required("kind", Text),
-    Column::optional("node", Text),
-    Column::optional("port", Number),
-    Column::optional("link", Text),
-    Column::required("place", Text),
-    Column::required("text", Text),
-    Column::optional("detail", Json),
+    Column { name: "at", of: Time, is_required: true },
+    Column { name: "fabric", of: Text, is_required: true },
+    Column { name: "kind", of: Text, is_required: true },
+    Column { name: "node", of: Text, is_required: false },
+    Column { name: "port", of: Number, is_required: false },
+    Column { name: "link", of: Text, is_required: false },
+    Column { name: "place", of: Text, is_required: true },
+    Column { name: "text", of: Text, is_required: true },
+    Column { name: "detail", of: Json, is_required: false },
 ];
 
 /// Writes the increases of counters, a row per reading; returns the number of rows.
@@ -322,7 +312,10 @@ mod tests {
 
     #[test]
     fn csv_quotes_separators_quotes_and_line_breaks() {
-        const COLUMNS: &[Column] = &[Column::required("a", Text), Column::optional("b", Json)];
+        const COLUMNS: &[Column] = &[
+            Column { name: "a", of: Text, is_required: true },
+            Column { name: "b", of: Json, is_required: false },
+        ];
         let mut out = Vec::new();
         let mut csv = TextRows::new(COLUMNS, false, &mut out).unwrap();
         let json = serde_json::json!({"x": 1});

@@ -40,8 +40,6 @@ pub struct Dumped {
     pub bytes: u64,
     /// How many sweeps are in it.
     pub sweeps: usize,
-    /// How many events.
-    pub events: usize,
 }
 
 /// What to do with a file that has the name of the copy already.
@@ -167,7 +165,7 @@ impl Copy<'_> {
             self.rows(table, "", &[])?;
         }
         let (from, to) = window.micros();
-        dumped.events = self.rows("events", "WHERE at BETWEEN ?1 AND ?2", &[from, to])?;
+        self.rows("events", "WHERE at BETWEEN ?1 AND ?2", &[from, to])?;
         let mut reached = Vec::new();
         for (fabric, _) in sql.fabrics().map_err(unread)? {
             if let Some(range) = SweepRange::read(sql, fabric, window).map_err(unread)? {

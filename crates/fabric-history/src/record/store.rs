@@ -100,7 +100,7 @@ impl Store {
     /// aside, and the fault returned. An error if `is_cancelled` becomes true before the check ends.
     pub fn check(
         path: &Path,
-        is_cancelled: &(dyn Fn() -> bool + Sync),
+        is_cancelled: impl Fn() -> bool + Send + 'static,
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
         let Some(what) = schema::fault(path, is_cancelled)? else { return Ok(None) };
