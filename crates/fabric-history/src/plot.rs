@@ -69,15 +69,12 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
         rows.push(Row { title: port.label(), unit, class, columns });
     }
     let column_seconds = window.length().as_secs_f64() / COLUMNS as f64;
-    if let Some((port, directions)) = timeline.traffic() {
-        for (series, direction) in directions.into_iter().zip(["sent", "received"]) {
-            let Some(series) = series else { continue };
-            let bytes = resample(&series.steps, window, COLUMNS).into_iter();
-            let columns: Vec<f64> = bytes.map(|bytes| bytes / (column_seconds * 1e9)).collect();
-            let max = columns.iter().copied().fold(0.0, f64::max);
-            let title = format!("{} {direction}", port.label());
-            rows.push(Row { title, unit: format!("max {max:.3} GB/s"), class: "load", columns });
-        }
+    for (series, direction) in timeline.traffic() {
+        let bytes = resample(&series.steps, window, COLUMNS).into_iter();
+        let columns: Vec<f64> = bytes.map(|bytes| bytes / (column_seconds * 1e9)).collect();
+        let max = columns.iter().copied().fold(0.0, f64::max);
+        let title = format!("{} {direction}", series.port.label());
+        rows.push(Row { title, unit: format!("max {max:.3} GB/s"), class: "load", columns });
     }
     rows
 }
@@ -249,17 +246,16 @@ impl<'a> LinkTimeline<'a> {
         of_ends.collect()
     }
 
-    /// The traffic of one end, sent and received, in bytes.
-    pub fn traffic(self) -> Option<(&'a Port, [Option<&'a Series>; 2])> {
-        let of = |end, counter| {
-            let mut series = self.series.iter();
-            series.find(move |series| series.port.end() == end && series.counter == counter)
+    /// The traffic of one end in bytes, by direction.
+    fn traffic(self) -> Vec<(&'a Series, &'static str)> {
+        let of_end = |end| {
+            let series = self.series.iter().filter(move |series| series.port.end() == end);
+            let find = |counter| series.clone().find(|series| series.counter == counter);
+            let both = [(Counter::XmitData, "sent"), (Counter::RcvData, "received")];
+            both.into_iter().filter_map(|(counter, name)| Some((find(counter)?, name))).collect()
         };
-        self.link.ends().into_iter().find_map(|end| {
-            let both = [of(end, Counter::XmitData), of(end, Counter::RcvData)];
-            let port = &both.iter().flatten().next()?.port;
-            Some((port, both))
-        })
+        let of_ends: [Vec<_>; 2] = self.link.ends().map(of_end);
+        of_ends.into_iter().find(|series| !series.is_empty()).unwrap_or_default()
     }
 }
 

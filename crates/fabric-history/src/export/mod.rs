@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
@@ -17,7 +18,8 @@ use crate::HistoryError;
 use crate::export::ColumnType::{Json, Number, Text, Time};
 use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
-use crate::file::totals::{SegmentRange, SweepRange};
+use crate::file::sql::Order;
+use crate::file::totals::{SegmentRange, sweep_range};
 use crate::file::walk::reading_times;
 use crate::model::{Port, Window, time};
 use crate::source::EventFilter;
@@ -238,8 +240,8 @@ fn write_readings(
     let ports: HashMap<u32, Port> = ports.filter(is_exported).collect();
     let mut rows = 0;
     for (fabric, name) in sql.fabrics().map_err(failed)? {
-        let sweeps = SweepRange::read(sql, fabric, filter.window).map_err(failed)?;
-        let Some(SweepRange { first, last }) = sweeps else { continue };
+        let sweeps = sweep_range(sql, fabric, filter.window).map_err(failed)?;
+        let Some((first, last)) = sweeps.map(RangeInclusive::into_inner) else { continue };
         let before = first.saturating_sub(1);
         let range = SegmentRange::read(sql, fabric, before, last, false).map_err(failed)?;
         for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
@@ -286,11 +288,11 @@ pub fn events(
         ports: filter.ports.iter().copied().collect(),
         ..EventFilter::all(filter.window)
     };
-    let mut rows = 0;
+    let (mut rows, mut result) = (0, Ok(()));
     let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
-    reader.visit_events(&wanted, &mut |event| {
+    let visited = reader.sql().events(&wanted, Order::EarliestFirst(None), &mut |_, event| {
         rows += 1;
-        table.row(&[
+        result = table.row(&[
             Cell::Time(event.at),
             Cell::Text((&*event.fabric).into()),
             Cell::Text((&*event.kind).into()),
@@ -300,8 +302,11 @@ pub fn events(
             Cell::Text((&*event.place).into()),
             Cell::Text((&*event.text).into()),
             if event.detail.is_null() { Cell::Null } else { Cell::Json(&event.detail) },
-        ])
-    })?;
+        ]);
+        result.is_ok()
+    });
+    visited.map_err(reader.failed())?;
+    result?;
     table.finish()?;
     Ok(rows)
 }

@@ -13,7 +13,7 @@ use crate::file::record_kind::part_of;
 use crate::file::sql::CablePresence;
 use crate::file::timeline::Timeline;
 use crate::file::totals::{
-    CounterGrowth, SegmentRange, SweepRange, SweepTimes, TotalsTable, totals_at,
+    CounterGrowth, SegmentRange, SweepTimes, TotalsTable, sweep_range, totals_at,
 };
 use exposition::{Family, Format, Labels, Samples};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_family};
@@ -104,16 +104,16 @@ fn fabrics<'a>(
     let mut all = Vec::new();
     let sql = reader.sql();
     for (fabric, name) in sql.fabrics()? {
-        let Some(all_sweeps) = SweepRange::read(sql, fabric, filter.window)? else { continue };
+        let Some(all_sweeps) = sweep_range(sql, fabric, filter.window)? else { continue };
         let mut sweeps = SweepTimes::read(sql, fabric, filter.window)?;
         if let Some(step) = filter.step {
             let step = i64::try_from(step.as_micros()).unwrap_or(i64::MAX).max(1);
             sweeps.dedup_by_key(|sweep| sweep.ended / step);
         }
         let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else { continue };
-        let range = SegmentRange::read(sql, fabric, first.began, all_sweeps.last, false)?;
+        let range = SegmentRange::read(sql, fabric, first.began, *all_sweeps.end(), false)?;
         let timeline = Timeline::read(sql, fabric, first.began, last.began)?;
-        let ledger = totals_at(sql, &reader.counter_ids, fabric, all_sweeps.last)?;
+        let ledger = totals_at(sql, &reader.counter_ids, fabric, *all_sweeps.end())?;
         let time = |sweep: &SweepTimes| {
             let millis = sweep.ended / 1_000;
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)

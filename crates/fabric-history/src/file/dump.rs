@@ -20,7 +20,7 @@ use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
 use crate::file::sql::{FABRIC_OF_LINK, Sql, marks};
 use crate::file::timeline::{NODES, PORTS};
-use crate::file::totals::{SweepRange, for_each_part, totals_at};
+use crate::file::totals::{for_each_part, sweep_range, totals_at};
 use crate::file::{ensure_free, folder_of, free, schema};
 use crate::model::Window;
 
@@ -168,9 +168,9 @@ impl Copy<'_> {
         self.rows("events", "WHERE at BETWEEN ?1 AND ?2", &[from, to])?;
         let mut reached = Vec::new();
         for (fabric, _) in sql.fabrics().map_err(unread)? {
-            if let Some(range) = SweepRange::read(sql, fabric, window).map_err(unread)? {
-                dumped.sweeps += self.fabric(fabric, range)?;
-                reached.push((fabric, range.last));
+            if let Some(range) = sweep_range(sql, fabric, window).map_err(unread)? {
+                dumped.sweeps += self.fabric(fabric, *range.start(), *range.end())?;
+                reached.push((fabric, *range.end()));
             }
         }
         // Totals get ids after those of all frames that are copied with their own.
@@ -181,11 +181,7 @@ impl Copy<'_> {
     }
 
     /// Copies a fabric's sweeps, counters and states; returns how many sweeps.
-    fn fabric(
-        &self,
-        fabric: i64,
-        SweepRange { first, last }: SweepRange,
-    ) -> Result<usize, HistoryError> {
+    fn fabric(&self, fabric: i64, first: i64, last: i64) -> Result<usize, HistoryError> {
         use RecordKind::{ErrorDeltas, FirstTotals, TrafficDeltas};
         let counted = format!(
             "WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}) AND fabric = ?1

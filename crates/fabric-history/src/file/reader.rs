@@ -14,7 +14,7 @@ use crate::file::{
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricCoverage, FabricState, Port, Series, Span, Window,
 };
-use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source, SourceError};
+use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source};
 use crate::{HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
@@ -79,7 +79,10 @@ impl Reader {
 
     /// How many sweeps and events it has.
     pub fn counts(&self) -> Result<(usize, usize), HistoryError> {
-        self.read(|| self.sql().counts())
+        let count = |sql| self.sql().value::<u32>(sql, []).map(|count| count.unwrap_or(0) as usize);
+        self.read(|| {
+            Ok((count("SELECT count(*) FROM sweeps")?, count("SELECT count(*) FROM events")?))
+        })
     }
 
     pub(crate) fn sql(&self) -> Sql<'_> {
@@ -90,38 +93,23 @@ impl Reader {
         HistoryError::database(&self.path, "read the file")
     }
 
-    /// Visits events one at a time, the earliest first.
-    pub(crate) fn visit_events<E: From<HistoryError>>(
-        &self,
-        filter: &EventFilter,
-        see: &mut dyn FnMut(Event) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut result = Ok(());
-        let visited = self.sql().events(filter, Order::EarliestFirst(None), &mut |_, event| {
-            result = see(event);
-            result.is_ok()
-        });
-        visited.map_err(self.failed())?;
-        result
-    }
-
     /// Of the events that a filter and a predicate select, the latest first, `most` after the first `skip`; and
     /// whether there are more. Only those that are returned are held in memory.
     pub fn latest(
         &self,
         filter: &EventFilter,
         means: &dyn Fn(&Event) -> bool,
-        skip: usize,
+        mut skip: usize,
         most: usize,
     ) -> Result<(Vec<Event>, bool), HistoryError> {
-        let (mut events, mut passed, mut is_more) = (Vec::new(), 0, false);
+        let (mut events, mut is_more) = (Vec::new(), false);
         self.read(|| {
             self.sql().events(filter, Order::LatestFirst, &mut |_, event| {
                 if !means(&event) {
                     return true;
                 }
-                if passed < skip {
-                    passed += 1;
+                if skip > 0 {
+                    skip -= 1;
                     return true;
                 }
                 is_more = events.len() == most;
@@ -169,14 +157,14 @@ impl Source for Reader {
     }
 
     fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
-        self.in_one_transaction(|| {
-            let mut events = Vec::new();
-            self.visit_events(filter, &mut |event| {
+        let mut events = Vec::new();
+        self.read(|| {
+            self.sql().events(filter, Order::EarliestFirst(None), &mut |_, event| {
                 events.push(event);
-                Ok::<_, SourceError>(())
-            })?;
-            Ok(events)
-        })
+                true
+            })
+        })?;
+        Ok(events)
     }
 
     fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {

@@ -3,7 +3,7 @@
 //! finely as the file has it: sweep by sweep, or by the hour.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use rusqlite::{Connection, Result};
 
@@ -103,28 +103,24 @@ pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> 
     Ok(table)
 }
 
-/// The sweeps, first to last, that a query for a window covers: digested hours are included completely.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SweepRange {
-    pub first: i64,
-    pub last: i64,
-}
-
-impl SweepRange {
-    /// The sweeps of a window, from the one that was the latest when it began.
-    pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> Result<Option<Self>> {
-        let (from, to) = window.micros();
-        let first = match sql.latest_sweep(fabric, from)? {
-            None => sql.earliest_sweep(fabric, from)?.filter(|first| *first <= to),
-            latest => latest,
-        };
-        let (Some(first), Some(last)) = (first, sql.latest_sweep(fabric, to)?) else {
-            return Ok(None);
-        };
-        let begins = sql.hour_around(fabric, first)?.map_or(first, |(first, _)| first);
-        let ends = sql.hour_around(fabric, last)?.map_or(last, |(_, last)| last);
-        Ok(Some(SweepRange { first: begins, last: ends }))
-    }
+/// The sweeps that a query for a window covers, by when the first and the last began: from the one that was the
+/// latest when the window began; digested hours are included completely.
+pub(crate) fn sweep_range(
+    sql: Sql<'_>,
+    fabric: i64,
+    window: Window,
+) -> Result<Option<RangeInclusive<i64>>> {
+    let (from, to) = window.micros();
+    let first = match sql.latest_sweep(fabric, from)? {
+        None => sql.earliest_sweep(fabric, from)?.filter(|first| *first <= to),
+        latest => latest,
+    };
+    let (Some(first), Some(last)) = (first, sql.latest_sweep(fabric, to)?) else {
+        return Ok(None);
+    };
+    let begins = sql.hour_around(fabric, first)?.map_or(first, |(first, _)| first);
+    let ends = sql.hour_around(fabric, last)?.map_or(last, |(_, last)| last);
+    Ok(Some(begins..=ends))
 }
 
 /// What grew after one sweep, up to another.
@@ -257,8 +253,7 @@ impl SweepTimes {
 #[derive(Debug)]
 pub struct CounterGrowth {
     ports: Range<u32>,
-    /// How many sweeps, and one more: what grew after the last.
-    columns: usize,
+    /// By port, and for each in a row by sweep, with one more: what grew after the last.
     by: Vec<u64>,
     /// The first sweep that saw the counter, by port.
     since: Vec<usize>,
@@ -302,13 +297,13 @@ impl CounterGrowth {
             kind == RecordKind::ErrorDeltas || range.is_traffic_known_at(sweep.began)
         };
         let known = sweeps.iter().map(is_known).collect();
-        Ok(CounterGrowth { ports, columns, by, since, known })
+        Ok(CounterGrowth { ports, by, since, known })
     }
 
     /// A port's totals at each sweep, from its total in the end.
     pub fn totals(&self, port: u32, end: u64) -> Vec<Option<u64>> {
         let at = port.wrapping_sub(self.ports.start) as usize;
-        let row = self.by.get(at * self.columns..(at + 1) * self.columns).unwrap_or_default();
+        let row = self.by.chunks(self.known.len() + 1).nth(at).unwrap_or_default();
         let since = self.since.get(at).copied().unwrap_or(0);
         let mut totals = vec![None; row.len().saturating_sub(1)];
         let mut total = end;

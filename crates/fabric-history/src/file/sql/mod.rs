@@ -173,12 +173,6 @@ impl Sql<'_> {
         Ok(())
     }
 
-    /// How many sweeps there are, and how many events.
-    pub fn counts(self) -> Result<(usize, usize)> {
-        let count = |sql| self.value::<u32>(sql, []).map(|count| count.unwrap_or(0) as usize);
-        Ok((count("SELECT count(*) FROM sweeps")?, count("SELECT count(*) FROM events")?))
-    }
-
     /// When the first sweep began and the last one ended, by the order of writing: a clock that was
     /// wrong for a while does not matter.
     pub fn first_and_last(self) -> Result<[Option<i64>; 2]> {
