@@ -179,7 +179,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::source::canned::Canned;
+    use crate::testing::Canned;
 
     /// One event has all losses of a sweep.
     #[test]

@@ -13,6 +13,8 @@ pub mod record;
 pub mod report;
 pub mod settings;
 pub mod source;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 use std::time::{Duration, SystemTime};
 

@@ -306,8 +306,6 @@ impl FabricCoverage {
 pub mod time {
     use std::time::{Duration, SystemTime};
 
-    pub(crate) use super::text::serialize;
-
     /// Milliseconds since 1970.
     pub fn millis(time: SystemTime) -> u64 {
         let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -332,13 +330,14 @@ pub mod time {
 }
 
 /// Values that are texts in JSON.
-mod text {
+pub(crate) mod text {
     use std::borrow::Cow;
     use std::fmt::Display;
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     use super::{Counter, Guid, LinkId, SystemTime, TABLE, Verdict, time};
+    use crate::source::Cursor;
 
     /// A value with a text.
     pub trait Text: Sized {
@@ -370,7 +369,7 @@ mod text {
         )+};
     }
 
-    as_displayed!(Guid, LinkId);
+    as_displayed!(Guid, LinkId, Cursor);
 
     /// The middle of its metric's name: `symbol_errors`.
     impl Text for Counter {
@@ -404,21 +403,18 @@ mod text {
         T::read(&Cow::<'_, str>::deserialize(from)?).map_err(D::Error::custom)
     }
 
-    pub(super) mod option {
+    pub mod option {
         use super::{Cow, Deserialize, Deserializer, Error, Serializer, Text};
 
         #[expect(clippy::ref_option, reason = "serde's shape")]
-        pub(in super::super) fn serialize<T: Text, S: Serializer>(
-            it: &Option<T>,
-            to: S,
-        ) -> Result<S::Ok, S::Error> {
+        pub fn serialize<T: Text, S: Serializer>(it: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
             match it {
                 Some(it) => to.collect_str(&it.write()),
                 None => to.serialize_none(),
             }
         }
 
-        pub(in super::super) fn deserialize<'de, T: Text, D: Deserializer<'de>>(
+        pub fn deserialize<'de, T: Text, D: Deserializer<'de>>(
             from: D,
         ) -> Result<Option<T>, D::Error> {
             let text = Option::<Cow<'_, str>>::deserialize(from)?;

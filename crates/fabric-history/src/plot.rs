@@ -63,26 +63,18 @@ pub fn draw(timeline: LinkTimeline<'_>, window: Window, clock: &LocalClock) -> O
 
 fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    for end in timeline.end_errors(window, COLUMNS) {
-        let sums = [("link errors", "bad", end.link_errors), ("discards", "watch", end.discards)];
-        for (what, class, columns) in sums {
-            let max = columns.iter().copied().fold(0.0, f64::max);
-            if max > 0.0 {
-                let unit = format!("{what}, max {max:.0}");
-                rows.push(Row { title: end.port.label(), unit, class, columns });
-            }
-        }
+    for PortErrors { port, what, class, columns } in timeline.errors(window, COLUMNS) {
+        let max = columns.iter().copied().fold(0.0, f64::max);
+        let unit = format!("{what}, max {max:.0}");
+        rows.push(Row { title: port.label(), unit, class, columns });
     }
     let column_seconds = window.length().as_secs_f64() / COLUMNS as f64;
-    if let Some((port, directions)) = timeline.traffic() {
-        for (series, direction) in directions.into_iter().zip(["sent", "received"]) {
-            let Some(series) = series else { continue };
-            let bytes = resample(&series.steps, window, COLUMNS).into_iter();
-            let columns: Vec<f64> = bytes.map(|bytes| bytes / (column_seconds * 1e9)).collect();
-            let max = columns.iter().copied().fold(0.0, f64::max);
-            let title = format!("{} {direction}", port.label());
-            rows.push(Row { title, unit: format!("max {max:.3} GB/s"), class: "load", columns });
-        }
+    for (series, direction) in timeline.traffic() {
+        let bytes = resample(&series.steps, window, COLUMNS).into_iter();
+        let columns: Vec<f64> = bytes.map(|bytes| bytes / (column_seconds * 1e9)).collect();
+        let max = columns.iter().copied().fold(0.0, f64::max);
+        let title = format!("{} {direction}", series.port.label());
+        rows.push(Row { title, unit: format!("max {max:.3} GB/s"), class: "load", columns });
     }
     rows
 }
@@ -207,22 +199,25 @@ pub struct LinkTimeline<'a> {
     pub events: &'a [Event],
 }
 
-/// The errors and discards of one end of a cable, in columns of equal length.
+/// The link errors of one end of a cable, as [`link_errors`](ib_mad::counter::link_errors) adds them up, or its
+/// packets that were discarded instead of being sent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EndErrors<'a> {
+pub struct PortErrors<'a> {
     /// The end.
     pub port: &'a Port,
-    /// Link errors, as [`link_errors`](ib_mad::counter::link_errors) adds them up.
-    pub link_errors: Vec<f64>,
-    /// Packets that were discarded instead of being sent.
-    pub discards: Vec<f64>,
+    /// What they are called.
+    pub what: &'static str,
+    /// How bad they are: the class of their bars.
+    class: &'static str,
+    /// Their number in columns of equal length; not all are zero.
+    pub columns: Vec<f64>,
 }
 
 impl<'a> LinkTimeline<'a> {
-    /// The ends that counted link errors or discards in a window.
-    pub fn end_errors(self, window: Window, count: usize) -> Vec<EndErrors<'a>> {
+    /// What the ends counted in a window.
+    pub fn errors(self, window: Window, count: usize) -> Vec<PortErrors<'a>> {
         let ends = self.link.ends().into_iter();
-        let lanes = ends.filter_map(|end| {
+        let of_ends = ends.flat_map(|end| {
             let of_end = || self.series.iter().filter(move |series| series.port.end() == end);
             let columns = |is_wanted: &dyn Fn(Counter) -> bool| {
                 let steps = of_end().filter(|series| is_wanted(series.counter));
@@ -239,25 +234,28 @@ impl<'a> LinkTimeline<'a> {
             }
             let discards = columns(&|counter| counter == Counter::XmitDiscards);
             // Less than one is a rounding error.
-            let counted = |columns: &[f64]| sum(columns) > 0.5;
-            let has_any = counted(&link_errors) || counted(&discards);
-            let port = &of_end().next().filter(|_| has_any)?.port;
-            Some(EndErrors { port, link_errors, discards })
+            let has_any = sum(&link_errors) > 0.5 || sum(&discards) > 0.5;
+            let port = of_end().next().filter(|_| has_any).map(|series| &series.port);
+            [("link errors", "bad", link_errors), ("discards", "watch", discards)]
+                .into_iter()
+                .filter(|(.., columns)| columns.iter().any(|value| *value > 0.0))
+                .filter_map(move |(what, class, columns)| {
+                    Some(PortErrors { port: port?, what, class, columns })
+                })
         });
-        lanes.collect()
+        of_ends.collect()
     }
 
-    /// The traffic of one end, sent and received, in bytes.
-    pub fn traffic(self) -> Option<(&'a Port, [Option<&'a Series>; 2])> {
-        let of = |end, counter| {
-            let mut series = self.series.iter();
-            series.find(move |series| series.port.end() == end && series.counter == counter)
+    /// The traffic of one end in bytes, by direction.
+    fn traffic(self) -> Vec<(&'a Series, &'static str)> {
+        let of_end = |end| {
+            let series = self.series.iter().filter(move |series| series.port.end() == end);
+            let find = |counter| series.clone().find(|series| series.counter == counter);
+            let both = [(Counter::XmitData, "sent"), (Counter::RcvData, "received")];
+            both.into_iter().filter_map(|(counter, name)| Some((find(counter)?, name))).collect()
         };
-        self.link.ends().into_iter().find_map(|end| {
-            let both = [of(end, Counter::XmitData), of(end, Counter::RcvData)];
-            let port = &both.iter().flatten().next()?.port;
-            Some((port, both))
-        })
+        let of_ends: [Vec<_>; 2] = self.link.ends().map(of_end);
+        of_ends.into_iter().find(|series| !series.is_empty()).unwrap_or_default()
     }
 }
 

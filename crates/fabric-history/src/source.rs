@@ -9,7 +9,9 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window};
+use crate::model::{
+    Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window, text,
+};
 use crate::{EventKind, HistoryError};
 use ib_fabric::topology::End;
 use ib_mad::Guid;
@@ -139,14 +141,14 @@ pub struct Events {
     /// The events, the earliest first.
     pub events: Vec<Event>,
     /// Value of `after` for the next page; null on the last page.
+    #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub next: Option<Cursor>,
 }
 
 /// The position of an event among all of a file: events are in the order of their times, and at one time in
 /// the order in which they were recorded. It stays what it is while events are recorded and dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
     /// In microseconds since 1970.
     pub(super) at: i64,
@@ -177,118 +179,6 @@ impl FromStr for Cursor {
         };
         let cursor = number(at).zip(number(id)).map(|(at, id)| Cursor { at, id });
         cursor.ok_or(InvalidCursor)
-    }
-}
-
-impl From<Cursor> for String {
-    fn from(cursor: Cursor) -> Self {
-        cursor.to_string()
-    }
-}
-
-impl TryFrom<String> for Cursor {
-    type Error = InvalidCursor;
-
-    fn try_from(text: String) -> Result<Self, InvalidCursor> {
-        text.parse()
-    }
-}
-
-/// A source for tests.
-#[cfg(any(test, feature = "testing"))]
-pub mod canned {
-    use super::{
-        Answer, Cable, Coverage, End, ErrorDelta, Event, EventFilter, EventKind, Events,
-        FabricState, Guid, Page, Port, Series, SeriesDetail, Source, Span, SystemTime, Window,
-    };
-
-    /// A source for tests: its results are its fields, whatever the query.
-    #[derive(Debug, Default)]
-    #[allow(missing_docs)]
-    pub struct Canned {
-        pub ports: Vec<Port>,
-        pub events: Vec<Event>,
-        pub cables: Vec<Cable>,
-        pub moved: Vec<ErrorDelta>,
-        pub series: Vec<Series>,
-        pub fabrics: Vec<FabricState>,
-    }
-
-    impl Canned {
-        /// A port of a node, whose GUID is that of its name.
-        pub fn port(fabric: &str, node: &str, number: u8) -> Port {
-            let guid = Guid(node.bytes().fold(0, |guid, byte| guid << 8 | u64::from(byte)));
-            Port { fabric: fabric.into(), guid, port: number, node: node.into() }
-        }
-
-        /// The symbol errors of a port.
-        pub fn counted(port: &Port, peer: Option<&Port>, by: u64) -> ErrorDelta {
-            let at = SystemTime::UNIX_EPOCH;
-            let counter = ib_mad::Counter::SymbolErrors;
-            let sums = vec![crate::model::Sum { counter, by, first: at, last: at }];
-            ErrorDelta { port: port.clone(), peer: peer.cloned(), sums }
-        }
-
-        /// An event of a cable.
-        pub fn event(
-            kind: EventKind,
-            link: Option<ib_fabric::topology::LinkId>,
-            port: &Port,
-        ) -> Event {
-            Event {
-                at: SystemTime::UNIX_EPOCH,
-                fabric: port.fabric.clone(),
-                kind: kind.label().into(),
-                node: link.is_none().then_some(port.guid),
-                port: link.is_none().then_some(port.port),
-                link,
-                place: port.label(),
-                text: String::new(),
-                detail: serde_json::Value::Null,
-            }
-        }
-    }
-
-    impl Source for Canned {
-        fn name(&self) -> String {
-            "canned".into()
-        }
-
-        fn span(&self) -> Answer<Span> {
-            Ok(Span::default())
-        }
-
-        fn ports(&self, _: &str) -> Answer<Vec<Port>> {
-            Ok(self.ports.clone())
-        }
-
-        fn events(&self, _: &EventFilter) -> Answer<Vec<Event>> {
-            Ok(self.events.clone())
-        }
-
-        fn page(&self, _: &EventFilter, _: Page) -> Answer<Events> {
-            Ok(Events { events: self.events.clone(), next: None })
-        }
-
-        fn cables(&self, _: &[End], _: Window) -> Answer<Vec<Cable>> {
-            Ok(self.cables.clone())
-        }
-
-        fn error_deltas(&self, _: Window) -> Answer<Vec<ErrorDelta>> {
-            Ok(self.moved.clone())
-        }
-
-        fn series(&self, _: &[End], _: SeriesDetail, _: Window) -> Answer<Vec<Series>> {
-            Ok(self.series.clone())
-        }
-
-        fn fabrics(&self, _: SystemTime) -> Answer<Vec<FabricState>> {
-            Ok(self.fabrics.clone())
-        }
-
-        fn coverage(&self, _: Window) -> Answer<Coverage> {
-            Ok(Coverage::default())
-        }
     }
 }
 

@@ -379,7 +379,7 @@ mod tests {
 
     use super::*;
     use fabric_history::model::{Cable, Step};
-    use fabric_history::source::canned::Canned;
+    use fabric_history::testing::Canned;
     use ib_health::Verdict;
     use ib_mad::Counter;
 

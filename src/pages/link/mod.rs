@@ -205,7 +205,7 @@ fn history(past: &HistoryAnswer<LinkPast>, id: LinkId, fabric: &str, clock: &Loc
                 @match plot::draw(timeline, past.window, clock) {
                     Some(picture) => {
                         div .wide tabindex="0" role="group" aria-label="Timeline" { (picture) }
-                        p .quiet { "Time zone: " (clock.zone()) "." @if timeline.end_errors(past.window, 1).is_empty() { " No link errors or discards at either end in this period." } }
+                        p .quiet { "Time zone: " (clock.zone()) "." @if timeline.errors(past.window, 1).is_empty() { " No link errors or discards at either end in this period." } }
                     }
                     None => p .quiet { "No data in this period." },
                 }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
@@ -17,7 +18,8 @@ use crate::HistoryError;
 use crate::export::ColumnType::{Json, Number, Text, Time};
 use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
-use crate::file::totals::{SegmentRange, SweepRange};
+use crate::file::sql::Order;
+use crate::file::totals::{SegmentRange, sweep_range};
 use crate::file::walk::reading_times;
 use crate::model::{Port, Window, time};
 use crate::source::EventFilter;
@@ -114,16 +116,6 @@ struct Column {
     is_required: bool,
 }
 
-impl Column {
-    const fn required(name: &'static str, of: ColumnType) -> Self {
-        Column { name, of, is_required: true }
-    }
-
-    const fn optional(name: &'static str, of: ColumnType) -> Self {
-        Column { name, of, is_required: false }
-    }
-}
-
 /// The value of a row in a column.
 #[derive(PartialEq)]
 enum Cell<'a> {
@@ -201,26 +193,26 @@ impl<W: Write> RowWriter for TextRows<W> {
 }
 
 const COUNTERS: &[Column] = &[
-    Column::required("start", Time),
-    Column::required("end", Time),
-    Column::required("fabric", Text),
-    Column::required("guid", Text),
-    Column::required("node", Text),
-    Column::required("port", Number),
-    Column::required("counter", Text),
-    Column::required("increase", Number),
+    Column { name: "start", of: Time, is_required: true },
+    Column { name: "end", of: Time, is_required: true },
+    Column { name: "fabric", of: Text, is_required: true },
+    Column { name: "guid", of: Text, is_required: true },
+    Column { name: "node", of: Text, is_required: true },
+    Column { name: "port", of: Number, is_required: true },
+    Column { name: "counter", of: Text, is_required: true },
+    Column { name: "increase", of: Number, is_required: true },
 ];
 
 const EVENTS: &[Column] = &[
-    Column::required("at", Time),
-    Column::required("fabric", Text),
-    Column::required("kind", Text),
-    Column::optional("node", Text),
-    Column::optional("port", Number),
-    Column::optional("link", Text),
-    Column::required("place", Text),
-    Column::required("text", Text),
-    Column::optional("detail", Json),
+    Column { name: "at", of: Time, is_required: true },
+    Column { name: "fabric", of: Text, is_required: true },
+    Column { name: "kind", of: Text, is_required: true },
+    Column { name: "node", of: Text, is_required: false },
+    Column { name: "port", of: Number, is_required: false },
+    Column { name: "link", of: Text, is_required: false },
+    Column { name: "place", of: Text, is_required: true },
+    Column { name: "text", of: Text, is_required: true },
+    Column { name: "detail", of: Json, is_required: false },
 ];
 
 /// Writes the increases of counters, a row per reading; returns the number of rows.
@@ -248,8 +240,8 @@ fn write_readings(
     let ports: HashMap<u32, Port> = ports.filter(is_exported).collect();
     let mut rows = 0;
     for (fabric, name) in sql.fabrics().map_err(failed)? {
-        let sweeps = SweepRange::read(sql, fabric, filter.window).map_err(failed)?;
-        let Some(SweepRange { first, last }) = sweeps else { continue };
+        let sweeps = sweep_range(sql, fabric, filter.window).map_err(failed)?;
+        let Some((first, last)) = sweeps.map(RangeInclusive::into_inner) else { continue };
         let before = first.saturating_sub(1);
         let range = SegmentRange::read(sql, fabric, before, last, false).map_err(failed)?;
         for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
@@ -296,11 +288,11 @@ pub fn events(
         ports: filter.ports.iter().copied().collect(),
         ..EventFilter::all(filter.window)
     };
-    let mut rows = 0;
+    let (mut rows, mut result) = (0, Ok(()));
     let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
-    reader.visit_events(&wanted, &mut |event| {
+    let visited = reader.sql().events(&wanted, Order::EarliestFirst(None), &mut |_, event| {
         rows += 1;
-        table.row(&[
+        result = table.row(&[
             Cell::Time(event.at),
             Cell::Text((&*event.fabric).into()),
             Cell::Text((&*event.kind).into()),
@@ -310,8 +302,11 @@ pub fn events(
             Cell::Text((&*event.place).into()),
             Cell::Text((&*event.text).into()),
             if event.detail.is_null() { Cell::Null } else { Cell::Json(&event.detail) },
-        ])
-    })?;
+        ]);
+        result.is_ok()
+    });
+    visited.map_err(reader.failed())?;
+    result?;
     table.finish()?;
     Ok(rows)
 }
@@ -322,7 +317,10 @@ mod tests {
 
     #[test]
     fn csv_quotes_separators_quotes_and_line_breaks() {
-        const COLUMNS: &[Column] = &[Column::required("a", Text), Column::optional("b", Json)];
+        const COLUMNS: &[Column] = &[
+            Column { name: "a", of: Text, is_required: true },
+            Column { name: "b", of: Json, is_required: false },
+        ];
         let mut out = Vec::new();
         let mut csv = TextRows::new(COLUMNS, false, &mut out).unwrap();
         let json = serde_json::json!({"x": 1});

@@ -11,9 +11,9 @@ use crate::export::{ExportError, ExportFilter};
 use crate::file::reader::Reader;
 use crate::file::record_kind::part_of;
 use crate::file::sql::CablePresence;
-use crate::file::timeline::{NodeTimeline, Timeline};
+use crate::file::timeline::Timeline;
 use crate::file::totals::{
-    CounterGrowth, SegmentRange, SweepRange, SweepTimes, TotalsTable, totals_at,
+    CounterGrowth, SegmentRange, SweepTimes, TotalsTable, sweep_range, totals_at,
 };
 use exposition::{Family, Format, Labels, Samples};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_family};
@@ -104,16 +104,16 @@ fn fabrics<'a>(
     let mut all = Vec::new();
     let sql = reader.sql();
     for (fabric, name) in sql.fabrics()? {
-        let Some(all_sweeps) = SweepRange::read(sql, fabric, filter.window)? else { continue };
+        let Some(all_sweeps) = sweep_range(sql, fabric, filter.window)? else { continue };
         let mut sweeps = SweepTimes::read(sql, fabric, filter.window)?;
         if let Some(step) = filter.step {
             let step = i64::try_from(step.as_micros()).unwrap_or(i64::MAX).max(1);
             sweeps.dedup_by_key(|sweep| sweep.ended / step);
         }
-        let Some(first) = sweeps.first() else { continue };
-        let range = SegmentRange::read(sql, fabric, first.began, all_sweeps.last, false)?;
-        let timeline = Timeline::read(sql, fabric, &sweeps)?;
-        let ledger = totals_at(sql, &reader.counter_ids, fabric, all_sweeps.last)?;
+        let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else { continue };
+        let range = SegmentRange::read(sql, fabric, first.began, *all_sweeps.end(), false)?;
+        let timeline = Timeline::read(sql, fabric, first.began, last.began)?;
+        let ledger = totals_at(sql, &reader.counter_ids, fabric, *all_sweeps.end())?;
         let time = |sweep: &SweepTimes| {
             let millis = sweep.ended / 1_000;
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
@@ -130,7 +130,8 @@ fn fabrics<'a>(
             ledger,
             ports: Vec::new(),
         };
-        let is_exported = |port: &u32| fabric.end(*port).is_some_and(|end| filter.has_port(end));
+        let is_exported =
+            |port: &u32| fabric.timeline.end(*port).is_some_and(|end| filter.has_port(end));
         fabric.ports = fabric.timeline.ports.keys().copied().filter(is_exported).collect();
         fabric.ports.sort_unstable();
         all.push(fabric);
@@ -139,15 +140,6 @@ fn fabrics<'a>(
 }
 
 impl ExportedFabric<'_> {
-    fn end(&self, port: u32) -> Option<End> {
-        let (node, number) = self.timeline.ports.get(&port)?;
-        Some((self.timeline.nodes.get(node)?.guid, *number))
-    }
-
-    fn node_of(&self, port: u32) -> Option<&NodeTimeline> {
-        self.timeline.nodes.get(&self.timeline.ports.get(&port)?.0)
-    }
-
     fn port_labels(&self, (guid, number): End) -> Vec<u8> {
         let mut text = Vec::new();
         let mut labels = Labels::new(&mut text);
@@ -175,6 +167,8 @@ impl ExportedFabric<'_> {
     }
 
     fn counter(&self, row: &CounterRow, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
+        // If the file is older than the counter, no port has a total of it.
+        let Some(number) = self.reader.counter_ids.number(row.counter) else { return Ok(()) };
         let is_of_link =
             |field: &CounterField| field.attribute == Attribute::PortExtendedSpeedsCounters;
         let of_link = row.fields.iter().any(is_of_link);
@@ -188,12 +182,12 @@ impl ExportedFabric<'_> {
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
                 continue;
             };
-            let (ids, ports) = (&self.reader.counter_ids, *first..last + 1);
-            let growth = CounterGrowth::read(&self.range, ids, row.counter, ports, &self.sweeps)
+            let (counter, ports) = ((row.counter, number), *first..last + 1);
+            let growth = CounterGrowth::read(&self.range, counter, ports, &self.sweeps)
                 .map_err(self.reader.failed())?;
             for (port, end) in known {
                 let Some((node, _)) = self.timeline.ports.get(&port) else { continue };
-                let Some(of) = self.end(port) else { continue };
+                let Some(of) = self.timeline.end(port) else { continue };
                 let totals = growth.totals(port, end);
                 let samples = self.sweeps.iter().zip(&self.times).zip(totals);
                 lines.series(
@@ -214,7 +208,7 @@ impl ExportedFabric<'_> {
         let timeline = &self.timeline;
         for &port in &self.ports {
             let Some((node_id, _)) = timeline.ports.get(&port) else { continue };
-            let (Some(node), Some(end)) = (timeline.nodes.get(node_id), self.end(port)) else {
+            let (Some(node), Some(end)) = (timeline.nodes.get(node_id), timeline.end(port)) else {
                 continue;
             };
             // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
@@ -225,7 +219,7 @@ impl ExportedFabric<'_> {
                 timeline.is_up(*node_id, began).filter(|is_up| *is_up)?;
                 let peer = timeline.cable(port, began).and_then(|cable| {
                     let other = cable.other(port);
-                    Some((self.end(other)?, self.node_of(other)?.name(began)))
+                    Some((timeline.end(other)?, timeline.node_of(other)?.name(began)))
                 });
                 Some((node.name(began), peer, timeline.port(port, began).runs()))
             };
@@ -273,7 +267,7 @@ impl ExportedFabric<'_> {
         cables.sort_by_key(|cable| cable.ends);
         let all = cables.chunk_by(|a, b| a.ends == b.ends).filter_map(|same| {
             let ends = same.first()?.ends;
-            let [low, high] = ends.map(|port| self.end(port));
+            let [low, high] = ends.map(|port| self.timeline.end(port));
             let both = [low?, high?];
             both.iter().any(|end| self.filter.has_port(*end)).then(|| (ends, both, same.to_vec()))
         });
@@ -290,7 +284,7 @@ impl ExportedFabric<'_> {
     fn link_info(&self, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
         for (ids, ends, there) in self.cables() {
-            let [Some(low), Some(high)] = ids.map(|port| self.node_of(port)) else { continue };
+            let [Some(low), Some(high)] = ids.map(|port| timeline.node_of(port)) else { continue };
             let labels_at = |began| {
                 there.iter().find(|cable| cable.is_present(began))?;
                 let names = [low, high].map(|node| node.name(began));

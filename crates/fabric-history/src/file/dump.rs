@@ -20,7 +20,7 @@ use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
 use crate::file::sql::{FABRIC_OF_LINK, Sql, marks};
 use crate::file::timeline::{NODES, PORTS};
-use crate::file::totals::{SweepRange, for_each_part, totals_at};
+use crate::file::totals::{for_each_part, sweep_range, totals_at};
 use crate::file::{ensure_free, folder_of, free, schema};
 use crate::model::Window;
 
@@ -40,8 +40,6 @@ pub struct Dumped {
     pub bytes: u64,
     /// How many sweeps are in it.
     pub sweeps: usize,
-    /// How many events.
-    pub events: usize,
 }
 
 /// What to do with a file that has the name of the copy already.
@@ -86,10 +84,10 @@ impl Reader {
         least_free: u64,
     ) -> Result<Dumped, HistoryError> {
         let temporary = temporary_beside(file)?;
-        let dumped = self.copy(window, temporary.path(), file, least_free, || Ok(()))?;
-        let copy = existing.give(temporary, file)?;
-        let bytes = copy.metadata().map_err(unmade(file))?.len();
-        Ok(Dumped { bytes, ..dumped })
+        let empty = (temporary.as_file(), temporary.path());
+        let dumped = self.copy(window, empty, file, least_free, || Ok(()))?;
+        existing.give(temporary, file)?;
+        Ok(dumped)
     }
 
     /// Copies a window into a file without a name, in the folder of the history. The name is removed as
@@ -103,16 +101,15 @@ impl Reader {
         let temporary = temporary_beside(&self.path)?;
         let path = temporary.path().to_owned();
         let (file, name) = temporary.into_parts();
-        let dumped = self.copy(window, &path, folder, least_free, || name.close())?;
-        let bytes = file.metadata().map_err(unmade(folder))?.len();
-        Ok((Dumped { bytes, ..dumped }, file))
+        let dumped = self.copy(window, (&file, &path), folder, least_free, || name.close())?;
+        Ok((dumped, file))
     }
 
     /// Copies a window into an empty file. `opened` is called once SQLite has it open.
     fn copy(
         &self,
         window: Window,
-        empty: &Path,
+        (file, empty): (&File, &Path),
         place: &Path,
         least_free: u64,
         opened: impl FnOnce() -> std::io::Result<()>,
@@ -126,7 +123,8 @@ impl Reader {
         let dumped = self.in_one_transaction(|| copy.all(window))?;
         copy.to.execute_batch("COMMIT").map_err(unwritten)?;
         copy.to.close().map_err(|(_, error)| unwritten(error))?;
-        Ok(dumped)
+        let bytes = file.metadata().map_err(unmade(place))?.len();
+        Ok(Dumped { bytes, ..dumped })
     }
 }
 
@@ -167,12 +165,12 @@ impl Copy<'_> {
             self.rows(table, "", &[])?;
         }
         let (from, to) = window.micros();
-        dumped.events = self.rows("events", "WHERE at BETWEEN ?1 AND ?2", &[from, to])?;
+        self.rows("events", "WHERE at BETWEEN ?1 AND ?2", &[from, to])?;
         let mut reached = Vec::new();
         for (fabric, _) in sql.fabrics().map_err(unread)? {
-            if let Some(range) = SweepRange::read(sql, fabric, window).map_err(unread)? {
-                dumped.sweeps += self.fabric(fabric, range)?;
-                reached.push((fabric, range.last));
+            if let Some(range) = sweep_range(sql, fabric, window).map_err(unread)? {
+                dumped.sweeps += self.fabric(fabric, *range.start(), *range.end())?;
+                reached.push((fabric, *range.end()));
             }
         }
         // Totals get ids after those of all frames that are copied with their own.
@@ -183,11 +181,7 @@ impl Copy<'_> {
     }
 
     /// Copies a fabric's sweeps, counters and states; returns how many sweeps.
-    fn fabric(
-        &self,
-        fabric: i64,
-        SweepRange { first, last }: SweepRange,
-    ) -> Result<usize, HistoryError> {
+    fn fabric(&self, fabric: i64, first: i64, last: i64) -> Result<usize, HistoryError> {
         use RecordKind::{ErrorDeltas, FirstTotals, TrafficDeltas};
         let counted = format!(
             "WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}) AND fabric = ?1

@@ -9,7 +9,6 @@
 //! reading of a port, then the sweeps, each as steps in time from the one before, and the index of each entry's
 //! sweep.
 
-use crate::OutOfIds;
 use crate::file::packed::{
     self, FrameError, put_signed, put_varint, skip_varints, take_signed, take_varint,
 };
@@ -32,8 +31,6 @@ pub struct Entry {
 pub struct Frame {
     entries: Vec<Entry>,
     values: Vec<u64>,
-    /// The id of a counter for which an entry has no bit: a frame with one cannot be packed.
-    unfit: Option<u8>,
 }
 
 impl Frame {
@@ -42,10 +39,8 @@ impl Frame {
         let first = self.values.len() as u32;
         let mut counters = 0;
         for (counter, value) in values {
-            let Some(bit) = 1u64.checked_shl(counter.into()) else {
-                self.unfit = Some(counter);
-                continue;
-            };
+            // No id is higher: a file with such a one is not opened (`CounterIds::read`).
+            let Some(bit) = 1u64.checked_shl(counter.into()) else { continue };
             counters |= bit;
             self.values.push(value);
         }
@@ -83,18 +78,9 @@ impl Frame {
 
     /// Packs it. A port may have several entries.
     pub fn pack(&self) -> std::io::Result<Vec<u8>> {
-        self.ensure_fit()?;
         let mut plain = Vec::with_capacity(self.entries.len() * 8 + self.values.len() * 3);
         self.write(&self.order(), &mut plain);
         packed::pack(&plain)
-    }
-
-    /// An error if a counter's id is not below 64.
-    pub(super) fn ensure_fit(&self) -> std::io::Result<()> {
-        match self.unfit {
-            None => Ok(()),
-            Some(number) => Err(std::io::Error::other(OutOfIds::Counters(number.into()))),
-        }
     }
 
     /// The indexes of its entries by port; those of one port as they were pushed.
@@ -177,7 +163,7 @@ impl Frame {
             }
         }
         skip_varints(plain, passed).ok_or(FrameError::Length)?;
-        Ok(Frame { entries: kept, values, unfit: None })
+        Ok(Frame { entries: kept, values })
     }
 }
 
@@ -247,7 +233,6 @@ impl Digest {
 
     /// Packs it, ordered by port and sweep; `base` is when the first sweep began.
     pub fn pack(&self, base: i64) -> std::io::Result<Vec<u8>> {
-        self.frame.ensure_fit()?;
         let mut plain = Vec::new();
         let order = self.frame.order();
         self.frame.write(&order, &mut plain);
@@ -366,15 +351,6 @@ mod tests {
             let _ = Frame::read(&mut &*plain, |_| true);
             let bytes = promising(&plain, promised);
             prop_assert!(promised == plain.len() as u64 || Frame::unpack(&bytes).is_err());
-        }
-    }
-
-    #[test]
-    fn counter_id_above_63_cannot_be_packed() {
-        for number in [64, 65, 127, 255] {
-            let mut frame = Frame::default();
-            frame.push(1, 0, [(0, 7), (number, 5)]);
-            assert!(frame.pack().is_err(), "{number}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::file::{
 use crate::model::{
     Cable, Coverage, ErrorDelta, Event, FabricCoverage, FabricState, Port, Series, Span, Window,
 };
-use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source, SourceError};
+use crate::source::{Answer, EventFilter, Events, Page, SeriesDetail, Source};
 use crate::{HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
@@ -71,7 +71,7 @@ impl Reader {
     }
 
     /// Reads in one transaction, so that the response is consistent despite concurrent writes and deletions.
-    pub(super) fn read<T>(&self, answer: impl FnOnce() -> Result<T>) -> Result<T, HistoryError> {
+    pub(crate) fn read<T>(&self, answer: impl FnOnce() -> Result<T>) -> Result<T, HistoryError> {
         self.in_one_transaction(|| answer().map_err(self.failed()))
     }
 
@@ -89,7 +89,10 @@ impl Reader {
 
     /// How many sweeps and events it has.
     pub fn counts(&self) -> Result<(usize, usize), HistoryError> {
-        self.read(|| self.sql().counts())
+        let count = |sql| self.sql().value::<u32>(sql, []).map(|count| count.unwrap_or(0) as usize);
+        self.read(|| {
+            Ok((count("SELECT count(*) FROM sweeps")?, count("SELECT count(*) FROM events")?))
+        })
     }
 
     pub(crate) fn sql(&self) -> Sql<'_> {
@@ -100,38 +103,23 @@ impl Reader {
         HistoryError::database(&self.path, "read the file")
     }
 
-    /// Visits events one at a time, the earliest first.
-    pub(crate) fn visit_events<E: From<HistoryError>>(
-        &self,
-        filter: &EventFilter,
-        see: &mut dyn FnMut(Event) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut result = Ok(());
-        let visited = self.sql().events(filter, Order::EarliestFirst, None, &mut |_, event| {
-            result = see(event);
-            result.is_ok()
-        });
-        visited.map_err(self.failed())?;
-        result
-    }
-
     /// Of the events that a filter and a predicate select, the latest first, `most` after the first `skip`; and
     /// whether there are more. Only those that are returned are held in memory.
     pub fn latest(
         &self,
         filter: &EventFilter,
         means: &dyn Fn(&Event) -> bool,
-        skip: usize,
+        mut skip: usize,
         most: usize,
     ) -> Result<(Vec<Event>, bool), HistoryError> {
-        let (mut events, mut passed, mut is_more) = (Vec::new(), 0, false);
+        let (mut events, mut is_more) = (Vec::new(), false);
         self.read(|| {
-            self.sql().events(filter, Order::LatestFirst, None, &mut |_, event| {
+            self.sql().events(filter, Order::LatestFirst, &mut |_, event| {
                 if !means(&event) {
                     return true;
                 }
-                if passed < skip {
-                    passed += 1;
+                if skip > 0 {
+                    skip -= 1;
                     return true;
                 }
                 is_more = events.len() == most;
@@ -174,21 +162,21 @@ impl Source for Reader {
     }
 
     fn events(&self, filter: &EventFilter) -> Answer<Vec<Event>> {
-        self.in_one_transaction(|| {
-            let mut events = Vec::new();
-            self.visit_events(filter, &mut |event| {
+        let mut events = Vec::new();
+        self.read(|| {
+            self.sql().events(filter, Order::EarliestFirst(None), &mut |_, event| {
                 events.push(event);
-                Ok::<_, SourceError>(())
-            })?;
-            Ok(events)
-        })
+                true
+            })
+        })?;
+        Ok(events)
     }
 
     fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events> {
         let mut found = Events::default();
         let mut last = None;
         self.read(|| {
-            self.sql().events(filter, Order::EarliestFirst, page.after, &mut |at, event| {
+            self.sql().events(filter, Order::EarliestFirst(page.after), &mut |at, event| {
                 if found.events.len() == page.limit.get() {
                     found.next = last;
                     return false;
@@ -302,56 +290,4 @@ fn damaged(sql: Sql<'_>, window: Window) -> Result<usize> {
         damaged += if is_whole { 0 } else { hour.count };
     }
     Ok(damaged)
-}
-
-/// How many sweeps a file has, and how many of them are damaged: for tests.
-#[cfg(any(test, feature = "testing"))]
-mod counting {
-    use std::collections::{HashMap, HashSet};
-
-    use super::{HistoryError, Reader, RecordKind, Result, Sql, SystemTime, time_of};
-    use crate::file::frame::{Digest, Frame};
-
-    impl Reader {
-        /// How many sweeps can be read of a kind of record, how many cannot, and when the latest ended.
-        pub fn frames(
-            &self,
-            kind: RecordKind,
-        ) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
-            self.read(|| count_sweeps(self.sql(), kind))
-        }
-    }
-
-    fn count_sweeps(sql: Sql<'_>, kind: RecordKind) -> Result<(usize, usize, Option<SystemTime>)> {
-        let mut sweeps: HashMap<(i64, i64), bool> = HashMap::new();
-        let (mut damaged_hours, mut last) = (HashSet::new(), None);
-        for (fabric, _) in sql.fabrics()? {
-            sql.frames(kind, Some(fabric), None, i64::MIN..=i64::MAX, &mut |row| {
-                *sweeps.entry((fabric, row.began)).or_insert(true) &=
-                    Frame::unpack(row.data).is_ok();
-                last = last.max(Some(row.ended));
-                Ok(())
-            })?;
-        }
-        let damaged = sweeps.values().filter(|is_whole| !**is_whole).count();
-        let whole = sweeps.len() - damaged;
-        if kind != RecordKind::ErrorDeltas {
-            return Ok((whole, damaged, last.map(time_of)));
-        }
-        let mut digested: HashSet<(i64, i64)> = HashSet::new();
-        for hour in sql.hours((i64::MIN, i64::MAX))? {
-            sql.digests(kind, hour.id..=hour.id, None, &mut |_, data| {
-                match Digest::unpack(data, *hour.sweeps.start()) {
-                    Ok(digest) => {
-                        let began = digest.spans().iter().map(|span| span.began);
-                        digested.extend(began.map(|began| (hour.fabric, began)));
-                    }
-                    Err(_) => drop(damaged_hours.insert(hour.id)),
-                }
-                last = last.max(Some(hour.ended));
-                Ok(())
-            })?;
-        }
-        Ok((whole + digested.len(), damaged + damaged_hours.len(), last.map(time_of)))
-    }
 }

@@ -202,6 +202,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn counter_id_above_63_is_an_error() {
+        for number in [64, 65, 127, 255, 256] {
+            let db = Connection::open_in_memory().unwrap();
+            let counters =
+                "CREATE TABLE counters (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)";
+            db.execute_batch(counters).unwrap();
+            let add = "INSERT INTO counters VALUES (?1, ?2)";
+            db.execute(add, rusqlite::params![number, TABLE[0].ibta]).unwrap();
+            assert!(CounterIds::read(&db).is_err(), "{number}");
+            db.execute("UPDATE counters SET id = 63", []).unwrap();
+            assert_eq!(CounterIds::read(&db).unwrap().number(TABLE[0].counter), Some(63));
+        }
+    }
+
+    #[test]
     fn numbers_of_states_are_fixed() {
         let state = State::of_port(Some(true), Some((Width::X2, Speed::Ndr)), Some(Verdict::Bad));
         assert_eq!(state.0, [2, 2, 8, 4]);

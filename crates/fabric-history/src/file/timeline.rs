@@ -1,14 +1,13 @@
 //! The state of nodes, ports and cables: at a moment, and in the sweeps of a window.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::SystemTime;
 
 use rusqlite::Result;
 
 use crate::file::frame::Frame;
 use crate::file::record_kind::{RecordKind, State};
-use crate::file::sql::{CablePresence, CableRow, Sql};
-use crate::file::totals::SweepTimes;
+use crate::file::sql::{CablePresence, Sql};
 use crate::model::{Cable, FabricState, Node, Port, Window};
 use crate::{micros_of, time_of};
 use ib_fabric::topology::End;
@@ -37,6 +36,8 @@ pub struct Timeline {
     cables_of: HashMap<u32, Vec<CablePresence>>,
     node_states: Changes,
     port_states: Changes,
+    /// Whether the states of all ports at any time can be read.
+    is_known: bool,
 }
 
 /// States by id, with the time from which on each holds.
@@ -66,20 +67,17 @@ impl CablePresence {
 }
 
 impl Timeline {
-    /// Reads how a fabric was in some sweeps, of which the first is the earliest.
-    pub(crate) fn read(sql: Sql<'_>, fabric: i64, sweeps: &[SweepTimes]) -> Result<Self> {
-        let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else {
-            return Ok(Timeline::default());
-        };
-        let (first, last) = (first.began, last.began);
-        let mut timeline = Timeline {
-            node_states: changes(sql, NODES, fabric, first, last)?,
-            port_states: changes(sql, PORTS, fabric, first, last)?,
-            ..Timeline::default()
-        };
+    /// Reads how a fabric was from one sweep to another.
+    pub(crate) fn read(sql: Sql<'_>, fabric: i64, first: i64, last: i64) -> Result<Self> {
+        let (node_states, _) = changes(sql, NODES, fabric, first, last)?;
+        let (port_states, is_known) = changes(sql, PORTS, fabric, first, last)?;
+        let mut timeline = Timeline { node_states, port_states, is_known, ..Timeline::default() };
         let nodes = sql.nodes(fabric)?.into_iter();
-        let node = |guid, kind| NodeTimeline { guid, kind, names: Vec::new(), present: Vec::new() };
-        timeline.nodes = nodes.map(|(id, guid, kind)| (id, node(guid, kind))).collect();
+        let node = |(id, guid, kind): (u32, i64, String)| {
+            let guid = Guid(guid.cast_unsigned());
+            (id, NodeTimeline { guid, kind, names: Vec::new(), present: Vec::new() })
+        };
+        timeline.nodes = nodes.map(node).collect();
         for (node, since, name) in sql.names(fabric)? {
             if let Some(node) = timeline.nodes.get_mut(&node) {
                 node.names.push((since, name));
@@ -93,13 +91,21 @@ impl Timeline {
         let ports = sql.port_ids(fabric)?.into_iter();
         timeline.ports = ports.map(|(port, node, number)| (port, (node, number))).collect();
         timeline.cables = sql.cable_presences((first, last))?;
-        timeline.cables.sort_by_key(|cable| cable.since);
         for cable in &timeline.cables {
             for end in BTreeSet::from(cable.ends) {
                 timeline.cables_of.entry(end).or_default().push(*cable);
             }
         }
         Ok(timeline)
+    }
+
+    /// The GUID of a port's node, and the port's number.
+    pub fn end(&self, port: u32) -> Option<End> {
+        Some((self.node_of(port)?.guid, self.ports.get(&port)?.1))
+    }
+
+    pub fn node_of(&self, port: u32) -> Option<&NodeTimeline> {
+        self.nodes.get(&self.ports.get(&port)?.0)
     }
 
     /// Whether a node responded in a sweep; `None` if it was not present.
@@ -121,8 +127,7 @@ impl Timeline {
 
     /// The peer of a port in a sweep.
     pub fn cable(&self, port: u32, began: i64) -> Option<&CablePresence> {
-        let cables = self.cables_of.get(&port)?.iter();
-        cables.filter(|cable| cable.is_present(began)).max_by_key(|cable| cable.since)
+        self.cables_of.get(&port)?.iter().rfind(|cable| cable.is_present(began))
     }
 }
 
@@ -132,18 +137,20 @@ fn state(changes: &Changes, id: u32, began: i64) -> State {
     after.checked_sub(1).and_then(|at| changes.get(at)).map_or(State::default(), |it| it.1)
 }
 
-/// How states changed between two sweeps, from the latest complete ones before the first on.
+/// How states changed between two sweeps, from the latest complete ones before the first on; and whether any
+/// complete ones can be read.
 fn changes(
     sql: Sql<'_>,
     kinds: [RecordKind; 2],
     fabric: i64,
     first: i64,
     last: i64,
-) -> Result<Changes> {
+) -> Result<(Changes, bool)> {
     let from = sql.latest_frame(kinds[0], fabric, first)?.unwrap_or(first);
-    let mut changes = Changes::new();
+    let (mut changes, mut is_known) = (Changes::new(), false);
     sql.states(kinds, fabric, from..=last, &mut |is_complete, began, data| {
         let Ok(frame) = Frame::unpack(data) else { return };
+        is_known |= is_complete;
         if is_complete {
             // Ports and nodes that it does not contain are unknown.
             for (id, course) in &mut changes {
@@ -162,7 +169,7 @@ fn changes(
             push(course, began, now);
         }
     })?;
-    Ok(changes)
+    Ok((changes, is_known))
 }
 
 fn push(course: &mut Vec<(i64, State)>, began: i64, now: State) {
@@ -175,102 +182,75 @@ fn push(course: &mut Vec<(i64, State)>, began: i64, now: State) {
 pub(super) const PORTS: [RecordKind; 2] = [RecordKind::PortStates, RecordKind::PortChanges];
 pub(super) const NODES: [RecordKind; 2] = [RecordKind::NodeStates, RecordKind::NodeChanges];
 
-/// States by the ids of ports or nodes.
-type States = HashMap<u32, State>;
-
 /// The cables of some ports in a window.
 pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> Result<Vec<Cable>> {
-    let ports: Vec<u32> = sql.ports_at(ends)?.into_iter().map(|(id, _)| id).collect();
-    if ports.is_empty() {
+    let (from, to) = window.micros();
+    let fabrics = sql.fabrics()?;
+    let ports = sql.ports_at(ends)?.into_iter();
+    let of_port = |(id, port): (u32, Port)| {
+        Some((id, fabrics.iter().find(|(_, name)| *name == port.fabric)?))
+    };
+    let fabric_of: HashMap<u32, &(i64, String)> = ports.filter_map(of_port).collect();
+    if fabric_of.is_empty() {
         return Ok(Vec::new());
     }
-    let (from, to) = window.micros();
     // As it was at the end of the window, or just before the sweep that missed it.
-    let mut moments: BTreeMap<(i64, i64), Vec<CableRow>> = BTreeMap::new();
-    for row in sql.cables_at(&ports, (from, to))? {
-        let at = row.until.map_or(to, |until| to.min(until - 1));
-        moments.entry((at, row.fabric)).or_default().push(row);
+    let mut moments: BTreeMap<(i64, &(i64, String)), Vec<CablePresence>> = BTreeMap::new();
+    for cable in sql.cable_presences((from, to))? {
+        if let Some(fabric) = cable.ends.iter().find_map(|end| fabric_of.get(end)) {
+            let at = to.min(cable.until.saturating_sub(1));
+            moments.entry((at, *fabric)).or_default().push(cable);
+        }
     }
     let mut cables: BTreeMap<_, Cable> = BTreeMap::new();
-    for ((at, fabric), rows) in moments {
-        let states = states(sql, PORTS, fabric, at)?.unwrap_or_default();
-        let names = names(sql, fabric, at)?;
+    for ((at, (fabric, name)), present) in moments {
+        let timeline = Timeline::read(sql, *fabric, at, at)?;
         // One that was present twice has its latest state.
-        let at_moment = rows.into_iter().map(|row| cable(row, &names, &states));
+        let at_moment = present.iter().filter_map(|cable| timeline.cable_at(name, cable, at));
         cables.extend(at_moment.map(|cable| (cable.link(), cable)));
     }
     Ok(cables.into_values().collect())
 }
 
-/// The fabrics as they were at a moment.
+/// The fabrics as they were at a moment; without those of which the states of ports cannot be read.
 pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> Result<Vec<FabricState>> {
-    let at = micros_of(at);
     let mut fabrics = Vec::new();
     for (fabric, name) in sql.fabrics()? {
-        fabrics.extend(fabric_at(sql, fabric, name, at)?);
+        if let Some(sweep) = sql.latest_sweep(fabric, micros_of(at))? {
+            fabrics.extend(Timeline::read(sql, fabric, sweep, sweep)?.state(name, sweep));
+        }
     }
     Ok(fabrics)
 }
 
-fn fabric_at(sql: Sql<'_>, fabric: i64, name: String, at: i64) -> Result<Option<FabricState>> {
-    let Some(sweep) = sql.latest_sweep(fabric, at)? else { return Ok(None) };
-    let Some(ports) = states(sql, PORTS, fabric, sweep)? else { return Ok(None) };
-    let up = states(sql, NODES, fabric, sweep)?.unwrap_or_default();
-    let names = names(sql, fabric, sweep)?;
-    let present = sql.presences(fabric, sweep, sweep)?;
-    let present: HashSet<u32> = present.into_iter().map(|(node, ..)| node).collect();
-    let nodes = sql.nodes(fabric)?.into_iter().filter(|(id, ..)| present.contains(id));
-    let node = |(id, guid, kind)| {
-        let name = names.get(&id).cloned().unwrap_or_default();
-        let up = up.get(&id).and_then(|state| state.up()).unwrap_or(false);
-        Node { guid, name, kind, up }
-    };
-    let mut nodes: Vec<Node> = nodes.map(node).collect();
-    nodes.sort_by_key(|node| node.guid);
-    let cables = sql.cables_in(fabric, sweep)?.into_iter();
-    let mut cables: Vec<Cable> = cables.map(|row| cable(row, &names, &ports)).collect();
-    cables.sort_by_key(Cable::link);
-    Ok(Some(FabricState { fabric: name, at: time_of(sweep), nodes, cables }))
-}
-
-/// A cable with its ends' names and states.
-fn cable(row: CableRow, names: &HashMap<u32, String>, states: &States) -> Cable {
-    let CableRow { ports, nodes, mut ends, .. } = row;
-    for (end, node) in ends.iter_mut().zip(nodes) {
-        end.node = names.get(&node).cloned().unwrap_or_default();
+impl Timeline {
+    /// The whole fabric in a sweep.
+    fn state(&self, fabric: String, began: i64) -> Option<FabricState> {
+        let nodes = self.nodes.iter().filter_map(|(id, node)| {
+            let (name, kind) = (node.name(began).to_owned(), node.kind.clone());
+            Some(Node { guid: node.guid, name, kind, up: self.is_up(*id, began)? })
+        });
+        let mut nodes: Vec<Node> = nodes.collect();
+        nodes.sort_by_key(|node| node.guid);
+        let cables = self.cables.iter().filter(|cable| cable.is_present(began));
+        let cables = cables.filter_map(|cable| self.cable_at(&fabric, cable, began));
+        let mut cables: Vec<Cable> = cables.collect();
+        cables.sort_by_key(Cable::link);
+        self.is_known.then(|| FabricState { fabric, at: time_of(began), nodes, cables })
     }
-    let [low, high] = ports.map(|port| states.get(&port).copied().unwrap_or_default());
-    ends.sort_by_key(Port::end);
-    // Both ends have the verdict on the cable; its rate is that of either end.
-    Cable { ends, up: low.up(), verdict: low.verdict(), rate: low.rate().or_else(|| high.rate()) }
-}
 
-/// The states at a moment: the latest complete ones before it, and what changed since. None if there are
-/// no complete ones that can be read.
-fn states(sql: Sql<'_>, kinds: [RecordKind; 2], fabric: i64, at: i64) -> Result<Option<States>> {
-    let Some(from) = sql.latest_frame(kinds[0], fabric, at)? else { return Ok(None) };
-    let mut states = None;
-    sql.states(kinds, fabric, from..=at, &mut |is_complete, _, data| {
-        let frame = Frame::unpack(data).ok();
-        if is_complete {
-            states = frame.is_some().then(States::new);
-        }
-        if let (Some(states), Some(frame)) = (&mut states, frame) {
-            for entry in frame.entries() {
-                states.entry(entry.port).or_default().apply(&frame, entry);
-            }
-        }
-    })?;
-    Ok(states)
-}
-
-/// The names of the nodes at a moment; before the first one, that.
-fn names(sql: Sql<'_>, fabric: i64, at: i64) -> Result<HashMap<u32, String>> {
-    let mut names = HashMap::new();
-    for (node, since, name) in sql.names(fabric)? {
-        if since <= at || !names.contains_key(&node) {
-            names.insert(node, name);
-        }
+    /// A cable with its ends' names and states; `None` if it is another fabric's.
+    fn cable_at(&self, fabric: &str, cable: &CablePresence, at: i64) -> Option<Cable> {
+        let end = |id| {
+            let ((guid, port), node) = (self.end(id)?, self.node_of(id)?.name(at).to_owned());
+            Some(Port { fabric: fabric.to_owned(), guid, port, node })
+        };
+        let [low, high] = cable.ends;
+        let mut ends = [end(low)?, end(high)?];
+        ends.sort_by_key(Port::end);
+        // Both ends have the verdict on the cable; its rate is that of either end.
+        let [low, high] = cable.ends.map(|port| self.port(port, at));
+        let rate = low.rate().or_else(|| high.rate());
+        Some(Cable { ends, up: low.up(), verdict: low.verdict(), rate })
     }
-    Ok(names)
 }

@@ -3,14 +3,14 @@
 //! finely as the file has it: sweep by sweep, or by the hour.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use rusqlite::{Connection, Result};
 
 use crate::file::frame::Frame;
 use crate::file::record_kind::{CounterIds, RecordKind, part_of};
 use crate::file::sql::{Hour, Sql};
-use crate::file::walk::{PortSet, Visitor, Walk};
+use crate::file::walk::{Visitor, Walk};
 use crate::model::Window;
 use ib_mad::Counter;
 use ib_mad::counter::COUNT;
@@ -103,28 +103,24 @@ pub fn latest(db: &Connection, counter_ids: &CounterIds) -> Result<TotalsTable> 
     Ok(table)
 }
 
-/// The sweeps, first to last, that a query for a window covers: digested hours are included completely.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SweepRange {
-    pub first: i64,
-    pub last: i64,
-}
-
-impl SweepRange {
-    /// The sweeps of a window, from the one that was the latest when it began.
-    pub(crate) fn read(sql: Sql<'_>, fabric: i64, window: Window) -> Result<Option<Self>> {
-        let (from, to) = window.micros();
-        let first = match sql.latest_sweep(fabric, from)? {
-            None => sql.earliest_sweep(fabric, from)?.filter(|first| *first <= to),
-            latest => latest,
-        };
-        let (Some(first), Some(last)) = (first, sql.latest_sweep(fabric, to)?) else {
-            return Ok(None);
-        };
-        let begins = sql.hour_around(fabric, first)?.map_or(first, |(first, _)| first);
-        let ends = sql.hour_around(fabric, last)?.map_or(last, |(_, last)| last);
-        Ok(Some(SweepRange { first: begins, last: ends }))
-    }
+/// The sweeps that a query for a window covers, by when the first and the last began: from the one that was the
+/// latest when the window began; digested hours are included completely.
+pub(crate) fn sweep_range(
+    sql: Sql<'_>,
+    fabric: i64,
+    window: Window,
+) -> Result<Option<RangeInclusive<i64>>> {
+    let (from, to) = window.micros();
+    let first = match sql.latest_sweep(fabric, from)? {
+        None => sql.earliest_sweep(fabric, from)?.filter(|first| *first <= to),
+        latest => latest,
+    };
+    let (Some(first), Some(last)) = (first, sql.latest_sweep(fabric, to)?) else {
+        return Ok(None);
+    };
+    let begins = sql.hour_around(fabric, first)?.map_or(first, |(first, _)| first);
+    let ends = sql.hour_around(fabric, last)?.map_or(last, |(_, last)| last);
+    Ok(Some(begins..=ends))
 }
 
 /// What grew after one sweep, up to another.
@@ -182,11 +178,11 @@ impl<'a> SegmentRange<'a> {
         began >= self.floor && !self.summed.iter().any(is_within)
     }
 
-    /// Visits what all ports counted, or some.
+    /// Visits what all ports counted, or some, in rising order.
     pub(crate) fn visit(
         &self,
         kind: RecordKind,
-        ports: Option<&PortSet>,
+        ports: Option<&[u32]>,
         see: &mut Visitor<'_>,
     ) -> Result<()> {
         let hours = match kind {
@@ -257,8 +253,7 @@ impl SweepTimes {
 #[derive(Debug)]
 pub struct CounterGrowth {
     ports: Range<u32>,
-    /// How many sweeps, and one more: what grew after the last.
-    columns: usize,
+    /// By port, and for each in a row by sweep, with one more: what grew after the last.
     by: Vec<u64>,
     /// The first sweep that saw the counter, by port.
     since: Vec<usize>,
@@ -269,8 +264,7 @@ pub struct CounterGrowth {
 impl CounterGrowth {
     pub(crate) fn read(
         range: &SegmentRange<'_>,
-        counter_ids: &CounterIds,
-        counter: Counter,
+        (counter, number): (Counter, u8),
         ports: Range<u32>,
         sweeps: &[SweepTimes],
     ) -> Result<Self> {
@@ -279,13 +273,8 @@ impl CounterGrowth {
         let mut by = vec![0u64; ports.len() * columns];
         let mut since = vec![0; ports.len()];
         let column = |began: i64| sweeps.partition_point(|sweep| sweep.began < began);
-        let Some(number) = counter_ids.number(counter) else {
-            // The file is older than the counter: no port has a total of it.
-            let known = vec![false; sweeps.len()];
-            return Ok(CounterGrowth { ports, columns, by, since, known });
-        };
-        let set: PortSet = ports.clone().collect();
-        range.visit(kind, Some(&set), &mut |span, frame, entry| {
+        let all: Vec<u32> = ports.clone().collect();
+        range.visit(kind, Some(&all), &mut |span, frame, entry| {
             if entry.counters >> number & 1 == 0 {
                 return;
             }
@@ -297,7 +286,7 @@ impl CounterGrowth {
                 *by = by.saturating_add(value);
             }
         })?;
-        range.visit(RecordKind::FirstTotals, Some(&set), &mut |span, _, entry| {
+        range.visit(RecordKind::FirstTotals, Some(&all), &mut |span, _, entry| {
             if entry.counters >> number & 1 == 1
                 && let Some(since) = since.get_mut((entry.port - ports.start) as usize)
             {
@@ -308,13 +297,13 @@ impl CounterGrowth {
             kind == RecordKind::ErrorDeltas || range.is_traffic_known_at(sweep.began)
         };
         let known = sweeps.iter().map(is_known).collect();
-        Ok(CounterGrowth { ports, columns, by, since, known })
+        Ok(CounterGrowth { ports, by, since, known })
     }
 
     /// A port's totals at each sweep, from its total in the end.
     pub fn totals(&self, port: u32, end: u64) -> Vec<Option<u64>> {
         let at = port.wrapping_sub(self.ports.start) as usize;
-        let row = self.by.get(at * self.columns..(at + 1) * self.columns).unwrap_or_default();
+        let row = self.by.chunks(self.known.len() + 1).nth(at).unwrap_or_default();
         let since = self.since.get(at).copied().unwrap_or(0);
         let mut totals = vec![None; row.len().saturating_sub(1)];
         let mut total = end;

@@ -9,7 +9,7 @@ use rusqlite::Result;
 use crate::file::frame::{Digest, Entry, Frame, SweepInterval};
 use crate::file::reader::Reader;
 use crate::file::record_kind::{RecordKind, part_of};
-use crate::file::sql::{Hour, PortRow, Sql};
+use crate::file::sql::{CablePresence, Hour, PortRow, Sql};
 use crate::model::{ErrorDelta, Series, Step, Sum, Window};
 use crate::source::SeriesDetail;
 use crate::{HistoryError, time_of};
@@ -26,31 +26,6 @@ pub(crate) fn reading_times(span: SweepInterval, entry: &Entry) -> (SystemTime, 
     (read(span.since), read(span.began))
 }
 
-/// Some ports, by the parts that they are in.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PortSet {
-    parts: BTreeMap<u32, Vec<u32>>,
-}
-
-impl FromIterator<u32> for PortSet {
-    fn from_iter<I: IntoIterator<Item = u32>>(ports: I) -> Self {
-        let mut set = PortSet::default();
-        for port in ports {
-            set.parts.entry(part_of(port)).or_default().push(port);
-        }
-        for ports in set.parts.values_mut() {
-            ports.sort_unstable();
-        }
-        set
-    }
-}
-
-impl PortSet {
-    fn has(&self, port: u32) -> bool {
-        self.parts.get(&part_of(port)).is_some_and(|ports| contains(ports, port))
-    }
-}
-
 /// Whether a port is one of some in rising order.
 fn contains(ports: &[u32], port: u32) -> bool {
     let (Some(first), Some(last)) = (ports.first(), ports.last()) else { return false };
@@ -60,6 +35,10 @@ fn contains(ports: &[u32], port: u32) -> bool {
     is_between && (is_range || ports.binary_search(&port).is_ok())
 }
 
+fn first_part(ports: Option<&[u32]>) -> Option<u32> {
+    ports?.first().copied().map(part_of)
+}
+
 /// Which readings are visited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'a> {
@@ -67,8 +46,8 @@ pub(crate) struct Walk<'a> {
     pub kind: RecordKind,
     /// Of one fabric; of some ports, and of kinds without parts, also of all.
     pub fabric: Option<i64>,
-    /// Of these ports, or of all.
-    pub ports: Option<&'a PortSet>,
+    /// Of these ports, in rising order, or of all.
+    pub ports: Option<&'a [u32]>,
     /// When the sweeps began whose frames are visited,
     pub began: (i64, i64),
     /// and when they ended at the earliest.
@@ -80,31 +59,32 @@ impl Walk<'_> {
     /// damaged is skipped: an hour whose digests cannot be read is visited by its frames, if they are
     /// still in the file.
     pub fn visit(&self, hours: &[Hour], see: &mut Visitor<'_>) -> Result<()> {
-        let parts: Vec<Option<u32>> = match self.ports {
+        let parts: Vec<Option<&[u32]>> = match self.ports {
             None => vec![None],
-            Some(ports) => ports.parts.keys().copied().map(Some).collect(),
+            Some(ports) => ports.chunk_by(|a, b| part_of(*a) == part_of(*b)).map(Some).collect(),
         };
         let mut digested = Vec::new();
-        for part in parts {
-            self.visit_digests(hours, part, &mut digested, see)?;
+        for ports in parts {
+            self.visit_digests(hours, ports, &mut digested, see)?;
             if self.kind.is_in_parts() {
-                self.visit_frames(part, &std::mem::take(&mut digested), see)?;
+                self.visit_frames(ports, &std::mem::take(&mut digested), see)?;
             }
         }
-        if self.kind.is_in_parts() { Ok(()) } else { self.visit_frames(None, &digested, see) }
+        if self.kind.is_in_parts() { Ok(()) } else { self.visit_frames(self.ports, &digested, see) }
     }
 
-    /// Visits the digests of some hours; adds the hours that had any that can be read.
+    /// Visits the digests of some hours: those of some ports of one part, or all; adds the hours that had any
+    /// that can be read.
     fn visit_digests<'h>(
         &self,
         hours: &'h [Hour],
-        part: Option<u32>,
+        ports: Option<&[u32]>,
         digested: &mut Vec<&'h Hour>,
         see: &mut Visitor<'_>,
     ) -> Result<()> {
         let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return Ok(()) };
         let by_id: HashMap<i64, &Hour> = hours.iter().map(|hour| (hour.id, hour)).collect();
-        self.sql.digests(self.kind, first.id..=last.id, part, &mut |id, data| {
+        self.sql.digests(self.kind, first.id..=last.id, first_part(ports), &mut |id, data| {
             let Some(hour) = by_id.get(&id) else { return Ok(()) };
             let Ok(digest) = Digest::unpack(data, *hour.sweeps.start()) else { return Ok(()) };
             if digested.last().is_none_or(|last| last.id != id) {
@@ -115,11 +95,9 @@ impl Walk<'_> {
                     see(span, digest.frame(), entry);
                 }
             };
-            match (self.ports, part) {
-                (Some(ports), Some(part)) => {
-                    ports.parts.get(&part).into_iter().flatten().for_each(|port| see(Some(*port)));
-                }
-                _ => see(None),
+            match ports {
+                Some(ports) => ports.iter().for_each(|port| see(Some(*port))),
+                None => see(None),
             }
             Ok(())
         })
@@ -127,16 +105,12 @@ impl Walk<'_> {
 
     fn visit_frames(
         &self,
-        part: Option<u32>,
+        ports: Option<&[u32]>,
         digested: &[&Hour],
         see: &mut Visitor<'_>,
     ) -> Result<()> {
-        let of_part = part.zip(self.ports).and_then(|(part, ports)| ports.parts.get(&part));
-        let is_wanted = |port: u32| match (of_part, self.ports) {
-            (Some(ports), _) => contains(ports, port),
-            (None, Some(ports)) => ports.has(port),
-            (None, None) => true,
-        };
+        let part = first_part(ports).filter(|_| self.kind.is_in_parts());
+        let is_wanted = |port| ports.is_none_or(|ports| contains(ports, port));
         let began = self.began.0..=self.began.1;
         self.sql.frames(self.kind, self.fabric, part, began, &mut |row| {
             if row.ended < self.ended || digested.iter().any(|hour| hour.has(&row)) {
@@ -160,12 +134,7 @@ const SHORT: Duration = Duration::from_secs(3 * 3600);
 const LONGEST_SWEEP: i64 = 3_600_000_000;
 
 /// Readings of all fabrics in a window.
-fn walk<'a>(
-    sql: Sql<'a>,
-    kind: RecordKind,
-    ports: Option<&'a PortSet>,
-    window: Window,
-) -> Walk<'a> {
+fn walk<'a>(sql: Sql<'a>, kind: RecordKind, ports: Option<&'a [u32]>, window: Window) -> Walk<'a> {
     let (from, to) = window.micros();
     Walk { sql, kind, fabric: None, ports, began: (from - LONGEST_SWEEP, to), ended: from }
 }
@@ -216,12 +185,13 @@ fn visit_ports(
     if ports.is_empty() {
         return Ok(ports);
     }
-    let set: PortSet = ports.iter().map(|(id, _)| *id).collect();
+    let mut ids: Vec<u32> = ports.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
     let hours = sql.hours(window.micros())?;
-    walk(sql, RecordKind::ErrorDeltas, Some(&set), window).visit(&hours, see)?;
+    walk(sql, RecordKind::ErrorDeltas, Some(&ids), window).visit(&hours, see)?;
     if detail == SeriesDetail::All {
         let summed = summed(sql, &hours, window)?;
-        walk(sql, RecordKind::TrafficDeltas, Some(&set), window).visit(&summed, see)?;
+        walk(sql, RecordKind::TrafficDeltas, Some(&ids), window).visit(&summed, see)?;
     }
     Ok(ports)
 }
@@ -265,7 +235,7 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorD
         }
     })?;
     let peers = peers(sql, window)?;
-    let other = |port: &u32| peers.get(port).map(|(peer, _)| *peer);
+    let other = |port: &u32| peers.get(port).copied();
     let ids: BTreeSet<u32> = sums.keys().copied().chain(sums.keys().filter_map(other)).collect();
     let ports: HashMap<u32, _> = sql.ports_by_id(ids)?.into_iter().collect();
     let moved = sums.into_iter().filter_map(|(port, sums)| {
@@ -277,16 +247,9 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> Result<Vec<ErrorD
 }
 
 /// The peer of each port, by its latest cable in a window.
-fn peers(sql: Sql<'_>, window: Window) -> Result<HashMap<u32, (u32, i64)>> {
-    let mut peers: HashMap<u32, (u32, i64)> = HashMap::new();
-    for cable in sql.cable_presences(window.micros())? {
-        let [low, high] = cable.ends;
-        for (port, peer) in [(low, high), (high, low)] {
-            let latest = peers.entry(port).or_insert((peer, cable.since));
-            if cable.since >= latest.1 {
-                *latest = (peer, cable.since);
-            }
-        }
-    }
-    Ok(peers)
+fn peers(sql: Sql<'_>, window: Window) -> Result<HashMap<u32, u32>> {
+    let cables = sql.cable_presences(window.micros())?.into_iter();
+    Ok(cables
+        .flat_map(|CablePresence { ends: [low, high], .. }| [(low, high), (high, low)])
+        .collect())
 }

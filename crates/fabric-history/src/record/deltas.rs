@@ -4,9 +4,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use rusqlite::{Params, Result, Transaction, params};
+use rusqlite::{Result, Transaction, params};
 
-use crate::OutOfIds;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{CounterIds, RecordKind, State, part_of};
 use crate::file::sql::Sql;
@@ -42,18 +41,13 @@ pub struct SweepWriter<'a> {
 }
 
 impl SweepWriter<'_> {
-    /// Executes a statement.
-    pub fn execute(self, sql: &str, values: impl Params) -> Result<()> {
-        Sql(self.db).execute(sql, values).map(drop)
-    }
-
     /// Writes a frame unless it is empty; returns whether it was written.
     pub fn frame(self, kind: RecordKind, part: Option<u32>, frame: &Frame) -> Result<bool> {
         if frame.is_empty() {
             return Ok(false);
         }
         let packed = frame.pack().map_err(pack_error)?;
-        self.execute(
+        Sql(self.db).execute(
             "INSERT INTO frames (fabric, tier, part, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![self.fabric, kind, part, self.began, self.ended, packed],
         )?;
@@ -141,10 +135,7 @@ impl CounterDeltas {
 
 /// An error of packing, as an error of SQLite.
 pub fn pack_error(error: std::io::Error) -> rusqlite::Error {
-    match error.downcast::<OutOfIds>() {
-        Ok(numbers) => numbers.in_sql(),
-        Err(error) => rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
-    }
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
 
 /// Time between two sweeps of which all states are written: reconstructing a fabric reads one of them and

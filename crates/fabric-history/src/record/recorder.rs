@@ -310,8 +310,9 @@ impl Recorder {
         let file = self.settings.file.display();
         tracing::info!(%file, "history check started");
         // Shutdown must not wait for minutes: pending events are still to be written.
-        let is_over = || self.board.as_ref().is_some_and(|board| board.has_changed().is_err());
-        match Store::check(&self.settings.file, &is_over) {
+        let board = self.board.clone();
+        let is_over = move || board.as_ref().is_some_and(|board| board.has_changed().is_err());
+        match Store::check(&self.settings.file, is_over.clone()) {
             Ok(Some(error)) => self.report(&error),
             _ if is_over() => tracing::info!(%file, "history check cancelled: recording ends"),
             Ok(None) => tracing::info!(%file, "history check found no damage"),

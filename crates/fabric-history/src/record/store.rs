@@ -100,7 +100,7 @@ impl Store {
     /// aside, and the fault returned. An error if `is_cancelled` becomes true before the check ends.
     pub fn check(
         path: &Path,
-        is_cancelled: &(dyn Fn() -> bool + Sync),
+        is_cancelled: impl Fn() -> bool + Send + 'static,
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
         let Some(what) = schema::fault(path, is_cancelled)? else { return Ok(None) };
@@ -225,7 +225,7 @@ impl Store {
             let sweep = SweepWriter { db: &db, counters: &counters, fabric, began: at, ended };
             // The time of day may have been set back.
             let since = known.latest.replace(at).filter(|previous| *previous < at);
-            sweep.execute(
+            Sql(sweep.db).execute(
                 "INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)",
                 params![fabric, since, at, ended],
             )?;
@@ -268,7 +268,7 @@ fn write_totals(sweep: SweepWriter<'_>, ledger: &TotalsTable, is_stale: bool) ->
     })?;
     if any || is_stale {
         let delete = "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3";
-        sweep.execute(delete, params![kind, fabric, last])?;
+        Sql(sweep.db).execute(delete, params![kind, fabric, last])?;
     }
     Ok(any)
 }
@@ -303,7 +303,7 @@ fn write_befores(
             let Some(id) = sweep.counters.number(counter) else { continue };
             let count = before[counter as usize];
             if count != last.map_or(0, |last| last[counter as usize]) {
-                sweep.execute(
+                Sql(sweep.db).execute(
                     "INSERT OR REPLACE INTO befores (port, counter, count) VALUES (?1, ?2, ?3)",
                     params![port, id, count.cast_signed()],
                 )?;

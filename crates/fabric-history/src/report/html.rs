@@ -4,7 +4,6 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::local_clock::LocalClock;
-use crate::model::Event;
 use crate::plot;
 use crate::report::{Report, Section, Suspect};
 
@@ -59,12 +58,13 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
                         Section::Text(text) => p { (text) },
                         Section::List(items) => ul { @for item in items { li { (item) } } },
                         Section::Suspect(suspect) => (suspect_article(suspect, report, clock)),
-                        Section::Events(events) => (event_table(events, clock)),
-                        Section::Table(head, rows) => div .wide { table {
+                        Section::Table(head, classes, rows) => div .wide { table {
                             thead { tr { @for name in head { th { (name) } } } }
-                            tbody {
-                                @for row in rows { tr { @for cell in row { td { (cell) } } } }
-                            }
+                            tbody { @for row in rows { tr {
+                                @for (column, cell) in row.iter().enumerate() {
+                                    td class=[classes.get(column)] { (cell) }
+                                }
+                            } } }
                         } },
                     }
                 }
@@ -88,19 +88,5 @@ fn suspect_article(suspect: &Suspect, report: &Report, clock: &LocalClock) -> Ma
             }
             @if let Some(plot) = plot::draw(suspect.timeline(), report.window, clock) { (plot) }
         }
-    }
-}
-
-fn event_table(events: &[Event], clock: &LocalClock) -> Markup {
-    html! {
-        div .wide { table {
-            thead { tr { th { "time" } th { "kind" } th { "location" } th { "description" } } }
-            tbody { @for event in events { tr {
-                td .when { (clock.format(event.at)) }
-                td .what { (event.kind) }
-                td { (event.place) }
-                td { (event.text) }
-            } } }
-        } }
     }
 }

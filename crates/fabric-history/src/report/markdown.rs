@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use crate::local_clock::LocalClock;
-use crate::model::Event;
 use crate::plot;
 use crate::report::{Report, Section, Suspect};
 
@@ -36,26 +35,14 @@ fn write_report(out: &mut String, report: &Report, clock: &LocalClock) -> std::f
                 items.iter().try_for_each(|item| writeln!(out, "- {}", escaped(item)))?;
             }
             Section::Suspect(suspect) => write_suspect(out, suspect, report, clock)?,
-            Section::Events(events) => {
-                let row = |event: &Event| {
-                    let (kind, place) = (event.kind.clone(), event.place.clone());
-                    vec![clock.format(event.at), kind, place, event.text.clone()]
-                };
-                let head = ["time", "kind", "location", "description"];
-                write_table(out, &head, events.iter().map(row))?;
-            }
-            Section::Table(head, rows) => write_table(out, &head, rows)?,
+            Section::Table(head, _, rows) => write_table(out, &head, &rows)?,
         }
     }
     out.truncate(out.trim_end().len());
     writeln!(out)
 }
 
-fn write_table(
-    out: &mut String,
-    head: &[&str],
-    rows: impl IntoIterator<Item = Vec<String>>,
-) -> std::fmt::Result {
+fn write_table(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> std::fmt::Result {
     let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
     writeln!(out, "{}", line(head.iter().map(|name| escaped(name)).collect()))?;
     writeln!(out, "|{}", "---|".repeat(head.len()))?;
@@ -85,13 +72,9 @@ fn write_suspect(
         writeln!(out, "- **Try first:** {repair}")?;
     }
     writeln!(out)?;
-    for end in suspect.timeline().end_errors(report.window, COLUMNS) {
-        for (what, columns) in [("link errors", end.link_errors), ("discards", end.discards)] {
-            if columns.iter().any(|value| *value > 0.0) {
-                let place = escaped(&end.port.label());
-                writeln!(out, "`{}` {what} at {place}\n", plot::bars(&columns))?;
-            }
-        }
+    for errors in suspect.timeline().errors(report.window, COLUMNS) {
+        let (bars, place) = (plot::bars(&errors.columns), escaped(&errors.port.label()));
+        writeln!(out, "`{bars}` {} at {place}\n", errors.what)?;
     }
     Ok(())
 }

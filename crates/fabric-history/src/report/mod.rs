@@ -118,7 +118,13 @@ impl Report {
         if self.events.is_empty() {
             all.push(text("None recorded."));
         } else {
-            all.push(Section::Events(&self.events));
+            let row = |event: &Event| {
+                let (kind, place) = (event.kind.clone(), event.place.clone());
+                vec![clock.format(event.at), kind, place, event.text.clone()]
+            };
+            let head = ["time", "kind", "location", "description"];
+            let rows = self.events.iter().map(row).collect();
+            all.push(Section::Table(head.into(), &["when", "what"], rows));
         }
         all.extend(not_listed(self.more_events, "more event", "after these"));
         if !self.others.is_empty() {
@@ -131,7 +137,7 @@ impl Report {
                 }
                 vec![moved.port.label(), errors]
             });
-            all.push(Section::Table(["port", "counters"].into(), rows.collect()));
+            all.push(Section::Table(["port", "counters"].into(), &[], rows.collect()));
             all.extend(not_listed(self.more_others, "more port", "with fewer errors"));
         }
         all.push(Section::Heading("Fabric state"));
@@ -140,7 +146,7 @@ impl Report {
         }
         for (fabric, states) in &self.summaries {
             let head = [fabric, "start of period", "end of period"];
-            all.push(Section::Table(head.into(), side_by_side(states)));
+            all.push(Section::Table(head.into(), &[], side_by_side(states)));
         }
         all.push(Section::Heading("Missing data"));
         if self.unknown.is_empty() {
@@ -165,9 +171,8 @@ enum Section<'a> {
     Text(String),
     List(&'a [String]),
     Suspect(&'a Suspect),
-    Events(&'a [Event]),
-    /// The names of columns, and the rows.
-    Table(Vec<&'a str>, Vec<Vec<String>>),
+    /// The names of columns, what the cells of the first ones are in a page (their class), and the rows.
+    Table(Vec<&'a str>, &'static [&'static str], Vec<Vec<String>>),
 }
 
 /// Shortens a list; returns by how many elements.
@@ -219,7 +224,7 @@ fn others(moved: Vec<ErrorDelta>, suspects: &[Suspect]) -> Vec<ErrorDelta> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FabricSummary {
     /// The time of the sweep.
-    #[serde(with = "crate::model::time")]
+    #[serde(with = "crate::model::text")]
     pub at: SystemTime,
     /// Nodes by kind: all, and those that responded.
     pub nodes: BTreeMap<String, (usize, usize)>,
@@ -409,7 +414,7 @@ mod tests {
     use super::*;
     use crate::EventKind;
     use crate::model::{Series, Step};
-    use crate::source::canned::Canned;
+    use crate::testing::Canned;
     use ib_fabric::topology::LinkId;
 
     fn report(source: &Canned) -> Report {

@@ -23,7 +23,7 @@ pub struct Suspect {
     /// The fabric that contains it: a subnet that is monitored by two devices is two fabrics.
     pub fabric: String,
     /// The cable.
-    #[serde(serialize_with = "serialize_link")]
+    #[serde(with = "crate::model::text")]
     pub link: LinkId,
     /// Its label.
     pub place: String,
@@ -32,7 +32,7 @@ pub struct Suspect {
     /// The verdict at the window's end; `missing` if the fabric did not contain it any more.
     pub last: &'static str,
     /// The time of its first event, or the window's beginning if it was suspect before.
-    #[serde(with = "crate::model::time")]
+    #[serde(with = "crate::model::text")]
     pub since: SystemTime,
     /// Evidence, in sentences.
     pub evidence: Vec<String>,
@@ -42,10 +42,6 @@ pub struct Suspect {
     pub events: Vec<Event>,
     /// The counters of both ends.
     pub series: Vec<Series>,
-}
-
-fn serialize_link<S: serde::Serializer>(link: &LinkId, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(link)
 }
 
 /// What is known of a cable that may be suspect.

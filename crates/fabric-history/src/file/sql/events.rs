@@ -8,7 +8,7 @@ use rusqlite::{Result, Row, params_from_iter};
 use crate::file::record_kind::guid_bits;
 use crate::model::Event;
 use crate::source::{Cursor, EventFilter};
-use crate::{micros_of, time_of};
+use crate::time_of;
 use ib_fabric::topology::LinkId;
 use ib_mad::PortNumber;
 
@@ -17,7 +17,8 @@ use super::{Sql, guid, marks};
 /// The order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    EarliestFirst,
+    /// The earliest first; only those after another one, if it is given.
+    EarliestFirst(Option<Cursor>),
     LatestFirst,
 }
 
@@ -35,15 +36,14 @@ const EVENTS: &str = "
     WHERE at BETWEEN ? AND ?";
 
 impl Sql<'_> {
-    /// The events that a filter selects after another one, with their cursors, until `see` returns false.
+    /// The events that a filter selects, with their cursors, until `see` returns false.
     pub fn events(
         self,
         filter: &EventFilter,
         order: Order,
-        after: Option<Cursor>,
         see: &mut dyn FnMut(Cursor, Event) -> bool,
     ) -> Result<()> {
-        let (sql, values) = select_events(filter, order, after);
+        let (sql, values) = select_events(filter, order);
         let mut statement = self.0.prepare(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
@@ -55,27 +55,17 @@ impl Sql<'_> {
     }
 }
 
-fn select_events(
-    filter: &EventFilter,
-    order: Order,
-    after: Option<Cursor>,
-) -> (String, Vec<Value>) {
+fn select_events(filter: &EventFilter, order: Order) -> (String, Vec<Value>) {
     let mut sql = EVENTS.to_owned();
-    let [mut from, mut to] = [filter.window.from, filter.window.to].map(micros_of);
-    // The index is searched from the other event on: a late page costs no more than an early one.
-    match (after, order) {
-        (None, _) => {}
-        (Some(Cursor { at, .. }), Order::EarliestFirst) => from = from.max(at),
-        (Some(Cursor { at, .. }), Order::LatestFirst) => to = to.min(at),
-    }
+    let (from, to) = filter.window.micros();
     let mut values: Vec<Value> = vec![from.into(), to.into()];
-    if let Some(Cursor { at, id }) = after {
-        let beyond = if order == Order::EarliestFirst { '>' } else { '<' };
-        // Writing to a string cannot fail.
-        let _ = write!(sql, " AND (at {beyond} ? OR events.id {beyond} ?)");
-        values.extend([at, id].map(Value::from));
+    if let Order::EarliestFirst(Some(Cursor { at, id })) = order {
+        sql += " AND (at > ? OR events.id > ?)";
+        // The index is searched from the other event on: a late page costs no more than an early one.
+        values = vec![from.max(at).into(), to.into(), at.into(), id.into()];
     }
     if !filter.kinds.is_empty() {
+        // Writing to a string cannot fail.
         let _ = write!(sql, " AND events.kind IN ({})", marks(filter.kinds.len(), "?"));
         values.extend(filter.kinds.iter().map(|kind| Value::from(kind.label().to_owned())));
     }
@@ -105,7 +95,7 @@ fn select_events(
         values.extend(filter.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
     }
     sql += match order {
-        Order::EarliestFirst => " ORDER BY at, events.id",
+        Order::EarliestFirst(_) => " ORDER BY at, events.id",
         Order::LatestFirst => " ORDER BY at DESC, events.id DESC",
     };
     (sql, values)
@@ -153,8 +143,10 @@ mod tests {
             EventFilter { ports: vec![(Guid(1), 2)], ..all.clone() },
             all,
         ] {
-            for order in [Order::EarliestFirst, Order::LatestFirst] {
-                let (sql, values) = select_events(&wanted, order, after);
+            for order in
+                [Order::EarliestFirst(None), Order::EarliestFirst(after), Order::LatestFirst]
+            {
+                let (sql, values) = select_events(&wanted, order);
                 let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
                 let steps = plan.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
                 let steps: Vec<String> = steps.map(Result::unwrap).collect();

@@ -27,7 +27,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
 use crate::file::record_kind::RecordKind;
 use ib_mad::Guid;
 
-pub(crate) use catalog::{CablePresence, CableRow, PortRow};
+pub(crate) use catalog::{CablePresence, PortRow};
 pub(crate) use events::Order;
 
 /// The end of a statement that selects links by their fabric.
@@ -173,12 +173,6 @@ impl Sql<'_> {
         Ok(())
     }
 
-    /// How many sweeps there are, and how many events.
-    pub fn counts(self) -> Result<(usize, usize)> {
-        let count = |sql| self.value::<u32>(sql, []).map(|count| count.unwrap_or(0) as usize);
-        Ok((count("SELECT count(*) FROM sweeps")?, count("SELECT count(*) FROM events")?))
-    }
-
     /// When the first sweep began and the last one ended, by the order of writing: a clock that was
     /// wrong for a while does not matter.
     pub fn first_and_last(self) -> Result<[Option<i64>; 2]> {
@@ -248,7 +242,6 @@ impl Sql<'_> {
         began: RangeInclusive<i64>,
         see: &mut dyn FnMut(FrameRow<'_>) -> Result<()>,
     ) -> Result<()> {
-        let part = part.filter(|_| kind.is_in_parts());
         // Each is one index search: searching a fabric in the rows of a part would read them all.
         let (which, key) = match (part, fabric) {
             (None, Some(fabric)) => ("fabric = ?2", Some(fabric)),
