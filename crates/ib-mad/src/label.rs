@@ -39,6 +39,17 @@ macro_rules! labeled_enum {
             pub fn help(self) -> &'static str {
                 match self { $($name::$variant => $doc),+ }
             }
+
+            /// The variant with this label.
+            pub fn from_label(label: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|it| it.label() == label)
+            }
+
+            /// The variant with this discriminant, for enums whose discriminants are codes.
+            pub fn from_discriminant(code: impl Into<u64>) -> Option<Self> {
+                let code = code.into();
+                Self::ALL.into_iter().find(|it| *it as u64 == code)
+            }
         }
     };
 }

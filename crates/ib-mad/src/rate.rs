@@ -71,11 +71,6 @@ labeled_enum! {
 }
 
 impl Speed {
-    /// The speed with this name.
-    pub fn from_label(label: &str) -> Option<Speed> {
-        Self::ALL.into_iter().find(|speed| speed.label() == label)
-    }
-
     /// Nominal rate of a lane in Mb/s, as in sysfs `rate` and `ibstat`, so that a port has the same rate in
     /// the host and the fabric view (kernel: `ib_port_attr`, `rate_show` in
     /// drivers/infiniband/core/sysfs.c).

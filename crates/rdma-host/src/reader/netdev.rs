@@ -127,7 +127,7 @@ impl NetdevReader {
         let mode = text(c"mode").filter(|_| self.is_ipoib);
         Netdev {
             name: Arc::clone(&self.name),
-            ipoib: mode.and_then(|mode| IpoibMode::ALL.into_iter().find(|of| of.label() == mode)),
+            ipoib: mode.and_then(|mode| IpoibMode::from_label(&mode)),
             operstate: text(c"operstate").unwrap_or_default(),
             mtu: text(c"mtu").and_then(|text| text.parse().ok()),
             carrier_changes: text(c"carrier_changes").and_then(|text| text.parse().ok()),
