@@ -53,7 +53,9 @@ impl FabricChange {
     /// The index of its kind in [`CHANGE_KINDS`], and the change as text.
     pub fn describe(&self) -> (usize, String) {
         match self {
-            FabricChange::NodeAppeared(guid, node) => (0, format!("node appeared: {node} ({guid})")),
+            FabricChange::NodeAppeared(guid, node) => {
+                (0, format!("node appeared: {node} ({guid})"))
+            }
             FabricChange::NodeDisappeared(guid, node) => {
                 (1, format!("node disappeared: {node} ({guid})"))
             }

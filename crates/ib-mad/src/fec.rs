@@ -101,7 +101,8 @@ mod tests {
         for code in [2_u16, 3, 4, 8, 9, 10, 11, 12, 13, 14] {
             assert!(Fec::from_discriminant(code).is_some(), "{code}");
         }
-        let reed_solomon = |code: u16| Fec::from_discriminant(code).is_some_and(Fec::is_reed_solomon);
+        let reed_solomon =
+            |code: u16| Fec::from_discriminant(code).is_some_and(Fec::is_reed_solomon);
         for code in 0..16 {
             let is = matches!(code, 2 | 3 | 4 | 8 | 9 | 10 | 11 | 13 | 14);
             assert_eq!(reed_solomon(code), is, "{code}");

@@ -9,8 +9,7 @@ use ib_mad::clear::is_clearable;
 use ib_mad::counter::{Attribute, CounterField};
 use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::pma::{
-    AgentProfile, AttributePlan, DetailPolicy, OptionMask, OptionalCounters, PortSamplesControl,
-    read_plan,
+    AgentProfile, AttributePlan, DetailPolicy, OptionalCounters, PortSamplesControl, read_plan,
 };
 use ib_mad::reading::{CounterSet, Raw, Reading};
 use ib_mad::{Counter, Moment};
@@ -25,7 +24,8 @@ use crate::{Fabric, PortIndex};
 pub struct AgentCache {
     pub(super) pma: PmaCapabilityCache,
     pub(super) fec_modes: FecModeCache,
-    pub(super) keys: Arc<MKeys>,
+    /// The M_Keys for subnet management.
+    pub keys: Arc<MKeys>,
     pub(super) hidden: HiddenNodes,
     /// Agents that did not clear counters of an attribute.
     uncleared: HashSet<(End, Attribute)>,
@@ -49,11 +49,6 @@ impl AgentCache {
             fec_modes: FecModeCache::new(optional.fec),
             ..AgentCache::default()
         }
-    }
-
-    /// Sets the M_Keys for subnet management.
-    pub fn set_keys(&mut self, keys: Arc<MKeys>) {
-        self.keys = keys;
     }
 
     /// The counters of a port that may be cleared, and their fields. If a port has two fields for a
@@ -127,7 +122,7 @@ impl PmaCapabilityCache {
         let mut profile = AgentProfile { capabilities, is_switch, ..AgentProfile::default() };
         if !has_wide_xmit_wait(&self.plan(&profile)) {
             // Its PortSamplesControl is not read.
-            profile.options = OptionMask::Unannounced;
+            profile.options = Some(0);
         }
         self.set_profile(agent, profile)
     }
@@ -197,8 +192,7 @@ impl PmaCapabilityCache {
         let entry = self.by_agent.get_mut(&agent)?;
         entry.tick = sampling.map(|sampling| sampling.tick);
         entry.unsampled = MAX_UNANSWERED;
-        let options = sampling
-            .map_or(OptionMask::Unannounced, |sampling| OptionMask::new(sampling.option_mask));
+        let options = Some(sampling.map_or(0, |sampling| sampling.option_mask));
         let profile = AgentProfile { options, ..entry.profile.clone() };
         Some(self.set_profile(agent, profile))
     }

@@ -119,7 +119,8 @@ impl QueryPlan for LocalPortQuery {
             (NEIGHBOR, Some(neighbor), _) => neighbor.response = outcome.map(|_| ()),
             (MASTER_SM, _, Some(master)) => {
                 let info = outcome.map(SmInfo::decode);
-                master.info = info.map(|info| (SmState::from_discriminant(info.state), info.priority));
+                master.info =
+                    info.map(|info| (SmState::from_discriminant(info.state), info.priority));
             }
             (MASTER_NODE, _, Some(master)) => {
                 master.node = outcome.map(smp::decode_node_description).unwrap_or_default();
