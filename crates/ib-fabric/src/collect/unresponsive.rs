@@ -118,7 +118,7 @@ pub fn m_key_suspicion(found: &DiscoveryResult, keys: &MKeys) -> Option<MKeySusp
     if found.unanswered.is_empty() && found.skipped.is_empty() {
         return None;
     }
-    let own = found.local_port_state?;
+    let own = found.local_port_info?;
     let alone = found.fabric.nodes.len() == 1;
     // With keys most nodes respond: one that does not may just as well hang.
     if own.m_key_protect >= 2 && (alone || keys.is_empty() && is_widespread(found)) {
@@ -287,8 +287,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::collect::discovery::LocalPortState;
     use crate::testing::found as node;
+    use ib_mad::port_info::PortInfo;
 
     fn found(unanswered: Vec<End>, skipped: Vec<End>) -> DiscoveryResult {
         DiscoveryResult { unanswered, skipped, ..DiscoveryResult::default() }
@@ -349,8 +349,8 @@ mod tests {
     fn protected(hosts: u64, unanswered: u64, level: u8) -> DiscoveryResult {
         let silent = (1..=unanswered).map(|port| (Guid(1), 200 + port as u8)).collect();
         let mut found = found(silent, vec![]);
-        found.local_port_state =
-            Some(LocalPortState { state: state::ACTIVE, m_key_protect: level });
+        let own = PortInfo { state: state::ACTIVE, m_key_protect: level, ..PortInfo::default() };
+        found.local_port_info = Some(own);
         found.fabric.local_port = Some((Guid(100), 1));
         found.fabric.nodes = (100..100 + hosts).map(|guid| node(guid, NodeKind::Ca, 1)).collect();
         if hosts > 1 {
