@@ -60,10 +60,8 @@ impl PortInfoExtended {
 
     /// The active FEC mode; `None` if the port reports none, or an unknown code.
     pub fn fec(&self) -> Option<Fec> {
-        if self.capabilities & Self::FEC_MODES == 0 {
-            return None;
-        }
-        Fec::from_discriminant(self.active)
+        let has_modes = self.capabilities & Self::FEC_MODES != 0;
+        Fec::from_discriminant(self.active).filter(|_| has_modes)
     }
 }
 

@@ -62,14 +62,8 @@ pub fn port(node: &str, number: PortNumber) -> String {
 /// A whole number in groups of three digits: `4,000`.
 pub fn grouped(number: impl Display) -> String {
     let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// A whole number with a noun: `1 entry`, `2 entries`, `3 switches`, `4,000 links`.

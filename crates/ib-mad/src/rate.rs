@@ -21,11 +21,6 @@ impl Width {
         Self::ALL.into_iter().find(|width| width.code() == code)
     }
 
-    /// The width with this number of lanes.
-    pub fn from_lanes(lanes: u8) -> Option<Width> {
-        Self::ALL.into_iter().find(|width| width.lanes() == lanes)
-    }
-
     /// The widest of a mask of codes, as in LinkWidthSupported and LinkWidthEnabled.
     pub fn widest(mask: u8) -> Option<Width> {
         Self::ALL.into_iter().rev().find(|width| mask & width.code() != 0)
