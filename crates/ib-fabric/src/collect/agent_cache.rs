@@ -27,8 +27,8 @@ pub struct AgentCache {
     /// The M_Keys for subnet management.
     pub keys: Arc<MKeys>,
     pub(super) hidden: HiddenNodes,
-    /// Agents that did not clear counters of an attribute.
-    uncleared: HashSet<(End, Attribute)>,
+    /// Agents that did not clear counters of an attribute: it is not tried again before the next discovery.
+    pub(super) uncleared: HashSet<(End, Attribute)>,
 }
 
 /// The agent of a port: of a switch for all of its ports, of a CA for each port.
@@ -63,11 +63,6 @@ impl AgentCache {
             plan.counters.iter().copied().filter(move |(counter, _)| is_source(*counter))
         });
         counters.filter(|&(counter, field)| is_clearable(counter, field)).collect()
-    }
-
-    /// An agent did not clear these counters: they are not cleared again before the next discovery.
-    pub(super) fn mark_uncleared(&mut self, agent: End, attribute: Attribute) {
-        self.uncleared.insert((agent, attribute));
     }
 
     /// Forgets absent nodes, because a device that returns may be another one, and changed links.

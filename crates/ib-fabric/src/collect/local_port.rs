@@ -54,7 +54,7 @@ pub struct LocalPortQuery {
 impl LocalPortQuery {
     /// A plan with M_Keys; if they differ, the key of the local port is found by its GUID.
     pub fn with_keys(keys: MKeys, local_guid: Option<Guid>) -> Self {
-        let key = local_guid.map_or(keys.common(), |guid| keys.get(guid));
+        let key = local_guid.map_or(keys.common, |guid| keys.get(guid));
         let port = Err(RequestError::Unsent);
         let report = LocalPortReport { port, neighbor: None, master: None };
         let mut plan = LocalPortQuery { queue: VecDeque::new(), report, keys, local_guid };
@@ -75,13 +75,13 @@ impl LocalPortQuery {
             let m_key_protect = info.m_key_protect;
             self.report.neighbor = Some(NeighborReport { m_key_protect, response: Err(unsent) });
             let key = |guid| self.keys.get_neighbor(guid, info.local_port);
-            let key = self.local_guid.map_or(self.keys.common(), key);
+            let key = self.local_guid.map_or(self.keys.common, key);
             if let Some(route) = DirectedRoute::LOCAL.then(info.local_port) {
                 self.push(Address::Directed(route), smp::node_info(), key);
             }
         }
         if port.sm_lid.is_unicast() {
-            let (lid, key) = (port.sm_lid, self.keys.common());
+            let (lid, key) = (port.sm_lid, self.keys.common);
             self.report.master = Some(MasterSm { lid, info: Err(unsent), node: String::new() });
             self.push(Address::Lid(lid), smp::sm_info(), key);
             // Which node it is, and so its key, is unknown; SMInfo needs no key.

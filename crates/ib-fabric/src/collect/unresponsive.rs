@@ -139,7 +139,7 @@ const MAX_LOST: usize = 32;
 /// A queue of queries with a maximum number of unanswered ones, including those in flight.
 #[derive(Debug)]
 pub(super) struct ThrottledQueue {
-    queue: VecDeque<PortIndex>,
+    pub queue: VecDeque<PortIndex>,
     open: usize,
     allowed: usize,
 }
@@ -157,10 +157,6 @@ impl ThrottledQueue {
 
     pub fn on_response(&mut self) {
         self.open = self.open.saturating_sub(1);
-    }
-
-    pub fn clear(&mut self) {
-        self.queue.clear();
     }
 }
 
@@ -218,7 +214,7 @@ impl HiddenNodes {
 #[derive(Debug)]
 pub(super) struct HiddenSweep<'a> {
     fabric: &'a Fabric,
-    nodes: &'a mut HiddenNodes,
+    pub nodes: &'a mut HiddenNodes,
     known: ThrottledQueue,
     probes: ThrottledQueue,
 }
@@ -265,10 +261,6 @@ impl<'a> HiddenSweep<'a> {
             queue.on_response();
             queue.allowed += 1;
         }
-    }
-
-    pub fn nodes(&self) -> &HiddenNodes {
-        self.nodes
     }
 
     /// The hidden nodes that responded to their last query.

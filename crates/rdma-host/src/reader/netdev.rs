@@ -99,7 +99,7 @@ fn is_name(name: &str) -> bool {
 
 #[derive(Debug)]
 pub(super) struct NetdevReader {
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     directory: Directory,
     is_ipoib: bool,
     ethernet: Option<EthernetReader>,
@@ -111,10 +111,6 @@ impl NetdevReader {
         let is_ipoib = directory.text("type") == TYPE_INFINIBAND;
         let ethernet = owner.ethtool.then(|| EthernetReader::open(&directory, name));
         Ok(NetdevReader { name: name.into(), directory, is_ipoib, ethernet })
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
     }
 
     /// Whether the interface is still there, under its name.

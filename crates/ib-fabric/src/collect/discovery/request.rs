@@ -46,7 +46,7 @@ impl Discovery {
 
     fn key_of(&self, (guid, port): End) -> MKey {
         let known = self.by_guid.get(&guid);
-        known.map_or(self.keys.common(), |node| self.keys.get(self.port_guid(*node, port)))
+        known.map_or(self.keys.common, |node| self.keys.get(self.port_guid(*node, port)))
     }
 
     /// The query of a request, with the M_Key of its receiver.
@@ -55,7 +55,7 @@ impl Discovery {
         let port_key = |node, port| self.keys.get(self.port_guid(node, port));
         let (query, key) = match target {
             DiscoveryRequest::Node { from: None, .. } => {
-                let key = self.local_guid.map_or(self.keys.common(), |guid| self.keys.get(guid));
+                let key = self.local_guid.map_or(self.keys.common, |guid| self.keys.get(guid));
                 (smp::node_info(), key)
             }
             DiscoveryRequest::Node { from: Some((node, port)), .. } => {
