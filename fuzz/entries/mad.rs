@@ -5,7 +5,7 @@ use ib_mad::clear::CounterSelect;
 use ib_mad::counter::Attribute;
 use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::pma;
-use ib_mad::pma::{AgentProfile, DetailPolicy, OptionMask, OptionalCounters, PortSamplesControl};
+use ib_mad::pma::{AgentProfile, DetailPolicy, OptionalCounters, PortSamplesControl};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
@@ -75,7 +75,7 @@ fn meaning(mad: &Mad) {
     );
     let _ = Redirect::decode(mad);
     let _ = CounterSelect::decode(mad).counters().count();
-    let options = OptionMask::new(PortSamplesControl::decode(mad).option_mask);
+    let options = Some(PortSamplesControl::decode(mad).option_mask);
     let capabilities = PmaCapabilities::decode(mad);
     let offer =
         AgentProfile { capabilities, options, is_switch: mad.0[0] & 1 == 1, refused: Vec::new() };

@@ -195,10 +195,6 @@ impl HealthOptions {
     }
 }
 
-fn fec_of(label: &str) -> Option<Fec> {
-    Fec::ALL.into_iter().find(|fec| fec.label() == label)
-}
-
 impl LimitOption {
     fn validate(&self, index: usize) -> Vec<InvalidSetting> {
         let key = |key: &str| format!("limits[{index}].{key}");
@@ -207,7 +203,7 @@ impl LimitOption {
             let known = Speed::ALL.map(Speed::label).join(", ");
             found.push(invalid(key("speed"), format!("{:?} is not one of: {known}", self.speed)));
         }
-        if let Some(label) = self.fec.as_deref().filter(|label| fec_of(label).is_none()) {
+        if let Some(label) = self.fec.as_deref().filter(|label| Fec::from_label(label).is_none()) {
             let known = Fec::ALL.map(Fec::label).join(", ");
             found.push(invalid(key("fec"), format!("{label:?} is not one of: {known}")));
         }
@@ -225,7 +221,7 @@ impl LimitOption {
         let speed = Speed::from_label(&self.speed)?;
         let limits =
             Limits { symbol: self.symbol as f32, pre_fec: self.pre_fec.map(|ratio| ratio as f32) };
-        Some(LimitRow { speed, fec: self.fec.as_deref().and_then(fec_of), limits })
+        Some(LimitRow { speed, fec: self.fec.as_deref().and_then(Fec::from_label), limits })
     }
 }
 

@@ -289,7 +289,7 @@ impl Monitor {
             return Err(TransportError { device, problem }.into());
         }
         // Without our own PortInfo no neighbor of ours was queried: their known state stays.
-        let (new, suspicion) = match (found.local_error, found.local_port_state) {
+        let (new, suspicion) = match (found.local_error, found.local_port_info) {
             (Some(_), _) => (Vec::new(), m_key_suspicion(&found, &self.keys)),
             (None, None) => (Vec::new(), self.suspicion),
             (None, Some(_)) => {

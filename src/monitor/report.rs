@@ -158,8 +158,9 @@ pub(super) fn log_changes(
     };
     tracing::debug!(fabric = name, nodes, switches, links, ?took, "discovery finished");
     for change in change::diff(before, after) {
-        tracing::info!(fabric = name, kind = change::CHANGE_KINDS[change.kind()], "{change}");
-        stats.changes[change.kind()] += 1;
+        let (kind, text) = change.describe();
+        tracing::info!(fabric = name, kind = change::CHANGE_KINDS[kind], "{text}");
+        stats.changes[kind] += 1;
     }
 }
 

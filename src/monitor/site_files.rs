@@ -63,7 +63,7 @@ impl Monitor {
             self.keys = Arc::new(keys);
             self.warn(warnings, now, "further M_Key file warnings not logged");
         }
-        self.agents.set_keys(Arc::clone(&self.keys));
+        self.agents.keys = Arc::clone(&self.keys);
     }
 
     pub(super) fn refresh_maintenance(&mut self) {

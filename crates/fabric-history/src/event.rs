@@ -42,11 +42,6 @@ ib_mad::labeled_enum! {
 }
 
 impl EventKind {
-    /// The kind with this label.
-    pub fn from_label(label: &str) -> Option<EventKind> {
-        EventKind::ALL.into_iter().find(|kind| kind.label() == label)
-    }
-
     /// The labels of all kinds, for messages.
     pub fn labels() -> String {
         EventKind::ALL.map(EventKind::label).join(", ")

@@ -50,33 +50,22 @@ pub const CHANGE_KINDS: [&str; 6] =
     ["node_added", "node_removed", "link_added", "link_removed", "link_moved", "lid_changed"];
 
 impl FabricChange {
-    /// Index in [`CHANGE_KINDS`].
-    pub fn kind(&self) -> usize {
+    /// The index of its kind in [`CHANGE_KINDS`], and the change as text.
+    pub fn describe(&self) -> (usize, String) {
         match self {
-            FabricChange::NodeAppeared(..) => 0,
-            FabricChange::NodeDisappeared(..) => 1,
-            FabricChange::LinkAppeared(..) => 2,
-            FabricChange::LinkDisappeared(..) => 3,
-            FabricChange::LinkMoved { .. } => 4,
-            FabricChange::LidChanged(..) => 5,
-        }
-    }
-}
-
-impl fmt::Display for FabricChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FabricChange::NodeAppeared(guid, node) => write!(f, "node appeared: {node} ({guid})"),
-            FabricChange::NodeDisappeared(guid, node) => {
-                write!(f, "node disappeared: {node} ({guid})")
+            FabricChange::NodeAppeared(guid, node) => {
+                (0, format!("node appeared: {node} ({guid})"))
             }
-            FabricChange::LinkAppeared(a, b) => write!(f, "link appeared: {a} to {b}"),
-            FabricChange::LinkDisappeared(a, b) => write!(f, "link disappeared: {a} to {b}"),
+            FabricChange::NodeDisappeared(guid, node) => {
+                (1, format!("node disappeared: {node} ({guid})"))
+            }
+            FabricChange::LinkAppeared(a, b) => (2, format!("link appeared: {a} to {b}")),
+            FabricChange::LinkDisappeared(a, b) => (3, format!("link disappeared: {a} to {b}")),
             FabricChange::LinkMoved { port, from, to } => {
-                write!(f, "link moved: {port} was connected to {from}, now to {to}")
+                (4, format!("link moved: {port} was connected to {from}, now to {to}"))
             }
             FabricChange::LidChanged(port, [from, to]) => {
-                write!(f, "LID changed: {port} had {from}, now {to}")
+                (5, format!("LID changed: {port} had {from}, now {to}"))
             }
         }
     }
@@ -153,7 +142,8 @@ mod tests {
     }
 
     fn kinds(before: &Fabric, after: &Fabric) -> Vec<String> {
-        diff(before, after).iter().map(|change| CHANGE_KINDS[change.kind()].to_owned()).collect()
+        let kind = |change: &FabricChange| CHANGE_KINDS[change.describe().0].to_owned();
+        diff(before, after).iter().map(kind).collect()
     }
 
     #[test]
@@ -189,7 +179,7 @@ mod tests {
         moved[1].ports.truncate(1);
         let after = fabric(moved, &[(end(1, 3), end(11, 1))], Some((&before, Moment(0))));
         let changes = diff(&before, &after);
-        let lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        let lines: Vec<String> = changes.iter().map(|change| change.describe().1).collect();
         assert_eq!(
             lines,
             [

@@ -39,6 +39,17 @@ macro_rules! labeled_enum {
             pub fn help(self) -> &'static str {
                 match self { $($name::$variant => $doc),+ }
             }
+
+            /// The variant with this label.
+            pub fn from_label(label: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|it| it.label() == label)
+            }
+
+            /// The variant with this discriminant, for enums whose discriminants are codes.
+            pub fn from_discriminant(code: impl Into<u64>) -> Option<Self> {
+                let code = code.into();
+                Self::ALL.into_iter().find(|it| *it as u64 == code)
+            }
         }
     };
 }
@@ -51,14 +62,8 @@ pub fn port(node: &str, number: PortNumber) -> String {
 /// A whole number in groups of three digits: `4,000`.
 pub fn grouped(number: impl Display) -> String {
     let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// A whole number with a noun: `1 entry`, `2 entries`, `3 switches`, `4,000 links`.

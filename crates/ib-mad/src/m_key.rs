@@ -39,8 +39,8 @@ impl fmt::Debug for MKey {
 /// The M_Keys of a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MKeys {
-    /// The key of all ports, if they share one.
-    common: MKey,
+    /// The key of all ports, if they share one: that of an unknown port.
+    pub common: MKey,
     by_port: HashMap<Guid, MKey>,
     /// The neighbor's port GUID, by port GUID and port number.
     neighbors: HashMap<(Guid, PortNumber), Guid>,
@@ -158,11 +158,6 @@ impl MKeys {
     pub fn get_neighbor(&self, port: Guid, number: PortNumber) -> MKey {
         self.neighbors.get(&(port, number)).map_or(self.common, |neighbor| self.get(*neighbor))
     }
-
-    /// The key of an unknown port: the common key of all ports, or none.
-    pub fn common(&self) -> MKey {
-        self.common
-    }
 }
 
 #[cfg(test)]
@@ -194,7 +189,7 @@ mod tests {
             assert_eq!((keys.len(), keys.differ()), (len, false), "{text:?}");
             assert_eq!(keys.get(a), MKey(key), "{text:?}");
             // One key for all ports, unknown ones included.
-            assert_eq!(keys.common(), MKey(key), "{text:?}");
+            assert_eq!(keys.common, MKey(key), "{text:?}");
             assert_eq!(keys.get_neighbor(Guid(99), 1), MKey(key), "{text:?}");
         }
     }
@@ -204,7 +199,7 @@ mod tests {
         let keys = keys_of(&[(0xa, 1), (0xb, 2), (0xc, 0)]);
         assert_eq!((keys.len(), keys.differ(), keys.is_empty()), (3, true, false));
         assert_eq!([0xa, 0xb, 0xc, 0xd].map(|guid| keys.get(Guid(guid)).0), [1, 2, 0, 0]);
-        assert_eq!(keys.common(), MKey::NONE);
+        assert_eq!(keys.common, MKey::NONE);
         assert_eq!(keys.get_neighbor(Guid(0xa), 3), MKey::NONE, "the neighbor is unknown");
         let before = keys.clone();
         let keys = keys.with_neighbors("0x0a:3 0x0b:1\n\n0x0b:1 0x0a:3\n").unwrap();

@@ -44,30 +44,11 @@ pub struct OptionalCounters {
     pub fec: bool,
 }
 
-/// The optional counters that an agent announces in the OptionMask of PortSamplesControl.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum OptionMask {
-    /// Unknown: PortSamplesControl is not read yet.
-    #[default]
-    Pending,
-    /// Nothing is announced: no PortSamplesControl, or an OptionMask of 0.
-    Unannounced,
-    /// This OptionMask.
-    Announced(u64),
-}
-
-impl OptionMask {
-    /// The options of an OptionMask; 0 announces nothing.
-    pub fn new(mask: u64) -> Self {
-        if mask == 0 { OptionMask::Unannounced } else { OptionMask::Announced(mask) }
-    }
-
-    /// Whether a field with these needs may hold a counter.
-    pub fn allows(self, needs: Needs) -> bool {
-        match (self, needs) {
-            (OptionMask::Announced(mask), Needs::Option(bit)) => mask >> bit & 1 == 1,
-            _ => true,
-        }
+/// Whether a field with these needs may hold a counter, by the OptionMask of its agent; 0 announces nothing.
+pub fn has_option(mask: u64, needs: Needs) -> bool {
+    match needs {
+        Needs::Option(bit) => mask == 0 || mask >> bit & 1 == 1,
+        _ => true,
     }
 }
 
@@ -76,7 +57,8 @@ impl OptionMask {
 #[expect(missing_docs, reason = "the other names say it")]
 pub struct AgentProfile {
     pub capabilities: PmaCapabilities,
-    pub options: OptionMask,
+    /// OptionMask of PortSamplesControl, 0 without one; `None` until it is read.
+    pub options: Option<u64>,
     pub is_switch: bool,
     pub refused: Vec<Attribute>,
 }
@@ -142,16 +124,17 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
     }
     let details = match optional.details {
         DetailPolicy::Never => false,
-        DetailPolicy::Every(_) => matches!(options, OptionMask::Announced(_)),
-        DetailPolicy::EachSweep => *options != OptionMask::Pending,
+        DetailPolicy::Every(_) => options.is_some_and(|mask| mask != 0),
+        DetailPolicy::EachSweep => options.is_some(),
     };
     if details {
         attributes.extend([Attribute::PortRcvErrorDetails, Attribute::PortXmitDiscardDetails]);
     }
     attributes.retain(|attribute| !refused.contains(attribute));
     let exists = |field: &&CounterField| {
-        let needs = field.needs;
-        attributes.contains(&field.attribute) && capabilities.meets(needs) && options.allows(needs)
+        attributes.contains(&field.attribute)
+            && capabilities.meets(field.needs)
+            && has_option(options.unwrap_or(0), field.needs)
     };
     let plans = attributes.iter().map(|&attribute| {
         let is_fallback = has_fallback && attribute == Attribute::PortCounters;
@@ -208,7 +191,7 @@ mod tests {
     /// A switch without options.
     fn profile(mask: u16, mask2: u32) -> AgentProfile {
         let capabilities = PmaCapabilities { mask, mask2 };
-        let options = OptionMask::Unannounced;
+        let options = Some(0);
         AgentProfile { capabilities, options, is_switch: true, refused: Vec::new() }
     }
 
@@ -264,16 +247,16 @@ mod tests {
             [&receive[..], &[C::RcvBufferOverrunErrors, C::RcvDlidMappingErrors]].concat();
         let discards = [C::XmitInactiveDiscards, C::XmitNeighborMtuDiscards];
         let late = [C::XmitLifetimeLimitDiscards, C::XmitHoqLimitDiscards];
-        assert_eq!(details(OptionMask::Pending), []);
-        assert_eq!(details(OptionMask::new(CONNECTX_7)), [&receive[..], &discards].concat());
+        assert_eq!(details(None), []);
+        assert_eq!(details(Some(CONNECTX_7)), [&receive[..], &discards].concat());
         let vl = [C::RcvVlMappingErrors];
         let switch = [&receive[..], &vl, &discards, &late].concat();
-        assert_eq!(details(OptionMask::new(QUANTUM_2)), switch);
+        assert_eq!(details(Some(QUANTUM_2)), switch);
         let all = [&receive[..], &vl, &[C::RcvLoopingErrors], &discards, &late].concat();
-        assert_eq!(details(OptionMask::new(0)), all, "a mask of 0 announces nothing");
+        assert_eq!(details(Some(0)), all, "a mask of 0 announces nothing");
         // An attribute without announced counters is not read.
-        assert_eq!(details(OptionMask::new(1 << 12)), [C::XmitInactiveDiscards]);
-        let one = AgentProfile { options: OptionMask::new(1 << 12), ..profile(0x5300, 2) };
+        assert_eq!(details(Some(1 << 12)), [C::XmitInactiveDiscards]);
+        let one = AgentProfile { options: Some(1 << 12), ..profile(0x5300, 2) };
         assert_eq!(names(&one, DETAILS), ["PortCountersExtended", "PortXmitDiscardDetails"]);
     }
 
@@ -283,12 +266,9 @@ mod tests {
             details: DetailPolicy::Every(Duration::from_secs(120)),
             ..OptionalCounters::default()
         };
-        for (options, details) in [
-            (OptionMask::Pending, false),
-            (OptionMask::Unannounced, false),
-            (OptionMask::new(QUANTUM_2), true),
-            (OptionMask::new(1 << 23), false),
-        ] {
+        for (options, details) in
+            [(None, false), (Some(0), false), (Some(QUANTUM_2), true), (Some(1 << 23), false)]
+        {
             let profile = AgentProfile { options, ..profile(0x5300, 2) };
             let has = read_plan(&profile, slow).iter().any(AttributePlan::is_detail);
             assert_eq!(has, details, "{options:?}");

@@ -128,7 +128,8 @@ pub struct SpeedFields {
 
 labeled_enum! {
     /// The kind of an asynchronous event that concerns a port or a whole device. The discriminants are its
-    /// numbers in `enum ibv_event_type` of libibverbs (kernel: `enum ib_event_type`).
+    /// numbers in `enum ibv_event_type` of libibverbs (kernel: `enum ib_event_type`); the other numbers concern
+    /// queues and QPs.
     #[derive(PartialOrd, Ord)]
     pub enum PortEventKind {
         DeviceFatal = 8, "device_fatal", "The device or its driver is removed.";
@@ -139,13 +140,6 @@ labeled_enum! {
         SmChange = 13, "sm_change", "Another subnet manager is the master.";
         ClientReregister = 17, "client_reregister", "The subnet manager requests that all clients register again.";
         GidChange = 18, "gid_change", "The port's GID table changed.";
-    }
-}
-
-impl PortEventKind {
-    /// The kind with this number, if it is one of these. The others concern queues and QPs.
-    pub fn from_code(code: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u32 == code)
     }
 }
 
@@ -178,29 +172,8 @@ impl PortEvent {
     }
 }
 
-/// Ports for tests.
 #[cfg(any(test, feature = "testing"))]
-pub mod testing {
-    use super::{Lid, PortStatus, Speed, Width, physical, state};
-
-    /// An active 4x EDR port.
-    pub fn up(lid: u16) -> PortStatus {
-        PortStatus {
-            lid: Lid(lid),
-            lmc: 0,
-            sm_lid: Lid(1),
-            is_sm: false,
-            state: state::ACTIVE,
-            physical_state: physical::LINK_UP,
-            width: Some(Width::X4),
-            speed: Some(Speed::Edr),
-            widths_supported: 1 | 2,
-            speeds_supported: [Speed::Sdr, Speed::Edr].into_iter().collect(),
-            widths_enabled: 1 | 2,
-            speeds_enabled: [Speed::Sdr, Speed::Edr].into_iter().collect(),
-        }
-    }
-}
+pub mod testing;
 
 #[cfg(test)]
 mod tests {
@@ -221,9 +194,9 @@ mod tests {
     fn codes_are_those_of_libibverbs() {
         // infiniband/verbs.h: IBV_EVENT_CQ_ERR is 0, IBV_EVENT_WQ_FATAL 19.
         let known: Vec<u32> =
-            (0..64).filter(|&code| PortEventKind::from_code(code).is_some()).collect();
+            (0..64_u32).filter(|&code| PortEventKind::from_discriminant(code).is_some()).collect();
         assert_eq!(known, [8, 9, 10, 11, 12, 13, 17, 18]);
-        assert_eq!(PortEventKind::from_code(10), Some(PortEventKind::PortError));
+        assert_eq!(PortEventKind::from_discriminant(10_u32), Some(PortEventKind::PortError));
         assert_eq!(PortEventKind::ALL.len(), known.len());
     }
 }

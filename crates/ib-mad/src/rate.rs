@@ -21,11 +21,6 @@ impl Width {
         Self::ALL.into_iter().find(|width| width.code() == code)
     }
 
-    /// The width with this number of lanes.
-    pub fn from_lanes(lanes: u8) -> Option<Width> {
-        Self::ALL.into_iter().find(|width| width.lanes() == lanes)
-    }
-
     /// The widest of a mask of codes, as in LinkWidthSupported and LinkWidthEnabled.
     pub fn widest(mask: u8) -> Option<Width> {
         Self::ALL.into_iter().rev().find(|width| mask & width.code() != 0)
@@ -71,11 +66,6 @@ labeled_enum! {
 }
 
 impl Speed {
-    /// The speed with this name.
-    pub fn from_label(label: &str) -> Option<Speed> {
-        Self::ALL.into_iter().find(|speed| speed.label() == label)
-    }
-
     /// Nominal rate of a lane in Mb/s, as in sysfs `rate` and `ibstat`, so that a port has the same rate in
     /// the host and the fabric view (kernel: `ib_port_attr`, `rate_show` in
     /// drivers/infiniband/core/sysfs.c).

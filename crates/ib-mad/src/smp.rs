@@ -160,13 +160,6 @@ labeled_enum! {
     }
 }
 
-impl SmState {
-    /// The state with this code; `None` for a reserved one.
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
-    }
-}
-
 attribute! {
     /// One block of a port's P_KeyTable (IBTA 1.4, 14.2.5.7).
     pub struct PKeyTable = 0x0016 {

@@ -167,7 +167,7 @@ impl State {
     /// The width and the speed that it runs at.
     pub fn runs(self) -> Option<(Width, Speed)> {
         let [_, width, speed, _] = self.0;
-        let (width, speed) = (Width::from_lanes(width)?, usize::from(speed).checked_sub(1)?);
+        let (width, speed) = (Width::from_discriminant(width)?, usize::from(speed).checked_sub(1)?);
         Some((width, *Speed::ALL.get(speed)?))
     }
 

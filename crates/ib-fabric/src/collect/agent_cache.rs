@@ -9,8 +9,7 @@ use ib_mad::clear::is_clearable;
 use ib_mad::counter::{Attribute, CounterField};
 use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::pma::{
-    AgentProfile, AttributePlan, DetailPolicy, OptionMask, OptionalCounters, PortSamplesControl,
-    read_plan,
+    AgentProfile, AttributePlan, DetailPolicy, OptionalCounters, PortSamplesControl, read_plan,
 };
 use ib_mad::reading::{CounterSet, Raw, Reading};
 use ib_mad::{Counter, Moment};
@@ -25,10 +24,11 @@ use crate::{Fabric, PortIndex};
 pub struct AgentCache {
     pub(super) pma: PmaCapabilityCache,
     pub(super) fec_modes: FecModeCache,
-    pub(super) keys: Arc<MKeys>,
+    /// The M_Keys for subnet management.
+    pub keys: Arc<MKeys>,
     pub(super) hidden: HiddenNodes,
-    /// Agents that did not clear counters of an attribute.
-    uncleared: HashSet<(End, Attribute)>,
+    /// Agents that did not clear counters of an attribute: it is not tried again before the next discovery.
+    pub(super) uncleared: HashSet<(End, Attribute)>,
 }
 
 /// The agent of a port: of a switch for all of its ports, of a CA for each port.
@@ -51,11 +51,6 @@ impl AgentCache {
         }
     }
 
-    /// Sets the M_Keys for subnet management.
-    pub fn set_keys(&mut self, keys: Arc<MKeys>) {
-        self.keys = keys;
-    }
-
     /// The counters of a port that may be cleared, and their fields. If a port has two fields for a
     /// counter, the classic one is cleared only if it is the source.
     pub(super) fn clearable(&self, agent: End, port: End) -> Vec<(Counter, CounterField)> {
@@ -68,11 +63,6 @@ impl AgentCache {
             plan.counters.iter().copied().filter(move |(counter, _)| is_source(*counter))
         });
         counters.filter(|&(counter, field)| is_clearable(counter, field)).collect()
-    }
-
-    /// An agent did not clear these counters: they are not cleared again before the next discovery.
-    pub(super) fn mark_uncleared(&mut self, agent: End, attribute: Attribute) {
-        self.uncleared.insert((agent, attribute));
     }
 
     /// Forgets absent nodes, because a device that returns may be another one, and changed links.
@@ -127,7 +117,7 @@ impl PmaCapabilityCache {
         let mut profile = AgentProfile { capabilities, is_switch, ..AgentProfile::default() };
         if !has_wide_xmit_wait(&self.plan(&profile)) {
             // Its PortSamplesControl is not read.
-            profile.options = OptionMask::Unannounced;
+            profile.options = Some(0);
         }
         self.set_profile(agent, profile)
     }
@@ -197,8 +187,7 @@ impl PmaCapabilityCache {
         let entry = self.by_agent.get_mut(&agent)?;
         entry.tick = sampling.map(|sampling| sampling.tick);
         entry.unsampled = MAX_UNANSWERED;
-        let options = sampling
-            .map_or(OptionMask::Unannounced, |sampling| OptionMask::new(sampling.option_mask));
+        let options = Some(sampling.map_or(0, |sampling| sampling.option_mask));
         let profile = AgentProfile { options, ..entry.profile.clone() };
         Some(self.set_profile(agent, profile))
     }

@@ -111,7 +111,7 @@ impl<'a> CounterClearing<'a> {
                 ));
                 let (refused, jobs) = ((job.agent, job.attribute), &self.jobs);
                 self.queue.retain(|&other| (jobs[other].agent, jobs[other].attribute) != refused);
-                self.agents.mark_uncleared(job.agent, job.attribute);
+                self.agents.uncleared.insert(refused);
             }
             Err(_) => {}
         }

@@ -76,8 +76,9 @@ impl FecMode {
 pub(super) struct FecModeCache {
     enabled: bool,
     modes: HashMap<End, (LinkConfig, FecMode)>,
-    /// The port index at which the next sweep begins, so that ports without a response do not delay others.
-    next_port: u32,
+    /// The port index at which the next sweep begins: behind the last queried one, so that ports without a
+    /// response do not delay others.
+    pub next_port: u32,
 }
 
 impl FecModeCache {
@@ -114,11 +115,6 @@ impl FecModeCache {
             .filter(|&port| is_expected(fabric.port(port).node))
             .take(MAX_PER_SWEEP)
             .collect()
-    }
-
-    /// A port is queried: the next sweep begins behind it.
-    pub fn mark_queried(&mut self, port: PortIndex) {
-        self.next_port = port.0 + 1;
     }
 
     fn is_supported(&self, fabric: &Fabric, port: PortIndex) -> bool {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PortStatus, state};
-use ib_mad::smp::{self, SmInfo, SmState};
+use ib_mad::smp::{self, NodeInfo, SmInfo, SmState};
 use ib_mad::{DirectedRoute, Guid, Lid, Mad, Moment, Query};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
@@ -42,16 +42,10 @@ pub struct LocalPortReport {
     pub master: Option<MasterSm>,
 }
 
-/// Tags of the requests.
-const LOCAL_PORT: u64 = 0;
-const NEIGHBOR: u64 = 1;
-const MASTER_SM: u64 = 2;
-const MASTER_NODE: u64 = 3;
-
-/// The query plan; see the [module](self).
+/// The query plan; see the [module](self). The tag of a request is its attribute.
 #[derive(Debug)]
 pub struct LocalPortQuery {
-    queue: VecDeque<(Request, u64)>,
+    queue: VecDeque<Request>,
     report: LocalPortReport,
     keys: MKeys,
     local_guid: Option<Guid>,
@@ -60,17 +54,17 @@ pub struct LocalPortQuery {
 impl LocalPortQuery {
     /// A plan with M_Keys; if they differ, the key of the local port is found by its GUID.
     pub fn with_keys(keys: MKeys, local_guid: Option<Guid>) -> Self {
-        let key = local_guid.map_or(keys.common(), |guid| keys.get(guid));
+        let key = local_guid.map_or(keys.common, |guid| keys.get(guid));
         let port = Err(RequestError::Unsent);
         let report = LocalPortReport { port, neighbor: None, master: None };
         let mut plan = LocalPortQuery { queue: VecDeque::new(), report, keys, local_guid };
         // The empty route needs no LID; port 0 is the receiving port.
-        plan.push(LOCAL_PORT, Address::Directed(DirectedRoute::LOCAL), smp::port_info(0), key);
+        plan.push(Address::Directed(DirectedRoute::LOCAL), smp::port_info(0), key);
         plan
     }
 
-    fn push(&mut self, tag: u64, to: Address, query: Query, key: MKey) {
-        self.queue.push_back((Request { to, query: query.with_m_key(key) }, tag));
+    fn push(&mut self, to: Address, query: Query, key: MKey) {
+        self.queue.push_back(Request { to, query: query.with_m_key(key) });
     }
 
     /// Queues the requests to the neighbor and to the subnet manager of the local port.
@@ -81,18 +75,18 @@ impl LocalPortQuery {
             let m_key_protect = info.m_key_protect;
             self.report.neighbor = Some(NeighborReport { m_key_protect, response: Err(unsent) });
             let key = |guid| self.keys.get_neighbor(guid, info.local_port);
-            let key = self.local_guid.map_or(self.keys.common(), key);
+            let key = self.local_guid.map_or(self.keys.common, key);
             if let Some(route) = DirectedRoute::LOCAL.then(info.local_port) {
-                self.push(NEIGHBOR, Address::Directed(route), smp::node_info(), key);
+                self.push(Address::Directed(route), smp::node_info(), key);
             }
         }
         if port.sm_lid.is_unicast() {
-            let (lid, key) = (port.sm_lid, self.keys.common());
+            let (lid, key) = (port.sm_lid, self.keys.common);
             self.report.master = Some(MasterSm { lid, info: Err(unsent), node: String::new() });
-            self.push(MASTER_SM, Address::Lid(lid), smp::sm_info(), key);
+            self.push(Address::Lid(lid), smp::sm_info(), key);
             // Which node it is, and so its key, is unknown; SMInfo needs no key.
             if !self.keys.differ() {
-                self.push(MASTER_NODE, Address::Lid(lid), smp::node_description(), key);
+                self.push(Address::Lid(lid), smp::node_description(), key);
             }
         }
         port
@@ -106,22 +100,24 @@ impl LocalPortQuery {
 
 impl QueryPlan for LocalPortQuery {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        if qp == QueuePair::Qp0 { self.queue.pop_front() } else { None }
+        let request = if qp == QueuePair::Qp0 { self.queue.pop_front() } else { None };
+        request.map(|request| (request, request.query.attribute.into()))
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
         let LocalPortReport { neighbor, master, .. } = &mut self.report;
-        match (tag, neighbor, master) {
-            (LOCAL_PORT, ..) => {
+        match (tag as u16, neighbor, master) {
+            (PortInfo::ID, ..) => {
                 let port = outcome.map(|mad| self.handle_port(&PortInfo::decode(mad)));
                 self.report.port = port;
             }
-            (NEIGHBOR, Some(neighbor), _) => neighbor.response = outcome.map(|_| ()),
-            (MASTER_SM, _, Some(master)) => {
+            (NodeInfo::ID, Some(neighbor), _) => neighbor.response = outcome.map(|_| ()),
+            (SmInfo::ID, _, Some(master)) => {
                 let info = outcome.map(SmInfo::decode);
-                master.info = info.map(|info| (SmState::from_code(info.state), info.priority));
+                master.info =
+                    info.map(|info| (SmState::from_discriminant(info.state), info.priority));
             }
-            (MASTER_NODE, _, Some(master)) => {
+            (smp::NODE_DESCRIPTION, _, Some(master)) => {
                 master.node = outcome.map(smp::decode_node_description).unwrap_or_default();
             }
             _ => {}

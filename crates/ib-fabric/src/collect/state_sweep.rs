@@ -125,7 +125,7 @@ impl<'a> StateSweep<'a> {
             .map(|port| StateQuery(StateAttribute::NodeInfo, port))
             .collect();
         let due = if enabled {
-            fec_modes.due(fabric, &modes, |node| hidden.nodes().is_expected(fabric, node))
+            fec_modes.due(fabric, &modes, |node| hidden.nodes.is_expected(fabric, node))
         } else {
             VecDeque::new()
         };
@@ -156,7 +156,7 @@ impl<'a> StateSweep<'a> {
             if fabric.port(port).number == 0 {
                 self.queue.push_back(StateQuery(StateAttribute::SwitchInfo, port));
                 self.queue.push_back(StateQuery(StateAttribute::PortInfo, port));
-            } else if is_queried_end(fabric, self.hidden.nodes(), port) {
+            } else if is_queried_end(fabric, self.hidden.nodes, port) {
                 self.queue.push_back(StateQuery(StateAttribute::PortInfo, port));
             }
         }
@@ -166,7 +166,7 @@ impl<'a> StateSweep<'a> {
         let hidden = self.hidden.pop().map(|port| StateQuery(StateAttribute::NodeInfo, port));
         let next = hidden.or_else(|| self.queue.pop_front()).or_else(|| {
             let port = self.due.pop()?;
-            self.fec_modes.mark_queried(port);
+            self.fec_modes.next_port = port.0 + 1;
             Some(StateQuery(StateAttribute::PortInfoExtended, port))
         })?;
         let StateQuery(attribute, port) = next;
@@ -210,7 +210,7 @@ impl<'a> StateSweep<'a> {
         }
         if !self.answered && self.unanswered.len() >= MAX_SILENT_NODES {
             self.queue.clear();
-            self.due.clear();
+            self.due.queue.clear();
         }
         if attribute == StateAttribute::NodeInfo && is_hidden {
             self.hidden.record(port, has_responded);
@@ -269,7 +269,7 @@ impl<'a> StateSweep<'a> {
         if is_switch || !status.link_up() {
             *read = PortRead::Unknown;
         }
-        let is_expected = self.hidden.nodes().is_expected(fabric, fabric.port(peer).node);
+        let is_expected = self.hidden.nodes.is_expected(fabric, fabric.port(peer).node);
         if is_switch && is_expected && fabric.lid_of(peer).is_some() {
             self.queue.push_back(StateQuery(StateAttribute::PortInfo, peer));
         }

@@ -267,7 +267,7 @@ impl<'a> SmSweep<'a> {
     fn on_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>) -> Option<PortIndex> {
         let port = *self.queried.get(tag as usize)?;
         if let Ok(SmInfo { state, priority, act_count, .. }) = outcome.map(SmInfo::decode)
-            && let Some(state) = SmState::from_code(state)
+            && let Some(state) = SmState::from_discriminant(state)
         {
             self.managers.push(SubnetManager { port, state, priority, act_count });
         }

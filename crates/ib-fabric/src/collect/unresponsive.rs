@@ -118,7 +118,7 @@ pub fn m_key_suspicion(found: &DiscoveryResult, keys: &MKeys) -> Option<MKeySusp
     if found.unanswered.is_empty() && found.skipped.is_empty() {
         return None;
     }
-    let own = found.local_port_state?;
+    let own = found.local_port_info?;
     let alone = found.fabric.nodes.len() == 1;
     // With keys most nodes respond: one that does not may just as well hang.
     if own.m_key_protect >= 2 && (alone || keys.is_empty() && is_widespread(found)) {
@@ -139,7 +139,7 @@ const MAX_LOST: usize = 32;
 /// A queue of queries with a maximum number of unanswered ones, including those in flight.
 #[derive(Debug)]
 pub(super) struct ThrottledQueue {
-    queue: VecDeque<PortIndex>,
+    pub queue: VecDeque<PortIndex>,
     open: usize,
     allowed: usize,
 }
@@ -157,10 +157,6 @@ impl ThrottledQueue {
 
     pub fn on_response(&mut self) {
         self.open = self.open.saturating_sub(1);
-    }
-
-    pub fn clear(&mut self) {
-        self.queue.clear();
     }
 }
 
@@ -218,7 +214,7 @@ impl HiddenNodes {
 #[derive(Debug)]
 pub(super) struct HiddenSweep<'a> {
     fabric: &'a Fabric,
-    nodes: &'a mut HiddenNodes,
+    pub nodes: &'a mut HiddenNodes,
     known: ThrottledQueue,
     probes: ThrottledQueue,
 }
@@ -267,10 +263,6 @@ impl<'a> HiddenSweep<'a> {
         }
     }
 
-    pub fn nodes(&self) -> &HiddenNodes {
-        self.nodes
-    }
-
     /// The hidden nodes that responded to their last query.
     pub fn finish(self) -> HashSet<NodeIndex> {
         // Too many nodes stopped responding: the others probably did, too.
@@ -287,8 +279,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::collect::discovery::LocalPortState;
     use crate::testing::found as node;
+    use ib_mad::port_info::PortInfo;
 
     fn found(unanswered: Vec<End>, skipped: Vec<End>) -> DiscoveryResult {
         DiscoveryResult { unanswered, skipped, ..DiscoveryResult::default() }
@@ -349,8 +341,8 @@ mod tests {
     fn protected(hosts: u64, unanswered: u64, level: u8) -> DiscoveryResult {
         let silent = (1..=unanswered).map(|port| (Guid(1), 200 + port as u8)).collect();
         let mut found = found(silent, vec![]);
-        found.local_port_state =
-            Some(LocalPortState { state: state::ACTIVE, m_key_protect: level });
+        let own = PortInfo { state: state::ACTIVE, m_key_protect: level, ..PortInfo::default() };
+        found.local_port_info = Some(own);
         found.fabric.local_port = Some((Guid(100), 1));
         found.fabric.nodes = (100..100 + hosts).map(|guid| node(guid, NodeKind::Ca, 1)).collect();
         if hosts > 1 {

@@ -13,7 +13,7 @@ use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter, CounterField, TABLE};
 use ib_mad::fec::PortExtendedSpeedsCounters;
 use ib_mad::node::NodeKind;
-use ib_mad::pma::{OptionMask, PortSamplesControl};
+use ib_mad::pma::{PortSamplesControl, has_option};
 use ib_mad::{Mad, status};
 
 /// PortSelect for all ports together.
@@ -44,7 +44,7 @@ fn layout(model: &DeviceModel, attribute: Attribute) -> Layout {
     places
         .filter(|(_, place)| place.attribute == attribute)
         .filter(|(_, place)| model.performance.meets(place.needs))
-        .filter(|(_, place)| OptionMask::new(model.options).allows(place.needs))
+        .filter(|(_, place)| has_option(model.options, place.needs))
         .filter(|(counter, place)| place.width < 64 || !model.unused64.contains(counter))
         .collect()
 }

@@ -45,8 +45,8 @@ pub(super) struct Slots {
     free: Vec<u32>,
     /// Upper bits of the last transaction id.
     pub generation: u32,
-    /// No request expires or becomes slow before this.
-    next_check: Moment,
+    /// When [`Slots::check`] must be called next: no request expires or becomes slow before this.
+    pub next_check: Moment,
 }
 
 impl Slots {
@@ -110,10 +110,5 @@ impl Slots {
             }
         }
         (expired, slow)
-    }
-
-    /// When [`Slots::check`] must be called next.
-    pub fn poll_timeout(&self) -> Moment {
-        self.next_check
     }
 }

@@ -390,7 +390,7 @@ impl MadClient {
         } else {
             self.backing_off.peek().map_or(Moment::NEVER, |Reverse((until, _))| *until)
         };
-        self.slots.poll_timeout().min(next_send)
+        self.slots.next_check.min(next_send)
     }
 
     /// The next outcome of a request, with its tag.

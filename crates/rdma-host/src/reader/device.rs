@@ -76,7 +76,8 @@ impl DeviceReader {
     /// Lets the next read read all that is cached, and the states of ports that are backing off.
     pub(super) fn refresh(&mut self) {
         self.info_expires = Moment::default();
-        self.ports.iter_mut().for_each(PortReader::reset_backoff);
+        let states = self.ports.iter_mut().flat_map(|port| &mut port.state);
+        states.for_each(|(_, file)| file.reset_backoff());
     }
 
     /// Reads the device. The error says that it has been removed.
@@ -194,17 +195,12 @@ impl PortReader {
         let layer = self.directory.text("link_layer");
         let names = owner.netdevs_of(&self.directory, self.number, &layer);
         self.netdevs
-            .retain(|netdev| names.iter().any(|name| name == netdev.name()) && netdev.exists());
+            .retain(|netdev| names.iter().any(|name| **name == *netdev.name) && netdev.exists());
         for name in names {
-            if !self.netdevs.iter().any(|netdev| netdev.name() == name) {
+            if !self.netdevs.iter().any(|netdev| *netdev.name == *name) {
                 self.netdevs.extend(NetdevReader::open(owner, &name));
             }
         }
-    }
-
-    /// Lets the next read read the state, whether or not it is backing off.
-    fn reset_backoff(&mut self) {
-        self.state.iter_mut().for_each(|(_, file)| file.reset_backoff());
     }
 
     /// Reads and parses a file with the state; `None` if there is none.

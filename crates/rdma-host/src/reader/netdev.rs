@@ -99,7 +99,7 @@ fn is_name(name: &str) -> bool {
 
 #[derive(Debug)]
 pub(super) struct NetdevReader {
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     directory: Directory,
     is_ipoib: bool,
     ethernet: Option<EthernetReader>,
@@ -113,10 +113,6 @@ impl NetdevReader {
         Ok(NetdevReader { name: name.into(), directory, is_ipoib, ethernet })
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Whether the interface is still there, under its name.
     pub(super) fn exists(&self) -> bool {
         self.directory.is_at(&self.directory.path)
@@ -127,7 +123,7 @@ impl NetdevReader {
         let mode = text(c"mode").filter(|_| self.is_ipoib);
         Netdev {
             name: Arc::clone(&self.name),
-            ipoib: mode.and_then(|mode| IpoibMode::ALL.into_iter().find(|of| of.label() == mode)),
+            ipoib: mode.and_then(|mode| IpoibMode::from_label(&mode)),
             operstate: text(c"operstate").unwrap_or_default(),
             mtu: text(c"mtu").and_then(|text| text.parse().ok()),
             carrier_changes: text(c"carrier_changes").and_then(|text| text.parse().ok()),

@@ -177,7 +177,7 @@ pub(super) fn rate(text: &str) -> Option<Rate> {
     }
     let kind = kind.trim().strip_prefix('(')?.strip_suffix(')')?;
     let (lanes, speed) = kind.split_once('X')?;
-    let width = Width::from_lanes(lanes.parse().ok()?);
+    let width = Width::from_discriminant(lanes.parse::<u8>().ok()?);
     let speed = match speed.trim() {
         // SDR only if the rate is that of SDR on this width.
         "" => Some(Speed::Sdr).filter(|&sdr| {

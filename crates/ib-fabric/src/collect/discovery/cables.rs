@@ -38,7 +38,7 @@ impl Cable {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CableConflict {
     pub(super) end: End,
-    pub(super) old: usize,
+    pub(super) old: Cable,
     new: Option<Cable>,
 }
 
@@ -58,17 +58,12 @@ fn is_down(status: &PortStatus) -> bool {
 impl Discovery {
     /// Adds a link, unless one of its ports has another one.
     pub(super) fn join(&mut self, cable: Cable) {
-        let cable_at = |end| Some((end, *self.linked.get(&end)?));
-        let known: Vec<(End, usize)> =
-            [cable.near, cable.far].into_iter().filter_map(cable_at).collect();
-        let differs = |at: usize| self.links[at].is_some_and(|known| !known.is_same(&cable));
-        if let Some(&(end, old)) = known.iter().find(|(_, at)| differs(*at)) {
-            return self.recheck(CableConflict { end, old, new: Some(cable) });
-        }
-        if known.is_empty() {
-            let index = self.links.len();
-            self.links.push(Some(cable));
-            self.linked.extend([(cable.near, index), (cable.far, index)]);
+        let ends = [cable.near, cable.far];
+        let mut known = ends.into_iter().filter_map(|end| Some((end, *self.linked.get(&end)?)));
+        if let Some((end, old)) = known.find(|(_, known)| !known.is_same(&cable)) {
+            self.recheck(CableConflict { end, old, new: Some(cable) });
+        } else if !self.is_linked(&cable) {
+            self.linked.extend(ends.map(|end| (end, cable)));
             self.check_entry_port(cable.far);
         }
     }
@@ -87,16 +82,16 @@ impl Discovery {
 
     /// Queries the first of two links again: if its cable was moved, the node is not there any more.
     fn recheck(&mut self, conflict: CableConflict) {
-        if let Some(old) = self.links[conflict.old] {
-            let index = self.conflicts.len();
-            self.conflicts.push(conflict);
-            self.query(old.route, DiscoveryRequest::Recheck { conflict: index });
-        }
+        let index = self.conflicts.len();
+        self.conflicts.push(conflict);
+        self.query(conflict.old.route, DiscoveryRequest::Recheck { conflict: index });
     }
 
     pub(super) fn handle_recheck(&mut self, index: usize, info: Option<NodeInfo>) {
-        let CableConflict { end, old: at, new } = self.conflicts[index];
-        let Some(old) = self.links[at] else { return new.map_or((), |new| self.join(new)) };
+        let CableConflict { end, old, new } = self.conflicts[index];
+        if !self.is_linked(&old) {
+            return new.map_or((), |new| self.join(new));
+        }
         let is_confirmed = info.is_some_and(|info| (info.node_guid, info.local_port) == old.far);
         let Some(&node) = self.by_guid.get(&end.0) else { return };
         let own_route = self.nodes[node].route;
@@ -108,7 +103,7 @@ impl Discovery {
             None => {}
             Some(new) if !is_confirmed => {
                 // The cable was moved.
-                self.unlink(at);
+                self.unlink(&old);
                 self.join(new);
             }
             Some(new) => {
@@ -116,7 +111,7 @@ impl Discovery {
                 let is_own = |cable: &Cable| cable.near == end || cable.route == own_route;
                 let is_new = is_own(&new) && !is_own(&old);
                 if is_new {
-                    self.unlink(at);
+                    self.unlink(&old);
                     self.join(new);
                 }
                 let other = if is_new { old } else { new };
@@ -131,11 +126,11 @@ impl Discovery {
         index: usize,
         info: &PortInfo,
     ) {
-        let CableConflict { end, old: at, .. } = self.conflicts[index];
-        let Some((old, &node)) = self.links[at].zip(self.by_guid.get(&end.0)) else { return };
+        let CableConflict { end, old, .. } = self.conflicts[index];
+        let Some(&node) = self.by_guid.get(&end.0).filter(|_| self.is_linked(&old)) else { return };
         let status = info.status(self.nodes[node].found.identity.speed_fields);
         if is_down(&status) {
-            self.unlink(at);
+            self.unlink(&old);
             self.leave_out(end.0, Some(old.other_end(end)));
         } else {
             // It came up meanwhile.
@@ -143,13 +138,13 @@ impl Discovery {
         }
     }
 
-    fn unlink(&mut self, at: usize) {
-        if let Some(cable) = self.links[at].take() {
-            for end in [cable.near, cable.far] {
-                if self.linked.get(&end) == Some(&at) {
-                    self.linked.remove(&end);
-                }
-            }
+    fn is_linked(&self, cable: &Cable) -> bool {
+        self.linked.get(&cable.near).is_some_and(|known| known.is_same(cable))
+    }
+
+    fn unlink(&mut self, cable: &Cable) {
+        for end in [cable.near, cable.far] {
+            self.linked.remove(&end);
         }
     }
 
@@ -166,10 +161,11 @@ impl Discovery {
         if !is_switch {
             return;
         }
-        let claimed: Vec<PortNumber> = (self.links.iter().flatten())
-            .filter(|cable| cable.far.0 == guid && cable.route != route)
-            .map(|cable| cable.far.1)
+        let mut claimed: Vec<PortNumber> = (self.linked.iter())
+            .filter(|(end, cable)| **end == cable.far && end.0 == guid && cable.route != route)
+            .map(|((_, port), _)| *port)
             .collect();
+        claimed.sort_unstable();
         for port in claimed {
             if let Some(route) = route.then(port) {
                 let claimed = DiscoveryRequest::Node { from: Some((node, port)), verify: true };

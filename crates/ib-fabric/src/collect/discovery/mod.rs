@@ -69,11 +69,10 @@ pub struct Discovery {
     overflowed: bool,
     nodes: Vec<NodeDraft>,
     by_guid: HashMap<Guid, usize>,
-    /// Links; `None` for those that turned out wrong.
-    links: Vec<Option<Cable>>,
     /// Ports with a link without a discovered neighbor.
     without_neighbor: Vec<End>,
-    linked: HashMap<End, usize>,
+    /// The link of each port that has one.
+    linked: HashMap<End, Cable>,
     conflicts: Vec<CableConflict>,
     keys: Arc<MKeys>,
     local_guid: Option<Guid>,
@@ -98,19 +97,10 @@ pub struct DiscoveryResult {
     pub unanswered: Vec<End>,
     /// Such ports whose neighbor was not queried this time.
     pub skipped: Vec<End>,
-    /// State of the local port, if it responded.
-    pub local_port_state: Option<LocalPortState>,
+    /// PortInfo of the local port, if it responded: it helps to explain why others do not respond.
+    pub local_port_info: Option<PortInfo>,
     /// Why the local node did not respond to NodeInfo; then nothing was found.
     pub local_error: Option<RequestError>,
-}
-
-/// State of the local port that helps to explain why others do not respond.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LocalPortState {
-    /// PortState.
-    pub state: u8,
-    /// M_KeyProtectBits: from 2 on, Gets without the key are dropped.
-    pub m_key_protect: u8,
 }
 
 impl Discovery {
@@ -139,7 +129,8 @@ impl Discovery {
         let fabric = &mut result.fabric;
         fabric.unreached.append(&mut without_neighbor);
         fabric.nodes = self.nodes.into_iter().map(|draft| draft.found).collect();
-        fabric.links = self.links.iter().flatten().map(|cable| (cable.near, cable.far)).collect();
+        let links = linked.into_iter().filter(|(end, cable)| *end == cable.near);
+        fabric.links = links.map(|(near, cable)| (near, cable.far)).collect();
         fabric.is_cut_off = result.local_error.is_some();
         result
     }
@@ -244,8 +235,8 @@ impl Discovery {
     fn handle_port(&mut self, route: DirectedRoute, node: usize, port: PortNumber, info: PortInfo) {
         let draft = &mut self.nodes[node];
         if self.result.fabric.local_port == Some(draft.end(port)) {
-            let PortInfo { state, m_key_protect, .. } = info;
-            self.result.local_port_state = Some(LocalPortState { state, m_key_protect });
+            // Without the M_Key, a secret.
+            self.result.local_port_info = Some(PortInfo { m_key: 0, ..info });
         }
         if !draft.is_switch() || port == 0 {
             draft.found.identity.reports_fec |= info.reports_fec();

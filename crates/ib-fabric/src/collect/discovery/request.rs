@@ -44,9 +44,9 @@ impl Discovery {
         own.map_or(draft.info.port_guid, |found| found.guid)
     }
 
-    fn key_of(&self, end: Option<End>) -> MKey {
-        let known = end.and_then(|(guid, port)| Some((*self.by_guid.get(&guid)?, port)));
-        known.map_or(self.keys.common(), |(node, port)| self.keys.get(self.port_guid(node, port)))
+    fn key_of(&self, (guid, port): End) -> MKey {
+        let known = self.by_guid.get(&guid);
+        known.map_or(self.keys.common, |node| self.keys.get(self.port_guid(*node, port)))
     }
 
     /// The query of a request, with the M_Key of its receiver.
@@ -55,7 +55,7 @@ impl Discovery {
         let port_key = |node, port| self.keys.get(self.port_guid(node, port));
         let (query, key) = match target {
             DiscoveryRequest::Node { from: None, .. } => {
-                let key = self.local_guid.map_or(self.keys.common(), |guid| self.keys.get(guid));
+                let key = self.local_guid.map_or(self.keys.common, |guid| self.keys.get(guid));
                 (smp::node_info(), key)
             }
             DiscoveryRequest::Node { from: Some((node, port)), .. } => {
@@ -68,11 +68,10 @@ impl Discovery {
                 (smp::mellanox_extended_port_info(port), port_key(node, port))
             }
             DiscoveryRequest::Recheck { conflict } => {
-                let far = self.links[self.conflicts[conflict].old].map(|cable| cable.far);
-                (smp::node_info(), self.key_of(far))
+                (smp::node_info(), self.key_of(self.conflicts[conflict].old.far))
             }
             DiscoveryRequest::RecheckPort { conflict, port } => {
-                (smp::port_info(port), self.key_of(Some(self.conflicts[conflict].end)))
+                (smp::port_info(port), self.key_of(self.conflicts[conflict].end))
             }
         };
         query.with_m_key(key)

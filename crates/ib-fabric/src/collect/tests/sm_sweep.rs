@@ -114,7 +114,7 @@ fn reserved_sm_state_is_ignored() {
         (SmState::Standby, SmState::Standby as u8),
         (SmState::Master, SmState::Master as u8),
     ] {
-        assert_eq!((SmState::from_code(code), state as u8), (Some(state), code));
+        assert_eq!((SmState::from_discriminant(code), state as u8), (Some(state), code));
     }
 }
 

@@ -235,40 +235,31 @@ impl EventLoop<'_> {
     fn read_uevents(&mut self) {
         let Some(uevents) = &self.uevents else { return };
         let now = self.clock.now();
-        let (mut changed, mut netdevs, mut retried) = (false, false, Vec::new());
-        let (mut nodes_gone, mut devices_gone) = (Vec::new(), Vec::new());
-        let read = uevents.read(|change| {
-            changed |= change != Change::Netdev;
-            match change {
-                Change::NodeGone(node) => nodes_gone.push(node),
-                Change::DeviceGone(device) => devices_gone.push(device),
-                Change::Node(node) => retried.push(node),
-                Change::Device => {}
-                Change::Netdev => netdevs = true,
-            }
+        let mut changes = Vec::new();
+        let dropped = uevents.read(|change| changes.push(change)).unwrap_or_else(|error| {
+            tracing::warn!(%error, "uevents of the kernel are no longer received");
+            (self.uevents, self.uevents_arrive) = (None, false);
+            true
         });
-        match read {
-            Ok(dropped) => changed |= dropped,
-            Err(error) => {
-                tracing::warn!(%error, "uevents of the kernel are no longer received");
-                (self.uevents, self.uevents_arrive) = (None, false);
-                changed = true;
+        for change in &changes {
+            match change {
+                Change::NodeGone(node) => {
+                    self.read_last_events(node);
+                    self.registry.remove_node(node);
+                }
+                Change::DeviceGone(device) => self.registry.remove_device(device),
+                Change::Node(_) | Change::Device | Change::Netdev => {}
             }
         }
-        for node in nodes_gone {
-            self.read_last_events(&node);
-            self.registry.remove_node(&node);
-        }
-        for device in devices_gone {
-            self.registry.remove_device(&device);
-        }
-        if changed {
+        if dropped || changes.iter().any(|change| *change != Change::Netdev) {
             self.rescan(now);
-            for node in retried {
-                self.registry.retry(&node, now);
+            for change in &changes {
+                if let Change::Node(node) = change {
+                    self.registry.retry(node, now);
+                }
             }
             self.send(HostEvent::DevicesChanged);
-        } else if netdevs {
+        } else if !changes.is_empty() {
             self.send(HostEvent::NetdevsChanged);
         }
     }

@@ -207,7 +207,7 @@ impl DeviceRegistry {
 
 /// The event of a port or device, unless it concerns something else.
 fn port_event(device: &Arc<str>, raw: RawEvent, at: Anchor) -> Option<PortEvent> {
-    let kind = PortEventKind::from_code(raw.code)?;
+    let kind = PortEventKind::from_discriminant(raw.code)?;
     let port = (kind != PortEventKind::DeviceFatal && raw.port != 0).then_some(raw.port);
     Some(PortEvent { at, device: Arc::clone(device), guid: None, port, kind })
 }
