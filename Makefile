@@ -47,9 +47,9 @@ demo: ## watch a simulated fabric in which a cable goes bad (no InfiniBand neede
 	cargo build $(LOCKED) --profile demo --no-default-features --target-dir $(TARGET)/demo
 	@$(TARGET)/demo/demo/fabric-exporter demo $(DEMO)
 
-# Four tests at a time on two cores: a third of the tests wait for other programs. `packages` has its own target.
+# `packages` has its own target.
 test: deps ## install what is missing and run every test
-	cargo test $(LOCKED) --workspace --features parquet --no-fail-fast -- --test-threads=4
+	scripts/run-tests $(LOCKED) --workspace --features parquet
 
 lint: ## formatting, clippy, documentation
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \

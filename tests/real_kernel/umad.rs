@@ -1,5 +1,5 @@
 //! MADs through the kernel's umad: between two soft RoCE devices on one cable, with the exporter's own
-//! transport at one and an agent that shares no code with it at the other (`crates/test-rig/umad_peer`).
+//! transport at one and an agent that shares no code with it at the other (`crates/ib-umad/examples/umad-peer`).
 //!
 //! They use link-local GIDs, which need no address and no route. IPv4 ones would not do: the kernel hands a
 //! response to a client only if its GRH has the client's GID, and where an IPv4 header is in its place
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use test_rig::guest::{Guest, Rxe};
 use test_rig::require;
 
-/// The counters in the responses of `umad_peer/responder.rs`: PortCountersExtended has the first eight.
+/// The counters in the responses of `umad-peer/responder.rs`: PortCountersExtended has the first eight.
 const COUNTERS: [(&str, u64); 22] = [
     ("PortXmitData", 0x0101_0101_0101_01f1),
     ("PortRcvData", 0x0202_0202_0202_02f2),
@@ -109,7 +109,8 @@ fn bring_umad_peer() {
                 "build",
                 "--quiet",
                 "--package",
-                "test-rig",
+                // Without the exporter, so that a change there compiles nothing here.
+                "ib-umad",
                 "--example",
                 "umad-peer",
                 "--target-dir",

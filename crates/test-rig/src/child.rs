@@ -1,10 +1,18 @@
-//! Child processes: signals, bounded waits, and termination when their owner is dropped.
+//! Child processes: signals, bounded waits, and termination when their owner is dropped, or when the test process is
+//! killed.
 
 use std::fs::File;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+use super::pause;
 
 /// How long a child may take to end after SIGTERM before that counts as a failure.
 pub const STOP_LIMIT: Duration = Duration::from_secs(15);
@@ -19,7 +27,11 @@ pub struct Running {
 impl Running {
     /// Starts `command`, called `name` in every message.
     pub fn spawn(name: &str, command: &mut Command) -> Self {
-        let child = command.spawn().unwrap_or_else(|e| panic!("cannot start {name}: {e}"));
+        Self::of(name, spawn_bound(command))
+    }
+
+    fn of(name: &str, child: io::Result<Child>) -> Self {
+        let child = child.unwrap_or_else(|e| panic!("cannot start {name}: {e}"));
         Self { name: name.to_owned(), child, ended: None }
     }
 
@@ -46,29 +58,32 @@ impl Running {
         if self.try_wait().is_some() {
             return;
         }
-        // The shell's own `kill`: the standard library can only send SIGKILL.
-        let sent = Command::new("/bin/sh")
-            .args(["-c", &format!("kill -{signal} {}", self.pid())])
-            .status();
+        let number = match signal {
+            "CONT" => Signal::CONT,
+            "HUP" => Signal::HUP,
+            "INT" => Signal::INT,
+            "KILL" => Signal::KILL,
+            "STOP" => Signal::STOP,
+            "TERM" => Signal::TERM,
+            _ => panic!("SIG{signal} is not among the signals that tests send"),
+        };
         // A zombie can still be signalled, so a failure here is a bug in the rig.
-        assert!(
-            sent.as_ref().is_ok_and(ExitStatus::success),
-            "cannot send SIG{signal} to {}: {sent:?}",
-            self.name
-        );
+        kill_process(Pid::from_child(&self.child), number)
+            .unwrap_or_else(|e| panic!("cannot send SIG{signal} to {}: {e}", self.name));
     }
 
     /// The exit status, waiting at most `limit`; `None` when the program is still running then.
     pub fn wait_at_most(&mut self, limit: Duration) -> Option<ExitStatus> {
-        let deadline = Instant::now() + limit;
+        let began = Instant::now();
         loop {
             if let Some(status) = self.try_wait() {
                 return Some(status);
             }
-            if Instant::now() >= deadline {
+            let waited = began.elapsed();
+            if waited >= limit {
                 return None;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(pause(waited));
         }
     }
 
@@ -106,6 +121,39 @@ impl Drop for Running {
     }
 }
 
+/// Starts a program that gets SIGTERM when this process ends, however that ends.
+///
+/// The kernel sends it when the thread that started the program ends, and those of tests end with their test.
+/// So one thread that lives as long as the process starts all programs.
+#[allow(unsafe_code)]
+fn spawn_bound(command: &mut Command) -> io::Result<Child> {
+    type Started = (Command, io::Result<Child>);
+    static STARTER: LazyLock<Mutex<(Sender<Command>, Receiver<Started>)>> = LazyLock::new(|| {
+        let (orders, ordered) = mpsc::channel::<Command>();
+        let (started, results) = mpsc::channel();
+        let start = move || {
+            for mut command in ordered {
+                let child = command.spawn();
+                if started.send((command, child)).is_err() {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("starter".into()).spawn(start).expect("a thread");
+        Mutex::new((orders, results))
+    });
+    // SAFETY: between fork and exec it makes one system call, and allocates nothing.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+    }
+    let starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let ordered = std::mem::replace(command, Command::new(""));
+    starter.0.send(ordered).expect("the thread lives as long as the process");
+    let (ordered, child) = starter.1.recv().expect("the thread answers each order");
+    *command = ordered;
+    child
+}
+
 /// The result of a program that ran to its end.
 #[derive(Debug)]
 pub struct Output {
@@ -123,7 +171,8 @@ pub struct Output {
 pub fn run(name: &str, command: &mut Command, dir: &Path, limit: Duration) -> Output {
     let (out, err) = (dir.join("stdout"), dir.join("stderr"));
     command.stdin(Stdio::null()).stdout(create(&out)).stderr(create(&err));
-    let mut running = Running::spawn(name, command);
+    // It ends by itself, and a fork of a large test process would take longer than most of these programs.
+    let mut running = Running::of(name, command.spawn());
     let Some(status) = running.wait_at_most(limit) else {
         running.kill();
         panic!("{name} did not end within {limit:?}; its stderr:\n{}", read_lossy(&err));

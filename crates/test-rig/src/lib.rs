@@ -3,8 +3,8 @@
 //!
 //! Every piece keeps its files in a temporary directory of its own and its sockets under a name of
 //! its own, so tests run side by side in threads and in processes. Hold the values in locals: a
-//! `static` is never dropped and would leave its programs running. (The guest is one, for its boot
-//! takes seconds, and has its own way to end with the process.)
+//! `static` is never dropped, and its programs would end only with the process. (The guest is one, for its
+//! boot takes seconds.)
 //!
 //! A program or file that is missing is a failure, not a reason to skip: a test that silently does
 //! not run proves nothing.
@@ -59,7 +59,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each external program the tests use, to report what to install.
-const PACKAGES: [(&str, &str); 23] = [
+const PACKAGES: [(&str, &str); 22] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
@@ -69,7 +69,6 @@ const PACKAGES: [(&str, &str); 23] = [
     ("amtool", "prometheus-alertmanager"),
     ("prometheus-node-exporter", "prometheus-node-exporter"),
     ("qemu-system-x86_64", "qemu-system-x86"),
-    ("setpriv", "util-linux"),
     ("strip", "binutils"),
     ("openssl", "openssl"),
     ("curl", "curl"),
@@ -110,15 +109,24 @@ pub fn free_port() -> u16 {
 
 /// Polls until `probe` returns a value, and panics with `what` when `limit` has passed.
 ///
-/// It replaces every fixed sleep: it ends as soon as the condition is met, and a
+/// It replaces every fixed sleep: it ends soon after the condition is met, and a
 /// slow machine only makes it take longer.
 pub fn wait_until<T>(limit: Duration, what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + limit;
+    let began = Instant::now();
     loop {
+        let asked = Instant::now();
         if let Some(found) = probe() {
             return found;
         }
-        assert!(Instant::now() < deadline, "timed out after {limit:?} waiting for {what}");
-        std::thread::sleep(Duration::from_millis(2));
+        let waited = began.elapsed();
+        assert!(waited < limit, "timed out after {limit:?} waiting for {what}");
+        // A probe may be a scrape: the rest of the time belongs to what the test waits for.
+        let rest = (3 * asked.elapsed()).min(Duration::from_millis(200));
+        std::thread::sleep(pause(waited).max(rest));
     }
+}
+
+/// The time until the next poll: short at first, later a tenth of the time waited.
+fn pause(waited: Duration) -> Duration {
+    (waited / 10).clamp(Duration::from_millis(1), Duration::from_millis(50))
 }

@@ -24,8 +24,7 @@ const PORTS: std::ops::Range<u16> = 9000..9048;
 
 /// A running QEMU.
 ///
-/// It ends with this process, however that ends: the kernel kills it when the thread that started it
-/// is no more, and that thread waits for it for as long as the process lives.
+/// It ends with this process, as each [`Running`] program does.
 pub struct Qemu {
     /// Where the control channel is reached.
     pub control: String,
@@ -76,10 +75,8 @@ impl Qemu {
         let forwards: String = std::iter::once(CONTROL_PORT)
             .chain(PORTS)
             .fold(String::new(), |list, port| list + &format!(",hostfwd=tcp:127.0.0.1:0-:{port}"));
-        let mut command = Command::new(require("setpriv"));
+        let mut command = Command::new(require("qemu-system-x86_64"));
         command
-            .args(["--pdeathsig", "KILL"])
-            .arg(require("qemu-system-x86_64"))
             .args("-nodefaults -no-user-config -no-reboot -display none".split(' '))
             // No KVM: it is not available in most containers and virtual machines.
             .args("-machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m 768".split(' '))
@@ -139,7 +136,7 @@ impl Qemu {
     }
 }
 
-/// Starts QEMU in a thread that lives as long as it does.
+/// Starts QEMU, and waits for its end in a thread.
 fn keep(mut command: Command, ended: Arc<OnceLock<ExitStatus>>) {
     let kept = move || {
         let mut running = Running::spawn("qemu-system-x86_64", &mut command);
