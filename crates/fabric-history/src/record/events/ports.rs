@@ -79,7 +79,7 @@ impl Sweep<'_> {
                 Some(false) if up => {
                     let down = last.down_at.take().map(|down| evidence::duration(at.since(down)));
                     let text =
-                        down.map_or_else(|| "link up".into(), |down| format!("after {down}"));
+                        down.map_or_else(|| "Active again".into(), |down| format!("after {down}"));
                     push(EventKind::LinkUp, text, at, Value::Null);
                 }
                 _ => {}
