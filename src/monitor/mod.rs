@@ -173,7 +173,7 @@ impl Monitor {
                 wire = open()
                     .inspect(|_| tracing::info!(fabric, "device reopened"))
                     .inspect_err(
-                        |error| tracing::debug!(fabric, %error, "opening the device failed"),
+                        |error| tracing::debug!(fabric, %error, "device open failed"),
                     )
                     .ok();
             }
