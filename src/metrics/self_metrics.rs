@@ -196,7 +196,7 @@ families! {
             out.sample(&[("kind", trouble.label())], count);
         } };
     "fabric_exporter_history_set_aside_files" Gauge []
-        "Corrupt history files that were renamed and are still in the history's directory. With three of them, recording stops at the next corruption until one is moved to another directory."
+        "Damaged history files that were renamed and are still in the history's directory. With three of them, recording stops when the next file is damaged, until one is moved to another directory."
         => |state, out| if let Some(count) = state.recorded().and_then(|it| it.set_aside) { out.sample(&[], count) };
     "fabric_exporter_history_missed_sweeps" Counter []
         "Sweeps missing from the history because an earlier write was slow or failed. Their counts are in the next recorded sweep."
