@@ -99,7 +99,9 @@ impl HostMonitor {
             let wanted = move |device: &str| filter.matches(device);
             let handle = move |event| sender.send(event);
             Listener::start(&sysfs, wanted, self.clock, handle)
-                .inspect_err(|error| tracing::warn!(%error, "device events not received: link downs between two reads are missed"))
+                .inspect_err(|error| {
+                    tracing::warn!(%error, "device events not received: link downs between two reads are missed");
+                })
                 .ok()
         });
         let mut due = self.clock.now();

@@ -101,7 +101,9 @@ impl Listener {
             #[cfg(not(feature = "verbs"))]
             let open = |_: &str| Ok(None);
             let uevents = UeventSocket::open()
-                .inspect_err(|error| tracing::warn!(%error, "kernel uevents not received: changes show at the next host read"))
+                .inspect_err(|error| {
+                    tracing::warn!(%error, "kernel uevents not received: changes show at the next read");
+                })
                 .ok();
             let mut listener = EventLoop {
                 uevents_arrive: uevents.is_some() && in_first_user_namespace(),
@@ -250,7 +252,7 @@ impl EventLoop<'_> {
         match read {
             Ok(dropped) => changed |= dropped,
             Err(error) => {
-                tracing::warn!(%error, "kernel uevents no longer received: changes show at the next host read");
+                tracing::warn!(%error, "kernel uevents no longer received: changes show at the next read");
                 (self.uevents, self.uevents_arrive) = (None, false);
                 changed = true;
             }

@@ -159,7 +159,10 @@ impl DeviceRegistry {
                     NodeState::Due(now + FIRST_RETRY * (1 << (node.tries - 1)))
                 } else {
                     if !node.warned {
-                        tracing::warn!(device, %error, "device events not received: check access to its uverbsN, and LimitMEMLOCK");
+                        tracing::warn!(
+                            device, %error,
+                            "device events not received: check access to its uverbsN, and LimitMEMLOCK"
+                        );
                         node.warned = true;
                     }
                     NodeState::Abandoned
