@@ -142,7 +142,7 @@ impl Read {
         snapshot
     }
 
-    /// The ticks that a port waits between two sweeps, if it waits: 5 to 95 % of the time.
+    /// The ticks that a port waits between two sweeps, if it waits: 5 to 95% of the time.
     #[expect(clippy::cast_sign_loss, reason = "no share is below zero")]
     fn ticks(&self, port: PortIndex) -> u64 {
         const SOME: u64 = 1_000_000;

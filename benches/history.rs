@@ -270,7 +270,7 @@ fn main() {
     let share = processor / INTERVAL.as_secs_f64() * 100.0;
     println!("recording");
     row("a sweep in the file", &format!("{:.2} MB", a_sweep / 1e6), "at most 1.5 MB");
-    row("of one processor, with digesting", &format!("{share:.2} %"), "at most 1 %");
+    row("of one processor, with digesting", &format!("{share:.2}%"), "at most 1%");
     row("a sweep, of processor time", &ms(processor), "");
     row("a sweep, the middle one", &ms(median(costs.wall.clone())), "");
     row("a sweep with which an hour is digested", &ms(slowest), "");

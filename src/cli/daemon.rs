@@ -297,8 +297,8 @@ fn spawn(worker: Worker, guard: ExitGuard) -> Result<JoinHandle<()>, Fatal> {
 
 /// Lowers the priority of this thread, which serves or renders, below that of sweeps: sweeps have
 /// to be on time, whatever the number of requests. A nice value of 15 is 36 of the usual weight of
-/// 1,024 (the kernel's sched_prio_to_weight): two such threads take 7 % of a processor that a sweep
-/// needs, too. 10 would be 18 %, and with 19 (1.5 % each) a scrape on a busy host would be late.
+/// 1,024 (the kernel's sched_prio_to_weight): two such threads take 7% of a processor that a sweep
+/// needs, too. 10 would be 18%, and with 19 (1.5% each) a scrape on a busy host would be late.
 /// Without sweeps the priority stays: a compute host is busy for days, and has to be scraped, too.
 fn lower_priority() {
     // Linux changes this thread only; where that is not allowed all threads are equal.

@@ -97,7 +97,7 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
         .map(|(entries, warnings)| (format!("{shown} is valid; entries: {entries}"), warnings));
     check_file(what, read, format!("ls -l {shown}; edit it, or remove {what}"), |warning| {
         warning
-            .expected("readable for owner and group only; keys that differ need the file neighbors")
+            .expected("readable for owner and group only; several M_Keys need OpenSM's file neighbors, too")
             .fix(format!(
                 "chgrp fabric-exporter {shown} && chmod 0640 {shown}; if the keys differ, copy \
                  OpenSM's file neighbors to the same directory"

@@ -245,7 +245,7 @@ fn check_manager(host: &CheckedHost, what: String, manager: Option<MasterSm>) ->
         }
         Err(failure) => {
             let found = format!("master SM at {at} does not respond: {failure}");
-            let expected = "a response; without an SM links that go down stay down";
+            let expected = "a response; without a master SM, links that come up stay in Init";
             bad(SubnetManager, what, found).expected(expected).fix(sm_fix(host, OPENSM))
         }
     }

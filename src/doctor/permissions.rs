@@ -145,7 +145,7 @@ fn ownership(about: &Metadata) -> String {
     format!("{}:{} {:04o}", who(about.uid()), who(about.gid()), about.mode() & 0o7777)
 }
 
-/// The exporter itself locks nothing; programs that use verbs on this host do.
+/// For programs on this host that use verbs. The exporter locks memory only to receive device events on old kernels.
 fn check_locked_memory() -> Finding {
     let what = "memory lock limit";
     let fix = "echo '* - memlock unlimited' > /etc/security/limits.d/rdma.conf   # in units: \
@@ -156,7 +156,7 @@ fn check_locked_memory() -> Finding {
             ok(Permissions, what, format!("{} MiB (this session)", most >> 20))
         }
         Some(most) => note(Permissions, what, format!("{} KiB (this session)", most >> 10))
-            .expected("unlimited, for MPI and RDMA storage; the exporter locks no memory")
+            .expected("unlimited, for MPI and RDMA storage; 64 MiB for the exporter (device events on old kernels)")
             .fix(fix),
     }
 }

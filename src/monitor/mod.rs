@@ -166,9 +166,7 @@ impl Monitor {
                 let fabric = &self.settings.name;
                 wire = open()
                     .inspect(|_| tracing::info!(fabric, "device reopened"))
-                    .inspect_err(
-                        |error| tracing::debug!(fabric, %error, "opening the device failed"),
-                    )
+                    .inspect_err(|error| tracing::debug!(fabric, %error, "device open failed"))
                     .ok();
             }
         }

@@ -202,7 +202,7 @@ fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
 pub(super) async fn host(State(app): State<WebApp>) -> Response {
     render(move || {
         let overview = overview(app.exposition().board());
-        let off = || html! { p { "The host collector is off (" code { "--no-collector.host" } "), or this is a demo: the devices of this host are not read." } };
+        let off = || html! { p { "Not read: the host collector is off (" code { "--no-collector.host" } "; always off in a demo)." } };
         let main = overview.host.as_ref().map_or_else(off, host_page);
         Page::new("This host’s devices", address::HOST, main).respond()
     })

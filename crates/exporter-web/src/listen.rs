@@ -59,7 +59,7 @@ pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, String> {
         return Err(problem(address, &error));
     }
     for (address, error) in missing {
-        tracing::warn!(%address, %error, "cannot listen on one address of the name; listening on the others");
+        tracing::warn!(%address, %error, "listen failed on one address of the name; listening on the others");
     }
     Ok(bound)
 }

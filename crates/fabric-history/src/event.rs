@@ -24,7 +24,7 @@ ib_mad::labeled_enum! {
         ClockJump, "clock_jump", "The clock of the exporter's host was set. Times before and after this event cannot be compared.";
         LinkDown, "link_down", "A link went down.";
         LinkUp, "link_up", "A link came up.";
-        Flap, "flap", "A link went down unexpectedly and came up again.";
+        Flap, "flap", "A link went down unexpectedly. Its time is that of the link down, so it precedes link_up.";
         ExpectedLinkDown, "expected_link_down", "A link went down because a node at its end was reset, or during maintenance.";
         LinkAdded, "link_added", "A new link was discovered.";
         CableMoved, "cable_moved", "The cable of a port now leads to another port.";

@@ -155,7 +155,7 @@ pub struct PreFecBer {
 }
 
 /// The expected number of errors at the limit from which on a window is evidence. With none seen where 2.5
-/// are expected, the link is below its limit with 92 % confidence (e^-2.5), and one at a tenth of the limit
+/// are expected, the link is below its limit with 92% confidence (e^-2.5), and one at a tenth of the limit
 /// would have had a quarter of an error. At NDR, 1e-14 takes 625 s.
 pub const ENOUGH: f32 = 2.5;
 

@@ -217,7 +217,7 @@ impl<'a> Evidence<'a> {
     fn down(&self) -> Option<String> {
         let last = self.link.outages.last_change;
         if last > Some(self.snapshot.began) {
-            return Some("link down: reported by a port after the sweep read its state".into());
+            return Some("not Active: reported by a port after the sweep read its state".into());
         }
         let known = |port| Some((port, self.snapshot.status(port)?.state));
         let states: Vec<_> = self.ends().filter_map(known).collect();

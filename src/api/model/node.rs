@@ -121,7 +121,7 @@ models! {
         pub congestion: CongestionCounts,
     }
 
-    /// Congested links: those with a port that waits to send for at least 5 % of the time.
+    /// Congested links: those with a port that waits to send for at least 5% of the time.
     pub struct CongestionCounts {
         /// Links with a congestion root at one end.
         pub roots: usize,

@@ -246,7 +246,7 @@ impl DumpArgs {
             Path::new(&name).exists()
         };
         let problem = if exists_with("-wal") || exists_with("-shm") {
-            "this history is in use"
+            "is a history in use: use another file"
         } else if exists_with("") && !self.force {
             "already exists (--force overwrites it)"
         } else {

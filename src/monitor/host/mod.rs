@@ -90,7 +90,9 @@ impl HostMonitor {
             let wanted = move |device: &str| filter.matches(device);
             let handle = move |event| sender.send(event);
             Listener::start(&sysfs, wanted, self.clock, handle)
-                .inspect_err(|error| tracing::warn!(%error, "receiving device events failed"))
+                .inspect_err(|error| {
+                    tracing::warn!(%error, "device events not received: link downs between two reads are missed");
+                })
                 .ok()
         });
         let mut due = self.clock.now();
@@ -129,9 +131,9 @@ impl HostMonitor {
         let before = self.observation.snapshot.as_ref();
         match (before.and_then(|before| before.problem.as_deref()), snapshot.problem.as_deref()) {
             (before, Some(problem)) if before != Some(problem) => {
-                tracing::warn!(problem, "listing RDMA devices failed");
+                tracing::warn!(problem, "RDMA devices cannot be listed");
             }
-            (Some(_), None) => tracing::info!("listing RDMA devices works again"),
+            (Some(_), None) => tracing::info!("RDMA devices can be listed again"),
             _ => {}
         }
         if before.is_some() || !snapshot.devices.is_empty() || snapshot.problem.is_some() {

@@ -25,7 +25,7 @@ use super::{Answer, Page, Problem, QueryParams, address, check_fabric, component
 pub async fn get(State(app): State<WebApp>, Path(id): Path<String>, query: QueryResult) -> Answer {
     let id = id.parse::<LinkId>().map_err(|_| {
         let text = format!(
-            "{id:?} is not a link ID. It is GUID and port of both ends, such as \
+            "{id:?} is not a link ID. A link ID has the GUID and port of both ends, such as \
              0x00aa000000000001:5-0x00aa000000000002:1."
         );
         Problem(StatusCode::NOT_FOUND, "Link not found", text)

@@ -85,7 +85,7 @@ fn legend(is_congested: bool) -> Markup {
             @if is_congested {
                 li {
                     svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path .congested d="M1 6L27 6" {} }
-                    " Congested links. Above a box: the number of its links with ◆ a congestion root, ◇ a victim."
+                    " congested links. Above a box: ◆ number of its links with a congestion root, ◇ with a victim."
                 }
             }
         }

@@ -474,7 +474,7 @@ fn of_the_rest() -> Vec<Case> {
             )
             .then(|seen| all_fine_but(seen, &[])),
             Case::new(
-                "bad cable while 2 % of the MADs are lost",
+                "bad cable while 2% of the MADs are lost",
                 120,
                 "way: {round-trip: 50us, per-hop: 2us, jitter: 200us, loss: 2%}\n\
                  timeline: [bad-cable: {at: 30m, into: \"leaf-0-0[9]\", ratio: 1e-10}]",

@@ -508,7 +508,7 @@ fn event_is_assessed_without_a_sweep() {
     assert_eq!((found.verdict, found.up), (Verdict::Watch, Some(false)));
     assert_eq!(found.outages.last_change, Some(at));
     let text = evidence::describe(Reason::Down, found, &assessment, &snapshot);
-    assert_eq!(text, "link down: reported by a port after the sweep read its state");
+    assert_eq!(text, "not Active: reported by a port after the sweep read its state");
     // The next sweep counts it once.
     assert!(link.event(true, at + Duration::from_secs(2)));
     link.downed = [1, 1];

@@ -64,8 +64,8 @@ impl Partitions {
         if !key.is_full() {
             tracing::warn!(
                 hca, port = number, p_key = %key,
-                "this port is a limited member of the partition of --fabric.pkey: hosts that are limited members, \
-                 too, drop its requests; make it a full member in the subnet manager's partitions.conf"
+                "limited P_Key membership: hosts that are limited members, too, drop requests of this port; make \
+                 it a full member in the subnet manager's partitions.conf"
             );
         }
         tracing::debug!(hca, port = number, p_key = %key, index, "P_Key selected");
@@ -91,17 +91,17 @@ impl Partitions {
         if let (None, Some(index)) = (found, entry) {
             tracing::error!(
                 hca, port, p_key = %wanted, index,
-                "the P_Key of --fabric.pkey has another index now, and this kernel can only send with index 0: \
-                 no counters can be read until the subnet manager moves it to index 0"
+                "P_Key index changed, and this kernel can only send with index 0: no counters can be read until \
+                 the subnet manager moves it to index 0"
             );
         } else if let Some(index) = found {
-            tracing::info!(hca, port, p_key = %wanted, index, "the index of the P_Key changed");
+            tracing::info!(hca, port, p_key = %wanted, index, "P_Key index changed");
         } else {
             let known = self.known();
             tracing::error!(
                 hca, port, p_key = %wanted, known,
-                "the P_Key of --fabric.pkey is no longer in the port's table: no counters can be read until \
-                 the subnet manager adds it again"
+                "P_Key removed from the port's table: no counters can be read until the subnet manager adds it \
+                 again"
             );
         }
         self.index = found;
@@ -126,7 +126,7 @@ impl Partitions {
             if found.is_none() {
                 tracing::warn!(
                     hca = port.hca, port = port.port, p_key = %key,
-                    "an agent redirects into a partition of which this port is not a member: it cannot be queried"
+                    "redirect unusable: this port is not a member of the partition, so the agent cannot be queried"
                 );
             }
             found

@@ -51,7 +51,7 @@ impl DeviceReader {
                 device = name,
                 directory = %directory.display(),
                 %error,
-                "cannot list the ports of the device: only device information is exported"
+                "device ports cannot be listed: only device information is exported"
             );
         }
         Ok(reader)
@@ -84,7 +84,7 @@ impl DeviceReader {
     pub(super) fn read(&mut self, context: &ReadContext) -> io::Result<Device> {
         let now = context.clock.now();
         if self.ports_unlisted && self.open_ports().is_ok() {
-            tracing::info!(device = &*self.device.name, "ports of the device can be listed again");
+            tracing::info!(device = &*self.device.name, "device ports can be listed again");
             (self.ports_unlisted, self.info_expires) = (false, Moment::default());
         }
         if now >= self.info_expires {

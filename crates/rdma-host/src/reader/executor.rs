@@ -93,7 +93,7 @@ fn start_worker<J: Send + 'static, O: Send + 'static>(
         }
     };
     let started = std::thread::Builder::new().name("host-reader".into()).spawn(run).inspect_err(|error| {
-        tracing::warn!(%error, "cannot start the reader thread: a device that hangs will block all others");
+        tracing::warn!(%error, "reader thread not started: a device that hangs will block all others");
     });
     started.is_ok().then_some(completed)
 }

@@ -252,7 +252,7 @@ impl HostReader {
                 Err(error) => {
                     if !self.closed.contains_key(&**name) {
                         let path = self.class.join(name);
-                        tracing::warn!(device = name, directory = %path.display(), %error, "cannot open the device");
+                        tracing::warn!(device = name, directory = %path.display(), %error, "device open failed");
                     }
                     let name: Arc<str> = name.as_str().into();
                     let device = Device { name: Arc::clone(&name), ..Device::default() };

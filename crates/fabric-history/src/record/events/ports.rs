@@ -79,7 +79,7 @@ impl Sweep<'_> {
                 Some(false) if up => {
                     let down = last.down_at.take().map(|down| evidence::duration(at.since(down)));
                     let text =
-                        down.map_or_else(|| "link up".into(), |down| format!("after {down}"));
+                        down.map_or_else(|| "Active again".into(), |down| format!("after {down}"));
                     push(EventKind::LinkUp, text, at, Value::Null);
                 }
                 _ => {}
@@ -118,7 +118,12 @@ impl Sweep<'_> {
         was: Verdict,
         found: &LinkAssessment,
     ) -> NewEvent {
-        let mut text = format!("verdict changed from {} to {}", was.label(), found.verdict.label());
+        let [from, to] = [was, found.verdict].map(|verdict| match verdict {
+            // As on pages.
+            Verdict::Watch => "degraded",
+            other => other.label(),
+        });
+        let mut text = format!("from {from} to {to}");
         let mut reasons = Vec::new();
         for (reason, weight) in found.reasons.iter().filter(|(_, weight)| *weight >= Verdict::Watch)
         {

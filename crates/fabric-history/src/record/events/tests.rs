@@ -223,14 +223,14 @@ fn only_verdicts_from_watch_on_are_events() {
     sim.link().verdict = Verdict::Bad;
     let events = sim.sweep();
     assert!(
-        events[0].starts_with("verdict_changed: verdict changed from ok to bad: ")
+        events[0].starts_with("verdict_changed: from ok to bad: ")
             && events[0].contains("marked bad"),
         "{events:?}"
     );
     assert!(!events[0].contains("victim") && events.len() == 1, "{events:?}");
     sim.link().verdict = Verdict::Ok;
     sim.link().reasons = Reasons::default();
-    assert_eq!(sim.sweep(), ["verdict_changed: verdict changed from bad to ok"]);
+    assert_eq!(sim.sweep(), ["verdict_changed: from bad to ok"]);
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn push_port(
     let reported = tally.get(PortEventKind::PortActive).1.map(|reported| reported.moment);
     let up_again = wall(reported.filter(|at| *at > tally.lost).unwrap_or(look.began));
     if (was.up, is.up) == (Some(true), Some(false)) {
-        push(EventKind::LinkDown, "link down".into(), lost);
+        push(EventKind::LinkDown, "not Active".into(), lost);
     }
     let losses = is.losses.saturating_sub(was.losses);
     if losses > 0 {
@@ -215,7 +215,7 @@ fn push_port(
         push(EventKind::Flap, flap_text(count, Downtime::default(), is.losses), lost);
     }
     if (was.up, is.up) == (Some(false), Some(true)) {
-        push(EventKind::LinkUp, "link up".into(), up_again);
+        push(EventKind::LinkUp, "Active again".into(), up_again);
     }
     if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
         push(EventKind::RateChanged, rate_change(was, is), wall(look.began));

@@ -118,7 +118,7 @@ fn reported_port_error_sets_the_event_time() {
     assert_eq!(
         sim.look(),
         [
-            "15.5 link_down: mlx5_0 port 1: link down",
+            "15.5 link_down: mlx5_0 port 1: not Active",
             "15.5 flap: mlx5_0 port 1: went down once; 1 flap since the exporter started",
         ]
     );
@@ -126,7 +126,7 @@ fn reported_port_error_sets_the_event_time() {
     assert_eq!(sim.look(), NONE);
     sim.hear(2_250, PortEventKind::PortActive);
     sim.port().state = Some(state::ACTIVE);
-    assert_eq!(sim.look(), ["47.25 link_up: mlx5_0 port 1: link up"]);
+    assert_eq!(sim.look(), ["47.25 link_up: mlx5_0 port 1: Active again"]);
     // Lost and restored between two reads, twice.
     for millis in [1_000, 2_000] {
         sim.hear(millis, PortEventKind::PortError);
@@ -150,7 +150,7 @@ fn unreported_change_has_the_snapshot_time() {
     sim.port().state = None;
     assert_eq!(sim.look(), NONE, "nobody knows");
     sim.port().state = Some(state::ACTIVE_DEFER);
-    assert_eq!(sim.look(), ["60 link_up: mlx5_0 port 1: link up"]);
+    assert_eq!(sim.look(), ["60 link_up: mlx5_0 port 1: Active again"]);
     sim.port().width = Some(Width::X1);
     assert_eq!(sim.look(), ["75 rate_changed: mlx5_0 port 1: rate changed from 4x NDR to 1x NDR"]);
     assert_eq!(sim.look(), NONE);

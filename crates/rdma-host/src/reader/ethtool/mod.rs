@@ -52,7 +52,7 @@ impl EthernetReader {
             return Vec::new();
         }
         let values = self.try_read().inspect_err(|error| {
-            tracing::debug!(netdev = self.name, %error, "cannot read the statistics of the interface");
+            tracing::debug!(netdev = self.name, %error, "interface statistics cannot be read");
         });
         let has_failed = values.is_err();
         self.backoff =

@@ -101,7 +101,9 @@ impl Listener {
             #[cfg(not(feature = "verbs"))]
             let open = |_: &str| Ok(None);
             let uevents = UeventSocket::open()
-                .inspect_err(|error| tracing::warn!(%error, "cannot receive uevents of the kernel"))
+                .inspect_err(|error| {
+                    tracing::warn!(%error, "kernel uevents not received: changes show at the next read");
+                })
                 .ok();
             let mut listener = EventLoop {
                 uevents_arrive: uevents.is_some() && in_first_user_namespace(),
@@ -237,7 +239,7 @@ impl EventLoop<'_> {
         let now = self.clock.now();
         let mut changes = Vec::new();
         let dropped = uevents.read(|change| changes.push(change)).unwrap_or_else(|error| {
-            tracing::warn!(%error, "uevents of the kernel are no longer received");
+            tracing::warn!(%error, "kernel uevents no longer received: changes show at the next read");
             (self.uevents, self.uevents_arrive) = (None, false);
             true
         });

@@ -148,18 +148,21 @@ impl DeviceRegistry {
         let device = &*node.device;
         node.state = match (self.open_device)(name) {
             Ok(Some(source)) => {
-                tracing::debug!(device, "subscribed to events of the device");
+                tracing::debug!(device, "device events received");
                 NodeState::Open(source)
             }
             Ok(None) => NodeState::Abandoned,
             Err(error) => {
                 node.tries += 1;
                 if node.tries < MAX_TRIES {
-                    tracing::debug!(device, tries = node.tries, %error, "cannot subscribe to events of the device yet");
+                    tracing::debug!(device, tries = node.tries, %error, "device events not received yet");
                     NodeState::Due(now + FIRST_RETRY * (1 << (node.tries - 1)))
                 } else {
                     if !node.warned {
-                        tracing::warn!(device, %error, "cannot subscribe to events of the device");
+                        tracing::warn!(
+                            device, %error,
+                            "device events not received: check access to its uverbsN, and LimitMEMLOCK"
+                        );
                         node.warned = true;
                     }
                     NodeState::Abandoned
