@@ -233,6 +233,6 @@ fn copies_are_made_during_recording() {
     }
     // A history in use is never overwritten.
     let (ok, _, said) = run(&["dump", "--file", &here, "-o", &path("history.db"), "--force"]);
-    assert!(!ok && said.contains("history is in use"), "{said}");
+    assert!(!ok && said.contains("is a history in use: use another file"), "{said}");
     assert!(exporter.stop().success());
 }

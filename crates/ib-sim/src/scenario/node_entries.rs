@@ -179,12 +179,12 @@ pub fn set(entry: &Set, timeline: &mut Timeline) -> Result<String, Problem> {
     let mut words = Vec::new();
     for &(ref name, value) in counters {
         let key = format!("counters.{name}");
-        let counter = value::counter(name).map_err(|problem| context.error(&key, problem))?;
+        let counter = value::counter(name).map_err(|problem| timeline.error(&key, problem))?;
         // The widest of its fields comes first.
         let width = counter.row().fields.first().map_or(64, |place| place.width);
         if width < 64 && value >> width != 0 {
             let problem = format!("{name}: {value} does not fit its {width} bits");
-            return Err(context.error(&key, problem));
+            return Err(timeline.error(&key, problem));
         }
         timeline.add_action(Action::SetCounter { port, counter, value })?;
         words.push(format!("{name} to {value}"));
