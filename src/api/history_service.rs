@@ -26,7 +26,7 @@ use axum::routing::get;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::JoinError;
+use tokio::task::{AbortHandle, JoinError};
 
 use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH, Pairs, read_window};
 use fabric_history::settings::LEAST_FREE;
@@ -91,9 +91,19 @@ pub async fn run_query<T: Send + 'static>(
         let is_over = move || waiting.strong_count() == 0;
         query(&Reader::open(&file)?.limited(MAX_READINGS).interrupted_when(is_over)?)
     });
+    // A query that has not started when its client leaves will not start.
+    let _abort = AbortOnDrop(thread.abort_handle());
     let result = thread.await;
     drop(client);
     result
+}
+
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// A response, or that to a request that cannot be answered.

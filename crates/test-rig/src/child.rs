@@ -142,9 +142,15 @@ fn spawn_bound(command: &mut Command) -> io::Result<Child> {
         std::thread::Builder::new().name("starter".into()).spawn(start).expect("a thread");
         Mutex::new((orders, results))
     });
-    // SAFETY: between fork and exec it makes one system call, and allocates nothing.
+    let parent = std::process::id();
+    // SAFETY: between fork and exec it makes two system calls, and allocates nothing.
     unsafe {
-        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+        command.pre_exec(move || {
+            set_parent_process_death_signal(Some(Signal::TERM))?;
+            // The parent may have ended just before.
+            let has_parent = std::os::unix::process::parent_id() == parent;
+            if has_parent { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+        });
     }
     let starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner);
     let ordered = std::mem::replace(command, Command::new(""));

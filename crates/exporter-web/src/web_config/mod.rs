@@ -334,8 +334,9 @@ mod tests {
                 ],
             ),
             (
-                "basic_auth_users: {a: b, a.b: c, \"d[1]\": e}\nrate_limit: {interval: 1s}\n",
+                "basic_auth_users: {a: b, a.b: c, \"d[1]\": e, \"[x]\": f}\nrate_limit: {interval: 1s}\n",
                 &[
+                    "line 1, column 52: basic_auth_users.[x]: is not a bcrypt hash",
                     "line 1, column 23: basic_auth_users.a: is not a bcrypt hash",
                     "line 1, column 31: basic_auth_users.a.b: is not a bcrypt hash",
                     "line 1, column 42: basic_auth_users.d[1]: is not a bcrypt hash",

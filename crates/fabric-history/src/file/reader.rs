@@ -65,8 +65,9 @@ impl Reader {
         mut self,
         is_over: impl FnMut() -> bool + Send + 'static,
     ) -> Result<Self, HistoryError> {
-        // SQLite asks each time it has executed this many instructions: several times per millisecond.
-        self.db.progress_handler(10_000, Some(is_over)).map_err(self.failed())?;
+        // SQLite asks each time a statement has executed this many instructions: those of a few rows, since unpacking
+        // a row takes longer than reading it.
+        self.db.progress_handler(100, Some(is_over)).map_err(self.failed())?;
         Ok(self)
     }
 

@@ -1,5 +1,6 @@
 //! The state of nodes, ports and cables: at a moment, and in the sweeps of a window.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::SystemTime;
 
@@ -203,8 +204,17 @@ pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> Result<Vec<C
         }
     }
     let mut cables: BTreeMap<_, Cable> = BTreeMap::new();
+    let mut timelines: HashMap<i64, Timeline> = HashMap::new();
     for ((at, (fabric, name)), present) in moments {
-        let timeline = Timeline::read(sql, *fabric, at, at)?;
+        let timeline = match timelines.entry(*fabric) {
+            Entry::Vacant(new) => new.insert(Timeline::read(sql, *fabric, at, at)?),
+            // Its nodes, names and ports are those of all times.
+            Entry::Occupied(known) => {
+                let timeline = known.into_mut();
+                (timeline.port_states, _) = changes(sql, PORTS, *fabric, at, at)?;
+                timeline
+            }
+        };
         // One that was present twice has its latest state.
         let at_moment = present.iter().filter_map(|cable| timeline.cable_at(name, cable, at));
         cables.extend(at_moment.map(|cable| (cable.link(), cable)));

@@ -78,6 +78,16 @@ fn every_speed_has_a_limit_and_a_site_may_override_it() {
         let limit = usual.limits(speed, None).symbol;
         assert!(limit > 0.0 && limit <= 1e-12, "{speed:?}");
     }
+    for (speed, fec, symbol) in [
+        (Speed::Fdr, None, 1e-12),
+        (Speed::Edr, None, 1e-13),
+        (Speed::Hdr, None, 1e-13),
+        (Speed::Hdr, Some(Fec::Rs271Plr), 1e-14),
+        (Speed::Ndr, None, 1e-14),
+        (Speed::Xdr, None, 1e-14),
+    ] {
+        assert_eq!(Some(usual.limits(speed, fec).symbol), Some(symbol), "{speed:?} {fec:?}");
+    }
     assert_eq!(usual.limits(Speed::Edr, Some(Fec::LowLatency)).pre_fec, Some(1e-12));
     for (speed, fec, pre_fec) in [
         (Speed::Edr, Fec::MellanoxLowLatency, Some(1e-12)),

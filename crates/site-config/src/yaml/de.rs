@@ -117,7 +117,12 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
             Kind::List => self.deserialize_seq(visitor),
             Kind::Map => self.deserialize_map(visitor),
             Kind::Plain if self.node.is_null() => visitor.visit_unit(),
-            Kind::Plain | Kind::Quoted => visitor.visit_str(&self.node.text),
+            // `1_000` is a number, as in other keys.
+            Kind::Plain => match parse_integer(&self.node.text) {
+                Some(number) => visitor.visit_str(&number.to_string()),
+                None => visitor.visit_str(&self.node.text),
+            },
+            Kind::Quoted => visitor.visit_str(&self.node.text),
         }
     }
 

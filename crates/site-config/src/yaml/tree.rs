@@ -128,7 +128,9 @@ impl Document {
             let children = self.nodes[node].children.iter().enumerate();
             let mut children = children.filter(|(_, child)| !child.removed);
             let (index, child);
-            if let Some((nth, after)) = rest.strip_prefix('[').and_then(|it| it.split_once(']')) {
+            let nth = rest.strip_prefix('[').and_then(|it| it.split_once(']'));
+            // In a mapping it is a name.
+            if let Some((nth, after)) = nth.filter(|_| self.nodes[node].kind == Kind::List) {
                 ((index, child), rest) = (children.nth(nth.parse().ok()?)?, after);
             } else {
                 let named = children.filter_map(|(index, child)| {

@@ -62,7 +62,7 @@ impl Discovery {
         let mut known = ends.into_iter().filter_map(|end| Some((end, *self.linked.get(&end)?)));
         if let Some((end, old)) = known.find(|(_, known)| !known.is_same(&cable)) {
             self.recheck(CableConflict { end, old, new: Some(cable) });
-        } else if !self.is_linked(&cable) {
+        } else if !self.linked.contains_key(&cable.near) {
             self.linked.extend(ends.map(|end| (end, cable)));
             self.check_entry_port(cable.far);
         }
@@ -138,8 +138,9 @@ impl Discovery {
         }
     }
 
-    fn is_linked(&self, cable: &Cable) -> bool {
-        self.linked.get(&cable.near).is_some_and(|known| known.is_same(cable))
+    pub(super) fn is_linked(&self, cable: &Cable) -> bool {
+        let is_it = |known: &Cable| known.is_same(cable) && known.route == cable.route;
+        self.linked.get(&cable.near).is_some_and(is_it)
     }
 
     fn unlink(&mut self, cable: &Cable) {

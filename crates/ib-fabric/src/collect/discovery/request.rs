@@ -68,7 +68,11 @@ impl Discovery {
                 (smp::mellanox_extended_port_info(port), port_key(node, port))
             }
             DiscoveryRequest::Recheck { conflict } => {
-                (smp::node_info(), self.key_of(self.conflicts[conflict].old.far))
+                let old = self.conflicts[conflict].old;
+                // On the route of a link that was removed meanwhile may be any node.
+                let key =
+                    if self.is_linked(&old) { self.key_of(old.far) } else { self.keys.common };
+                (smp::node_info(), key)
             }
             DiscoveryRequest::RecheckPort { conflict, port } => {
                 (smp::port_info(port), self.key_of(self.conflicts[conflict].end))
