@@ -47,13 +47,6 @@ pub struct Suspect {
     pub series: Vec<Series>,
 }
 
-impl Suspect {
-    /// The verdict at the window's end as text.
-    pub(super) fn last_text(&self) -> &str {
-        if self.last == MISSING { "none (link removed)" } else { Verdict::word(self.last) }
-    }
-}
-
 /// What is known of a cable that may be suspect.
 #[derive(Default)]
 struct Case<'a> {
@@ -315,6 +308,11 @@ pub(super) fn read_series(
 }
 
 impl Suspect {
+    /// The verdict at the window's end as text.
+    pub(super) fn last_text(&self) -> &str {
+        if self.last == MISSING { "none (link removed)" } else { Verdict::word(self.last) }
+    }
+
     /// Its counters and events.
     pub(super) fn timeline(&self) -> LinkTimeline<'_> {
         LinkTimeline {
