@@ -187,7 +187,9 @@ impl Source for HistoryClient {
         }
         // With both, the file selects the events that are about both.
         if !filter.nodes.is_empty() && !filter.ports.is_empty() {
-            return Err(self.problem("too many nodes and ports for one request"));
+            return Err(self.problem(
+                "too many nodes and ports for one request: select by node or by link, not both",
+            ));
         }
         let rest = EventFilter { nodes: Vec::new(), ports: Vec::new(), ..filter.clone() };
         let nodes = filter.nodes.chunks(MAX_PORTS);

@@ -18,8 +18,9 @@ Examples:
   sudo -u fabric-exporter fabric-exporter doctor --config.file=/etc/fabric-exporter/config.yml
   fabric-exporter doctor --offline --json
 
-Run it as the user of the exporter. Exit codes: 0 no problems, 3 this host has no RDMA device and no
-RDMA adapter; otherwise 5 works with warnings, 6 does not work.";
+Run it as the user of the exporter. Exit codes: 0 no problems; 3 this host has neither an RDMA
+device nor an RDMA adapter; 5 the exporter works, with warnings; 6 the exporter cannot work until
+something is fixed.";
 
 /// The arguments of `doctor`: those of `serve`, which it checks, and more.
 #[derive(Args, Debug)]

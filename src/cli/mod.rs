@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 /// Sweeps a fabric, exports the counters and states of all ports, and reports which cables to
 /// replace. Exit codes: 0 success, 1 runtime failure, 2 invalid command line or file, 3 no usable
 /// RDMA device or InfiniBand port on this host, 4 the listen address is not available, 5 (doctor)
-/// works with warnings, 6 (doctor) does not work.
+/// the exporter works, with warnings, 6 (doctor) the exporter cannot work until something is fixed.
 #[derive(Debug, Parser)]
 #[command(
     name = "fabric-exporter",

@@ -237,7 +237,8 @@ fn check_manager(host: &CheckedHost, what: String, manager: Option<MasterSm>) ->
         }
         Ok((state, _)) => {
             let state = state.map_or("reserved", SmState::label);
-            let found = format!("the SM at {at}, the local port's master SM, has state {state}");
+            let found =
+                format!("SM at {at} has state {state}, but the local port reports it as master");
             let expected = "state master; another state is normal only during a handover";
             warn(SubnetManager, what, found)
                 .expected(expected)

@@ -21,7 +21,7 @@ pub fn verdict(label: &str) -> Markup {
 
 /// The verdict as pages name it: `watch` is degraded.
 pub fn verdict_text(label: &str) -> &str {
-    if label == Verdict::Watch.label() { "degraded" } else { label }
+    Verdict::word(label)
 }
 
 /// A label of a vocabulary as text: `bit_errors` as `bit errors`, `pre_fec` as `pre-FEC`.

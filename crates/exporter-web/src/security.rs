@@ -83,7 +83,7 @@ impl Security {
             let checked = tokio::task::spawn_blocking(move || security.reload(forced));
             if let Err(error) = checked.await {
                 tracing::error!(
-                    %error, "web config watcher failed: changes of the file need a restart"
+                    %error, "web config watcher failed: restart the exporter to load changes to the file"
                 );
                 return;
             }

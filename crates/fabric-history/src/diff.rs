@@ -49,7 +49,7 @@ impl LinkDiff {
         let mut changes = Vec::new();
         match &self.cable {
             [Some(was), Some(is)] => {
-                let [from, to] = [was, is].map(|cable| cable.verdict.label());
+                let [from, to] = [was, is].map(|cable| Verdict::word(cable.verdict.label()));
                 if from != to {
                     changes.push(format!("verdict {from} -> {to}"));
                 } else if is.verdict >= Verdict::Watch {
@@ -70,10 +70,12 @@ impl LinkDiff {
             [Some(_), None] if self.known[1] => changes.push("removed".into()),
             [None, Some(_)] if self.known[0] => changes.push("new".into()),
             [Some(cable), None] if cable.verdict >= Verdict::Watch => {
-                changes.push(format!("verdict {} (later: not recorded)", cable.verdict.label()));
+                let verdict = Verdict::word(cable.verdict.label());
+                changes.push(format!("verdict {verdict} (later: not recorded)"));
             }
             [None, Some(cable)] if cable.verdict >= Verdict::Watch => {
-                changes.push(format!("verdict {} (before: not recorded)", cable.verdict.label()));
+                let verdict = Verdict::word(cable.verdict.label());
+                changes.push(format!("verdict {verdict} (before: not recorded)"));
             }
             _ => {}
         }

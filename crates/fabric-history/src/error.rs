@@ -24,8 +24,8 @@ pub enum HistoryError {
     Damaged(PathBuf, String),
     /// It is damaged, and not set aside because this many damaged files were before.
     #[error(
-        "{0}: damaged ({1}), and not set aside because {2} damaged files already are: move \
-         those elsewhere, and recording resumes"
+        "{0}: damaged ({1}), and not set aside because its directory already has {2} damaged files: move \
+         one of them elsewhere, and recording resumes"
     )]
     Crowded(PathBuf, String, usize),
     /// All ids are in use.

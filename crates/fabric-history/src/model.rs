@@ -241,7 +241,7 @@ pub struct Node {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cable {
-    /// Its ends, the lower first.
+    /// Its ends, the one with the lower GUID first.
     pub ends: [Port; 2],
     /// Whether the link was up; null if unknown.
     pub up: Option<bool>,

@@ -16,6 +16,13 @@ ib_mad::labeled_enum! {
     }
 }
 
+impl Verdict {
+    /// The word for a label on pages, in tables and in sentences: `watch` is degraded.
+    pub fn word(label: &str) -> &str {
+        if label == Verdict::Watch.label() { "degraded" } else { label }
+    }
+}
+
 ib_mad::labeled_enum! {
     /// Why a link has its verdict.
     #[derive(PartialOrd, Ord)]
@@ -32,7 +39,7 @@ ib_mad::labeled_enum! {
         LinkIntegrity, "link_integrity", "Local errors exceeded the threshold of the port itself.";
         UpstreamErrors, "upstream_errors", "The port receives packets that were corrupted on a link further upstream. This link is not at fault.";
         Congested, "congested", "Congestion root: packets wait here because the receiver is slow or the link is fully utilized.";
-        Victim, "victim", "Congestion victim: packets wait here because they wait at a later port.";
+        Victim, "victim", "Congestion victim: packets wait here because a later port on their path waits.";
         BelowCapability, "below_capability", "Both ends support and enable a higher rate, but neither this link since the exporter started, nor its peers, have run at it. This is usual for HDR100 and NDR200 adapters.";
         CounterSaturated, "counter_saturated", "An error counter is saturated.";
         ImpossibleValue, "impossible_value", "An error counter shows an impossible value. The value is not used.";

@@ -223,7 +223,7 @@ models! {
         pub wait_ratio: Option<f32>,
         /// Whether the device reports the length of its PortXmitWait tick; if not, the usual length is assumed.
         pub tick_reported: bool,
-        /// The role of the port in a congestion.
+        /// The role of the port in congestion.
         pub congestion: Option<Congestion>,
     }
 
@@ -250,7 +250,7 @@ models! {
         pub stale: bool,
     }
 
-    /// The role of a port in a congestion.
+    /// The role of a port in congestion.
     pub struct Congestion {
         /// `root` or `victim`.
         pub role: Label,

@@ -92,9 +92,9 @@ models! {
         pub reasons: Vec<ReasonCount>,
         /// The links that are bad or degraded, the worst first. At most ten.
         pub worst_links: Vec<Link>,
-        /// Number of congested regions.
+        /// Number of congestion regions.
         pub regions: usize,
-        /// The largest congested regions. At most ten.
+        /// The largest congestion regions. At most ten.
         pub congestion: Vec<Region>,
     }
 
@@ -156,7 +156,7 @@ models! {
         pub node: String,
     }
 
-    /// A congested region: connected ports that wait, with one or more congestion roots.
+    /// A congestion region: connected ports that wait, with one or more congestion roots.
     pub struct Region {
         /// The congestion root; of several roots, the one with the highest wait ratio.
         pub root: PortName,

@@ -301,7 +301,7 @@ impl DiffArgs {
             remarks += &clock.format(first);
         }
         let links = plural(all.len(), "link");
-        let what = format!("{links} with changes, errors, or the verdict bad or watch,");
+        let what = format!("{links} with changes, errors, or the verdict bad or degraded,");
         let summary = summarize(&what, window, &remarks, clock);
         let text = if self.json {
             as_json(&diffs)?

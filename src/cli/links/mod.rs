@@ -24,6 +24,7 @@ use crate::history_client::one_line;
 use crate::monitor::Monitor;
 use crate::remote::{Access, Remote};
 use fabric_observation::{Observation, SharedState};
+use ib_health::Verdict;
 use ib_mad::clock::Clock;
 use ib_mad::label::grouped;
 use ib_umad::umad::Umad;
@@ -58,7 +59,7 @@ value means that the counter is saturated. The exit code does not depend on the 
 pub struct LinksArgs {
     /// List only suspect links
     ///
-    /// Links with the verdict bad or watch, or unknown with errors of their own.
+    /// Links that are bad, degraded, or unknown with errors of their own.
     #[arg(long)]
     suspect: bool,
     /// List only the links of this fabric
@@ -290,9 +291,9 @@ fn summary(found: &Links, filter: &Filter, is_single_sweep: bool) -> String {
     if count == 0 {
         parts.push("no links found".into());
     } else {
-        let counts = all
-            .worst_first()
-            .map(|(verdict, count)| format!("{} {}", grouped(count), verdict.label()));
+        let counts = all.worst_first().map(|(verdict, count)| {
+            format!("{} {}", grouped(count), Verdict::word(verdict.label()))
+        });
         // The counts are of all links.
         let listed = match (filter.suspect, shown) {
             (false, _) => String::new(),
@@ -337,18 +338,18 @@ mod tests {
             (vec![], false, false, "no links: this exporter does not sweep a fabric"),
             (vec![swept(Verdicts::default())], false, true, "no links found"),
             (vec![unswept.clone()], false, false, "not swept yet: g; no links found"),
-            (vec![swept(some)], false, false, "3 bad, 1 watch, 20 unknown, 4,000,000 ok"),
+            (vec![swept(some)], false, false, "3 bad, 1 degraded, 20 unknown, 4,000,000 ok"),
             (
                 vec![swept(some), unswept],
                 true,
                 false,
-                "not swept yet: g; no suspect links: 3 bad, 1 watch, 20 unknown, 4,000,000 ok",
+                "not swept yet: g; no suspect links: 3 bad, 1 degraded, 20 unknown, 4,000,000 ok",
             ),
             (
                 vec![swept(Verdicts { ok: 999, ..Verdicts::default() })],
                 false,
                 true,
-                "0 bad, 0 watch, 0 unknown, 999 ok; for bit error ratios use --for 1m, or --url of a \
+                "0 bad, 0 degraded, 0 unknown, 999 ok; for bit error ratios use --for 1m, or --url of a \
                  running exporter",
             ),
         ] {

@@ -100,7 +100,7 @@ fn row(link: &Link) -> Vec<String> {
         (Some(width), Some(speed)) => format!("{width} {speed}"),
         _ => "-".into(),
     };
-    let (verdict, fabric) = (link.verdict.clone().into_owned(), link.fabric.clone());
+    let (verdict, fabric) = (Verdict::word(&link.verdict).to_owned(), link.fabric.clone());
     let [a, b] = link.ends.each_ref().map(End::label);
     vec![verdict, fabric, a, b, rate, reason(link), counts(link)]
 }

@@ -173,6 +173,6 @@ mod tests {
         let switches = vec![Switch { congestion, ..Switch::default() }];
         let shown = table(&Topology { switches, ..Topology::default() }).into_string();
         assert!(shown.contains("Congestion on its links"), "{shown}");
-        assert!(shown.contains("1 root, 1 victim, waits up to 90% of the time"), "{shown}");
+        assert!(shown.contains("1 root, 1 victim, waiting up to 90% of the time"), "{shown}");
     }
 }

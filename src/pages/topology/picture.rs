@@ -278,7 +278,7 @@ impl Layout<'_> {
     }
 }
 
-/// The congestion of some links as text: `1 root, 3 victims, waits up to 32% of the time`.
+/// The congestion of some links as text: `1 root, 3 victims, waiting up to 32% of the time`.
 pub(super) fn congestion(of: &CongestionCounts) -> String {
     let counts = [(of.roots, "root"), (of.victims, "victim")].into_iter();
     let mut parts: Vec<String> = counts
@@ -286,7 +286,7 @@ pub(super) fn congestion(of: &CongestionCounts) -> String {
         .map(|(count, noun)| components::plural(count, noun))
         .collect();
     if let Some(share) = of.max_wait_ratio {
-        parts.push(format!("waits up to {} of the time", components::percent(share)));
+        parts.push(format!("waiting up to {} of the time", components::percent(share)));
     }
     parts.join(", ")
 }
@@ -369,7 +369,7 @@ mod tests {
         };
         let page = |topology: &Topology| draw(topology).into_string();
         let busy = page(&topology(waiting));
-        let about = "congestion: 1 root, 2 victims, waits up to 32% of the time";
+        let about = "congestion: 1 root, 2 victims, waiting up to 32% of the time";
         assert_eq!(busy.matches(about).count(), 2, "a box and a line: {busy}");
         assert!(busy.contains("◆1◇2") && busy.contains("class=\"congested\""), "{busy}");
         let quiet = page(&topology(CongestionCounts::default()));

@@ -532,7 +532,7 @@ fn guilbaults() -> Exporter {
         differs: &[
             "Counters that are 0 have a series; ibqueryerrors omits them, and theirs has no series until the first error.",
             "Theirs are the raw device counters, which saturate, and restart from 0 when they are cleared (that exporter can clear them). Ours are totals that continue.",
-            "`local_guid` is the node's GUID. With ibqueryerrors that of a CA is the port GUID, which differs on some HCAs (ConnectX-3 and older). As there, it has no leading zeros, and `remote_guid` has them.",
+            "`local_guid` is the node's GUID. ibqueryerrors reports the port GUID of a CA instead, which differs on some HCAs (ConnectX-3 and older). As in its output, `local_guid` has no leading zeros, and `remote_guid` has them.",
             "Without a sweep there is no `remote_…`.",
         ],
     }

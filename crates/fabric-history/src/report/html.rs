@@ -6,6 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::local_clock::LocalClock;
 use crate::plot;
 use crate::report::{Report, Section, Suspect};
+use ib_health::Verdict;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif;
@@ -77,10 +78,10 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
 fn suspect_article(suspect: &Suspect, report: &Report, clock: &LocalClock) -> Markup {
     html! {
         article class=(suspect.worst) {
-            h3 { (suspect.place) ": " span class={ "verdict " (suspect.worst) } { (suspect.worst) } }
+            h3 { (suspect.place) ": " span class={ "verdict " (suspect.worst) } { (Verdict::word(suspect.worst)) } }
             p .quiet {
                 "Link ID " code { (suspect.link) } ". Suspect since " (clock.format(suspect.since))
-                ". Verdict at the end: " span class={ "verdict " (suspect.last) } { (suspect.last) } "."
+                ". Verdict at the end: " span class={ "verdict " (suspect.last) } { (suspect.last_text()) } "."
             }
             ul {
                 @for line in &suspect.evidence { li { (line) } }

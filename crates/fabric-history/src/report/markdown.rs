@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::local_clock::LocalClock;
 use crate::plot;
 use crate::report::{Report, Section, Suspect};
+use ib_health::Verdict;
 
 /// Columns of a line of bars.
 const COLUMNS: usize = 60;
@@ -58,7 +59,8 @@ fn write_suspect(
     report: &Report,
     clock: &LocalClock,
 ) -> std::fmt::Result {
-    let Suspect { place, worst, last, link, .. } = suspect;
+    let Suspect { place, link, .. } = suspect;
+    let (worst, last) = (Verdict::word(suspect.worst), suspect.last_text());
     writeln!(out, "### {}: {worst}\n", escaped(place))?;
     writeln!(
         out,

@@ -265,10 +265,9 @@ impl FabricSummary {
         rows.extend(
             self.rates.iter().map(|(rate, count)| (format!("links at {rate}"), count.to_string())),
         );
-        rows.extend(
-            (self.verdicts.iter())
-                .map(|(label, count)| (format!("links with verdict {label}"), count.to_string())),
-        );
+        rows.extend(self.verdicts.iter().map(|(label, count)| {
+            (format!("links with verdict {}", Verdict::word(label)), count.to_string())
+        }));
         rows
     }
 }
@@ -345,12 +344,12 @@ fn limitations(
             EventKind::ExporterStart,
             "the exporter started; link states and verdicts from before are not carried over.",
         ),
-        (EventKind::SweepFailed, "sweeps of the fabric fail from here on."),
+        (EventKind::SweepFailed, "sweeps of the fabric fail until the next sweep_recovered event."),
         (
             EventKind::CounterReset,
             "counters were cleared or reset; errors between the previous sweep and this one are unknown.",
         ),
-        (EventKind::CounterSaturated, "a counter is saturated; its true value is higher."),
+        (EventKind::CounterSaturated, "a counter is saturated; its total is a lower bound."),
     ] {
         let matching = events.iter().filter(|event| event.kind == kind.label());
         let line = |event: &Event| format!("{}, {}: {meaning}", format_time(event.at), event.place);
@@ -365,7 +364,7 @@ fn limitations(
             sentences.push(format!(
                 "{}: the verdict is unknown for {count} of {}.",
                 then.fabric,
-                label::plural(then.cables.len(), "cable")
+                label::plural(then.cables.len(), "link")
             ));
         }
     }

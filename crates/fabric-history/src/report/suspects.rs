@@ -17,6 +17,9 @@ use ib_health::{Verdict, evidence};
 
 use super::{FormatTime, push_some};
 
+/// The verdict on a cable that the fabric did not contain any more.
+const MISSING: &str = "missing";
+
 /// A cable that is suspect.
 #[derive(Clone, Debug, Serialize)]
 pub struct Suspect {
@@ -146,7 +149,7 @@ impl Case<'_> {
     ) -> Suspect {
         let last = match self.after {
             Some(cable) => cable.verdict.label(),
-            None if knows_after => "missing",
+            None if knows_after => MISSING,
             None => {
                 let verdicts = self.of_kind(EventKind::VerdictChanged);
                 let last = verdicts.filter_map(|event| verdict(event, "to")).last();
@@ -189,7 +192,7 @@ impl Case<'_> {
     ) -> Vec<String> {
         let mut sentences = Vec::new();
         if let Some(before) = self.before {
-            let verdict = before.verdict.label();
+            let verdict = Verdict::word(before.verdict.label());
             sentences.push(format!("Verdict {verdict} at the start of the period."));
         }
         if let Some(event) = decisive {
@@ -197,7 +200,7 @@ impl Case<'_> {
             let reasons = reasons.into_iter().flatten();
             let reasons: Vec<&str> =
                 reasons.filter_map(|reason| reason.get("evidence")?.as_str()).collect();
-            let verdict = verdict(event, "to").unwrap_or(Verdict::Unknown).label();
+            let verdict = Verdict::word(verdict(event, "to").unwrap_or(Verdict::Unknown).label());
             let at = format_time(event.at);
             sentences.push(format!("Verdict {verdict} at {at}: {}.", reasons.join("; ")));
         }
@@ -305,6 +308,11 @@ pub(super) fn read_series(
 }
 
 impl Suspect {
+    /// The verdict at the window's end as text.
+    pub(super) fn last_text(&self) -> &str {
+        if self.last == MISSING { "none (link removed)" } else { Verdict::word(self.last) }
+    }
+
     /// Its counters and events.
     pub(super) fn timeline(&self) -> LinkTimeline<'_> {
         LinkTimeline {

@@ -118,11 +118,7 @@ impl Sweep<'_> {
         was: Verdict,
         found: &LinkAssessment,
     ) -> NewEvent {
-        let [from, to] = [was, found.verdict].map(|verdict| match verdict {
-            // As on pages.
-            Verdict::Watch => "degraded",
-            other => other.label(),
-        });
+        let [from, to] = [was, found.verdict].map(|verdict| Verdict::word(verdict.label()));
         let mut text = format!("from {from} to {to}");
         let mut reasons = Vec::new();
         for (reason, weight) in found.reasons.iter().filter(|(_, weight)| *weight >= Verdict::Watch)
