@@ -38,6 +38,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// The list of its hub's one side that it is in.
+    fn list(self) -> Option<usize> {
+        Some(self.hub?.0 as usize * 2 + usize::from(self.bound))
+    }
+
     /// The lists of its hub's other side that it can reach.
     fn reachable(self) -> Range<usize> {
         self.hub.map_or(0..0, |hub| {
@@ -142,8 +147,8 @@ impl HubSide {
     fn new(fabric: &Fabric, places: impl Iterator<Item = Place>) -> HubSide {
         let mut lists = vec![Vec::new(); fabric.nodes.len() * 2];
         for (port, place) in (0..).zip(places) {
-            if let Some(hub) = place.hub {
-                lists[hub.0 as usize * 2 + usize::from(place.bound)].push((port, place.neighbour));
+            if let Some(list) = place.list() {
+                lists[list].push((port, place.neighbour));
             }
         }
         HubSide(lists)
