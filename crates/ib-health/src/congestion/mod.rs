@@ -35,7 +35,7 @@ use ib_fabric::{Fabric, PortIndex};
 use ib_mad::Moment;
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 
-use regions::{PastPort, PastRegion, is_fresh};
+use regions::RegionHistory;
 use wait_graph::{WaitGraph, WaitingPort, find_roots};
 
 /// The share of time from which on a port waits; less is normal in a busy fabric (Jha et al., NSDI 2020:
@@ -174,12 +174,10 @@ impl CongestionReport {
     }
 }
 
-/// The congestion of a fabric from sweep to sweep: the regions and ports of earlier sweeps. What was not seen
-/// for [`GRACE`] is removed.
+/// The congestion of a fabric from sweep to sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Congestion {
-    regions: Vec<PastRegion>,
-    ports: Vec<PastPort>,
+    history: RegionHistory,
 }
 
 impl Congestion {
@@ -203,15 +201,13 @@ impl Congestion {
             (share >= FLOOR && fabric.port(port).number != 0).then_some(share)
         };
         if !fabric.port_indexes().any(|port| waiting(port).is_some()) {
-            if !self.regions.iter().any(|known| is_fresh(known.seen, at)) {
-                *self = Congestion::default();
-            }
+            self.history.on_idle(at);
             return CongestionReport::default();
         }
         let graph = WaitGraph::build(fabric, &Levels::compute(fabric), waiting, used);
         let roots = find_roots(&graph);
         let mut regions = regions::find(&graph, &roots);
-        self.set_beginnings(fabric, &graph, &mut regions, at);
+        self.history.update(fabric, &graph, &mut regions, at);
         let role = |(waiting, root): (&WaitingPort, &Option<u32>)| {
             let of = graph.ports[(*root)? as usize].port;
             let is_root = of == waiting.port;

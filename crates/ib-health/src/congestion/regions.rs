@@ -5,14 +5,13 @@
 //! order, which is the order of a fabric's ports.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use ib_fabric::Fabric;
 use ib_fabric::topology::End;
 use ib_mad::Moment;
 
 use super::wait_graph::{Traversal, WaitGraph};
-use super::{Congestion, GRACE, Level, Region};
+use super::{GRACE, Level, Region};
 use crate::window::Tick;
 
 pub(super) struct Regions {
@@ -26,8 +25,7 @@ pub(super) struct Regions {
 pub(super) fn find(graph: &WaitGraph, roots: &[Option<u32>]) -> Regions {
     let mut left: Vec<bool> = roots.iter().map(Option::is_some).collect();
     let mut found: Vec<(Region, Vec<u32>)> = Vec::new();
-    let mut upstream = Traversal::new(&graph.into);
-    let mut downstream = Traversal::new(&graph.out);
+    let mut traversal = Traversal::new(graph);
     for first in 0..graph.ports.len() as u32 {
         if !std::mem::take(&mut left[first as usize]) {
             continue;
@@ -41,8 +39,8 @@ pub(super) fn find(graph: &WaitGraph, roots: &[Option<u32>]) -> Regions {
                     members.push(other);
                 }
             };
-            upstream.go(graph.ports[port as usize].out, &mut visit);
-            downstream.go(graph.ports[port as usize].into, &mut visit);
+            traversal.upstream(port, &mut visit);
+            traversal.downstream(port, &mut visit);
         }
         let own_roots = || members.iter().filter(|port| roots[**port as usize] == Some(**port));
         // Of equals the lower one, as in `find_roots`.
@@ -75,7 +73,7 @@ pub(super) fn find(graph: &WaitGraph, roots: &[Option<u32>]) -> Regions {
 pub(super) struct PastRegion {
     root: End,
     since: Moment,
-    pub(super) seen: Tick,
+    seen: Tick,
 }
 
 /// A port that waited in an earlier sweep, and its region then.
@@ -86,9 +84,22 @@ pub(super) struct PastPort {
     seen: Tick,
 }
 
-impl Congestion {
+/// The regions and ports of earlier sweeps. What was not seen for [`GRACE`] is removed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RegionHistory {
+    pub(super) regions: Vec<PastRegion>,
+    pub(super) ports: Vec<PastPort>,
+}
+
+impl RegionHistory {
+    pub(super) fn on_idle(&mut self, at: Moment) {
+        if !self.regions.iter().any(|known| is_fresh(known.seen, at)) {
+            *self = RegionHistory::default();
+        }
+    }
+
     /// Sets when each region began, and keeps them all.
-    pub(super) fn set_beginnings(
+    pub(super) fn update(
         &mut self,
         fabric: &Fabric,
         graph: &WaitGraph,
@@ -146,10 +157,12 @@ impl Congestion {
         let mut taken: Vec<bool> =
             self.regions.iter().map(|known| !is_fresh(known.seen, at)).collect();
         let fresh = (0..).zip(&self.regions).filter(|(number, _)| !taken[*number as usize]);
-        let by_root: HashMap<End, u32> =
+        let mut by_root: Vec<(End, u32)> =
             fresh.map(|(number, known)| (known.root, number)).collect();
+        by_root.sort_unstable();
         for (same, root) in same.iter_mut().zip(roots) {
-            if let Some(&number) = by_root.get(root) {
+            if let Ok(at) = by_root.binary_search_by_key(root, |(root, _)| *root) {
+                let number = by_root[at].1;
                 (*same, taken[number as usize]) = (Some(number), true);
             }
         }
@@ -183,6 +196,6 @@ impl Congestion {
     }
 }
 
-pub(super) fn is_fresh(seen: Tick, at: Moment) -> bool {
+fn is_fresh(seen: Tick, at: Moment) -> bool {
     Tick::from(at).seconds_since(seen) <= GRACE.as_secs_f32()
 }

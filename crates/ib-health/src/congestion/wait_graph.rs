@@ -6,8 +6,6 @@
 //! ports that lead out: a traversal that has crossed a hub twice has seen all of it. The roots are where chains
 //! of waiting ports end.
 
-use std::ops::Range;
-
 use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, NodeIndex, PortIndex};
 
@@ -20,36 +18,13 @@ pub(super) struct WaitingPort {
     pub(super) share: f32,
     /// The share of its bandwidth that it uses, if the link is full.
     full: Option<f32>,
+    node: NodeIndex,
+    far: Option<NodeIndex>,
     pub(super) cause: RootCause,
-    /// Its place at the hub that it leads into: no hub where a chain ends with it.
-    pub(super) into: Place,
-    /// Its place at the hub that it leads out of.
-    pub(super) out: Place,
-}
-
-/// The place of a port at one side of a hub.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    hub: Option<NodeIndex>,
-    /// It cannot reach all of the other side, for what came down does not go up again.
-    bound: bool,
-    /// The neighbour that it comes from or leads to: no packet returns there.
-    neighbour: Option<NodeIndex>,
-}
-
-impl Place {
-    /// The list of its hub's one side that it is in.
-    fn list(self) -> Option<usize> {
-        Some(self.hub?.0 as usize * 2 + usize::from(self.bound))
-    }
-
-    /// The lists of its hub's other side that it can reach.
-    fn reachable(self) -> Range<usize> {
-        self.hub.map_or(0..0, |hub| {
-            let first = hub.0 as usize * 2;
-            first..first + if self.bound { 1 } else { 2 }
-        })
-    }
+    rises: bool,
+    falls: bool,
+    /// The hub that it leads into; `None` where a chain ends with it.
+    ahead: Option<NodeIndex>,
 }
 
 impl WaitingPort {
@@ -62,8 +37,8 @@ impl WaitingPort {
 pub(super) struct WaitGraph {
     /// Those that wait, in the order of port indexes, and after them those that are only full.
     pub(super) ports: Vec<WaitingPort>,
-    pub(super) into: HubSide,
-    pub(super) out: HubSide,
+    into: HubSide,
+    out: HubSide,
 }
 
 impl WaitGraph {
@@ -87,18 +62,13 @@ impl WaitGraph {
                 port,
                 share,
                 full,
+                node,
+                far,
                 cause,
-                into: Place {
-                    // A full link cannot carry more, whatever it waits for: the chain ends here.
-                    hub: hub.filter(|_| full.is_none()),
-                    bound: far.is_some_and(|far| levels.rises(far, node)),
-                    neighbour: Some(node),
-                },
-                out: Place {
-                    hub: Some(node),
-                    bound: far.is_some_and(|far| levels.rises(node, far)),
-                    neighbour: far,
-                },
+                rises: far.is_some_and(|far| levels.rises(node, far)),
+                falls: far.is_some_and(|far| levels.rises(far, node)),
+                // A full link cannot carry more, whatever it waits for: the chain ends here.
+                ahead: hub.filter(|_| full.is_none()),
             }
         };
         let full = |port: PortIndex| used(port).filter(|used| *used >= FULL);
@@ -108,7 +78,7 @@ impl WaitGraph {
             .collect();
 
         let mut is_hub = vec![false; fabric.nodes.len()];
-        for hub in ports.iter().filter_map(|port| port.into.hub) {
+        for hub in ports.iter().filter_map(|port| port.ahead) {
             is_hub[hub.0 as usize] = true;
         }
         for hub in fabric.node_indexes().filter(|node| is_hub[node.0 as usize]) {
@@ -118,50 +88,65 @@ impl WaitGraph {
                 }
             }
         }
-        let into = HubSide::new(fabric, ports.iter().map(|port| port.into));
-        let out = HubSide::new(fabric, ports.iter().map(|port| port.out));
+        let into = ports.iter().map(|port| (port.ahead, port.falls, Some(port.node)));
+        let out = ports.iter().map(|port| (Some(port.node), port.rises, port.far));
+        let (into, out) = (HubSide::new(fabric, into), HubSide::new(fabric, out));
         WaitGraph { ports, into, out }
+    }
+
+    fn port(&self, port: u32) -> &WaitingPort {
+        &self.ports[port as usize]
     }
 
     /// Whether there is a port that it may wait for.
     pub(super) fn leads_on(&self, port: u32) -> bool {
-        self.out.reachable(self.ports[port as usize].into).next().is_some()
+        let port = self.port(port);
+        let lists = HubSide::lists(port.ahead, port.falls);
+        lists.into_iter().any(|list| self.out.except(list, Some(port.node)).next().is_some())
     }
 
     /// The weight of a root: the share of time that it waits. For one that is full, half of the share that
     /// those before it wait, times how full it is: that it is full does not prove that they wait for it.
     pub(super) fn weight(&self, port: u32) -> f32 {
-        let port = &self.ports[port as usize];
+        let port = self.port(port);
         let Some(full) = port.full else { return port.share };
-        let shares = self.into.reachable(port.out).map(|before| self.ports[before as usize].share);
-        let most = shares.fold(0.0, f32::max);
+        let lists = HubSide::lists(Some(port.node), port.rises);
+        let before = lists.flat_map(|list| self.into.except(list, port.far));
+        let most = before.map(|before| self.port(before).share).fold(0.0, f32::max);
         port.share.max(most / 2.0 * full)
     }
 }
 
 /// One side of all hubs. Each hub has two lists: ports that can reach all of the other side, and ports that
-/// cannot. Each port has its neighbour.
-pub(super) struct HubSide(Vec<Vec<(u32, Option<NodeIndex>)>>);
+/// cannot, for what came down does not go up again. Each port has the neighbour that it comes from or leads
+/// to: no packet returns there.
+struct HubSide(Vec<Vec<(u32, Option<NodeIndex>)>>);
 
 impl HubSide {
-    fn new(fabric: &Fabric, places: impl Iterator<Item = Place>) -> HubSide {
+    fn new(
+        fabric: &Fabric,
+        entries: impl Iterator<Item = (Option<NodeIndex>, bool, Option<NodeIndex>)>,
+    ) -> HubSide {
         let mut lists = vec![Vec::new(); fabric.nodes.len() * 2];
-        for (port, place) in (0..).zip(places) {
-            if let Some(list) = place.list() {
-                lists[list].push((port, place.neighbour));
+        for (port, (hub, bound, neighbour)) in (0..).zip(entries) {
+            if let Some(hub) = hub {
+                lists[hub.0 as usize * 2 + usize::from(bound)].push((port, neighbour));
             }
         }
         HubSide(lists)
     }
 
+    /// The lists of a hub's one side that a port at its other side can reach.
+    fn lists(hub: Option<NodeIndex>, bound: bool) -> std::ops::Range<usize> {
+        hub.map_or(0..0, |hub| {
+            let first = hub.0 as usize * 2;
+            first..first + if bound { 1 } else { 2 }
+        })
+    }
+
     /// The ports of a list, except those of one neighbour.
     fn except(&self, list: usize, neighbour: Option<NodeIndex>) -> impl Iterator<Item = u32> {
         self.0[list].iter().filter(move |(_, of)| *of != neighbour).map(|(port, _)| *port)
-    }
-
-    /// The ports that one with this place at the other side can reach.
-    fn reachable(&self, from: Place) -> impl Iterator<Item = u32> {
-        from.reachable().flat_map(move |list| self.except(list, from.neighbour))
     }
 }
 
@@ -172,27 +157,48 @@ enum Visited {
     All,
 }
 
-/// A traversal to one side of the hubs. It visits each port once or twice, however many ways lead there.
+/// A traversal that visits each port once or twice, however many ways lead there.
 pub(super) struct Traversal<'a> {
-    side: &'a HubSide,
-    visited: Vec<Visited>,
+    graph: &'a WaitGraph,
+    into: Vec<Visited>,
+    out: Vec<Visited>,
 }
 
 impl<'a> Traversal<'a> {
-    pub(super) fn new(side: &'a HubSide) -> Traversal<'a> {
-        Traversal { side, visited: vec![Visited::Nothing; side.0.len()] }
+    pub(super) fn new(graph: &'a WaitGraph) -> Traversal<'a> {
+        let nothing = vec![Visited::Nothing; graph.into.0.len()];
+        Traversal { graph, into: nothing.clone(), out: nothing }
     }
 
-    /// Visits the ports that can be reached from this place and were not visited before.
-    pub(super) fn go(&mut self, from: Place, mut visit: impl FnMut(u32)) {
-        for list in from.reachable() {
-            self.visited[list] = match self.visited[list] {
-                Visited::Nothing => Visited::AllExcept(from.neighbour),
-                Visited::AllExcept(other) if other != from.neighbour => Visited::All,
-                _ => continue,
-            };
-            self.side.except(list, from.neighbour).for_each(&mut visit);
-        }
+    /// Visits the ports that may wait for this one and were not visited before.
+    pub(super) fn upstream(&mut self, port: u32, visit: impl FnMut(u32)) {
+        let port = self.graph.port(port);
+        let lists = HubSide::lists(Some(port.node), port.rises);
+        step(&self.graph.into, &mut self.into, lists, port.far, visit);
+    }
+
+    /// Visits the ports that this one may wait for and were not visited before.
+    pub(super) fn downstream(&mut self, port: u32, visit: impl FnMut(u32)) {
+        let port = self.graph.port(port);
+        let lists = HubSide::lists(port.ahead, port.falls);
+        step(&self.graph.out, &mut self.out, lists, Some(port.node), visit);
+    }
+}
+
+fn step(
+    side: &HubSide,
+    visited: &mut [Visited],
+    lists: std::ops::Range<usize>,
+    neighbour: Option<NodeIndex>,
+    mut visit: impl FnMut(u32),
+) {
+    for list in lists {
+        visited[list] = match visited[list] {
+            Visited::Nothing => Visited::AllExcept(neighbour),
+            Visited::AllExcept(other) if other != neighbour => Visited::All,
+            _ => continue,
+        };
+        side.except(list, neighbour).for_each(&mut visit);
     }
 }
 
@@ -232,7 +238,7 @@ fn heaviest_first(graph: &WaitGraph, ports: &mut [u32]) {
 /// that one by port, and those that do not lead to one before them.
 fn trace(graph: &WaitGraph, from: impl Iterator<Item = u32>) -> (Vec<Option<u32>>, Vec<u32>) {
     let (mut of, mut roots) = (vec![None; graph.ports.len()], Vec::new());
-    let mut upstream = Traversal::new(&graph.into);
+    let mut traversal = Traversal::new(graph);
     let mut queue = Vec::new();
     for root in from {
         if of[root as usize].is_some() {
@@ -242,7 +248,7 @@ fn trace(graph: &WaitGraph, from: impl Iterator<Item = u32>) -> (Vec<Option<u32>
         roots.push(root);
         queue.push(root);
         while let Some(port) = queue.pop() {
-            upstream.go(graph.ports[port as usize].out, |before| {
+            traversal.upstream(port, |before| {
                 let of = &mut of[before as usize];
                 if of.is_none() {
                     *of = Some(root);
