@@ -90,6 +90,6 @@ mod tests {
         assert!(after < before, "{after} KiB of {before} are still mapped");
         // Relocated data: a table of functions and one of strings.
         let writers: [&dyn std::fmt::Display; 2] = [&1.5, &"text"];
-        assert_eq!(writers.map(|it| it.to_string()), ["1.5", "text"]);
+        assert_eq!(writers.map(ToString::to_string), ["1.5", "text"]);
     }
 }
