@@ -40,7 +40,10 @@ impl Frame {
         let mut counters = 0;
         for (counter, value) in values {
             // No id is higher: a file with such a one is not opened (`CounterIds::read`).
-            let Some(bit) = 1u64.checked_shl(counter.into()) else { continue };
+            let Some(bit) = 1u64.checked_shl(counter.into()) else {
+                debug_assert!(false, "counter id {counter} in a frame");
+                continue;
+            };
             counters |= bit;
             self.values.push(value);
         }

@@ -239,7 +239,7 @@ fn unusable(path: &Path, what: &str) -> HistoryError {
 /// if `is_over` says so before the end.
 pub(crate) fn fault(
     path: &Path,
-    is_over: impl Fn() -> bool + Send + 'static,
+    is_over: impl FnMut() -> bool + Send + 'static,
 ) -> Result<Option<String>, HistoryError> {
     ensure_regular(path)?;
     // A connection that may write would checkpoint the log into the file when it is closed.
@@ -356,7 +356,13 @@ mod tests {
     fn check_can_be_interrupted() {
         let folder = tempfile::tempdir().unwrap();
         let file = added(folder.path(), "");
-        let asked = fault(&file, || true);
+        // The check has begun when it asks for the second time.
+        let mut asked = 0;
+        let is_over = move || {
+            asked += 1;
+            asked > 1
+        };
+        let asked = fault(&file, is_over);
         let Err(HistoryError::Database(_, _, error)) = asked else { panic!("{asked:?}") };
         assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::OperationInterrupted));
     }
