@@ -12,7 +12,7 @@ use ib_mad::Guid;
 use ib_mad::node::NodeKind;
 use ib_sim::net::file::parse;
 use ib_sim::net::shapes::{BackToBack, DragonflyPlus};
-use ib_sim::net::write::write;
+use ib_sim::net::testing::write;
 use ib_sim::net::{Net, PortId};
 use rig::child::Running;
 use rig::diags::{Discovery, Kind, perfquery};

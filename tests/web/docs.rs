@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use fabric_exporter::metrics::reference;
 use fabric_history::EventKind;
 use ib_health::verdict::{Reason, Repair};
+use test_rig::reference;
 
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);

@@ -34,6 +34,7 @@ pub mod prometheus;
 pub mod promql;
 pub mod promtool;
 pub mod proxy;
+pub mod reference;
 pub mod rules;
 pub mod seat;
 pub mod simulated;

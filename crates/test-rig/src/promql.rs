@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use fabric_exporter::metrics::reference;
 use promql_parser::label::MatchOp;
 use promql_parser::parser::{self, Expr, VectorSelector};
 use promql_parser::util::{ExprVisitor, walk_expr};
+
+use crate::reference;
 
 /// A selector of an expression: a metric, and the labels that are matched.
 #[derive(Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use ib_mad::node::NodeKind;
 use ib_sim::net::file::parse;
 use ib_sim::net::shapes::FatTree;
-use ib_sim::net::write::write;
+use ib_sim::net::testing::write;
 use ib_sim::net::{Net, Node};
 
 fn fat_tree(levels: u8, radix: u8, hosts: usize, (down, up): (u8, u8)) -> String {

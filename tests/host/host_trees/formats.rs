@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Read;
 
-use fabric_exporter::metrics::reference;
 use test_rig::promtool::{OPEN_METRICS, assert_accepts, complaints};
+use test_rig::reference;
 use test_rig::sysfs::{Device, Tree};
 use test_rig::{Exporter, Metrics};
 

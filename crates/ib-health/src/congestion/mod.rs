@@ -201,13 +201,13 @@ impl Congestion {
             (share >= FLOOR && fabric.port(port).number != 0).then_some(share)
         };
         if !fabric.port_indexes().any(|port| waiting(port).is_some()) {
-            self.history.on_idle(at);
+            regions::remove_old(&mut self.history, at);
             return CongestionReport::default();
         }
         let graph = WaitGraph::build(fabric, &Levels::compute(fabric), waiting, used);
         let roots = find_roots(&graph);
         let mut regions = regions::find(&graph, &roots);
-        self.history.update(fabric, &graph, &mut regions, at);
+        regions::update_history(&mut self.history, fabric, &graph, &mut regions, at);
         let role = |(waiting, root): (&WaitingPort, &Option<u32>)| {
             let of = graph.ports[(*root)? as usize].port;
             let is_root = of == waiting.port;

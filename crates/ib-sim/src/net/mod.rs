@@ -1,12 +1,13 @@
 //! A net: nodes and cables as built, before any action.
 //!
-//! It is read from a [`mod@file`] or generated with one of the [`shapes`]; [`mod@write`] writes it for ibsim.
+//! It is read from a [`mod@file`] or generated with one of the [`shapes`].
 
 mod build;
 pub mod file;
 pub mod rates;
 pub mod shapes;
-pub mod write;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 use ib_mad::node::NodeKind;
 use ib_mad::smp::{is_aggregation_device, is_aggregation_node};

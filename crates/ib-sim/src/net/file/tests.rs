@@ -1,6 +1,6 @@
 use super::*;
 use crate::net::Port;
-use crate::net::write::write;
+use crate::net::testing::write;
 use ib_mad::rate::{Speed, SpeedSet};
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 use super::super::PortId;
 use super::*;
 use crate::net::file::parse;
-use crate::net::write::write;
+use crate::net::testing::write;
 use proptest::prelude::*;
 
 /// The id of a host's adapter.

@@ -1,4 +1,5 @@
-//! Writes a net as a file for ibsim and for [`parse`](super::file::parse).
+//! Writes a net as a file for ibsim and for [`parse`](super::file::parse): for tests, which serve the same net by
+//! both simulators.
 
 use std::fmt::Write;
 

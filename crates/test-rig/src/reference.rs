@@ -2,12 +2,11 @@
 //! rendered from.
 
 use exposition::Family;
+use fabric_exporter::metrics::fabric::{self, summary};
+use fabric_exporter::metrics::{host, self_metrics};
 use fabric_observation::families::counter_family;
 use ib_mad::counter::{CounterField, TABLE};
 use rdma_host::model::{ethernet, hw_counter};
-
-use super::fabric::{self, summary};
-use super::{host, self_metrics};
 
 /// The templates of the pages, with a mark for the rows of each table.
 const FABRIC: &str = include_str!("reference.md");
