@@ -140,9 +140,11 @@ impl Stage {
         rule: &Rule,
         port: impl Fn(&Labels) -> Port,
     ) -> BTreeSet<Port> {
+        // Ours are queried last: the rules may be evaluated between the two queries.
+        let recorded = self.recorded(rule, SWEPT);
         let (had, scale) = (self.had(&row.ours), row.scale.unwrap());
         let mut ports = BTreeSet::new();
-        for (labels, value) in self.recorded(rule, SWEPT) {
+        for (labels, value) in recorded {
             let names: BTreeSet<&str> = labels.keys().map(String::as_str).collect();
             assert_eq!(names, rule.labels.iter().copied().collect(), "{}", rule.record);
             let port = port(&labels);
