@@ -74,6 +74,7 @@ pub(super) const MASKS: [Mask; 5] = [
 
 impl Mask {
     /// The value of this mask. At least its least value: files cannot have less.
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn get(&self, rates: Rates) -> u8 {
         if self.speeds.is_empty() {
             return (rates.widths & self.most).max(self.least);
