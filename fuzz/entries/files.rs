@@ -12,7 +12,7 @@ use fabric_observation::SharedState;
 use ib_fabric::names::NodeNameMap;
 use ib_mad::Moment;
 use ib_mad::node::readable_description;
-use ib_sim::net::{Net, file, write};
+use ib_sim::net::{Net, file, testing};
 use ib_sim::scenario::{Overrides, Scenario};
 use ib_sim::simulation::Simulation;
 use tempfile::TempDir;
@@ -61,7 +61,7 @@ pub fn topology(bytes: &[u8]) {
         Err(error) => return one_line(&error),
     };
     is_sound(&net);
-    let again = file::parse(&write::write(&net)).unwrap_or_else(|error| panic!("{error}"));
+    let again = file::parse(&testing::write(&net)).unwrap_or_else(|error| panic!("{error}"));
     let labels = |net: &Net| {
         let cables = net.port_ids().filter_map(|port| Some((port, net.port(port).cable?)));
         let mut cables: Vec<_> =
