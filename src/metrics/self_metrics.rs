@@ -214,6 +214,7 @@ families! {
         => |state, out| out.value_if_known(state.process.and_then(|it| it.most_files));
 }
 
+/// The families of the exporter itself.
 pub fn families() -> impl Iterator<Item = Family> {
     names(FAMILIES)
 }
@@ -240,7 +241,7 @@ impl SelfState<'_> {
     }
 }
 
-pub fn render(board: &SharedState, render: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
+pub(super) fn render(board: &SharedState, render: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
     let mut fabrics = Labelled::default();
     for fabric in &board.fabrics {
         fabrics.push(&**fabric, |labels| {

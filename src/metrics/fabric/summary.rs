@@ -43,6 +43,7 @@ families! {
         };
 }
 
+/// The families of counts.
 pub fn families() -> impl Iterator<Item = Family> {
     names(SUMMARIES)
 }
