@@ -508,6 +508,7 @@ mod tests {
         let text = evidence(&report.suspects[0]);
         assert!(text.lines().count() < 30, "{}", text.lines().count());
         assert!(text.contains("Link downs: 990 more."), "{text}");
+        assert!(text.contains("Rate changed at "), "{text}");
         assert!(text.contains("Rate changes: 990 more."), "{text}");
     }
 }

@@ -228,7 +228,8 @@ impl Case<'_> {
         });
         push_some(&mut sentences, outages, "Link downs");
         let rates = self.of_kind(EventKind::RateChanged);
-        let rates = rates.map(|event| format!("At {}: {}.", format_time(event.at), event.text));
+        let rates = rates
+            .map(|event| format!("Rate changed at {}: {}.", format_time(event.at), event.text));
         push_some(&mut sentences, rates, "Rate changes");
         sentences.extend(self.moved.iter().map(|moved| {
             format!("{} counted {}.", moved.port.label(), list_errors(moved, format_time))

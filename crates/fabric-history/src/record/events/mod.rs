@@ -224,9 +224,9 @@ impl FabricWide {
         let master = tally.mastership.master.and_then(|end| snapshot.fabric.find(end));
         let master = master.map(|port| &*snapshot.fabric.node_of(port).name);
         if is_changed {
-            let from = self.master.as_deref().map_or(String::new(), |name| format!(" from {name}"));
+            let from = self.master.as_deref().map_or(String::new(), |name| format!("from {name} "));
             let to = master.unwrap_or("an unknown node");
-            push(EventKind::MasterChanged, format!("master SM changed{from} to {to}"), began);
+            push(EventKind::MasterChanged, format!("{from}to {to}"), began);
         }
         if let Some(name) = master.filter(|name| self.master.as_deref() != Some(*name)) {
             self.master = Some(name.to_owned());

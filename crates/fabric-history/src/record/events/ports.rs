@@ -152,7 +152,7 @@ pub(crate) fn active_rate(snapshot: &Snapshot, port: PortIndex) -> Option<(Width
 /// The text of a [`EventKind::RateChanged`] event.
 pub(crate) fn rate_change(was: (Width, Speed), now: (Width, Speed)) -> String {
     let name = |(width, speed): (Width, Speed)| format!("{} {}", width.label(), speed.label());
-    format!("rate changed from {} to {}", name(was), name(now))
+    format!("from {} to {}", name(was), name(now))
 }
 
 /// The kind, text and detail of a loss's event.

@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use fabric_observation::Collector;
+use fabric_observation::{Collector, Mastership};
 use ib_fabric::PortIndex;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::testing::{end, fabric, found};
@@ -247,8 +247,22 @@ fn rate_change_across_a_down_link_is_an_event() {
     assert_eq!(sim.sweep(), NONE);
     let narrow = PortStatus { width: Some(Width::X1), ..was };
     set(&mut sim, PortRead::Ok(narrow));
-    assert_eq!(sim.sweep(), ["rate_changed: rate changed from 4x EDR to 1x EDR"]);
+    assert_eq!(sim.sweep(), ["rate_changed: from 4x EDR to 1x EDR"]);
     assert_eq!(sim.sweep(), NONE);
+}
+
+#[test]
+fn change_of_master_names_the_nodes() {
+    let mut sim = Simulation::new();
+    for (changes, guid, event) in [
+        (1, 2, "master_changed: to node 2"),
+        (1, 2, ""),
+        (2, 3, "master_changed: from node 2 to node 3"),
+        (3, 9, "master_changed: from node 3 to an unknown node"),
+    ] {
+        sim.observation.stats.mastership = Mastership { master: Some(end(guid, 1)), changes };
+        assert_eq!(sim.sweep().join("\n"), event, "{changes} {guid}");
+    }
 }
 
 #[test]

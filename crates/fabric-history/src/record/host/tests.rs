@@ -152,7 +152,7 @@ fn unreported_change_has_the_snapshot_time() {
     sim.port().state = Some(state::ACTIVE_DEFER);
     assert_eq!(sim.look(), ["60 link_up: mlx5_0 port 1: Active again"]);
     sim.port().width = Some(Width::X1);
-    assert_eq!(sim.look(), ["75 rate_changed: mlx5_0 port 1: rate changed from 4x NDR to 1x NDR"]);
+    assert_eq!(sim.look(), ["75 rate_changed: mlx5_0 port 1: from 4x NDR to 1x NDR"]);
     assert_eq!(sim.look(), NONE);
 }
 
