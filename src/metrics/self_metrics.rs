@@ -241,7 +241,11 @@ impl SelfState<'_> {
     }
 }
 
-pub(super) fn render(board: &SharedState, render: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
+pub(super) fn render(
+    board: &SharedState,
+    render: Duration,
+    process: &Process,
+) -> Vec<Part<Vec<u8>>> {
     let mut fabrics = Labelled::default();
     for fabric in &board.fabrics {
         fabrics.push(&**fabric, |labels| {
