@@ -49,14 +49,14 @@ demo: ## watch a simulated fabric in which a cable goes bad (no InfiniBand neede
 
 # `packages` has its own target.
 test: deps ## install what is missing and run every test
-	scripts/run-tests $(LOCKED) --workspace --features parquet
+	scripts/run-tests $(LOCKED) --workspace
 
 lint: ## formatting, clippy, documentation
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
 		|| rustup component add rustfmt clippy
 	cargo fmt --check
 	rustfmt --check --edition 2024 fuzz/targets/*.rs
-	cargo clippy $(LOCKED) --workspace --features parquet --all-targets --test packages -- -D warnings
+	cargo clippy $(LOCKED) --workspace --all-targets --test packages -- -D warnings
 	cargo clippy $(LOCKED) --no-default-features -- -D warnings
 	@# As built with optimization: rustc then evaluates some constants in another order (E0391), unless it is incremental.
 	CARGO_INCREMENTAL=0 cargo rustc $(LOCKED) --lib --no-default-features --profile check -- -C opt-level=3
@@ -70,7 +70,7 @@ packages: deps ## build and test the Debian package and the RPM (builds cargo-de
 	@scripts/install-packages $(PACKERS)
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare-debian
 	@$(MAKE) --no-print-directory cargo-deb
-	cargo test $(LOCKED) --features parquet --test packages
+	cargo test $(LOCKED) --test packages
 
 # Not part of lint: the advisory database is fetched from the network, and its result changes from day to
 # day without a change of the code.
@@ -109,7 +109,7 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
 dist: ## optimized build as in the packages, in target/dist
-	cargo build $(LOCKED) --profile dist --features parquet
+	cargo build $(LOCKED) --profile dist
 
 deb: cargo-deb dist ## a Debian package, below target/debian
 	cargo deb $(LOCKED) --profile dist --no-build

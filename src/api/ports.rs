@@ -98,8 +98,7 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
     }
 }
 
-/// The link with this id and all current data of its ends, from the first of the selected fabrics that
-/// has it.
+/// The link with this id and all current data of its ends, from the first of the selected fabrics that has it.
 pub fn link_by_id(fabrics: &Fabrics, fabric: Option<&str>, id: LinkId) -> Option<LinkDetail> {
     let mut views = selected(fabrics, fabric).filter_map(|it| FabricView::new(it));
     views.find_map(|view| {

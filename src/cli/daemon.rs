@@ -364,8 +364,7 @@ impl ShutdownSignals {
     /// Installs the handlers. A signal before the first [`recv`](Self::recv) is kept.
     pub fn install() -> Result<Self, Fatal> {
         let failed = Fatal::failed_to("cannot install the handlers of SIGTERM and SIGINT");
-        // They are for the whole process: any later runtime receives them. This one starts no
-        // thread.
+        // They are for the whole process: any later runtime receives them. This one starts no thread.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
         let runtime = runtime.map_err(&failed)?;
         let _within = runtime.enter();

@@ -74,8 +74,7 @@ pub struct DemoArgs {
     speedup: f64,
     /// Run the simulated clock X times as fast
     ///
-    /// From 1 to 100. Applies to timeline, counters, sweeps and verdicts. Timestamps are then in the
-    /// future.
+    /// From 1 to 100. Applies to timeline, counters, sweeps and verdicts. Timestamps are then in the future.
     #[arg(long, value_name = "X", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     clock: u32,
     #[command(flatten)]
@@ -147,9 +146,8 @@ fn other_default(arg: Arg, help: &'static str) -> Arg {
     arg.help(help).long_help(Resettable::Reset)
 }
 
-/// The history of a demo: pages show more with one. Without a file of the user's it is in a
-/// temporary folder, which is removed when the second value is dropped. If there can be no such
-/// folder, there is no history.
+/// The history of a demo: pages show more with one. Without a file of the user's it is in a temporary folder,
+/// which is removed when the second value is dropped. If there can be no such folder, there is no history.
 fn with_history(history: HistoryOptions) -> (HistoryOptions, Option<TempDir>) {
     if history.file.is_some() {
         return (history, None);

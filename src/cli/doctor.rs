@@ -89,8 +89,7 @@ fn write(report: &Report, json: bool) -> io::Result<()> {
     out.flush()
 }
 
-/// After a wider name the finding is in the next line, so that one long name does not widen the
-/// column.
+/// After a wider name the finding is in the next line, so that one long name does not widen the column.
 const MAX_NAME_WIDTH: usize = 28;
 
 /// The findings as text: a paragraph for each subject, and what to fix first.

@@ -1,9 +1,8 @@
 //! The settings of the exporter: parsed and validated once, and converted into the settings of each crate.
 //!
-//! A setting is a flag and a key of the config file at once: both come from one list
-//! ([`options`]), and `--fabric.interval` is `interval` in the section `fabric`. Flags win over the
-//! file, an entry of the file's list of fabrics over its section `fabric`, and all over the
-//! defaults.
+//! A setting is a flag and a key of the config file at once: both come from one list ([`options`]), and
+//! `--fabric.interval` is `interval` in the section `fabric`. Flags win over the file, an entry of the file's
+//! list of fabrics over its section `fabric`, and all over the defaults.
 
 mod fabric;
 pub mod options;

@@ -81,8 +81,7 @@ section! {
         listen_address: Vec<String>,
         /// Path of the metrics [default: /metrics]
         ///
-        /// Paths that the exporter uses for its pages and API, such as /api and /topology, are
-        /// reserved.
+        /// Paths that the exporter uses for its pages and API, such as /api and /topology, are reserved.
         #[arg(long = "web.telemetry-path", value_name = "PATH", hide_short_help = true)]
         telemetry_path: String,
         /// URL under which users reach the exporter
@@ -213,9 +212,8 @@ section! {
         error_backoff: HumanDuration,
         /// Receive device and kernel events [default: true]
         ///
-        /// Asynchronous events (libibverbs) and uevents, so that short link flaps are counted and
-        /// changes are read at once. Set it to false if a driver cannot be unloaded while its devices
-        /// are open.
+        /// Asynchronous events (libibverbs) and uevents, so that short link flaps are counted and changes are
+        /// read at once. Set it to false if a driver cannot be unloaded while its devices are open.
         events: bool => "host.events",
         /// Read Ethernet driver statistics [default: true]
         ///
@@ -249,8 +247,7 @@ section! {
         /// File with planned maintenance
         ///
         /// A YAML list of nodes and ports with start and end times. Meanwhile their link downs count as
-        /// expected, and the verdict of their links is unknown. The exporter reloads the file when it
-        /// changes.
+        /// expected, and the verdict of their links is unknown. The exporter reloads the file when it changes.
         #[arg(long = "health.maintenance-file", value_name = "FILE")]
         maintenance_file: PathBuf,
         /// Limits of bit error ratios, which precede the built-in ones; only in the config file.

@@ -101,8 +101,7 @@ impl Server {
         tokio::spawn(Arc::clone(&self.shared).accept(listener, self.stop.subscribe()));
     }
 
-    /// Stops accepting, and waits for the responses in progress; connections that exceed the
-    /// limit are closed.
+    /// Stops accepting, and waits for the responses in progress; connections that exceed the limit are closed.
     pub async fn shutdown(self, limit: Duration) {
         self.stop.send_replace(true);
         // Each task has a receiver until it ends.

@@ -29,8 +29,7 @@ impl Format {
     }
 }
 
-/// The entries of an Accept header or the like in lower case, with their weights; malformed ones are left
-/// out.
+/// The entries of an Accept header or the like in lower case, with their weights; malformed ones are left out.
 fn weighted(header: &str) -> impl Iterator<Item = (String, f32)> {
     header.split(',').filter_map(|entry| {
         let entry = entry.split_whitespace().collect::<String>().to_ascii_lowercase();

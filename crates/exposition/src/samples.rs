@@ -122,8 +122,7 @@ impl<'a> Samples<'a> {
         self.text.push(b'\n');
     }
 
-    /// Writes a number that may be very small, in as many digits as it has. NaN and infinities are not
-    /// known.
+    /// Writes a number that may be very small, in as many digits as it has. NaN and infinities are not known.
     pub fn float(&mut self, value: impl Into<f64> + Debug + Copy) {
         self.float_if_known(Some(value));
     }

@@ -122,11 +122,10 @@ impl PortTotals {
 
     /// Adds a reading, and returns the totals after it.
     ///
-    /// A counter that decreased was cleared, or its device was reset: its value was counted since then.
-    /// What it counted between the last reading and the reset is lost, so the total is too low by that
-    /// much; it never falls and never jumps. Each counter is checked separately, because tools clear some of
-    /// them and not others: one that was cleared and already shows more than before seems to have grown
-    /// by the difference.
+    /// A counter that decreased was cleared, or its device was reset: its value was counted since then. What it
+    /// counted between the last reading and the reset is lost, so the total is too low by that much; it never
+    /// falls and never jumps. Each counter is checked separately, because tools clear some of them and not
+    /// others: one that was cleared and already shows more than before seems to have grown by the difference.
     ///
     /// An impossible value (`max_growth`) is left out: one of 2^63 or more that is not traffic, and one
     /// that the counter cannot have reached since its last accepted value on a link of at most this many

@@ -44,9 +44,8 @@ attribute! {
         fdr_enabled: u16 = bytes(8, 2), "FDRFECModeEnabled.";
         edr_supported: u16 = bytes(10, 2), "EDRFECModeSupported.";
         edr_enabled: u16 = bytes(12, 2), "EDRFECModeEnabled.";
-        // libibmad lists the next four at the same offsets without the halfword swap of its other
-        // 16-bit fields, so it reads HDRFECModeSupported from EDRFECModeEnabled. Its list means
-        // consecutive fields.
+        // libibmad lists the next four at the same offsets without the halfword swap of its other 16-bit
+        // fields, so it reads HDRFECModeSupported from EDRFECModeEnabled. Its list means consecutive fields.
         hdr_supported: u16 = bytes(14, 2), "HDRFECModeSupported.";
         hdr_enabled: u16 = bytes(16, 2), "HDRFECModeEnabled.";
         ndr_supported: u16 = bytes(18, 2), "NDRFECModeSupported.";

@@ -4,8 +4,7 @@ use std::fmt::Display;
 
 use super::PortNumber;
 
-/// Defines an enum from a table of its variants: name, code if any, label in metrics and tables,
-/// documentation.
+/// Defines an enum from a table of its variants: name, code if any, label in metrics and tables, documentation.
 ///
 /// ```
 /// ib_mad::labeled_enum! {

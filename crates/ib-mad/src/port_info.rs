@@ -67,10 +67,9 @@ attribute! {
 }
 
 attribute! {
-    /// ExtendedPortInfo of Mellanox (ibdiagnet: SMP_MlnxExtPortInfo). It has a bit for FDR10, which
-    /// PortInfo lacks: bit 0 (kernel: `mlx5_query_mad_ifc_port` of drivers/infiniband/hw/mlx5/mad.c);
-    /// and the role of a switch port (NVIDIA's iba/ib_types.h, `ib_mlnx_ext_port_info_t`). The latter
-    /// was not tested on hardware.
+    /// ExtendedPortInfo of Mellanox (ibdiagnet: SMP_MlnxExtPortInfo). It has a bit for FDR10, which PortInfo
+    /// lacks: bit 0 (kernel: `mlx5_query_mad_ifc_port` of drivers/infiniband/hw/mlx5/mad.c); and the role of a
+    /// switch port (NVIDIA's iba/ib_types.h, `ib_mlnx_ext_port_info_t`). The latter was not tested on hardware.
     pub struct MellanoxExtendedPortInfo = 0xff90 {
         state_change_enable: u8 = byte(3), "StateChangeEnable.";
         speed_supported: u8 = byte(7), "LinkSpeedSupported, a mask.";

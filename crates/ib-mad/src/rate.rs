@@ -66,9 +66,8 @@ labeled_enum! {
 }
 
 impl Speed {
-    /// Nominal rate of a lane in Mb/s, as in sysfs `rate` and `ibstat`, so that a port has the same rate in
-    /// the host and the fabric view (kernel: `ib_port_attr`, `rate_show` in
-    /// drivers/infiniband/core/sysfs.c).
+    /// Nominal rate of a lane in Mb/s, as in sysfs `rate` and `ibstat`, so that a port has the same rate in the
+    /// host and the fabric view (kernel: `ib_port_attr`, `rate_show` in drivers/infiniband/core/sysfs.c).
     fn lane_mbps(self) -> u64 {
         match self {
             Speed::Sdr => 2_500,

@@ -53,9 +53,8 @@ impl Rng {
 
     /// A number below `n`, all with the same probability; 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
-        // The high half of a product with n is below n. The few low halves that would make some
-        // numbers more probable are drawn again (Lemire, "Fast random integer generation in an
-        // interval", 2019).
+        // The high half of a product with n is below n. The few low halves that would make some numbers more
+        // probable are drawn again (Lemire, "Fast random integer generation in an interval", 2019).
         let biased = n.wrapping_neg().checked_rem(n).unwrap_or(0);
         loop {
             let product = u128::from(self.next_u64()) * u128::from(n);
@@ -98,8 +97,7 @@ impl Rng {
         radius * (std::f64::consts::TAU * self.next_f64()).cos()
     }
 
-    /// Shuffles items by a random permutation that is a single cycle: none keeps its place
-    /// (Sattolo).
+    /// Shuffles items by a random permutation that is a single cycle: none keeps its place (Sattolo).
     pub fn shuffle_cyclic<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64) as usize);

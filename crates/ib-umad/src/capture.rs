@@ -1,9 +1,8 @@
 //! Capture of all sent and received MADs in a pcap file that Wireshark reads.
 //!
-//! Wireshark does not support LINKTYPE_INFINIBAND (247) but dissects InfiniBand in ERF records (pcap
-//! link type 197; record type 21). Each MAD is wrapped in a packet with the headers that Wireshark
-//! needs: LRH, BTH, DETH and zeroed CRCs. The pcap frame is 40 constant bytes, which need no crate. A
-//! global route header is omitted.
+//! Wireshark does not support LINKTYPE_INFINIBAND (247) but dissects InfiniBand in ERF records (pcap link type
+//! 197; record type 21). Each MAD is wrapped in a packet with the headers that Wireshark needs: LRH, BTH, DETH
+//! and zeroed CRCs. The pcap frame is 40 constant bytes, which need no crate. A global route header is omitted.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

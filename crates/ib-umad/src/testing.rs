@@ -1,5 +1,4 @@
-//! A scripted transport for tests: a small fabric that responds to MADs, or does what the test says
-//! with each.
+//! A scripted transport for tests: a small fabric that responds to MADs, or does what the test says with each.
 //!
 //! Its clock is virtual, so hours of time-outs pass at once and deterministically.
 #![expect(missing_docs, reason = "test support; the names say it")]

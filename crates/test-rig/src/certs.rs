@@ -90,8 +90,7 @@ impl Ca {
         Pair { cert: cert.pem(), key: key.serialize_pem() }
     }
 
-    /// A client that trusts this authority and shows a certificate, if it has one. It keeps its
-    /// connections.
+    /// A client that trusts this authority and shows a certificate, if it has one. It keeps its connections.
     pub fn agent(&self, pair: Option<&Pair>) -> ureq::Agent {
         let own = pair.map(|pair| {
             let cert = Certificate::from_pem(pair.cert.as_bytes()).unwrap();

@@ -261,8 +261,7 @@ impl Drop for Exporter {
     }
 }
 
-/// Runs the program with these arguments to its end, for starts that fail and for commands other than
-/// servers.
+/// Runs the program with these arguments to its end, for starts that fail and for commands other than servers.
 pub fn run_to_exit(seat: impl Into<Seat>, args: &[&str]) -> Output {
     let seat = seat.into();
     let dir = seat.new_dir("exporter");

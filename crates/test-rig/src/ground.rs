@@ -1,6 +1,5 @@
 //! One test for two kinds of fabric: ibsim with OpenSM and the exporter itself, or the simulator with the
-//! exporter's monitor in virtual time. The steps and assertions of a test are written
-//! once.
+//! exporter's monitor in virtual time. The steps and assertions of a test are written once.
 
 use std::time::Duration;
 

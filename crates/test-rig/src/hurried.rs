@@ -1,6 +1,5 @@
-//! Rules and routes for an accelerated clock, to keep tests short: the exporter's clock runs faster
-//! (`demo --clock`), and so must every duration in the configuration of
-//! Prometheus and Alertmanager.
+//! Rules and routes for an accelerated clock, to keep tests short: the exporter's clock runs faster (`demo
+//! --clock`), and so must every duration in the configuration of Prometheus and Alertmanager.
 
 /// A text of rules or routes in which every duration is divided, every rate is one of the faster
 /// clock, and `time()` is the time of that clock, which began with the real one at `began`.

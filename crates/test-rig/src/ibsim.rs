@@ -88,8 +88,7 @@ impl Ibsim {
         ibsim
     }
 
-    /// Runs an ibsim command, waits until it is done and returns its output.
-    /// Panics if ibsim reports an error.
+    /// Runs an ibsim command, waits until it is done and returns its output. Panics if ibsim reports an error.
     pub fn console(&self, command: &str) -> String {
         assert!(command.len() <= CONSOLE_LINE, "too long for ibsim's console: {command}");
         let answer = self.console.lock().expect("an earlier command failed").run(command);

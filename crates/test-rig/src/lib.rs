@@ -1,10 +1,9 @@
 //! The test rig: a simulated fabric, the external programs that run on it, and the exporter under
 //! test, each started for one test and stopped when its value is dropped.
 //!
-//! Every piece keeps its files in a temporary directory of its own and its sockets under a name of
-//! its own, so tests run side by side in threads and in processes. Hold the values in locals: a
-//! `static` is never dropped, and its programs would end only with the process. (The guest is one, for its
-//! boot takes seconds.)
+//! Every piece keeps its files in a temporary directory of its own and its sockets under a name of its own, so
+//! tests run side by side in threads and in processes. Hold the values in locals: a `static` is never dropped,
+//! and its programs would end only with the process. (The guest is one, for its boot takes seconds.)
 //!
 //! A program or file that is missing is a failure, not a reason to skip: a test that silently does
 //! not run proves nothing.

@@ -81,8 +81,7 @@ impl Metrics {
         self.samples.iter().filter(move |s| s.name == name).map(|s| (&s.labels, s.f64()))
     }
 
-    /// The one sample with this name and these labels, which may have more labels; panics if
-    /// there are several.
+    /// The one sample with this name and these labels, which may have more labels; panics if there are several.
     pub fn sample(&self, name: &str, labels: &[(&str, &str)]) -> Option<&Sample> {
         let mut found = self.samples.iter().filter(|s| s.name == name && s.has(labels));
         let first = found.next()?;

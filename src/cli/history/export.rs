@@ -44,7 +44,7 @@ pub struct ExportArgs {
     step: Option<HumanDuration>,
     /// Output file [default: standard output]
     ///
-    /// Its extension (.csv, .jsonl, .parquet, .om) selects the format.
+    /// Its extension (.csv, .jsonl, .om) selects the format.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -65,8 +65,6 @@ enum ExportFormat {
     Csv,
     /// One JSON object per line
     Jsonl,
-    /// Apache Parquet
-    Parquet,
     /// Totals and states with timestamps, as Prometheus would have scraped them
     Openmetrics,
 }
@@ -93,10 +91,10 @@ impl ExportArgs {
         let filter = self.filter(window, &reader)?;
         let began = Instant::now();
         let written = match &self.output {
-            None => self.write(format, &reader, &filter, Box::new(std::io::stdout())),
+            None => self.write(format, &reader, &filter, std::io::stdout()),
             Some(file) => File::create(file)
                 .map_err(ExportError::from)
-                .and_then(|out| self.write(format, &reader, &filter, Box::new(out))),
+                .and_then(|out| self.write(format, &reader, &filter, out)),
         };
         let to = self.output.as_deref().unwrap_or(Path::new("standard output")).display();
         let summary = match written {
@@ -113,7 +111,6 @@ impl ExportArgs {
             Err(ExportError::Write(error)) => {
                 return Err(Fatal::failed(format!("cannot write to {to}: {error}")));
             }
-            Err(error @ ExportError::NoParquet) => return Err(Fatal::usage(error)),
             Err(error) => return Err(Fatal::failed(error)),
         };
         Ok(Output { text: String::new(), summary })
@@ -125,18 +122,17 @@ impl ExportArgs {
             (Some(format), _) => format,
             (None, None | Some(Some("csv"))) => ExportFormat::Csv,
             (None, Some(Some("jsonl" | "ndjson"))) => ExportFormat::Jsonl,
-            (None, Some(Some("parquet"))) => ExportFormat::Parquet,
             (None, Some(Some("om" | "openmetrics" | "prom" | "txt"))) => ExportFormat::Openmetrics,
             _ => {
                 return Err(Fatal::usage(
-                    "--output: unknown extension: use .csv, .jsonl, .parquet or .om, or set --format",
+                    "--output: unknown extension: use .csv, .jsonl or .om, or set --format",
                 ));
             }
         };
         let is_totals = format == ExportFormat::Openmetrics;
         if is_totals && self.what == Some(What::Events) {
             return Err(Fatal::usage(
-                "--what events: not possible in openmetrics: use csv, jsonl or parquet",
+                "--what events: not possible in openmetrics: use csv or jsonl",
             ));
         }
         if !is_totals && self.step.is_some() {
@@ -166,7 +162,7 @@ impl ExportArgs {
         format: ExportFormat,
         reader: &Reader,
         filter: &ExportFilter,
-        out: Box<dyn Write + Send>,
+        out: impl Write,
     ) -> Result<String, ExportError> {
         let mut out = BufWriter::with_capacity(1 << 18, out);
         let format = match format {
@@ -179,9 +175,7 @@ impl ExportArgs {
             }
             ExportFormat::Csv => TableFormat::Csv,
             ExportFormat::Jsonl => TableFormat::JsonLines,
-            ExportFormat::Parquet => TableFormat::Parquet,
         };
-        let out = Box::new(out);
         Ok(match self.what {
             Some(What::Events) => {
                 format!("{} events", export::events(reader, filter, format, out)?)

@@ -35,7 +35,7 @@ Examples:
   fabric-exporter history events --since 2h --url http://127.0.0.1:10315
   fabric-exporter history link 'leaf-0-1[9]' --at 03:12 --file /var/lib/fabric-exporter/history.db
   fabric-exporter history report --since 3h -o incident.html --url http://127.0.0.1:10315
-  fabric-exporter history export --format parquet -o counters.parquet --file history.db
+  fabric-exporter history export --since 1d -o counters.csv --file history.db
 
 Either --file or --url is required. Times are in the local time zone.";
 
@@ -61,7 +61,7 @@ enum HistoryCommand {
     Diff(show::DiffArgs),
     /// Write an incident report: events, suspect links with evidence and plots, missing data
     Report(show::ReportArgs),
-    /// Export counters or events (CSV, JSON lines, Parquet), or totals (OpenMetrics)
+    /// Export counters or events (CSV, JSON lines), or totals (OpenMetrics)
     Export(export::ExportArgs),
     /// Copy a period to a history file of its own
     Dump(export::DumpArgs),

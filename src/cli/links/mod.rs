@@ -1,5 +1,4 @@
-//! `links`: the state of each link as a table or as JSON, by a sweep of its own or from a running
-//! exporter.
+//! `links`: the state of each link as a table or as JSON, by a sweep of its own or from a running exporter.
 
 mod table;
 

@@ -2,8 +2,6 @@
 //! returned them. Everything is written as it is read: memory use depends on the fabric, not on the window.
 
 mod openmetrics;
-#[cfg(feature = "parquet")]
-mod parquet;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +13,6 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 
 use crate::HistoryError;
-use crate::export::ColumnType::{Json, Number, Text, Time};
 use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
 use crate::file::sql::Order;
@@ -37,9 +34,6 @@ pub enum ExportError {
     /// The output cannot be written.
     #[error("cannot write the export: {0}")]
     Write(#[from] io::Error),
-    /// The program was built without Parquet.
-    #[error("this fabric-exporter was built without Parquet support (cargo feature parquet)")]
-    NoParquet,
 }
 
 /// The format of a table.
@@ -49,8 +43,6 @@ pub enum TableFormat {
     Csv,
     /// A JSON object per line.
     JsonLines,
-    /// Apache Parquet.
-    Parquet,
 }
 
 /// What is exported.
@@ -83,41 +75,7 @@ impl ExportFilter {
     }
 }
 
-fn row_writer<'a>(
-    format: TableFormat,
-    columns: &'static [Column],
-    out: Box<dyn Write + Send + 'a>,
-) -> Result<Box<dyn RowWriter + 'a>, ExportError> {
-    Ok(match format {
-        TableFormat::Csv => Box::new(TextRows::new(columns, false, out)?),
-        TableFormat::JsonLines => Box::new(TextRows::new(columns, true, out)?),
-        #[cfg(feature = "parquet")]
-        TableFormat::Parquet => Box::new(parquet::Parquet::new(columns, out)?),
-        #[cfg(not(feature = "parquet"))]
-        TableFormat::Parquet => return Err(ExportError::NoParquet),
-    })
-}
-
-/// The type of a column's values; times are to the millisecond, numbers unsigned.
-#[derive(Clone, Copy)]
-enum ColumnType {
-    Time,
-    Text,
-    Number,
-    Json,
-}
-
-/// A column. Its name has letters only, so that no format has to escape it.
-#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet has types"))]
-struct Column {
-    name: &'static str,
-    of: ColumnType,
-    /// Whether each row has a value.
-    is_required: bool,
-}
-
 /// The value of a row in a column.
-#[derive(PartialEq)]
 enum Cell<'a> {
     Null,
     Time(SystemTime),
@@ -126,29 +84,22 @@ enum Cell<'a> {
     Json(&'a serde_json::Value),
 }
 
-/// Writes rows in a format, with as many cells as there are columns.
-trait RowWriter {
-    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError>;
-
-    /// Writes the rest.
-    fn finish(&mut self) -> Result<(), ExportError>;
-}
-
 /// Writes a line per row: CSV, which begins with a line of names, or JSON lines.
-struct TextRows<W> {
-    columns: &'static [Column],
+struct TableWriter<W> {
+    /// The names of the columns have letters only, so that no format has to escape them.
+    columns: &'static [&'static str],
     is_json: bool,
     out: W,
     line: Vec<u8>,
 }
 
-impl<W: Write> TextRows<W> {
-    fn new(columns: &'static [Column], is_json: bool, mut out: W) -> io::Result<Self> {
+impl<W: Write> TableWriter<W> {
+    fn new(columns: &'static [&'static str], format: TableFormat, mut out: W) -> io::Result<Self> {
+        let is_json = format == TableFormat::JsonLines;
         if !is_json {
-            let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
-            writeln!(out, "{}", names.join(","))?;
+            writeln!(out, "{}", columns.join(","))?;
         }
-        Ok(TextRows { columns, is_json, out, line: Vec::new() })
+        Ok(TableWriter { columns, is_json, out, line: Vec::new() })
     }
 
     fn push_text(&mut self, text: &str) -> io::Result<()> {
@@ -161,15 +112,14 @@ impl<W: Write> TextRows<W> {
             self.line.write_all(text.as_bytes())
         }
     }
-}
 
-impl<W: Write> RowWriter for TextRows<W> {
+    /// Writes a row, with as many cells as there are columns.
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError> {
         self.line.clear();
         for (index, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
             match (self.is_json, index) {
-                (true, 0) => write!(self.line, "{{\"{}\":", column.name)?,
-                (true, _) => write!(self.line, ",\"{}\":", column.name)?,
+                (true, 0) => write!(self.line, "{{\"{column}\":")?,
+                (true, _) => write!(self.line, ",\"{column}\":")?,
                 (false, 0) => {}
                 (false, _) => self.line.push(b','),
             }
@@ -186,52 +136,31 @@ impl<W: Write> RowWriter for TextRows<W> {
         self.line.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
         Ok(self.out.write_all(&self.line)?)
     }
-
-    fn finish(&mut self) -> Result<(), ExportError> {
-        Ok(self.out.flush()?)
-    }
 }
 
-const COUNTERS: &[Column] = &[
-    Column { name: "start", of: Time, is_required: true },
-    Column { name: "end", of: Time, is_required: true },
-    Column { name: "fabric", of: Text, is_required: true },
-    Column { name: "guid", of: Text, is_required: true },
-    Column { name: "node", of: Text, is_required: true },
-    Column { name: "port", of: Number, is_required: true },
-    Column { name: "counter", of: Text, is_required: true },
-    Column { name: "increase", of: Number, is_required: true },
-];
+const COUNTERS: &[&str] =
+    &["start", "end", "fabric", "guid", "node", "port", "counter", "increase"];
 
-const EVENTS: &[Column] = &[
-    Column { name: "at", of: Time, is_required: true },
-    Column { name: "fabric", of: Text, is_required: true },
-    Column { name: "kind", of: Text, is_required: true },
-    Column { name: "node", of: Text, is_required: false },
-    Column { name: "port", of: Number, is_required: false },
-    Column { name: "link", of: Text, is_required: false },
-    Column { name: "place", of: Text, is_required: true },
-    Column { name: "text", of: Text, is_required: true },
-    Column { name: "detail", of: Json, is_required: false },
-];
+const EVENTS: &[&str] =
+    &["at", "fabric", "kind", "node", "port", "link", "place", "text", "detail"];
 
 /// Writes the increases of counters, a row per reading; returns the number of rows.
 pub fn counters(
     reader: &Reader,
     filter: &ExportFilter,
     format: TableFormat,
-    out: Box<dyn Write + Send + '_>,
+    out: impl Write,
 ) -> Result<u64, ExportError> {
-    let mut table = row_writer(format, COUNTERS, out)?;
-    let rows = reader.in_one_transaction(|| write_readings(reader, filter, &mut *table))?;
-    table.finish()?;
+    let mut table = TableWriter::new(COUNTERS, format, out)?;
+    let rows = reader.in_one_transaction(|| write_readings(reader, filter, &mut table))?;
+    table.out.flush()?;
     Ok(rows)
 }
 
 fn write_readings(
     reader: &Reader,
     filter: &ExportFilter,
-    table: &mut dyn RowWriter,
+    table: &mut TableWriter<impl Write>,
 ) -> Result<u64, ExportError> {
     let failed = |error| ExportError::from(reader.failed()(error));
     let sql = reader.sql();
@@ -280,9 +209,9 @@ pub fn events(
     reader: &Reader,
     filter: &ExportFilter,
     format: TableFormat,
-    out: Box<dyn Write + Send + '_>,
+    out: impl Write,
 ) -> Result<u64, ExportError> {
-    let mut table = row_writer(format, EVENTS, out)?;
+    let mut table = TableWriter::new(EVENTS, format, out)?;
     let wanted = EventFilter {
         nodes: filter.nodes.iter().copied().collect(),
         ports: filter.ports.iter().copied().collect(),
@@ -307,7 +236,7 @@ pub fn events(
     });
     visited.map_err(reader.failed())?;
     result?;
-    table.finish()?;
+    table.out.flush()?;
     Ok(rows)
 }
 
@@ -317,12 +246,8 @@ mod tests {
 
     #[test]
     fn csv_quotes_separators_quotes_and_line_breaks() {
-        const COLUMNS: &[Column] = &[
-            Column { name: "a", of: Text, is_required: true },
-            Column { name: "b", of: Json, is_required: false },
-        ];
         let mut out = Vec::new();
-        let mut csv = TextRows::new(COLUMNS, false, &mut out).unwrap();
+        let mut csv = TableWriter::new(&["a", "b"], TableFormat::Csv, &mut out).unwrap();
         let json = serde_json::json!({"x": 1});
         for (text, cell) in [
             ("plain", Cell::Null),
@@ -332,7 +257,6 @@ mod tests {
         ] {
             csv.row(&[Cell::Text(text.into()), cell]).unwrap();
         }
-        csv.finish().unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "a,b\nplain,\n\"a,b\",\"{\"\"x\"\":1}\"\n\"say \"\"no\"\"\",7\n\

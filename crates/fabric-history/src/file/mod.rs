@@ -200,10 +200,9 @@ const MAX_ASIDE: usize = 3;
 
 /// The suffixes of the files of a history, in the order in which they are set aside.
 ///
-/// The file comes first. After a kill between two renames there is a log without a file: [`set_log_aside`]
-/// sets it aside when the file is opened next, and nothing is lost. In any other order there would be a
-/// file without its log: it looks complete, is recorded in, and its last sweeps, or a checkpoint that
-/// had started, are lost.
+/// The file comes first. After a kill between two renames there is a log without a file: [`set_log_aside`] sets
+/// it aside when the file is opened next, and nothing is lost. In any other order there would be a file without
+/// its log: it looks complete, is recorded in, and its last sweeps, or a checkpoint that had started, are lost.
 const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 
 /// Renames a damaged file and all that belongs to it, so that an operator can examine it; an

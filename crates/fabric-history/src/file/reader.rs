@@ -273,8 +273,7 @@ fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> Result<FabricCoverage
     Ok(FabricCoverage { sweeps: sweeps.len(), interval, gaps, traffic_from })
 }
 
-/// How many sweeps' errors cannot be read. (Traffic is not checked for this: it is hundreds of times as
-/// much.)
+/// How many sweeps' errors cannot be read. (Traffic is not checked for this: it is hundreds of times as much.)
 fn damaged(sql: Sql<'_>, window: Window) -> Result<usize> {
     let (from, to) = window.micros();
     let mut damaged = 0;

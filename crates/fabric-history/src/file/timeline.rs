@@ -119,8 +119,7 @@ impl Timeline {
         state(&self.port_states, port, began)
     }
 
-    /// Whether a port was known to have a link when a sweep began: by the sweep before, if there was
-    /// one.
+    /// Whether a port was known to have a link when a sweep began: by the sweep before, if there was one.
     pub fn had_link(&self, port: u32, began: i64) -> bool {
         let first = self.port_states.get(&port).and_then(|changes| changes.first());
         first.is_some_and(|(first, _)| self.port(port, (began - 1).max(*first)).runs().is_some())

@@ -122,9 +122,8 @@ impl Store {
     }
 
     /// Drops some sweeps' traffic from before a time; returns whether there was any. With `is_digested`, only
-    /// where its hour is digested: what is dropped earlier is in no sum. What was written first
-    /// is dropped first, whatever its time: sweeps recorded by a clock that was years ahead must not outlive
-    /// all others.
+    /// where its hour is digested: what is dropped earlier is in no sum. What was written first is dropped
+    /// first, whatever its time: sweeps recorded by a clock that was years ahead must not outlive all others.
     fn drop_sweep_traffic(&self, before: i64, is_digested: bool) -> Result<bool> {
         let digested = "(SELECT coalesce(max(began) + 1, 0) FROM spans WHERE fabric = ?1)";
         let before_of = if is_digested { format!("min(?2, {digested})") } else { "?2".into() };

@@ -192,9 +192,8 @@ impl PmaCapabilityCache {
         Some(self.set_profile(agent, profile))
     }
 
-    /// Whether error details of a port are due in a sweep that began at this moment. Ports take turns,
-    /// so that no sweep reads the details of all ports; unanswered queries are repeated in the next
-    /// sweep.
+    /// Whether error details of a port are due in a sweep that began at this moment. Ports take turns, so that
+    /// no sweep reads the details of all ports; unanswered queries are repeated in the next sweep.
     pub fn needs_details(&self, port: End, at: Moment) -> bool {
         let DetailPolicy::Every(interval) = self.optional.details else {
             return self.optional.details == DetailPolicy::EachSweep;
@@ -235,11 +234,10 @@ pub(super) fn has_wide_xmit_wait(plan: &[AttributePlan]) -> bool {
 
 /// The field that each counter of a port is taken from, kept from sweep to sweep, if the port has two for it.
 ///
-/// ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of
-/// them at 0 (see [`pma::read_plan`](read_plan)). So the 64-bit value is used unless it is
-/// 0 while the classic one is not. A 64-bit field that was above 0 is used, and its 0 is a reset,
-/// unless the classic field grows meanwhile; before that it may be unused, and its 0 alone says
-/// nothing.
+/// ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of them at
+/// 0 (see [`pma::read_plan`](read_plan)). So the 64-bit value is used unless it is 0 while the classic one is
+/// not. A 64-bit field that was above 0 is used, and its 0 is a reset, unless the classic field grows
+/// meanwhile; before that it may be unused, and its 0 alone says nothing.
 #[derive(Debug, Default)]
 pub(super) struct CounterSources {
     by_port: HashMap<End, PortSources>,

@@ -1,14 +1,12 @@
 //! Clears nearly full counters, if the operator enables it.
 //!
 //! A field of 4 to 32 bits saturates at its highest value, and later events are lost. With
-//! `--fabric.clear-saturated` counters that are over three quarters full are cleared after a sweep.
-//! Each is read again just before, so that totals miss only the events of the microseconds between. It
-//! is off by default, because other tools see the counters fall. FEC counters are cleared together, as
-//! other tools do.
+//! `--fabric.clear-saturated` counters that are over three quarters full are cleared after a sweep. Each is
+//! read again just before, so that totals miss only the events of the microseconds between. It is off by
+//! default, because other tools see the counters fall. FEC counters are cleared together, as other tools do.
 //!
-//! A Set without a response is retried like other requests; if all responses are lost, the device may
-//! still have executed it. The next sweep then finds a lower counter, as if another tool had cleared
-//! it.
+//! A Set without a response is retried like other requests; if all responses are lost, the device may still
+//! have executed it. The next sweep then finds a lower counter, as if another tool had cleared it.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};

@@ -100,11 +100,10 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Whether switches respond to performance management, and nearly no channel adapter does of those
-    /// that responded to subnet management, which has no partition, in the discovery. Limited members
-    /// of a partition drop packets of each other; port 0 of a switch is usually a full member (IBTA
-    /// 1.4, 10.9.3), and so is the subnet manager's host in OpenSM's default partitions.conf
-    /// (ALL=limited, SELF=full).
+    /// Whether switches respond to performance management, and nearly no channel adapter does of those that
+    /// responded to subnet management, which has no partition, in the discovery. Limited members of a partition
+    /// drop packets of each other; port 0 of a switch is usually a full member (IBTA 1.4, 10.9.3), and so is
+    /// the subnet manager's host in OpenSM's default partitions.conf (ALL=limited, SELF=full).
     fn adapters_silent(&self) -> bool {
         let local = self.fabric.local_port.map(|port| self.fabric.port(port).node);
         let count = |kind: NodeKind, has_responded: bool| {

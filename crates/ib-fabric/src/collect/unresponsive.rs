@@ -169,10 +169,9 @@ enum LastQuery {
 
 /// Nodes that the latest discovery did not reach, and which of them a sweep queries by LID.
 ///
-/// Two causes look the same to a discovery, and need opposite treatment. A switch that forwards while
-/// its SMA hangs hides all nodes behind it from directed routes; they respond by LID, and are queried
-/// in each sweep. Nodes with an M_Key count each Get as a violation (IBTA 1.4, 14.2.4), and are queried
-/// rarely.
+/// Two causes look the same to a discovery, and need opposite treatment. A switch that forwards while its SMA
+/// hangs hides all nodes behind it from directed routes; they respond by LID, and are queried in each sweep.
+/// Nodes with an M_Key count each Get as a violation (IBTA 1.4, 14.2.4), and are queried rarely.
 ///
 /// The responses distinguish them. Nodes that responded last time are queried in each sweep. The others
 /// are probed: first those that were not queried yet, switches before hosts, then those that did not

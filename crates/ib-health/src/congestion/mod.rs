@@ -16,12 +16,11 @@
 //!
 //! **Routing is not known**: forwarding tables are not read. A port may lead to a root that none of its packets
 //! go to, if both wait at the same time; "victim of" says where to look first, and is no proof. Two properties
-//! of any correct routing are used: no packet returns to the node that it came from, not even by another
-//! cable; and in a tree, no packet that came down goes up again (up/down routing, which keeps a tree free of
-//! credit loops). Without the second, each leaf would connect what comes down to it with what its own hosts
-//! send up, and a busy tree would be one cycle. Where it does not hold (some detours in a Dragonfly+, or hosts
-//! at a few of the upper switches), a chain ends early: there is one root too many, with
-//! [`RootCause::Unknown`].
+//! of any correct routing are used: no packet returns to the node that it came from, not even by another cable;
+//! and in a tree, no packet that came down goes up again (up/down routing, which keeps a tree free of credit
+//! loops). Without the second, each leaf would connect what comes down to it with what its own hosts send up,
+//! and a busy tree would be one cycle. Where it does not hold (some detours in a Dragonfly+, or hosts at a few
+//! of the upper switches), a chain ends early: there is one root too many, with [`RootCause::Unknown`].
 
 mod regions;
 #[cfg(test)]

@@ -319,8 +319,7 @@ fn switch_gone_with_its_hosts_has_rebooted() {
     assert_eq!(link.counts(), (1, [1, 0], [0, 15], [0, 30]), "that was long ago");
 }
 
-/// An outage of one minute, seen from a switch (end 0) and a host (end 1) whose HCA
-/// leaves LinkDowned at 0.
+/// An outage of one minute, seen from a switch (end 0) and a host (end 1) whose HCA leaves LinkDowned at 0.
 struct Combination {
     what: &'static str,
     /// Sweeps after the outage in which the host does not respond; it does not during the outage.

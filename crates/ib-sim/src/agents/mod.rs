@@ -15,11 +15,10 @@ pub fn response(simulation: &Simulation, at: PortId, request: &Mad) -> Option<Ma
     respond(simulation, at, request, false)
 }
 
-/// Whether a node's subnet management agent drops a request for its M_Key. The subnet manager
-/// responds to SMInfo, and does not check the M_Key. A port also drops requests of its own host
-/// with the empty route: the kernel passes them on without IB_MAD_IGNORE_MKEY
-/// (handle_outgoing_dr_smp in drivers/infiniband/core/mad.c; mlx4 leaves the check to the firmware,
-/// qib checks it itself).
+/// Whether a node's subnet management agent drops a request for its M_Key. The subnet manager responds to
+/// SMInfo, and does not check the M_Key. A port also drops requests of its own host with the empty route: the
+/// kernel passes them on without IB_MAD_IGNORE_MKEY (handle_outgoing_dr_smp in drivers/infiniband/core/mad.c;
+/// mlx4 leaves the check to the firmware, qib checks it itself).
 fn is_refused(simulation: &Simulation, at: PortId, request: &Mad) -> bool {
     let protection = simulation.protection(simulation.net().port(at).node);
     let is_checked = request.is_smp() && request.attribute() != SmInfo::ID;

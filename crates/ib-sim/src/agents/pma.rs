@@ -1,5 +1,4 @@
-//! The performance management agent: the counters of a port in the saturating fields of its device
-//! model.
+//! The performance management agent: the counters of a port in the saturating fields of its device model.
 
 use std::sync::LazyLock;
 
@@ -26,8 +25,7 @@ const RESPONSE_TIME: u8 = 0x12;
 /// The counters of an attribute, and their fields.
 type Layout = Vec<(Counter, CounterField)>;
 
-/// The layouts of all models, by attribute. They are computed once: a sweep uses them a hundred
-/// thousand times.
+/// The layouts of all models, by attribute. They are computed once: a sweep uses them a hundred thousand times.
 static LAYOUTS: LazyLock<Vec<[Layout; ATTRIBUTES.len()]>> =
     LazyLock::new(|| MODELS.iter().map(|model| ATTRIBUTES.map(|it| layout(model, it))).collect());
 
@@ -152,8 +150,7 @@ fn selected(
     Some(run(port.0, 1))
 }
 
-/// The counters of forward error correction. They stay when a port loses its link, or runs without
-/// correction.
+/// The counters of forward error correction. They stay when a port loses its link, or runs without correction.
 fn extended_speeds_counters(simulation: &Simulation, port: PortId) -> PortExtendedSpeedsCounters {
     let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let corrected = simulation.count(port, Counter::FecCorrectedSymbols);

@@ -28,8 +28,7 @@ const METHOD: u16 = 0x0008;
 const ATTRIBUTE: u16 = 0x000c;
 const FIELD: u16 = 0x001c;
 
-/// Two hosts at a leaf, `leaf-0-0[1]` and `[2]`, and two at another one; the subnet manager is at
-/// host-1.
+/// Two hosts at a leaf, `leaf-0-0[1]` and `[2]`, and two at another one; the subnet manager is at host-1.
 fn simulation_of(switch: &str, hca: &str) -> Simulation {
     let (down, up) = (Some(2), Some(2));
     let net = FatTree {

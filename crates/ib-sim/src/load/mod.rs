@@ -60,9 +60,8 @@ pub struct PortLoad {
 
 /// Flows with their paths, which stay the same until a link changes.
 ///
-/// A flow from a port to itself, or without a path, carries nothing: the subnet manager has no path
-/// record for it, so its packets are never sent. Packets in transit when a link fails are not part
-/// of this model.
+/// A flow from a port to itself, or without a path, carries nothing: the subnet manager has no path record for
+/// it, so its packets are never sent. Packets in transit when a link fails are not part of this model.
 #[derive(Clone, Debug)]
 pub struct RoutedFlows {
     flows: Vec<Flow>,
@@ -217,10 +216,9 @@ fn error_probability(bit_errors: f64, bytes: u32) -> f64 {
 
 /// The fractions of a flow's packets with errors at one hop.
 ///
-/// Switches cut through: they forward the head of a packet before its end, with the checksum,
-/// arrives. The switch that finds an error marks the end bad (EBP), so that all further ports count
-/// a remote physical error, down to the destination, which drops the packet. A packet with two
-/// errors counts once.
+/// Switches cut through: they forward the head of a packet before its end, with the checksum, arrives. The
+/// switch that finds an error marks the end bad (EBP), so that all further ports count a remote physical error,
+/// down to the destination, which drops the packet. A packet with two errors counts once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PacketErrors {
     /// Packets that were marked bad before.

@@ -1,13 +1,12 @@
 //! The paths of packets, as a subnet manager routes them: shortest paths, by destination only.
 //!
-//! A forwarding table does not depend on the source, so all traffic to one destination flows
-//! together into one tree. Of several equally short paths the destination's number decides, digit
-//! by digit as up a fat tree (Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift
-//! Permutations on Real Life Fat Trees", 2010): the first switch divides by its number of choices,
-//! and the next one continues with the quotient. So a full fat tree with an uplink for each host
-//! carries any shift of its hosts (each sends to the one that is n further) without two flows on
-//! one cable. Other patterns collide, as in real fabrics: a random permutation at 90% of the
-//! links' speed gets 55% through on 27,648 hosts.
+//! A forwarding table does not depend on the source, so all traffic to one destination flows together into one
+//! tree. Of several equally short paths the destination's number decides, digit by digit as up a fat tree
+//! (Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees",
+//! 2010): the first switch divides by its number of choices, and the next one continues with the quotient. So a
+//! full fat tree with an uplink for each host carries any shift of its hosts (each sends to the one that is n
+//! further) without two flows on one cable. Other patterns collide, as in real fabrics: a random permutation at
+//! 90% of the links' speed gets 55% through on 27,648 hosts.
 //!
 //! One core finds the paths of 27,648 flows to as many hosts, over 2,880 switches, in 0.2 s
 //! (measured). Nearly all of it is for the distances to each of 1,152 leaves.
@@ -21,10 +20,9 @@ use std::cmp::Reverse;
 use crate::net::{Net, NodeId, PortId};
 use ib_mad::node::NodeKind;
 
-/// Finds the path from the first to the second port of each pair: the sending ports, from the
-/// source's own to that of the last switch at the destination; empty without a path. `links` is the
-/// peer of each port, by [`PortId`], if the link carries traffic. A link on which the peer does not
-/// agree carries none.
+/// Finds the path from the first to the second port of each pair: the sending ports, from the source's own to
+/// that of the last switch at the destination; empty without a path. `links` is the peer of each port, by
+/// [`PortId`], if the link carries traffic. A link on which the peer does not agree carries none.
 pub fn paths(net: &Net, links: &[Option<PortId>], pairs: &[(PortId, PortId)]) -> Vec<Vec<PortId>> {
     let graph = SwitchGraph::new(net, links);
     let numbers = destination_numbers(net);
@@ -205,8 +203,7 @@ impl<'a> ShortestPaths<'a> {
         ShortestPaths { graph, root, distances, digits }
     }
 
-    /// The ports from a switch to the root for the destination of this number; `None` without a
-    /// path.
+    /// The ports from a switch to the root for the destination of this number; `None` without a path.
     fn path(&self, entry: u32, number: u64) -> Option<Vec<PortId>> {
         let (mut path, mut at) = (Vec::new(), entry);
         while at != self.root {

@@ -5,8 +5,7 @@
 //! wait; then those that feed these; up to the senders (tree saturation).
 //!
 //! - A **slow receiver** gives too few credits: the port at its peer waits, the root of a tree.
-//! - An **overloaded link** sends all the time. Its port is busy and never waits; the ports that
-//!   feed it do.
+//! - An **overloaded link** sends all the time. Its port is busy and never waits; the ports that feed it do.
 //! - A **victim** flow has a free path but for a port where other flows wait: its packets queue
 //!   behind theirs (head-of-line blocking).
 //!
@@ -26,10 +25,9 @@ use super::share::{Shares, sums};
 
 /// A port that carries less than this fraction of its capacity is not full.
 const FULL: f64 = 1.0 - 1e-6;
-/// A port that waits for more than this fraction of time discards packets. A real one discards a
-/// packet that was at the head of the queue for HOQLife (opensm's defaults: 268 ms before an
-/// adapter, 1.07 s elsewhere). A receiver that accepts any data seldom causes that on average; its
-/// pauses do.
+/// A port that waits for more than this fraction of time discards packets. A real one discards a packet that
+/// was at the head of the queue for HOQLife (opensm's defaults: 268 ms before an adapter, 1.07 s elsewhere). A
+/// receiver that accepts any data seldom causes that on average; its pauses do.
 const DISCARD_THRESHOLD: f64 = 0.5;
 /// The fraction of packets that a port discards when it waits all the time.
 const DISCARDED: f64 = 1e-4;

@@ -12,9 +12,8 @@ use super::{Net, Node, NodeId, Port, PortId};
 /// Writes a net: each node with its GUIDs and ids, the rates of its ports where they differ from
 /// those of the node before, and its cables.
 ///
-/// [`parse`](super::file::parse) reads the same net again, without what the format cannot express:
-/// rates, GUIDs and LIDs of adapters' ports without cables, and quotes in descriptions, which
-/// become apostrophes.
+/// [`parse`](super::file::parse) reads the same net again, without what the format cannot express: rates, GUIDs
+/// and LIDs of adapters' ports without cables, and quotes in descriptions, which become apostrophes.
 ///
 /// An ibsim older than NDR stops at a net with NDR: Debian 12's 0.10 knows speeds up to HDR.
 pub fn write(net: &Net) -> String {

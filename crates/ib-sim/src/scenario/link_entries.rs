@@ -119,8 +119,7 @@ pub fn move_cable(entry: &MoveCable, timeline: &mut Timeline) -> Result<String, 
     Ok(format!("the cable from {far} is moved from {from} to {to}{other}"))
 }
 
-/// Makes all moves of cables known to the index in order of time, before other entries look up
-/// peers.
+/// Makes all moves of cables known to the index in order of time, before other entries look up peers.
 pub fn move_cables<'e>(
     timeline: &mut Timeline,
     entries: impl Iterator<Item = (EventTime, &'e Entry)>,

@@ -96,8 +96,7 @@ pub struct Scenario {
 pub struct Overrides {
     /// A topology file instead of its fabric.
     pub fabric: Option<PathBuf>,
-    /// The number of hosts of its fat tree. Switches of a tree of two levels get more ports if
-    /// needed.
+    /// The number of hosts of its fat tree. Switches of a tree of two levels get more ports if needed.
     pub hosts: Option<u32>,
     /// All times of its timeline are divided by this: those of `at`, `for`, `down` and `every`.
     pub speedup: f64,

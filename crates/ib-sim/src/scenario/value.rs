@@ -204,8 +204,7 @@ impl<'de> Deserialize<'de> for Numbers {
 
 /// A duration for readers: `10m`, `1m 30s`.
 pub fn words(time: Duration) -> String {
-    // With a speed-up times are odd numbers: show milliseconds at most, below a second
-    // microseconds.
+    // With a speed-up times are odd numbers: show milliseconds at most, below a second microseconds.
     let grain = match time.as_secs() {
         0 if time.as_millis() == 0 => 1,
         0 => 1_000,

@@ -25,9 +25,8 @@ use super::load::{Flow, RoutedFlows};
 use super::net::{Net, NodeId, PortId};
 use super::scenario::{Action, AgentBehavior, MadDelivery, ResolvedScenario, TimedAction};
 
-/// How long a subnet manager takes to react to a change of a link: it gets a trap, sweeps, and
-/// configures. OpenSM takes some tenths of a second on a small fabric, and several seconds on a
-/// large one.
+/// How long a subnet manager takes to react to a change of a link: it gets a trap, sweeps, and configures.
+/// OpenSM takes some tenths of a second on a small fabric, and several seconds on a large one.
 const SM_REACTION_TIME: Duration = Duration::from_secs(1);
 
 /// The state of a node.
@@ -238,8 +237,7 @@ impl Simulation {
         self.subnets.get_mut(usize::from(self.subnet_of[port.0 as usize]?))
     }
 
-    /// The port with this LID in the subnet of a port, if the subnet manager has configured it
-    /// there.
+    /// The port with this LID in the subnet of a port, if the subnet manager has configured it there.
     pub fn port_of_lid(&self, from: PortId, lid: Lid) -> Option<PortId> {
         let port = self.subnet(from)?.port_of_lid(lid)?;
         // A port ignores the lowest LMC bits.

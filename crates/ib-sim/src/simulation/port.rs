@@ -14,8 +14,7 @@ pub struct PortState {
     pub cable: Option<PortId>,
     /// Whether the cable carries a signal, seen from either end.
     pub signal: bool,
-    /// PortState, as `ib_mad::port_state::state` numbers it. Without ACTIVE it carries only subnet
-    /// management.
+    /// PortState, as `ib_mad::port_state::state` numbers it. Without ACTIVE it carries only subnet management.
     pub state: u8,
     /// The width and speed of the link, while there is one.
     pub trained: Option<(Width, Speed)>,

@@ -24,8 +24,7 @@ pub struct Subnet {
     members: Vec<(PortId, u8)>,
 }
 
-/// The index of each port's subnet, by the cables as built: that of the first master in the same
-/// plane.
+/// The index of each port's subnet, by the cables as built: that of the first master in the same plane.
 pub fn subnet_indices(net: &Net, masters: &[PortId]) -> Vec<Option<u8>> {
     let planes = net.planes();
     let plane_of = |port: PortId| planes[port.0 as usize];

@@ -1,5 +1,4 @@
-//! The transport to a simulated fabric: requests are executed at once, and the responses arrive
-//! later.
+//! The transport to a simulated fabric: requests are executed at once, and the responses arrive later.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -10,8 +10,7 @@ use std::time::Duration;
 /// `_IOWR(0x1b, 4, struct ib_user_mad_reg_req2)`.
 pub const REGISTER_AGENT2: u32 = 0xc028_1b04;
 
-/// Registers for a management class and the requests with these methods; returns the
-/// agent's number.
+/// Registers for a management class and the requests with these methods; returns the agent's number.
 pub fn register(umad: &File, qpn: u32, class: u8, methods: u64) -> io::Result<u32> {
     let mut request = [0u8; 40];
     request[4..8].copy_from_slice(&qpn.to_ne_bytes());
@@ -35,8 +34,7 @@ pub fn wait(umad: &File, limit: Option<Duration>) {
     unsafe { libc::poll(&raw mut poll, 1, millis) };
 }
 
-/// For this process, makes the kernel one without REGISTER_AGENT2: those before 3.18
-/// return EINVAL for it.
+/// For this process, makes the kernel one without REGISTER_AGENT2: those before 3.18 return EINVAL for it.
 pub fn forget_register_agent2() {
     // Instructions of the classic BPF: load a word of struct seccomp_data, jump if equal, return.
     let (load, jump_if_equal, ret) = (0x20, 0x15, 0x06);

@@ -33,8 +33,7 @@ impl GuestExporter {
 
     /// Starts `fabric-exporter demo`, which does not need the guest's devices, and waits in the same way.
     pub fn demo(flags: &[&str]) -> Self {
-        // By default it logs nothing, and its log shows when it listens. The guest has no disk for a
-        // history.
+        // By default it logs nothing, and its log shows when it listens. The guest has no disk for a history.
         let records = flags.iter().any(|flag| flag.starts_with("--history."));
         let own: &[&str] = if records { &[] } else { &["--no-history"] };
         Self::run("demo", &[&["--log.level=info"], own, flags].concat())

@@ -104,9 +104,8 @@ pub struct DiscoveryResult {
 }
 
 impl Discovery {
-    /// A discovery that begins at the local port. If the M_Keys differ, the key of the local port is
-    /// found by its GUID. The neighbors of `skipped` ports are not queried, unless the port's link is not
-    /// active.
+    /// A discovery that begins at the local port. If the M_Keys differ, the key of the local port is found by
+    /// its GUID. The neighbors of `skipped` ports are not queried, unless the port's link is not active.
     pub fn new(keys: Arc<MKeys>, local_guid: Option<Guid>, skipped: HashSet<End>) -> Self {
         let target = DiscoveryRequest::Node { from: None, verify: false };
         let steps = vec![Step { route: DirectedRoute::LOCAL, target }];

@@ -267,8 +267,7 @@ impl Reader {
         }
     }
 
-    /// ibnetdiscover does not list ports without a link: they get the rates of the node's other
-    /// ports.
+    /// ibnetdiscover does not list ports without a link: they get the rates of the node's other ports.
     fn set_unlisted_rates(&mut self) {
         for (node, rates) in std::mem::take(&mut self.commented) {
             let of = self.builder.net.node(node);

@@ -50,9 +50,8 @@ impl Default for FatTree {
 }
 
 impl FatTree {
-    /// The same tree with another number of hosts. With two levels the leaves keep their number of
-    /// hosts and uplinks, and switches get as many ports as needed to connect every leaf with every
-    /// spine.
+    /// The same tree with another number of hosts. With two levels the leaves keep their number of hosts and
+    /// uplinks, and switches get as many ports as needed to connect every leaf with every spine.
     #[must_use]
     pub fn with_hosts(self, hosts: u32) -> FatTree {
         if self.levels != 2 {
@@ -120,8 +119,7 @@ impl Plane<'_> {
         let leaves = self.switches(leaf_count, |l| format!("leaf-0-{l}"))?;
         let spines = self.switches(spine_count, |s| format!("spine-{s}"))?;
         self.connect_hosts(&leaves)?;
-        // Uplinks that do not divide evenly continue after those of the leaf before, to fill the
-        // spines evenly.
+        // Uplinks that do not divide evenly continue after those of the leaf before, to fill the spines evenly.
         let even = uplinks % spine_count == 0;
         for (l, leaf) in leaves.iter().enumerate() {
             self.builder.start_at(*leaf, self.tree.leaf_down() + 1);

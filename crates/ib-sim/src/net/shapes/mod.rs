@@ -216,8 +216,7 @@ impl ShapeBuilder {
     }
 }
 
-/// All speeds of a model, in 1x and 4x. Without FDR10, which a vendor's devices agree on without
-/// FDR.
+/// All speeds of a model, in 1x and 4x. Without FDR10, which a vendor's devices agree on without FDR.
 fn rates_of(model: &DeviceModel) -> Rates {
     let speeds: SpeedSet = Speed::ALL.into_iter().filter(|speed| *speed != Speed::Fdr10).collect();
     Rates { widths: 1 | 2, speeds: speeds.up_to(model.fastest) }

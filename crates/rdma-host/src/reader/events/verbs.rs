@@ -15,8 +15,7 @@ use rdma_sys::{
     ibv_free_device_list, ibv_get_async_event, ibv_get_device_list, ibv_open_device,
 };
 
-// An event is read through these, because a kind of event newer than rdma-sys would not be a value
-// of its enum.
+// An event is read through these, because a kind of event newer than rdma-sys would not be a value of its enum.
 const _: () = assert!(size_of::<rdma_sys::ibv_event_type>() == size_of::<u32>());
 const _: () = assert!(size_of::<ibv_async_event>() == 16);
 
