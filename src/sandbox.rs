@@ -1,10 +1,9 @@
 //! Sandboxes the process: it drops the privileges that it does not need.
 //!
-//! Once devices are open, sockets are bound and the history's file is locked, the exporter only reads: it
-//! starts no programs, opens no connections, and needs no capability. So the kernel keeps a process that a
-//! hostile MAD, file or request has taken over from the rest of the host (landlock(7), capabilities(7),
-//! `PR_SET_NO_NEW_PRIVS`). Threads inherit the restrictions, which cannot be removed again, so they are applied
-//! before the first thread starts.
+//! Once devices are open, sockets are bound and the history's file is locked, the exporter only reads: it starts no
+//! programs, opens no connections, and needs no capability. So the kernel keeps a process that a hostile MAD, file or
+//! request has taken over from the rest of the host (landlock(7), capabilities(7), `PR_SET_NO_NEW_PRIVS`). Threads
+//! inherit the restrictions, which cannot be removed again, so they are applied before the first thread starts.
 //!
 //! An old kernel applies those that it has. Failures here do not stop the program.
 
@@ -25,8 +24,7 @@ use rustix::thread::{
 /// The access rights that are restricted: those of Linux 6.12. Older kernels restrict fewer.
 const LANDLOCK_ABI: ABI = ABI::V6;
 
-/// What `libibverbs` reads in addition to devices and sysfs: it loads its drivers when the first device
-/// appears.
+/// What `libibverbs` reads in addition to devices and sysfs: it loads its drivers when the first device appears.
 const LIBRARIES: [&str; 8] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",

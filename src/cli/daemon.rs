@@ -131,8 +131,7 @@ impl<'a> Daemon<'a> {
         (self.board.subscribe(), self.stop)
     }
 
-    /// The monitor of the host's own devices. It also sends the events of their links to the
-    /// monitors of fabrics.
+    /// The monitor of the host's own devices. It also sends the events of their links to the monitors of fabrics.
     pub fn host(
         &mut self,
         host: &HostSettings,
@@ -318,9 +317,8 @@ async fn render(mut seen: watch::Receiver<SharedState>, latest: watch::Sender<Ar
     }
 }
 
-/// Raises the soft limit of descriptors to the hard limit. A device of this host takes eight with
-/// its interface and its events, and a host may have hundreds of virtual functions. The usual 1,024
-/// are for programs that use select().
+/// Raises the soft limit of descriptors to the hard limit. A device of this host takes eight with its interface and
+/// its events, and a host may have hundreds of virtual functions. The usual 1,024 are for programs that use select().
 fn raise_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -30,10 +30,9 @@ SIGHUP reloads the web config file. SIGTERM and SIGINT stop the exporter.";
 pub struct ServeArgs {
     /// YAML file with settings
     ///
-    /// Each option is a key of this file: --fabric.interval is the key "interval" in the section
-    /// "fabric". Exceptions: --web.config.file is the key "config-file" in the section "web", and
-    /// --no-collector.host is "host: false" in the section "collector". Options override the file.
-    /// Check it with "fabric-exporter check".
+    /// Each option is a key of this file: --fabric.interval is the key "interval" in the section "fabric".
+    /// Exceptions: --web.config.file is the key "config-file" in the section "web", and --no-collector.host is "host:
+    /// false" in the section "collector". Options override the file. Check it with "fabric-exporter check".
     #[arg(long = "config.file", value_name = "FILE")]
     config_file: Option<PathBuf>,
     #[command(flatten)]

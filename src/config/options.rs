@@ -98,8 +98,7 @@ section! {
         config_file: PathBuf,
         /// Listen on the sockets of systemd [default: false]
         ///
-        /// The exporter then ignores the option --web.listen-address, and does not start if systemd
-        /// passes no socket.
+        /// The exporter then ignores the option --web.listen-address, and does not start if systemd passes no socket.
         systemd_socket: bool => "web.systemd-socket",
     }
 }
@@ -321,9 +320,8 @@ section! {
         node_name_map: PathBuf,
         /// File with the M_Key of the fabric
         ///
-        /// One M_Key for all ports, or OpenSM's guid2mkey. Required if the subnet manager protects ports at
-        /// M_Key protection level 2 or 3. The exporter reloads it at each discovery. Without it, SMPs
-        /// carry M_Key 0.
+        /// One M_Key for all ports, or OpenSM's guid2mkey. Required if the subnet manager protects ports at M_Key
+        /// protection level 2 or 3. The exporter reloads it at each discovery. Without it, SMPs carry M_Key 0.
         #[arg(long = "fabric.m-key-file", value_name = "FILE")]
         m_key_file: PathBuf,
         /// P_Key for performance management
@@ -335,8 +333,7 @@ section! {
         pkey: PKey,
         /// Read error details in each sweep [default: false]
         ///
-        /// PortRcvErrorDetails and PortXmitDiscardDetails of all devices that have them: two more MADs per
-        /// port.
+        /// PortRcvErrorDetails and PortXmitDiscardDetails of all devices that have them: two more MADs per port.
         details: bool => "fabric.details",
         /// Interval of reading error details [default: 2m]
         ///

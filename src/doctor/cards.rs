@@ -99,8 +99,7 @@ impl Function {
         let class = number("class")? >> 8;
         let id = |file| number(file).and_then(|id| u16::try_from(id).ok());
         let (vendor, device) = (id("vendor")?, id("device")?);
-        // A function that is asleep, or virtual, has 0 or 255 lanes and the speed "Unknown" (kernel:
-        // pci-sysfs.c).
+        // A function that is asleep, or virtual, has 0 or 255 lanes and the speed "Unknown" (kernel: pci-sysfs.c).
         let lanes = |file| {
             directory.text(file).parse::<u32>().ok().filter(|lanes| (1..=32).contains(lanes))
         };

@@ -44,8 +44,7 @@ impl<W: QueryPlan> QueryPlan for WithDeadline<W> {
     }
 }
 
-/// Discovers the fabric and checks it; no finding if the device was removed meanwhile, which other checks
-/// report.
+/// Discovers the fabric and checks it; no finding if the device was removed meanwhile, which other checks report.
 pub(super) fn check(
     what: &str,
     site: (&NodeNameMap, &MKeys),

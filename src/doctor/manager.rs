@@ -1,5 +1,4 @@
-//! The subnet manager: by the states of the ports in sysfs, and by its responses to the local port of each
-//! fabric.
+//! The subnet manager: by the states of the ports in sysfs, and by its responses to the local port of each fabric.
 //!
 //! Four SMPs for each fabric: PortInfo of the local port, NodeInfo of its neighbor, SMInfo and NodeDescription
 //! of the master that the port names. If the master responds, [`fabric`] discovers the fabric.

@@ -122,8 +122,7 @@ fn check_down(host: &CheckedHost, device: &Device, port: &Port, how: &str) -> Fi
         .fix("plug in or replace the cable; check that the port at its other end is enabled")
 }
 
-/// IFF_UP (kernel: include/uapi/linux/if.h): what `ip link set up` sets. `operstate` is down without
-/// a cable, too.
+/// IFF_UP (kernel: include/uapi/linux/if.h): what `ip link set up` sets. `operstate` is down without a cable, too.
 const IFF_UP: u64 = 1;
 
 fn is_switched_off(host: &CheckedHost, netdev: &Netdev) -> bool {

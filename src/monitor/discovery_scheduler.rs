@@ -83,8 +83,7 @@ impl DiscoveryScheduler {
     }
 
     /// Whether a discovery is due because links are up again. Hosts may return one after the other for hours, as in a
-    /// rolling reboot: discoveries for them take at most a twentieth of the time, and are at least an interval
-    /// apart.
+    /// rolling reboot: discoveries for them take at most a twentieth of the time, and are at least an interval apart.
     pub(super) fn is_return_due(&self, now: Moment) -> bool {
         let pause = self.took.saturating_mul(RETURN_PAUSE).min(self.max_cooldown());
         self.return_pending && now.since(self.discovered) >= pause.max(self.interval)

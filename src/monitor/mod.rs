@@ -50,10 +50,9 @@ use site_files::SiteFiles;
 /// How often a device that disappeared is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How many port events wait for the monitor. It does not take them while it sweeps or has no device, so
-/// there must be a limit. An event that does not fit is dropped by the sender, which counts it: the next sweep
-/// reads the state and LinkDownedCounter of each port anyway, so the loss is evaluated, only without the time
-/// that the port reported.
+/// How many port events wait for the monitor. It does not take them while it sweeps or has no device, so there must
+/// be a limit. An event that does not fit is dropped by the sender, which counts it: the next sweep reads the state
+/// and LinkDownedCounter of each port anyway, so the loss is evaluated, only without the time that the port reported.
 const MAX_EVENTS: usize = 1024;
 /// How often the wait between two sweeps checks for port events.
 const EVENT_CHECK: Duration = Duration::from_millis(100);

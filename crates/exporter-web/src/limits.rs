@@ -50,8 +50,7 @@ limits! {
     /// from its first byte. curl takes milliseconds; over a very long distance it takes a second.
     header_timeout: Duration = Duration::from_secs(10),
     /// Timeout of an idle connection: two of the longest usual scrape intervals. While more than half of the
-    /// connections are open it is [`Limits::header_timeout`], so that a full server soon accepts connections
-    /// again.
+    /// connections are open it is [`Limits::header_timeout`], so that a full server soon accepts connections again.
     idle_timeout: Duration = Duration::from_secs(300),
     /// Within this time a client has to read [`Limits::write_stall_bytes`] of a response, or all of it.
     write_stall_timeout: Duration = Duration::from_secs(30),

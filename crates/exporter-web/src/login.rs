@@ -306,8 +306,7 @@ struct FairLock {
 }
 
 impl FairLock {
-    /// Acquires the lock for a client of this address; `None` if too many wait. Dropping the future ends
-    /// the wait.
+    /// Acquires the lock for a client of this address; `None` if too many wait. Dropping the future ends the wait.
     pub async fn acquire(self: &Arc<Self>, peer: IpAddr) -> Option<FairGuard> {
         let waiting = {
             let mut state = locked(&self.state);

@@ -77,8 +77,7 @@ pub trait Source {
     /// A page of these: no more are in memory than a page has.
     fn page(&self, filter: &EventFilter, page: Page) -> Answer<Events>;
 
-    /// The cables of any of these ports in a window, as they were at its end, or when
-    /// they were last seen in it.
+    /// The cables of any of these ports in a window, as they were at its end, or when they were last seen in it.
     fn cables(&self, ports: &[End], window: Window) -> Answer<Vec<Cable>>;
 
     /// The errors of all ports in a window.

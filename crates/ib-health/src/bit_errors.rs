@@ -53,14 +53,13 @@ pub struct LimitRow {
 
 /// The limits of a speed and an error correction.
 ///
-/// Up to FDR: the specification's 1e-12. From EDR on: the error level of UFM's PDR plugin
-/// (Field_BER_Thresholds, V06), by what can be read in band. Which process the ASIC is made in and whether it
-/// retries on the link layer (PLR) cannot be read, so HDR has the limit of the 16 nm devices
-/// that most of it runs on, and NDR that of devices with PLR. XDR has NDR's until limits for it
-/// are published. At HDR the plugin has one limit for 16 nm devices, for any correction. At NDR it has
-/// limits by code: a port with a code that has none has no pre-FEC limit. With PLR its limit is 1e-6 on
-/// copper and 1e-5 on active cables: RS(271,257) with PLR is what copper runs (186 of 190 ends of a public
-/// data set), RS(544,514) what optics run.
+/// Up to FDR: the specification's 1e-12. From EDR on: the error level of UFM's PDR plugin (Field_BER_Thresholds,
+/// V06), by what can be read in band. Which process the ASIC is made in and whether it retries on the link layer
+/// (PLR) cannot be read, so HDR has the limit of the 16 nm devices that most of it runs on, and NDR that of devices
+/// with PLR. XDR has NDR's until limits for it are published. At HDR the plugin has one limit for 16 nm devices, for
+/// any correction. At NDR it has limits by code: a port with a code that has none has no pre-FEC limit. With PLR its
+/// limit is 1e-6 on copper and 1e-5 on active cables: RS(271,257) with PLR is what copper runs (186 of 190 ends of a
+/// public data set), RS(544,514) what optics run.
 fn default_limits(speed: Speed, fec: Option<Fec>) -> Limits {
     use Fec::{
         Adaptive, Cod, LowLatency, MellanoxLowLatency, ReedSolomon, Rs271Plr, Rs544Plr,

@@ -142,9 +142,8 @@ impl PortTracker {
         self.totals.status().stuck.contains(counter)
     }
 
-    /// Records what was corrected since the reading before. The counter has 32 bits and sticks: a bad NDR
-    /// link fills it in minutes, a good one in days. From then on nothing is measured, and the last known
-    /// ratio stays.
+    /// Records what was corrected since the reading before. The counter has 32 bits and sticks: a bad NDR link fills
+    /// it in minutes, a good one in days. From then on nothing is measured, and the last known ratio stays.
     fn record_pre_fec(&mut self, growth: &Growth, incoming: Incoming, was_full: bool) {
         let Some(corrected) = growth.timed(Counter::FecCorrectedSymbols).filter(|_| !was_full)
         else {

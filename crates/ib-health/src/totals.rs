@@ -127,11 +127,10 @@ impl PortTotals {
     /// falls and never jumps. Each counter is checked separately, because tools clear some of them and not
     /// others: one that was cleared and already shows more than before seems to have grown by the difference.
     ///
-    /// An impossible value (`max_growth`) is left out: one of 2^63 or more that is not traffic, and one
-    /// that the counter cannot have reached since its last accepted value on a link of at most this many
-    /// bytes per second. The total stays, and continues with the next possible value. If impossible values
-    /// persist and are consistent with each other, the counter was set: it counts on from there, and the
-    /// step is in no total.
+    /// An impossible value (`max_growth`) is left out: one of 2^63 or more that is not traffic, and one that the
+    /// counter cannot have reached since its last accepted value on a link of at most this many bytes per second. The
+    /// total stays, and continues with the next possible value. If impossible values persist and are consistent with
+    /// each other, the counter was set: it counts on from there, and the step is in no total.
     pub fn update(
         &mut self,
         mut reading: Reading<Raw>,

@@ -59,9 +59,8 @@ impl CounterSelect {
 pub enum Clear {
     /// These counters of PortCounters.
     Counters(CounterSelect),
-    /// All of PortExtendedSpeedsCounters. The meaning of its 64 CounterSelect bits differs with the layout;
-    /// perfquery and ibdiagnet set all of them (rdma-core: `ext_speeds_reset_via` of
-    /// infiniband-diags/perfquery.c).
+    /// All of PortExtendedSpeedsCounters. The meaning of its 64 CounterSelect bits differs with the layout; perfquery
+    /// and ibdiagnet set all of them (rdma-core: `ext_speeds_reset_via` of infiniband-diags/perfquery.c).
     FecCounters,
 }
 

@@ -141,10 +141,9 @@ const fn fec(byte: u16) -> CounterField {
     at(Attribute::PortExtendedSpeedsCounters, byte * 8, 32, Needs::RsFec)
 }
 
-/// The counters that sum up to link errors, wherever a port has one number for its errors: in rankings,
-/// on pages, in plots and in reports. Packets that were discarded, rejected by a rule or marked bad
-/// upstream do not indicate a bad link. The causes of receive errors are parts of
-/// [`Counter::RcvErrors`] and would count twice.
+/// The counters that sum up to link errors, wherever a port has one number for its errors: in rankings, on pages, in
+/// plots and in reports. Packets that were discarded, rejected by a rule or marked bad upstream do not indicate a bad
+/// link. The causes of receive errors are parts of [`Counter::RcvErrors`] and would count twice.
 pub const LINK_ERRORS: [Counter; 7] = [
     Counter::SymbolErrors,
     Counter::LinkErrorRecoveries,
@@ -196,12 +195,11 @@ macro_rules! counters {
     };
 }
 
-// Files: drivers/infiniband/core/sysfs.c, and drivers/infiniband/hw/mlx4/sysfs.c of the mlx4 that had
-// counters_ext. Offsets: IBTA 1.4 tables 251 (PortCounters), 255 (PortRcvErrorDetails), 256
-// (PortXmitDiscardDetails) and 264 (PortCountersExtended); the tests compare each with perfquery and
-// tshark. Those of PortExtendedSpeedsCounters are libibmad's, see the module mad::fec. Option bits:
-// OptionMask of PortSamplesControl (IBTA 1.4, 16.1.3.2), 6 to 11 for PortRcvErrorDetails and 12 to 15
-// for PortXmitDiscardDetails.
+// Files: drivers/infiniband/core/sysfs.c, and drivers/infiniband/hw/mlx4/sysfs.c of the mlx4 that had counters_ext.
+// Offsets: IBTA 1.4 tables 251 (PortCounters), 255 (PortRcvErrorDetails), 256 (PortXmitDiscardDetails) and 264
+// (PortCountersExtended); the tests compare each with perfquery and tshark. Those of PortExtendedSpeedsCounters are
+// libibmad's, see the module mad::fec. Option bits: OptionMask of PortSamplesControl (IBTA 1.4, 16.1.3.2), 6 to 11
+// for PortRcvErrorDetails and 12 to 15 for PortXmitDiscardDetails.
 counters! {
     XmitData "PortXmitData" "transmit_bytes" Traffic x 4
         [extended(8, Nothing), classic(24, 32)] ["port_xmit_data", "port_xmit_data_64"]

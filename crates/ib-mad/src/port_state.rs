@@ -127,9 +127,8 @@ pub struct SpeedFields {
 }
 
 labeled_enum! {
-    /// The kind of an asynchronous event that concerns a port or a whole device. The discriminants are its
-    /// numbers in `enum ibv_event_type` of libibverbs (kernel: `enum ib_event_type`); the other numbers concern
-    /// queues and QPs.
+    /// The kind of an asynchronous event that concerns a port or a whole device. The discriminants are its numbers in
+    /// `enum ibv_event_type` of libibverbs (kernel: `enum ib_event_type`); the other numbers concern queues and QPs.
     #[derive(PartialOrd, Ord)]
     pub enum PortEventKind {
         DeviceFatal = 8, "device_fatal", "The device or its driver is removed.";

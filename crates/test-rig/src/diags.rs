@@ -148,8 +148,7 @@ pub struct SmInfo {
     pub state: u64,
 }
 
-/// The one line of `sminfo`:
-/// `sminfo: sm lid 1 sm guid 0x10000, activity count 5 priority 0 state 3 SMINFO_MASTER`
+/// The one line of `sminfo`: `sminfo: sm lid 1 sm guid 0x10000, activity count 5 priority 0 state 3 SMINFO_MASTER`
 pub fn sminfo(text: &str) -> SmInfo {
     let number = |key: &str| -> Option<u64> {
         let word = after(text, key)?.trim_end_matches(',');

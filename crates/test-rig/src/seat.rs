@@ -11,14 +11,12 @@ use tempfile::TempDir;
 use super::child::{self, Output};
 use super::require;
 
-/// How long a diagnostic may run. The slowest, on the largest fabric through a proxy with a delay,
-/// takes about 20 s.
+/// How long a diagnostic may run. The slowest, on the largest fabric through a proxy with a delay, takes about 20 s.
 const TOOL_LIMIT: Duration = Duration::from_secs(120);
 
 /// The environment that puts a program on a node of a simulated fabric.
 ///
-/// From an [`Ibsim`](super::Ibsim) or, for a slow or lossy way to the same fabric, from a
-/// [`Proxy`](super::Proxy).
+/// From an [`Ibsim`](super::Ibsim) or, for a slow or lossy way to the same fabric, from a [`Proxy`](super::Proxy).
 #[derive(Clone)]
 pub struct Seat {
     socket_name: String,

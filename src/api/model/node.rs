@@ -94,8 +94,7 @@ models! {
         pub node: String,
         /// Whether it is up: present and responsive.
         pub up: bool,
-        /// Distance from the hosts: a switch with hosts has level 1. Null if no path leads to a switch with
-        /// hosts.
+        /// Distance from the hosts: a switch with hosts has level 1. Null if no path leads to a switch with hosts.
         pub level: Option<u8>,
         /// Group number: switches of a level that belong together (a pod, a plane, a Dragonfly+ group) share it.
         pub group: usize,

@@ -14,8 +14,7 @@ use ib_mad::node::NodeKind;
 use super::names;
 use crate::metrics::{families, family};
 
-/// A sweep is recent for this number of its intervals and [`GRACE`] more, as in the alert
-/// `FabricExporterStale`.
+/// A sweep is recent for this number of its intervals and [`GRACE`] more, as in the alert `FabricExporterStale`.
 const INTERVALS: u32 = 4;
 const GRACE: Duration = Duration::from_secs(60);
 

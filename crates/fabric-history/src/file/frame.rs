@@ -4,10 +4,9 @@
 //! (milliseconds after the sweep began), a bit mask of its counters, and their values. Similar numbers are next
 //! to each other, and compress well; [`packed`] has the compression.
 //!
-//! A digest: the readings of a part's ports in many sweeps, port by port, so that weeks of one link are read
-//! from some hundreds of rows and not from a hundred thousand. Its plain form: a frame with an entry for each
-//! reading of a port, then the sweeps, each as steps in time from the one before, and the index of each entry's
-//! sweep.
+//! A digest: the readings of a part's ports in many sweeps, port by port, so that weeks of one link are read from
+//! some hundreds of rows and not from a hundred thousand. Its plain form: a frame with an entry for each reading of a
+//! port, then the sweeps, each as steps in time from the one before, and the index of each entry's sweep.
 
 use crate::file::packed::{
     self, FrameError, put_signed, put_varint, skip_varints, take_signed, take_varint,

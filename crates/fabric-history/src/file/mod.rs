@@ -221,8 +221,7 @@ pub(crate) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), History
     Ok(())
 }
 
-/// Sets a write-ahead log aside whose file is missing or empty: SQLite would delete it. The caller holds the
-/// lock.
+/// Sets a write-ahead log aside whose file is missing or empty: SQLite would delete it. The caller holds the lock.
 pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
     let length = |suffix| {
         let found = metadata(&with_suffix(path, suffix), "find the write-ahead log")?;

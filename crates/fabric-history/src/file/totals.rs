@@ -196,8 +196,7 @@ impl<'a> SegmentRange<'a> {
     }
 }
 
-/// The totals of all counters after a sweep, as far as the file has them: those that were not seen yet
-/// have no total.
+/// The totals of all counters after a sweep, as far as the file has them: those that were not seen yet have no total.
 pub(crate) fn totals_at(
     sql: Sql<'_>,
     counter_ids: &CounterIds,

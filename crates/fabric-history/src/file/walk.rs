@@ -55,9 +55,8 @@ pub(crate) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is
-    /// damaged is skipped: an hour whose digests cannot be read is visited by its frames, if they are
-    /// still in the file.
+    /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is damaged is
+    /// skipped: an hour whose digests cannot be read is visited by its frames, if they are still in the file.
     pub fn visit(&self, hours: &[Hour], see: &mut Visitor<'_>) -> Result<()> {
         let parts: Vec<Option<&[u32]>> = match self.ports {
             None => vec![None],

@@ -1,10 +1,9 @@
 //! The counter sweep: reads the counters of each port of each switch and HCA.
 //!
-//! ClassPortInfo decides which attributes are read of a device. It is read once and cached as long as
-//! the device stays, and so is PortSamplesControl: the tick of PortXmitWait, and the options that the
-//! device announces. It is read of each agent and not once per device type: options may differ between
-//! firmware versions, which NodeInfo does not report, and the tick of each agent is needed anyway. A
-//! node that does not respond does not delay the others.
+//! ClassPortInfo decides which attributes are read of a device. It is read once and cached as long as the device
+//! stays, and so is PortSamplesControl: the tick of PortXmitWait, and the options that the device announces. It is
+//! read of each agent and not once per device type: options may differ between firmware versions, which NodeInfo does
+//! not report, and the tick of each agent is needed anyway. A node that does not respond does not delay the others.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

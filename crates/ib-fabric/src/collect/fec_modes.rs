@@ -166,9 +166,8 @@ pub(super) fn link_state(port: &PortStatus) -> Option<(u8, Option<Width>, Option
     port.link_up().then_some((port.state, port.width, port.speed))
 }
 
-/// Whether PortExtendedSpeedsCounters of a port have the Reed-Solomon layout of the counter table: if
-/// its FEC mode is Reed-Solomon, or unknown at HDR or faster, which require it: their four-level
-/// signals always have errors.
+/// Whether PortExtendedSpeedsCounters of a port have the Reed-Solomon layout of the counter table: if its FEC mode is
+/// Reed-Solomon, or unknown at HDR or faster, which require it: their four-level signals always have errors.
 pub(super) fn has_reed_solomon(fabric: &Fabric, port: PortIndex, mode: FecMode) -> bool {
     match mode {
         FecMode::Known(Fec::None | Fec::FireCode) => false,

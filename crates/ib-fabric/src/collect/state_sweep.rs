@@ -4,14 +4,12 @@
 //! queried (both ends lose the link together), and every port without a link, because a cable may be
 //! plugged in. After them some ports are queried for their FEC mode.
 //!
-//! NodeInfo and port 0 of each switch are queried, too: they show whether the subnet manager assigned
-//! other LIDs, in which case readings by the old ones are invalid. Hidden nodes are queried for
-//! NodeInfo first, because their LID may belong to another node now, or an M_Key may protect them: the
-//! [`HiddenNodes`] decide when.
+//! NodeInfo and port 0 of each switch are queried, too: they show whether the subnet manager assigned other LIDs, in
+//! which case readings by the old ones are invalid. Hidden nodes are queried for NodeInfo first, because their LID
+//! may belong to another node now, or an M_Key may protect them: the [`HiddenNodes`] decide when.
 //!
-//! A fabric may be configured so that its switches do not respond to LID-routed subnet management. If a
-//! few dozen switches do not respond and none has, the others are left out, and port states come from
-//! discoveries only.
+//! A fabric may be configured so that its switches do not respond to LID-routed subnet management. If a few dozen
+//! switches do not respond and none has, the others are left out, and port states come from discoveries only.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -37,8 +37,7 @@ use ib_mad::rate::{Speed, Width, bytes_per_second};
 use regions::RegionHistory;
 use wait_graph::{WaitGraph, WaitingPort, find_roots};
 
-/// The share of time from which on a port waits; less is normal in a busy fabric (Jha et al., NSDI 2020:
-/// negligible).
+/// The share of time from which on a port waits; less is normal in a busy fabric (Jha et al., NSDI 2020: negligible).
 pub const FLOOR: f32 = 0.05;
 
 /// The share of its bandwidth from which on a port is full. A port is never busy all the time: packets of 2 KiB
@@ -59,8 +58,7 @@ pub struct Wait {
     pub tick_told: bool,
 }
 
-/// The tick of a device that does not report it: 8 bytes, as newer devices have it. No figure for adapters was
-/// found.
+/// The tick of a device that does not report it: 8 bytes, as newer devices have it. No figure for adapters was found.
 const DEFAULT_TICK: u8 = 7;
 
 /// The share of time that a port had data to send and no credit for it, from the growth of PortXmitWait in some

@@ -1,10 +1,9 @@
 //! Which ports can wait for which: the ports that take part in a congestion, and the switches between them.
 //!
-//! A port that leads into a switch may wait for each waiting port of that switch, except for those that lead
-//! back or up again. As pairs, these are thousands per switch. But all ports that lead into a switch have much
-//! the same ports to leave it by, so each switch is a *hub* with two short lists, of ports that lead in and
-//! ports that lead out: a traversal that has crossed a hub twice has seen all of it. The roots are where chains
-//! of waiting ports end.
+//! A port that leads into a switch may wait for each waiting port of that switch, except for those that lead back or
+//! up again. As pairs, these are thousands per switch. But all ports that lead into a switch have much the same ports
+//! to leave it by, so each switch is a *hub* with two short lists, of ports that lead in and ports that lead out: a
+//! traversal that has crossed a hub twice has seen all of it. The roots are where chains of waiting ports end.
 
 use ib_fabric::topology::Levels;
 use ib_fabric::{Fabric, NodeIndex, PortIndex};

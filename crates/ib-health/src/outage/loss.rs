@@ -1,5 +1,4 @@
-//! How long a link was down, and what caused its losses: the link itself, a node at its end, or something
-//! expected.
+//! How long a link was down, and what caused its losses: the link itself, a node at its end, or something expected.
 //!
 //! Sweeps sample a link's state, so most durations are known within bounds. A reboot is recognized by the
 //! reset of the device's counters. LinkDowned alone does not show it, for not every device counts: the 64-bit

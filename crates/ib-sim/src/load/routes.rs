@@ -11,9 +11,8 @@
 //! One core finds the paths of 27,648 flows to as many hosts, over 2,880 switches, in 0.2 s
 //! (measured). Nearly all of it is for the distances to each of 1,152 leaves.
 //!
-//! Simplification: there are no ranks, as in opensm's `ftree` and `updn`, so that a path may turn
-//! down and up again, and credits may wait in a cycle, where the shortest path does. `minhop`,
-//! opensm's default, has none either.
+//! Simplification: there are no ranks, as in opensm's `ftree` and `updn`, so that a path may turn down and up again,
+//! and credits may wait in a cycle, where the shortest path does. `minhop`, opensm's default, has none either.
 
 use std::cmp::Reverse;
 

@@ -57,9 +57,8 @@ impl Shares {
         by_demand.sort_by(|&a, &b| demands[a].total_cmp(&demands[b]));
         let mut by_demand = by_demand.into_iter().peekable();
         let mut done = vec![false; demands.len()];
-        // The bits of floats that are not negative are in the order of the floats. The level of a
-        // port only rises as other flows get their rates: an outdated entry is too low, and is
-        // updated when its turn comes.
+        // The bits of floats that are not negative are in the order of the floats. The level of a port only rises as
+        // other flows get their rates: an outdated entry is too low, and is updated when its turn comes.
         let entry = |port: &Bottleneck| port.level().map(f64::to_bits);
         let entries = ports.iter().enumerate();
         let mut full: BinaryHeap<Reverse<(u64, usize)>> =

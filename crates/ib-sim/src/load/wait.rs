@@ -31,8 +31,7 @@ const FULL: f64 = 1.0 - 1e-6;
 const DISCARD_THRESHOLD: f64 = 0.5;
 /// The fraction of packets that a port discards when it waits all the time.
 const DISCARDED: f64 = 1e-4;
-/// The ports that feed a discarding port discard, too, but less: each discarded packet there frees
-/// a buffer here.
+/// The ports that feed a discarding port discard, too, but less: each discarded packet there frees a buffer here.
 const DISCARDED_UPSTREAM: f64 = 0.1;
 /// The iteration converges after as many rounds as paths have hops, unless credits wait in a cycle.
 const ROUNDS: usize = 64;

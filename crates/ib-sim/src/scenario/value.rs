@@ -25,7 +25,7 @@ const LARGEST_PACKET: u64 = 4096 + 128;
 
 /// Makes types that are read from a text by a function.
 macro_rules! values {
-    ($($(#[$doc:meta])* $name:ident($type:ty) = $parse:ident;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident($type:ty) = $parse:expr;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
         #[serde(try_from = "String")]
@@ -35,7 +35,8 @@ macro_rules! values {
             type Error = String;
 
             fn try_from(text: String) -> Result<Self, String> {
-                $parse(&text).map($name)
+                let parse: fn(&str) -> Result<$type, String> = $parse;
+                parse(&text).map($name)
             }
         }
     )+};
@@ -53,9 +54,9 @@ values! {
     /// An M_Key: `0x0123456789abcdef`; 0 is none.
     Key(u64) = m_key;
     /// The width of a link: `1x`.
-    LinkWidth(Width) = width;
+    LinkWidth(Width) = |text| labeled("width", Width::ALL, Width::label, text);
     /// The speed of a link's lanes: `SDR`.
-    LinkSpeed(Speed) = speed;
+    LinkSpeed(Speed) = |text| labeled("speed", Speed::ALL, Speed::label, text);
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -106,14 +107,6 @@ fn m_key(text: &str) -> Result<u64, String> {
     let key =
         if text == "0" { Some(0) } else { digits.and_then(|it| u64::from_str_radix(it, 16).ok()) };
     key.ok_or_else(|| format!("{} is not an M_Key such as 0x1234", quoted(text)))
-}
-
-fn width(text: &str) -> Result<Width, String> {
-    labeled("width", Width::ALL, Width::label, text)
-}
-
-fn speed(text: &str) -> Result<Speed, String> {
-    labeled("speed", Speed::ALL, Speed::label, text)
 }
 
 /// The value with this label, whatever its case.
@@ -244,8 +237,8 @@ mod tests {
         assert_eq!(packet_size("4KiB"), Ok(4096));
         assert_eq!(packet_size("256"), Ok(256));
         assert_eq!(packet_size("256B"), Ok(256));
-        assert_eq!(width("2x"), Ok(Width::X2));
-        assert_eq!(speed("sdr"), Ok(Speed::Sdr));
+        assert_eq!(LinkWidth::try_from("2x".to_owned()), Ok(LinkWidth(Width::X2)));
+        assert_eq!(LinkSpeed::try_from("sdr".to_owned()), Ok(LinkSpeed(Speed::Sdr)));
     }
 
     #[test]
@@ -268,8 +261,8 @@ mod tests {
             (packet_size("18014398509481985KiB").err(), "not a size"),
             (packet_size("1MiB").err(), "not a size"),
             (packet_size("64KiB").err(), "not a packet size"),
-            (width("3x").err(), "known: 1x, 2x, 4x, 8x, 12x"),
-            (speed("HRD").err(), "FDR10"),
+            (LinkWidth::try_from("3x".to_owned()).err(), "known: 1x, 2x, 4x, 8x, 12x"),
+            (LinkSpeed::try_from("HRD".to_owned()).err(), "FDR10"),
         ] {
             let error = error.unwrap();
             assert!(error.contains(says), "{error}");

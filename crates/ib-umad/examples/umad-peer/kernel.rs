@@ -49,8 +49,7 @@ pub fn forget_register_agent2() {
         statement(ret, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the first call takes numbers alone; the second reads the program and its filter, which
-    // outlive it.
+    // SAFETY: the first call takes numbers alone; the second reads the program and its filter, which outlive it.
     let result = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             | libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)

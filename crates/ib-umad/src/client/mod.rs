@@ -211,9 +211,8 @@ impl MadClient {
         match received {
             Received::Mad { from: _, mad } => self.handle_mad(mad, now),
             Received::Expired { transaction_id } => {
-                // An unknown id is already counted: our own deadline was first. Kernel timers are
-                // coarse: at 250 Hz up to 32 ms late after half a second, and 256 ms after more than
-                // two (kernel/time/timer.c).
+                // An unknown id is already counted: our own deadline was first. Kernel timers are coarse: at 250 Hz
+                // up to 32 ms late after half a second, and 256 ms after more than two (kernel/time/timer.c).
                 if let Some(request) = self.remove(transaction_id) {
                     self.on_timeout(request, now);
                 }

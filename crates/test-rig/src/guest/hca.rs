@@ -126,9 +126,8 @@ impl Rxe {
 
 impl Drop for Rxe {
     fn drop(&mut self) {
-        // One after the other: in parallel they can deadlock, and with
-        // them every process that needs an interface. The first waits in the kernel for processes
-        // that hold the device open; it must not be interrupted.
+        // One after the other: in parallel they can deadlock, and with them every process that needs an interface.
+        // The first waits in the kernel for processes that hold the device open; it must not be interrupted.
         drop_by(&format!(
             "rdma link del {name} >/tmp/{name}.del 2>&1 &
             left=1000

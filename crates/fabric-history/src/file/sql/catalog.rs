@@ -39,8 +39,7 @@ statements! {
     nodes(fabric: i64) -> rows Vec<(u32, i64, String)>:
         "SELECT id, guid, kind FROM nodes WHERE fabric = ?1";
 
-    /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest
-    /// first.
+    /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest first.
     names(fabric: i64) -> rows Vec<(u32, i64, String)>:
         "SELECT node, since, name FROM names JOIN nodes ON nodes.id = node
          WHERE fabric = ?1 ORDER BY node, since";

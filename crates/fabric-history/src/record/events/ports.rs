@@ -38,8 +38,7 @@ pub(super) struct LastLink {
 }
 
 impl LastLink {
-    /// A link that is new. One that is found by a later sweep than the first has events only
-    /// from its next change on.
+    /// A link that is new. One that is found by a later sweep than the first has events only from its next change on.
     pub fn new(found: &LinkAssessment, is_first_sweep: bool) -> Self {
         let loss = found.losses.as_deref().and_then(<[Loss]>::last);
         LastLink {

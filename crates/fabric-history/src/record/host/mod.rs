@@ -284,8 +284,7 @@ impl HostTopology {
     }
 }
 
-/// A device as a node. It has the name that metrics use: node descriptions may be the same for all HCAs of a
-/// host.
+/// A device as a node. It has the name that metrics use: node descriptions may be the same for all HCAs of a host.
 fn node(guid: Guid, name: &str, ports: u8) -> DiscoveredNode {
     let identity = NodeIdentity {
         guid,

@@ -1,10 +1,9 @@
 //! Links of a discovery, and detection of nodes that share a GUID.
 //!
-//! A node is found on many routes and identified by its GUID. Two nodes with one GUID (a card with
-//! copied firmware, a cloned configuration) would be merged into one with the ports of both. They are
-//! detected by contradictions: a different device, a port with two links, an entry port without a link.
-//! A cable that is moved during the discovery looks the same, so the first response is checked again
-//! before a duplicate is reported.
+//! A node is found on many routes and identified by its GUID. Two nodes with one GUID (a card with copied firmware, a
+//! cloned configuration) would be merged into one with the ports of both. They are detected by contradictions: a
+//! different device, a port with two links, an entry port without a link. A cable that is moved during the discovery
+//! looks the same, so the first response is checked again before a duplicate is reported.
 
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PortStatus, physical};

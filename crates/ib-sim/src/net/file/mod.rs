@@ -1,9 +1,8 @@
 //! Reads a net from a file: an ibsim net file, or the output of `ibnetdiscover` for a real fabric.
 //!
-//! Both have one format. A node's line is followed by a line for each of its cables, up to the
-//! first other line; ids, GUIDs and rates are set by lines before. This reader accepts more than
-//! ibsim's: a cable may be listed at one end only, an alias may be used before its definition, and
-//! a record may end without an empty line.
+//! Both have one format. A node's line is followed by a line for each of its cables, up to the first other line; ids,
+//! GUIDs and rates are set by lines before. This reader accepts more than ibsim's: a cable may be listed at one end
+//! only, an alias may be used before its definition, and a record may end without an empty line.
 
 mod line;
 #[cfg(test)]

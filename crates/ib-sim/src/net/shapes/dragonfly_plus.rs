@@ -6,8 +6,7 @@ use super::{MOST_HOSTS, Net, NodeId, RADIX, ShapeBuilder, ShapeError, in_radix, 
 
 /// A Dragonfly+. Nodes are called `host-N`, `g2-leaf-1` and `g2-spine-0`.
 ///
-/// Within a group each leaf has a cable to each spine. Each two groups have equally many cables
-/// between their spines.
+/// Within a group each leaf has a cable to each spine. Each two groups have equally many cables between their spines.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "docs/dev/scenarios.md describes the keys")]

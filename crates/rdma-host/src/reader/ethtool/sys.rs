@@ -1,9 +1,8 @@
 //! The three ioctls of ethtool that read a driver's statistics.
 //!
-//! The kernel does not observe the caller's length: it copies as many entries as the driver has at that
-//! moment (net/ethtool/ioctl.c, `ethtool_get_strings`, `ethtool_get_stats`), and a driver may have gained
-//! some since it was queried for their number, as mlx5 does with channels. So a buffer has room for twice the
-//! most that is accepted.
+//! The kernel does not observe the caller's length: it copies as many entries as the driver has at that moment
+//! (net/ethtool/ioctl.c, `ethtool_get_strings`, `ethtool_get_stats`), and a driver may have gained some since it was
+//! queried for their number, as mlx5 does with channels. So a buffer has room for twice the most that is accepted.
 #![expect(unsafe_code, reason = "ethtool's statistics by ioctl")]
 
 use std::io;
@@ -127,10 +126,9 @@ impl Socket {
 
 /// A command's head, and room behind it for entries of this size.
 ///
-/// Zeroed by the allocator, which gets this much fresh from the kernel and need not write it: it is address
-/// space, and memory only as far as the kernel writes. It is freed after each call, because glibc takes the
-/// next one from its heap once it has seen one freed: kept for each interface, each would cost all of its
-/// half MiB.
+/// Zeroed by the allocator, which gets this much fresh from the kernel and need not write it: it is address space,
+/// and memory only as far as the kernel writes. It is freed after each call, because glibc takes the next one from
+/// its heap once it has seen one freed: kept for each interface, each would cost all of its half MiB.
 fn buffer(head: &[u32], entry: usize) -> Vec<u8> {
     let mut buffer = vec![0; size_of_val(head) + CAPACITY * entry];
     for (field, value) in buffer.chunks_exact_mut(size_of::<u32>()).zip(head) {

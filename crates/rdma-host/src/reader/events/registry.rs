@@ -35,9 +35,8 @@ pub(super) trait EventSource {
     fn next_event(&mut self) -> io::Result<RawEvent>;
 }
 
-/// Opens the device behind a node; `None` if the program was built without libibverbs. Not by the device's
-/// name: libibverbs keeps the name that a device had when it first saw it, so a renamed one would never be
-/// found.
+/// Opens the device behind a node; `None` if the program was built without libibverbs. Not by the device's name:
+/// libibverbs keeps the name that a device had when it first saw it, so a renamed one would never be found.
 pub(super) type OpenDevice = dyn FnMut(&str) -> io::Result<Option<Box<dyn EventSource>>>;
 
 enum NodeState {
