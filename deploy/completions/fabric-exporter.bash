@@ -685,7 +685,7 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "csv jsonl parquet openmetrics" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "csv jsonl openmetrics" -- "${cur}"))
                     return 0
                     ;;
                 --node)

@@ -206,7 +206,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "link" -d 'Show the events of a link and the counters of both ends'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "diff" -d 'List the links that changed or counted errors between two times, worst first'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "report" -d 'Write an incident report: events, suspect links with evidence and plots, missing data'
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "export" -d 'Export counters or events (CSV, JSON lines, Parquet), or totals (OpenMetrics)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "export" -d 'Export counters or events (CSV, JSON lines), or totals (OpenMetrics)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and not __fish_seen_subcommand_from events port link diff report export dump" -f -a "dump" -d 'Copy a period to a history file of its own'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l node -d 'List only events of this node' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from events" -l link -d 'List only events of this link' -r
@@ -273,7 +273,6 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 events\t'Events, one row each'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l format -d 'Output format [default: by the extension of --output, or csv]' -r -f -a "csv\t'Comma-separated values with a header'
 jsonl\t'One JSON object per line'
-parquet\t'Apache Parquet'
 openmetrics\t'Totals and states with timestamps, as Prometheus would have scraped them'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l node -d 'Export only this node' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l link -d 'Export only this link' -r
