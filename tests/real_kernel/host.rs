@@ -256,12 +256,15 @@ fn history_has_losses_at_the_time_of_the_port_event() {
     hca.event(PORT_ERROR, 1);
     hca.event(PORT_ACTIVE, 1);
     watch.wait_value(LOSSES, &[], 1);
-    let [down_from, up_from] = [(1, PORT_ERROR), (4, PORT_ACTIVE)].map(|(state, event)| {
+    let changes = [(1, PORT_ERROR, "port_error"), (4, PORT_ACTIVE, "port_active")];
+    let [down_from, up_from] = changes.map(|(state, event, name)| {
         // Whole seconds: all that the guest's date knows.
         let from: f64 = guest.must("date +%s").trim().parse().unwrap();
         hca.set(1, "state", state);
         hca.event(event, 1);
         watch.wait_value(STATE, &[], state.into());
+        // A read may see the state before the event arrives.
+        watch.wait_value("infiniband_port_events_total", &[("event", name)], 2);
         from
     });
     let always = "from=2000-01-01T00:00:00Z&to=2100-01-01T00:00:00Z";
