@@ -2,7 +2,7 @@
 //! reader the file names, the exposition metric names and help, and `docs/metrics.md` its rows.
 
 use crate::layout::Bits;
-use crate::{Mad, labeled_enum};
+use crate::{DATA, Mad, labeled_enum};
 
 labeled_enum! {
     /// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4), by its name there.
@@ -56,7 +56,7 @@ pub struct CounterField {
 
 impl CounterField {
     fn bits(self) -> Bits {
-        Bits { first: self.bit, width: self.width }
+        Bits { first: self.bit + DATA as u16 * 8, width: self.width }
     }
 
     /// The value in a response.

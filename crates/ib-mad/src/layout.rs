@@ -4,13 +4,13 @@
 use super::{DATA, LEN, Mad};
 use crate::{Guid, Lid};
 
-/// Location of a field in the attribute's data.
+/// Location of a field in a MAD.
 ///
 /// The constructors panic on invalid input: call them in constants, as `attribute!` does, so that the
 /// compiler reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// Offset of its highest bit from the start of the attribute's data.
+    /// Offset of its highest bit from the start of the MAD.
     pub(crate) first: u16,
     pub(crate) width: u8,
 }
@@ -21,8 +21,7 @@ pub struct Bits {
 /// For a width of 0, bits past the end of the data, or across more than eight bytes.
 pub const fn bits(first: u16, width: u8) -> Bits {
     assert!(width > 0 && first % 8 + width as u16 <= 64, "one load reads it");
-    assert!(first as usize + width as usize <= (LEN - DATA) * 8, "inside the data");
-    Bits { first, width }
+    Bits { first: first + DATA as u16 * 8, width }.inside()
 }
 
 /// One byte.
@@ -45,12 +44,35 @@ pub const fn low(offset: u16) -> Bits {
     bits(offset * 8 + 4, 4)
 }
 
+/// Bits `high` to `low` of the big-endian dword at a byte of the MAD, as register tables write them: bit 0 is the
+/// lowest.
+///
+/// # Panics
+/// For bits that are no part of the dword, or past the end of the MAD.
+pub const fn dword_at(byte: usize, high: u8, low: u8) -> Bits {
+    assert!(high < 32 && low <= high, "bits of a dword");
+    Bits { first: byte as u16 * 8 + 31 - high as u16, width: high - low + 1 }.inside()
+}
+
+/// `count` bytes at a byte of the MAD, big-endian; of an array, its first element.
+///
+/// # Panics
+/// Past the end of the MAD.
+pub const fn bytes_at(byte: usize, count: u8) -> Bits {
+    Bits { first: byte as u16 * 8, width: count * 8 }.inside()
+}
+
 impl Bits {
+    const fn inside(self) -> Self {
+        assert!(self.first as usize + self.width as usize <= LEN * 8, "inside the MAD");
+        self
+    }
+
     /// Offset in the MAD and number of the bytes that hold the field.
     const fn span(self) -> (usize, usize) {
         let start = self.first as usize / 8;
         let end = (self.first as usize + self.width as usize).div_ceil(8);
-        (DATA + start, end - start)
+        (start, end - start)
     }
 
     /// Bits of its last byte below the field.
@@ -74,19 +96,19 @@ impl Bits {
 /// If the bits do not fit into a `T`, or an array passes the end of the data.
 pub const fn checked<T: Field>(bits: Bits) -> Bits {
     assert!(bits.width <= T::WIDTH, "the type holds all bits");
-    assert!(bits.first as usize + bits.width as usize * T::COUNT <= (LEN - DATA) * 8);
+    assert!(bits.first as usize + bits.width as usize * T::COUNT <= LEN * 8);
     bits
 }
 
 impl Mad {
-    /// The value of bits of the attribute's data.
+    /// The value of bits.
     #[inline]
     pub fn bits(&self, bits: Bits) -> u64 {
         let (start, count) = bits.span();
         self.be(start, count) >> bits.shift() & bits.max()
     }
 
-    /// Sets bits of the attribute's data to the low bits of a value; all other bits keep their value.
+    /// Sets bits to the low bits of a value; all other bits keep their value.
     #[inline]
     pub fn set_bits(&mut self, bits: Bits, value: u64) {
         let (start, count) = bits.span();
@@ -208,7 +230,12 @@ mod tests {
     use crate::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
     use crate::pma::PortSamplesControl;
     use crate::port_info::{MellanoxExtendedPortInfo, PortInfo};
+    use crate::register::{
+        FecHistogram, LinkDown, Module, PhysicalStatistics, Temperature, Temperatures,
+        Troubleshooting,
+    };
     use crate::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
+    use crate::vendor::GeneralInfo;
 
     /// The checks of every attribute, with the bits of one MAD and of another.
     trait Checked: Copy + PartialEq + std::fmt::Debug {
@@ -242,7 +269,7 @@ mod tests {
     }
 
     macro_rules! checked_attributes {
-        ($($name:ident: $last:literal),+) => {
+        ($($name:ident: $last:expr),+) => {
             $(impl Checked for $name {
                 const FIELDS: &'static [(&'static str, Bits, usize)] = $name::FIELDS;
                 fn decode(mad: &Mad) -> Self {
@@ -260,7 +287,7 @@ mod tests {
             #[test]
             fn fields_end_within_attribute() {
                 $(let end = <$name as Checked>::mask().0.iter().rposition(|&byte| byte != 0);
-                assert_eq!(end, Some(DATA + $last), stringify!($name));)+
+                assert_eq!(end, Some(DATA.wrapping_add_signed($last)), stringify!($name));)+
             }
         };
     }
@@ -270,7 +297,8 @@ mod tests {
         NodeInfo: 39, SwitchInfo: 19, PortInfo: 63, PKeyTable: 63, SmInfo: 20,
         Sample: 15, PortInfoExtended: 21, MellanoxExtendedPortInfo: 47,
         ClassPortInfo: 71, PortSamplesControl: 79, PortExtendedSpeedsCounters: 151,
-        CounterSelect: 18
+        CounterSelect: 18, GeneralInfo: 111, PhysicalStatistics: 111, FecHistogram: 107,
+        Troubleshooting: -13, LinkDown: -9, Module: 138, Temperature: 3, Temperatures: 115
     }
 
     fn any_mad() -> impl Strategy<Value = Mad> {

@@ -16,11 +16,13 @@ pub mod port_info;
 pub mod port_state;
 pub mod rate;
 pub mod reading;
+pub mod register;
 pub mod smp;
+pub mod vendor;
 
 pub use counter::Counter;
 pub use ids::{self as p_key, Guid, Lid, PortNumber};
-pub use mad::{Class, DATA, DirectedRoute, LEN, Mad, Query, method, status};
+pub use mad::{Class, DATA, DirectedRoute, LEN, Mad, Management, Query, method, status};
 pub use moment::{self as clock, Moment};
 pub use node::{NodeIdentity, NodeKind, PortRole, device};
 pub use port_state as port_event;

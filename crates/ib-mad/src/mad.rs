@@ -5,7 +5,8 @@ use std::fmt;
 use crate::class_port_info::ClassPortInfo;
 use crate::clear::Clear;
 use crate::m_key::MKey;
-use crate::{PortNumber, fec, labeled_enum, pma, port_info};
+use crate::register::RegisterQuery;
+use crate::{PortNumber, fec, labeled_enum, pma, port_info, vendor};
 
 /// The size of every MAD.
 pub const LEN: usize = 256;
@@ -68,6 +69,7 @@ labeled_enum! {
         SubnetDirected = 0x81, "smp_directed", "Subnet management, directed-route.";
         SubnetLid = 0x01, "smp_lid", "Subnet management, LID-routed.";
         Performance = 0x04, "perfmgt", "Performance management.";
+        Vendor = 0x0a, "vendor", "Vendor-specific class of NVIDIA (Mellanox) devices: general information and registers.";
     }
 }
 
@@ -79,7 +81,7 @@ impl Class {
 
     /// Whether the class uses QP0 and virtual lane 15.
     pub fn is_smp(self) -> bool {
-        self != Class::Performance
+        matches!(self, Class::SubnetDirected | Class::SubnetLid)
     }
 }
 
@@ -124,14 +126,24 @@ impl fmt::Debug for DirectedRoute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the other names say it")]
 pub struct Query {
-    /// Subnet management if true, else performance management.
-    pub subnet: bool,
+    pub management: Management,
     pub attribute: u16,
     pub modifier: u32,
     pub port_select: PortNumber,
     /// Counters to clear: the only Set of the program, sent only with `--fabric.clear-saturated`.
     pub clear: Option<Clear>,
     pub m_key: MKey,
+    /// The register that a query of the vendor class reads.
+    pub register: Option<RegisterQuery>,
+}
+
+/// What a query manages. With the kind of its destination it decides the management class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the classes")]
+pub enum Management {
+    Subnet,
+    Performance,
+    Vendor,
 }
 
 /// The bytes of a MAD.
@@ -163,10 +175,14 @@ impl Mad {
             mad.0[32..36].fill(0xff); // DrSLID and DrDLID: directed all the way
             mad.0[INITIAL_PATH..INITIAL_PATH + route.ports.len()].copy_from_slice(&route.ports);
         }
-        if query.subnet {
-            mad.put_be(M_KEY, 8, query.m_key.0);
-        } else {
-            mad.0[PORT_SELECT] = query.port_select;
+        match query.management {
+            Management::Subnet => mad.put_be(M_KEY, 8, query.m_key.0),
+            Management::Performance => mad.0[PORT_SELECT] = query.port_select,
+            Management::Vendor => {
+                if let Some(register) = query.register {
+                    register.encode(&mut mad);
+                }
+            }
         }
         mad
     }
@@ -188,6 +204,8 @@ impl Mad {
         }
         if self.is_smp() {
             response.0[DATA..INITIAL_PATH].fill(0);
+        } else if self.class() == Class::Vendor as u8 {
+            response.0[vendor::DATA..].fill(0);
         } else {
             response.0[DATA..].fill(0);
             response.0[PORT_SELECT] = self.port_select();
@@ -324,12 +342,26 @@ impl fmt::Debug for Mad {
 impl Query {
     /// The Get of a subnet management attribute.
     pub(crate) const fn subnet(attribute: u16, modifier: u32) -> Self {
-        Query { subnet: true, attribute, modifier, port_select: 0, clear: None, m_key: MKey::NONE }
+        Query {
+            management: Management::Subnet,
+            attribute,
+            modifier,
+            port_select: 0,
+            clear: None,
+            m_key: MKey::NONE,
+            register: None,
+        }
     }
 
     /// The Get of a performance management attribute.
     pub(crate) const fn performance(attribute: u16, port_select: PortNumber) -> Self {
-        Query { subnet: false, port_select, ..Query::subnet(attribute, 0) }
+        let management = Management::Performance;
+        Query { management, port_select, ..Query::subnet(attribute, 0) }
+    }
+
+    /// The Get of an attribute of the vendor class.
+    pub(crate) const fn vendor(attribute: u16, modifier: u32) -> Self {
+        Query { management: Management::Vendor, ..Query::subnet(attribute, modifier) }
     }
 
     /// The same query with an M_Key.
@@ -340,20 +372,23 @@ impl Query {
 
     /// The management class of the request.
     pub fn class(&self, directed: bool) -> Class {
-        match (self.subnet, directed) {
-            (true, true) => Class::SubnetDirected,
-            (true, false) => Class::SubnetLid,
-            (false, _) => Class::Performance,
+        match (self.management, directed) {
+            (Management::Subnet, true) => Class::SubnetDirected,
+            (Management::Subnet, false) => Class::SubnetLid,
+            (Management::Performance, _) => Class::Performance,
+            (Management::Vendor, _) => Class::Vendor,
         }
     }
 
     /// Whether the attribute is optional. Not all agents refuse what they do not support (ibsim sends no
     /// response): a timeout of such a query says nothing about the node and is not retried.
     pub fn is_optional(&self) -> bool {
-        let optional: &[u16] = if self.subnet {
-            &[fec::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]
-        } else {
-            &[pma::PortSamplesControl::ID]
+        let optional: &[u16] = match self.management {
+            Management::Subnet => {
+                &[fec::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]
+            }
+            Management::Performance => &[pma::PortSamplesControl::ID],
+            Management::Vendor => return true,
         };
         optional.contains(&self.attribute)
     }

@@ -71,7 +71,7 @@ impl Request {
 
     /// Queue pair of sender and receiver.
     pub fn queue_pair(&self) -> QueuePair {
-        if self.query.subnet { QueuePair::Qp0 } else { QueuePair::Qp1 }
+        if self.class().is_smp() { QueuePair::Qp0 } else { QueuePair::Qp1 }
     }
 }
 

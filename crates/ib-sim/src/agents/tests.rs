@@ -20,7 +20,7 @@ use ib_mad::port_state::{physical, state};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
-use ib_mad::{DirectedRoute, Query};
+use ib_mad::{DirectedRoute, Management, Query};
 use ib_mad::{Moment, PortNumber};
 
 const VERSION: u16 = 0x0004;
@@ -77,18 +77,26 @@ fn get(simulation: &Simulation, label: &str, query: Query) -> Mad {
     assert_eq!((response.method(), response.transaction_id()), (method::GET_RESPONSE, 77));
     assert_eq!((response.attribute(), response.modifier()), (query.attribute, query.modifier));
     // The byte of PortSelect is ClassVersion in ClassPortInfo.
-    if !query.subnet && query.attribute != ClassPortInfo::ID {
+    if query.management == Management::Performance && query.attribute != ClassPortInfo::ID {
         assert_eq!(response.port_select(), query.port_select);
     }
     response
 }
 
 fn perf(attribute: u16, port_select: PortNumber) -> Query {
-    Query { subnet: false, attribute, modifier: 0, port_select, clear: None, m_key: MKey::NONE }
+    Query { management: Management::Performance, port_select, ..subnet(attribute, 0) }
 }
 
 fn subnet(attribute: u16, modifier: u32) -> Query {
-    Query { subnet: true, attribute, modifier, port_select: 0, clear: None, m_key: MKey::NONE }
+    Query {
+        management: Management::Subnet,
+        attribute,
+        modifier,
+        port_select: 0,
+        clear: None,
+        m_key: MKey::NONE,
+        register: None,
+    }
 }
 
 /// Sets all counters of a port far above the range of narrow fields.

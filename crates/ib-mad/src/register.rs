@@ -1,0 +1,527 @@
+//! Registers of NVIDIA (Mellanox) devices, read by the AccessRegister attribute of the [vendor](crate::vendor) class.
+//!
+//! Only Get is sent, and a query has only the fields that select a port, a page or an index: the bits that act even
+//! on a Get (PPCNT `clr`, MTMP `mtr`, the operations of SLRG) are no fields here, so no request can have them.
+//!
+//! Sources: mstflint's register tables (`tools_layouts/adb/prm`), its `mlxlink`, the kernel's mlxsw (`reg.h`), and
+//! ibswinfo. Offsets are those of the tables, from the start of a register. Only the first block of a register is
+//! read, 220 bytes. Not seen on hardware: newer fields are in space that older firmware leaves 0, so 0 means
+//! "not reported", and what is implausible is left out.
+
+use crate::PortNumber;
+use crate::layout::{Bits, attribute, bytes_at, dword_at};
+use crate::mad::{Mad, Query};
+
+/// Offset of a register's data in the MAD: the class's data begins with the number of the block.
+pub const START: usize = 36;
+
+/// AttributeID of AccessRegister.
+pub const ACCESS_REGISTER: u16 = 0x0051;
+
+const fn dword(offset: usize, high: u8, low: u8) -> Bits {
+    dword_at(START + offset, high, low)
+}
+
+const fn bytes(offset: usize, count: u8) -> Bits {
+    bytes_at(START + offset, count)
+}
+
+/// Ports are selected by their InfiniBand numbers, not by the device's own (`pnat`).
+const IB_PORT: u8 = 1;
+
+/// What is read: a register, with the fields that select a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RegisterQuery {
+    /// [`PhysicalStatistics`] of a port.
+    PhysicalStatistics(PortNumber),
+    /// [`FecHistogram`] of a port.
+    FecHistogram(PortNumber),
+    /// [`Troubleshooting`] of a port.
+    Troubleshooting(PortNumber),
+    /// [`Module`] of a port.
+    Module(PortNumber),
+    /// [`LinkDown`] of a port.
+    LinkDown(PortNumber),
+    /// [`Temperature`] of a sensor: 0 is the ASIC.
+    Temperature(u16),
+    /// [`Temperatures`] of this many sensors from one on; modules begin at [`Temperatures::MODULES`].
+    Temperatures {
+        /// The first sensor.
+        first: u16,
+        /// How many, at most [`Temperatures::MAX`].
+        count: u8,
+    },
+    /// [`Fans`]: which there are.
+    Fans,
+    /// [`FanSpeed`] of a fan.
+    FanSpeed(u8),
+    /// [`FanLimits`]: which are too slow or too fast.
+    FanLimits,
+}
+
+attribute! {
+    /// The selection of a port's counters: PPCNT.
+    pub struct CountersSelect = 0x5008 {
+        port: u8 = dword(0x0, 23, 16), "Number of the port.";
+        numbering: u8 = dword(0x0, 15, 14), "pnat: 1 for InfiniBand port numbers.";
+        group: u8 = dword(0x0, 5, 0), "Group of counters.";
+    }
+}
+
+attribute! {
+    /// The selection of a port's page of diagnostic data: PDDR.
+    pub struct DiagnosticSelect = 0x5031 {
+        port: u8 = dword(0x0, 23, 16), "Number of the port.";
+        numbering: u8 = dword(0x0, 15, 14), "pnat: 1 for InfiniBand port numbers.";
+        microwatts: bool = dword(0x4, 29, 29), "Optical power in microwatts instead of whole dBm.";
+        page: u8 = dword(0x4, 7, 0), "Page.";
+    }
+}
+
+attribute! {
+    /// The selection of sensors: MTMP and MTBR.
+    pub struct SensorSelect = 0x900a {
+        sensor: u16 = dword(0x0, 11, 0), "The first sensor.";
+        count: u8 = dword(0x4, 7, 0), "Number of sensors; MTBR only.";
+    }
+}
+
+attribute! {
+    /// The selection of a fan: MFSM.
+    pub struct FanSelect = 0x9003 {
+        fan: u8 = dword(0x0, 27, 24), "Number of the fan.";
+    }
+}
+
+impl RegisterQuery {
+    /// The register's ID, and the page or group where it has several: what a device supports or not.
+    pub fn kind(self) -> (u16, u8) {
+        match self {
+            RegisterQuery::PhysicalStatistics(_) => (PhysicalStatistics::ID, 0x16),
+            RegisterQuery::FecHistogram(_) => (FecHistogram::ID, 0x23),
+            RegisterQuery::Troubleshooting(_) => (Troubleshooting::ID, 1),
+            RegisterQuery::Module(_) => (Module::ID, 3),
+            RegisterQuery::LinkDown(_) => (LinkDown::ID, 6),
+            RegisterQuery::Temperature(_) => (Temperature::ID, 0),
+            RegisterQuery::Temperatures { .. } => (Temperatures::ID, 0),
+            RegisterQuery::Fans => (Fans::ID, 0),
+            RegisterQuery::FanSpeed(_) => (FanSpeed::ID, 0),
+            RegisterQuery::FanLimits => (FanLimits::ID, 0),
+        }
+    }
+
+    /// The port that it is about, if any.
+    pub fn port(self) -> Option<PortNumber> {
+        match self {
+            RegisterQuery::PhysicalStatistics(port)
+            | RegisterQuery::FecHistogram(port)
+            | RegisterQuery::Troubleshooting(port)
+            | RegisterQuery::Module(port)
+            | RegisterQuery::LinkDown(port) => Some(port),
+            _ => None,
+        }
+    }
+
+    /// The Get of the register.
+    pub fn get(self) -> Query {
+        let modifier = self.kind().0.into();
+        Query { register: Some(self), ..Query::vendor(ACCESS_REGISTER, modifier) }
+    }
+
+    /// The query of a request; `None` if it is of no register that is read here.
+    pub fn decode(mad: &Mad) -> Option<Self> {
+        let (id, port) = (u16::try_from(mad.modifier()).ok()?, CountersSelect::decode(mad).port);
+        let sensors = SensorSelect::decode(mad);
+        let query =
+            match (id, CountersSelect::decode(mad).group, DiagnosticSelect::decode(mad).page) {
+                (PhysicalStatistics::ID, 0x16, _) => RegisterQuery::PhysicalStatistics(port),
+                (FecHistogram::ID, 0x23, _) => RegisterQuery::FecHistogram(port),
+                (Troubleshooting::ID, _, 1) => RegisterQuery::Troubleshooting(port),
+                (Module::ID, _, 3) => RegisterQuery::Module(port),
+                (LinkDown::ID, _, 6) => RegisterQuery::LinkDown(port),
+                (Temperature::ID, ..) => RegisterQuery::Temperature(sensors.sensor),
+                (Temperatures::ID, ..) => {
+                    RegisterQuery::Temperatures { first: sensors.sensor, count: sensors.count }
+                }
+                (Fans::ID, ..) => RegisterQuery::Fans,
+                (FanSpeed::ID, ..) => RegisterQuery::FanSpeed(FanSelect::decode(mad).fan),
+                (FanLimits::ID, ..) => RegisterQuery::FanLimits,
+                _ => return None,
+            };
+        Some(query)
+    }
+
+    /// Writes the fields that select, and no other bits.
+    pub(crate) fn encode(self, mad: &mut Mad) {
+        let numbering = IB_PORT;
+        match self {
+            RegisterQuery::PhysicalStatistics(port) | RegisterQuery::FecHistogram(port) => {
+                CountersSelect { port, numbering, group: self.kind().1 }.encode(mad);
+            }
+            RegisterQuery::Troubleshooting(port)
+            | RegisterQuery::Module(port)
+            | RegisterQuery::LinkDown(port) => {
+                let microwatts = matches!(self, RegisterQuery::Module(_));
+                DiagnosticSelect { port, numbering, microwatts, page: self.kind().1 }.encode(mad);
+            }
+            RegisterQuery::Temperature(sensor) => SensorSelect { sensor, count: 0 }.encode(mad),
+            RegisterQuery::Temperatures { first, count } => {
+                SensorSelect { sensor: first, count }.encode(mad);
+            }
+            RegisterQuery::FanSpeed(fan) => FanSelect { fan }.encode(mad),
+            RegisterQuery::Fans | RegisterQuery::FanLimits => {}
+        }
+    }
+}
+
+/// Lanes of the widest port.
+pub const LANES: usize = 8;
+
+/// A bit error ratio as registers have it: coefficient times ten to the minus magnitude.
+pub fn bit_error_ratio(coefficient: u8, magnitude: u8) -> Option<f64> {
+    match (coefficient, magnitude) {
+        // A magnitude of 0 is space that older firmware leaves 0: no ratio is 1 or more.
+        (_, 0) => None,
+        // 15e-255: no errors.
+        (0, _) | (_, 255) => Some(0.0),
+        (coefficient, magnitude) => Some(f64::from(coefficient) / 10f64.powi(magnitude.into())),
+    }
+}
+
+attribute! {
+    /// PPCNT, group 0x16: bits, errors and bit error ratios of a port's physical layer since its counters were last
+    /// cleared, which tools and a new link do.
+    pub struct PhysicalStatistics = 0x5008 {
+        since_clear: u64 = bytes(0x08, 8), "Milliseconds since the last clear.";
+        received_bits: u64 = bytes(0x10, 8), "Received bits.";
+        symbol_errors: u64 = bytes(0x18, 8), "Errors that are left after FEC and retransmission (PLR).";
+        corrected_bits: u64 = bytes(0x20, 8), "Bits that FEC corrected.";
+        lane_errors: [u64; LANES] = bytes(0x28, 8), "Raw errors by lane, before FEC.";
+        raw_magnitude: u8 = dword(0x68, 15, 8), "Magnitude of the raw BER.";
+        raw_coefficient: u8 = dword(0x68, 3, 0), "Coefficient of the raw BER.";
+        effective_magnitude: u8 = dword(0x6c, 15, 8), "Magnitude of the effective BER: after FEC.";
+        effective_coefficient: u8 = dword(0x6c, 3, 0), "Coefficient of the effective BER.";
+        symbol_magnitude: u8 = dword(0x70, 15, 8), "Magnitude of the symbol BER: after FEC and PLR.";
+        symbol_coefficient: u8 = dword(0x70, 3, 0), "Coefficient of the symbol BER.";
+        effective_errors: u64 = bytes(0x84, 8), "Errors that are left after FEC; 0 in older firmware.";
+    }
+}
+
+impl PhysicalStatistics {
+    /// The bit error ratio before FEC, if it is reported.
+    pub fn raw_ber(&self) -> Option<f64> {
+        bit_error_ratio(self.raw_coefficient, self.raw_magnitude)
+    }
+
+    /// The bit error ratio after FEC.
+    pub fn effective_ber(&self) -> Option<f64> {
+        bit_error_ratio(self.effective_coefficient, self.effective_magnitude)
+    }
+
+    /// The bit error ratio after FEC and retransmission (PLR).
+    pub fn symbol_ber(&self) -> Option<f64> {
+        bit_error_ratio(self.symbol_coefficient, self.symbol_magnitude)
+    }
+}
+
+/// Bins of a histogram of FEC.
+pub const BINS: usize = 16;
+
+attribute! {
+    /// PPCNT, group 0x23: Reed-Solomon blocks of a port by their number of corrected symbols. Newer devices have 21
+    /// bins, of which the last five are not read.
+    pub struct FecHistogram = 0x5008 {
+        blocks: [u64; BINS] = bytes(0x08, 8), "Blocks by bin.";
+    }
+}
+
+attribute! {
+    /// PDDR, page 1: why a port has no link, or a bad one, as its firmware sees it. The sentence that follows the
+    /// code is not read: the code says the same.
+    pub struct Troubleshooting = 0x5031 {
+        code: u16 = dword(0x0c, 15, 0), "Status code, see [`trouble`].";
+    }
+}
+
+attribute! {
+    /// PDDR, page 6: why a port's link last went down.
+    pub struct LinkDown = 0x5031 {
+        blame: u8 = dword(0x08, 3, 0), "1: the local side, 2: the remote side.";
+        intent: u8 = dword(0x08, 7, 4), "1: intentional, 2: not.";
+        local_reason: u8 = dword(0x0c, 7, 0), "Reason of the local side.";
+        recovery_reason: u8 = dword(0x0c, 23, 16), "Reason of the last recovery.";
+        remote_reason: u8 = dword(0x10, 7, 0), "Reason of the remote side.";
+    }
+}
+
+attribute! {
+    /// PDDR, page 3: the module or cable of a port, and its measurements.
+    pub struct Module = 0x5031 {
+        technology: u8 = dword(0x08, 31, 24), "Technology of the transmitter; in QSFP modules its high half.";
+        kind: u8 = dword(0x0c, 31, 28), "1 active, 2 optical, 3 passive copper, 4 unplugged, 5 twisted pair.";
+        length_code: u8 = dword(0x0c, 23, 16), "Length: meters, or with a multiplier in CMIS modules.";
+        identifier: u8 = dword(0x0c, 15, 8), "Form factor.";
+        vendor: [u8; 16] = bytes(0x1c, 1), "Vendor, ASCII.";
+        part_number: [u8; 16] = bytes(0x2c, 1), "Part number, ASCII.";
+        revision: [u8; 4] = bytes(0x3c, 1), "Revision, ASCII.";
+        serial_number: [u8; 16] = bytes(0x44, 1), "Serial number, ASCII.";
+        temperature: u16 = dword(0x54, 31, 16), "1/256 degree Celsius, signed.";
+        voltage: u16 = dword(0x54, 15, 0), "100 microvolts.";
+        rx_power: [u16; LANES] = bytes(0x58, 2), "Received optical power by lane.";
+        tx_power: [u16; LANES] = bytes(0x68, 2), "Transmitted optical power by lane.";
+        tx_bias: [u16; LANES] = bytes(0x78, 2), "Bias current of the lasers by lane, 2 microamperes.";
+        temperature_high: u16 = dword(0x88, 31, 16), "Alarm threshold.";
+        temperature_low: u16 = dword(0x88, 15, 0), "Alarm threshold.";
+        voltage_high: u16 = dword(0x8c, 31, 16), "Alarm threshold.";
+        voltage_low: u16 = dword(0x8c, 15, 0), "Alarm threshold.";
+        rx_power_high: u16 = dword(0x90, 31, 16), "Alarm threshold.";
+        rx_power_low: u16 = dword(0x90, 15, 0), "Alarm threshold.";
+        tx_power_high: u16 = dword(0x94, 31, 16), "Alarm threshold.";
+        tx_power_low: u16 = dword(0x94, 15, 0), "Alarm threshold.";
+        bias_high: u16 = dword(0x98, 31, 16), "Alarm threshold.";
+        bias_low: u16 = dword(0x98, 15, 0), "Alarm threshold.";
+        wavelength: u16 = dword(0x9c, 15, 0), "Nanometers.";
+        bias_scale: u8 = dword(0xa0, 11, 10), "The unit of bias is 2 microamperes times two to this.";
+        monitors: u8 = dword(0xa4, 15, 8), "What the module measures: temperature, voltage, tx, rx, bias from bit 0 on.";
+    }
+}
+
+attribute! {
+    /// MTMP: the temperature of a sensor.
+    pub struct Temperature = 0x900a {
+        sensor: u16 = dword(0x0, 11, 0), "Number of the sensor.";
+        degrees: u16 = dword(0x4, 15, 0), "An eighth of a degree Celsius, signed.";
+        high: u16 = dword(0xc, 15, 0), "Threshold above which firmware acts.";
+        name: [u8; 8] = bytes(0x18, 1), "Name, ASCII.";
+    }
+}
+
+attribute! {
+    /// MTBR: the temperatures of many sensors.
+    pub struct Temperatures = 0x900f {
+        first: u16 = dword(0x0, 11, 0), "The first sensor.";
+        count: u8 = dword(0x4, 7, 0), "Number of records.";
+        records: [u32; Temperatures::MAX] = bytes(0x10, 4), "Highest and current temperature, 16 bits each.";
+    }
+}
+
+impl Temperatures {
+    /// The sensor of module 0.
+    pub const MODULES: u16 = 64;
+    /// The most sensors that are read at once; the first block has room for 51.
+    pub const MAX: usize = 32;
+}
+
+/// The temperature of a sensor in degrees Celsius, from eighths. The codes of sensors that have none (0x8000 and the
+/// next), 0 and what is out of range are absent.
+pub fn celsius(eighths: u16) -> Option<f64> {
+    let degrees = f64::from(eighths.cast_signed()) / 8.0;
+    (eighths != 0).then_some(degrees).filter(|degrees| PLAUSIBLE.contains(degrees))
+}
+
+/// Temperatures that ibdiagnet accepts.
+const PLAUSIBLE: std::ops::RangeInclusive<f64> = -40.0..=125.0;
+
+attribute! {
+    /// MFCR: the fans of a switch.
+    pub struct Fans = 0x9001 {
+        present: u16 = dword(0x4, 31, 16), "A bit for each fan with a tachometer.";
+    }
+}
+
+attribute! {
+    /// MFSM: the speed of a fan.
+    pub struct FanSpeed = 0x9003 {
+        fan: u8 = dword(0x0, 27, 24), "Number of the fan.";
+        rpm: u16 = dword(0x4, 15, 0), "Rotations per minute.";
+    }
+}
+
+attribute! {
+    /// FORE: the fans that are out of range.
+    pub struct FanLimits = 0x9007 {
+        slow: u16 = dword(0x0, 31, 16), "Fans below their range, a bit each.";
+        fast: u16 = dword(0x4, 31, 16), "Fans above their range.";
+    }
+}
+
+/// Why a link went down, in the codes of [`LinkDown`]; `None` for 0 and codes without a known meaning.
+pub fn down_reason(code: u8) -> Option<&'static str> {
+    Some(match code {
+        2 => "high bit error ratio",
+        3 => "block lock lost",
+        4 => "alignment lost",
+        5 => "FEC synchronization lost",
+        10 => "retransmission (PLR) timed out",
+        12 => "credit watchdog expired",
+        15..=18 => "link closed by command",
+        22 => "disabled by management",
+        23 => "module unplugged",
+        25 => "module too hot",
+        28..=31 => "fast recovery failed",
+        32..=37 => "closed by the remote side",
+        38 => "device reset",
+        39 => "transmission of retransmission (PLR) packets failed",
+        43 => "too many recoveries",
+        47 => "high symbol error ratio",
+        50 => "local fault",
+        53 => "recovery by command",
+        60 => "module in low power",
+        _ => return None,
+    })
+}
+
+/// Why a port has no link, or a bad one, in the codes of [`Troubleshooting`]; `None` for 0, which is no problem, and
+/// codes without a known meaning.
+pub fn trouble(code: u16) -> Option<&'static str> {
+    Some(match code {
+        1 => "closed by command",
+        2..=8 => "negotiation or training fails",
+        14 => "remote fault",
+        15 | 17 | 42 | 48 => "bad signal integrity",
+        34 | 35 => "link runs degraded",
+        57 => "no signal from the remote side",
+        70 => "bit error ratio too high",
+        1024 => "module unplugged",
+        1026 => "module's I2C bus is stuck",
+        1027 => "module's EEPROM cannot be read",
+        1028 => "module is not in the list of allowed part numbers",
+        1029 => "module not supported",
+        1030 => "module too hot",
+        1031 => "module shorted",
+        1032 | 1035 => "module exceeds the power budget",
+        1033 => "forced down",
+        1034 => "module disabled",
+        1054 => "module in low power",
+        _ => return None,
+    })
+}
+
+/// Who caused that a link went down, in the codes of [`LinkDown::blame`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Side {
+    Local,
+    Remote,
+}
+
+impl LinkDown {
+    /// The side that caused it, if it is known.
+    pub fn side(&self) -> Option<Side> {
+        match self.blame {
+            1 => Some(Side::Local),
+            2 => Some(Side::Remote),
+            _ => None,
+        }
+    }
+}
+
+/// The identifiers of modules with CMIS management, whose lengths have multipliers.
+const CMIS: [u8; 5] = [5, 6, 7, 8, 10];
+
+/// What a module measures: bits of [`Module::monitors`].
+pub mod monitor {
+    /// Temperature.
+    pub const TEMPERATURE: u8 = 1;
+    /// Voltage.
+    pub const VOLTAGE: u8 = 1 << 1;
+    /// Transmitted optical power.
+    pub const TX_POWER: u8 = 1 << 2;
+    /// Received optical power.
+    pub const RX_POWER: u8 = 1 << 3;
+    /// Bias current.
+    pub const BIAS: u8 = 1 << 4;
+}
+
+impl Module {
+    /// The request's unit of optical power is honored: an alarm threshold of -15 dBm is 32 microwatts, and no module
+    /// has a lower one, while 32 dBm would be 1.6 watts.
+    fn is_in_microwatts(&self) -> bool {
+        self.rx_power_high.max(self.tx_power_high) >= 32
+            && self.rx_power_low <= self.rx_power_high
+            && self.tx_power_low <= self.tx_power_high
+    }
+
+    /// A power of this page in dBm; `None` for no light at all.
+    pub fn dbm(&self, power: u16) -> Option<f64> {
+        if self.is_in_microwatts() {
+            (power > 0).then(|| 10.0 * (f64::from(power) / 1_000.0).log10())
+        } else {
+            Some(f64::from(power.cast_signed())).filter(|dbm| (-40.0..=20.0).contains(dbm))
+        }
+    }
+
+    /// Whether the module measures a value; see [`monitor`].
+    pub fn has(&self, monitor: u8) -> bool {
+        self.monitors & monitor != 0
+    }
+
+    /// A temperature of this page in degrees Celsius.
+    pub fn celsius(&self, temperature: u16) -> Option<f64> {
+        let degrees = f64::from(temperature.cast_signed()) / 256.0;
+        (temperature != 0).then_some(degrees).filter(|degrees| PLAUSIBLE.contains(degrees))
+    }
+
+    /// Whether there is a module.
+    pub fn is_plugged(&self) -> bool {
+        self.kind != 4
+            && (self.identifier, self.vendor, self.serial_number) != (0, [0; 16], [0; 16])
+    }
+
+    /// Length of the cable in meters; `None` if it is not reported, as for separable optics.
+    pub fn meters(&self) -> Option<f64> {
+        let (number, unit) = (self.length_code & 0x3f, self.length_code >> 6);
+        let meters = match CMIS.contains(&self.identifier) {
+            true => f64::from(number) * [0.1, 1.0, 10.0, 100.0][usize::from(unit)],
+            false => f64::from(self.length_code),
+        };
+        (meters > 0.0).then_some(meters)
+    }
+
+    /// The kind of cable or module for display; empty if it is not reported.
+    pub fn technology_label(&self) -> &'static str {
+        match self.kind {
+            1 => "active cable",
+            2 => "optical module",
+            3 => "passive copper",
+            5 => "twisted pair",
+            6 => "co-packaged optics",
+            _ => "",
+        }
+    }
+
+    /// The form factor for display; empty if it is not known.
+    pub fn form_factor(&self) -> &'static str {
+        let names = [
+            "QSFP28",
+            "QSFP+",
+            "SFP",
+            "QSA",
+            "backplane",
+            "SFP-DD",
+            "QSFP-DD",
+            "QSFP-CMIS",
+            "OSFP",
+            "C2C",
+            "DSFP",
+            "split QSFP",
+            "CPO",
+        ];
+        names.get(usize::from(self.identifier)).copied().unwrap_or_default()
+    }
+}
+
+/// The text of a field: printable ASCII, without blanks and NULs at both ends, other characters replaced by `?`. What
+/// a module says of itself is not trusted.
+pub fn text(bytes: &[u8]) -> String {
+    let is_blank = |byte: &u8| matches!(byte, 0 | b' ' | 0xff);
+    let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(bytes.len());
+    let bytes = &bytes[start..];
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let end = bytes[..end].iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
+    let printable = |byte: &u8| if (b' '..=b'~').contains(byte) { char::from(*byte) } else { '?' };
+    bytes[..end].iter().map(printable).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::mad::method;
+use crate::{Class, LEN};
+
+fn any_query() -> impl Strategy<Value = RegisterQuery> {
+    (any::<u8>(), any::<u16>(), 0..10u8).prop_map(|(port, sensor, which)| match which {
+        0 => RegisterQuery::PhysicalStatistics(port),
+        1 => RegisterQuery::FecHistogram(port),
+        2 => RegisterQuery::Troubleshooting(port),
+        3 => RegisterQuery::Module(port),
+        4 => RegisterQuery::LinkDown(port),
+        5 => RegisterQuery::Temperature(sensor & 0xfff),
+        6 => RegisterQuery::Temperatures { first: sensor & 0xfff, count: port },
+        7 => RegisterQuery::Fans,
+        8 => RegisterQuery::FanSpeed(port & 0xf),
+        _ => RegisterQuery::FanLimits,
+    })
+}
+
+proptest! {
+    /// Bits that act on the device even in a Get (mstflint's register tables): PPCNT clr, MTMP mtr and mte, the
+    /// interrupt and clear bits of PPBMC, and writes of any kind.
+    #[test]
+    fn no_request_has_a_bit_that_acts(query in any_query()) {
+        let mad = Mad::request(&query.get(), None, 7);
+        prop_assert_eq!((mad.class(), mad.method()), (Class::Vendor as u8, method::GET));
+        prop_assert_eq!(mad.attribute(), ACCESS_REGISTER);
+        // Only bits that select are set: in the first dword port, numbering, group, sensor or fan; in the second one
+        // the unit of power, the page or the number of sensors.
+        let selecting = match query.kind().0 {
+            PhysicalStatistics::ID => [0x00ff_c03f, 0],
+            Module::ID => [0x00ff_c000, 0x2000_00ff],
+            Temperature::ID | Temperatures::ID => [0x0000_0fff, 0x0000_00ff],
+            FanSpeed::ID => [0x0f00_0000, 0],
+            _ => [0, 0],
+        };
+        for (offset, selecting) in [START, START + 4].into_iter().zip(selecting) {
+            prop_assert_eq!(mad.be(offset, 4) & !selecting, 0, "dword at {}", offset);
+        }
+        prop_assert!(mad.0[START + 8..].iter().all(|byte| *byte == 0));
+        prop_assert!(mad.0[24..START].iter().all(|byte| *byte == 0), "VSKey and block");
+    }
+
+    #[test]
+    fn request_names_its_query(query in any_query()) {
+        prop_assert_eq!(RegisterQuery::decode(&Mad::request(&query.get(), None, 7)), Some(query));
+    }
+
+    #[test]
+    fn module_text_is_short_and_printable(bytes in proptest::collection::vec(any::<u8>(), 0..96)) {
+        let text = text(&bytes);
+        prop_assert!(text.len() <= bytes.len());
+        prop_assert!(text.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+    }
+}
+
+#[test]
+fn mtmp_request_matches_the_documented_bytes() {
+    // As cmtcr.so of mstflint 4.21 sends it for the sensor 0, apart from the transaction ID.
+    let mad = Mad::request(&RegisterQuery::Temperature(0).get(), None, 0);
+    let mut expected = [0; LEN];
+    expected[..4].copy_from_slice(&[0x01, 0x0a, 0x01, 0x01]);
+    expected[16..24].copy_from_slice(&[0x00, 0x51, 0x00, 0x00, 0x00, 0x00, 0x90, 0x0a]);
+    assert_eq!(mad.0, expected);
+}
+
+#[test]
+fn module_request_selects_ib_port_page_and_unit() {
+    let mad = Mad::request(&RegisterQuery::Module(7).get(), None, 0);
+    assert_eq!(mad.be(START, 8), 0x0007_4000_2000_0003);
+    assert_eq!(mad.modifier(), 0x5031);
+}
+
+#[test]
+fn bit_error_ratio_is_absent_zero_or_a_number() {
+    for (coefficient, magnitude, ratio) in
+        [(0, 0, None), (7, 0, None), (15, 255, Some(0.0)), (0, 15, Some(0.0)), (3, 8, Some(3e-8))]
+    {
+        let found = bit_error_ratio(coefficient, magnitude);
+        assert_eq!(found.map(|it| (it * 1e9).round()), ratio.map(|it: f64| (it * 1e9).round()));
+    }
+}
+
+#[test]
+fn physical_statistics_are_at_their_offsets() {
+    let mut mad = Mad([0; LEN]);
+    let at = |offset: usize| START + 8 + offset;
+    mad.put_be(at(0), 8, 60_000);
+    mad.put_be(at(0x10), 8, 2);
+    mad.put_be(at(0x20) + 3 * 8, 8, 99);
+    mad.put_be(at(0x60), 4, 0x0000_0803);
+    mad.put_be(at(0x64), 4, 0x0000_0f00);
+    let read = PhysicalStatistics::decode(&mad);
+    assert_eq!((read.since_clear, read.symbol_errors, read.lane_errors[3]), (60_000, 2, 99));
+    assert_eq!(
+        (read.raw_ber(), read.effective_ber(), read.symbol_ber()),
+        (Some(3e-8), Some(0.0), None)
+    );
+}
+
+#[test]
+fn text_is_trimmed_and_escaped() {
+    for (bytes, expected) in [
+        (&b"MCP1600-E001E30\0"[..], "MCP1600-E001E30"),
+        (b"\0\0Mellanox   ", "Mellanox"),
+        (b"    ", ""),
+        (b"\xff\xff\xff\xff", ""),
+        (b"a\x1b[2Jb\xe9\0x", "a?[2Jb?"),
+        (b"", ""),
+    ] {
+        assert_eq!(text(bytes), expected, "{bytes:?}");
+    }
+}
+
+#[test]
+fn power_is_in_the_unit_that_the_device_used() {
+    let watts = Module { rx_power_high: 3_162, rx_power_low: 40, ..Module::default() };
+    assert_eq!(watts.dbm(1_000), Some(0.0));
+    assert_eq!(watts.dbm(0), None);
+    let dbm = Module { rx_power_high: 5, rx_power_low: 0xfff6, ..Module::default() };
+    assert_eq!((dbm.dbm(0xfffd), dbm.dbm(2), dbm.dbm(5_000)), (Some(-3.0), Some(2.0), None));
+}
+
+#[test]
+fn length_has_a_multiplier_in_cmis_modules() {
+    let module = |identifier, length_code| Module { identifier, length_code, ..Module::default() };
+    for (identifier, code, meters) in [
+        (0, 5, Some(5.0)),
+        (0, 0, None),
+        (8, 0x0f, Some(1.5)),
+        (7, 0x43, Some(3.0)),
+        (8, 0x83, Some(30.0)),
+    ] {
+        assert_eq!(module(identifier, code).meters(), meters, "{identifier} {code:#x}");
+    }
+}
+
+#[test]
+fn implausible_temperatures_are_absent() {
+    assert_eq!((celsius(45 * 8), celsius(0xffff)), (Some(45.0), Some(-0.125)));
+    for code in [0, 0x8000, 0x8001, 0x8002, 0x8003, 0x7fff] {
+        assert_eq!(celsius(code), None, "{code:#x}");
+    }
+    assert_eq!(Module::default().celsius(0x2d80), Some(45.5));
+    assert_eq!(Module::default().celsius(0x7fff), None);
+}
+
+#[test]
+fn module_without_identity_is_unplugged() {
+    assert!(!Module::default().is_plugged());
+    assert!(!Module { kind: 4, vendor: [b'x'; 16], ..Module::default() }.is_plugged());
+    assert!(Module { kind: 3, vendor: [b'x'; 16], ..Module::default() }.is_plugged());
+}
