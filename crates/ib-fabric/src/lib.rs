@@ -6,6 +6,7 @@ extern crate self as ib_fabric; // for the helpers that unit tests share with `t
 pub mod assembly;
 pub mod change;
 pub mod collect;
+pub mod hardware;
 pub mod names;
 pub mod snapshot;
 #[cfg(any(test, feature = "testing"))]

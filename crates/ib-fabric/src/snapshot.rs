@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::hardware::Hardware;
 use super::topology::{Fabric, NodeIndex, PortIndex};
 use ib_mad::counter::Counter;
 use ib_mad::fec::Fec;
@@ -49,6 +50,8 @@ pub struct Snapshot<V = Totals> {
     pub managers: Option<Vec<SubnetManager>>,
     /// Counters that were cleared after they were read.
     pub cleared: Vec<Cleared>,
+    /// What devices reported of themselves until now.
+    pub hardware: Arc<Hardware>,
 }
 
 /// A counter that we cleared: what it shows from then on was counted since.
@@ -87,6 +90,7 @@ impl<V> Snapshot<V> {
             fec: vec![None; fabric.ports.len()],
             managers: None,
             cleared: Vec::new(),
+            hardware: Arc::default(),
             fabric,
             anchor,
             began: anchor.moment,
@@ -135,7 +139,7 @@ impl Snapshot<Raw> {
         let totals = raw.into_iter().map(|reading| reading.map(Reading::assume_totals));
         let readings = totals.collect();
         let Snapshot { fabric, anchor, began, ended, readings: _, statuses, .. } = self;
-        let Snapshot { silent, ticks, fec, managers, cleared, .. } = self;
+        let Snapshot { silent, ticks, fec, managers, cleared, hardware, .. } = self;
         Snapshot {
             fabric,
             anchor,
@@ -148,6 +152,7 @@ impl Snapshot<Raw> {
             fec,
             managers,
             cleared,
+            hardware,
         }
     }
 }

@@ -32,6 +32,20 @@ pub struct DeviceModel {
     pub details: bool,
     pub fec: bool,
     pub benign: bool,
+    pub vendor_class: VendorClass,
+    /// Major, minor and subminor version of the firmware, in GeneralInfo.
+    pub firmware: [u32; 3],
+}
+
+/// What a device supports of the vendor class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VendorClass {
+    /// Nothing.
+    None,
+    /// GeneralInfo.
+    General,
+    /// Registers, too.
+    Registers,
 }
 
 /// All models.
@@ -52,12 +66,30 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
+/// A version of three numbers; zeros for a dash.
+fn version(text: &str) -> Option<[u32; 3]> {
+    let parts: Option<Vec<u32>> = text.split('.').map(|part| part.parse().ok()).collect();
+    if text == "-" { Some([0; 3]) } else { parts?.try_into().ok() }
+}
+
 impl DeviceModel {
     /// Reads a row. The tests check that each can be read.
     fn parse(row: &'static str) -> Option<DeviceModel> {
         let columns: Vec<&str> = row.split('\t').collect();
-        let [name, kind, ids, fastest, widths, mask, mask2, tick, options, unused64, features] =
-            columns[..]
+        let [
+            name,
+            kind,
+            ids,
+            fastest,
+            widths,
+            mask,
+            mask2,
+            tick,
+            options,
+            unused64,
+            firmware,
+            features,
+        ] = columns[..]
         else {
             return None;
         };
@@ -82,6 +114,12 @@ impl DeviceModel {
             details: has("details"),
             fec: has("fec"),
             benign: has("benign"),
+            vendor_class: match (has("general"), has("registers")) {
+                (_, true) => VendorClass::Registers,
+                (true, false) => VendorClass::General,
+                (false, false) => VendorClass::None,
+            },
+            firmware: version(firmware)?,
         })
     }
 
@@ -115,7 +153,7 @@ mod tests {
     fn every_row_is_read() {
         let rows = TEXT.lines().filter(|line| line.contains('\t')).count() - 1;
         assert_eq!((MODELS.len(), rows), (17, 17));
-        let known = ["details", "fec", "benign", "-"];
+        let known = ["details", "fec", "benign", "general", "registers", "-"];
         for row in TEXT.lines().filter(|line| line.contains('\t')).skip(1) {
             let features = row.rsplit('\t').next().unwrap();
             assert!(features.split(',').all(|feature| known.contains(&feature)), "{row}");

@@ -15,6 +15,7 @@ use ib_mad::reading::{CounterSet, Raw, Reading};
 use ib_mad::{Counter, Moment};
 
 use super::fec_modes::FecModeCache;
+use super::take_turns;
 use super::unresponsive::HiddenNodes;
 use crate::topology::End;
 use crate::{Fabric, PortIndex};
@@ -198,11 +199,7 @@ impl PmaCapabilityCache {
         let DetailPolicy::Every(interval) = self.optional.details else {
             return self.optional.details == DetailPolicy::EachSweep;
         };
-        let interval = (interval.as_nanos() as u64).max(1);
-        // Fibonacci hashing: adjacent GUIDs and ports get distant turns.
-        let mixed = (port.0.0 ^ u64::from(port.1) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let turn = |at: Moment| at.0.saturating_add((mixed >> 1) % interval) / interval;
-        self.details_read.get(&port).is_none_or(|last| turn(*last) != turn(at))
+        take_turns(port, interval, self.details_read.get(&port).copied(), at)
     }
 
     /// Records that error details of a port were read in a sweep that began at this moment.

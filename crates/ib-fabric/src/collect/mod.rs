@@ -6,15 +6,19 @@ mod counter_sweep;
 pub mod discovery;
 mod fec_modes;
 pub mod local_port;
+pub mod registers;
 mod state_sweep;
 pub mod sweep;
 pub mod unresponsive;
 
 use std::ops::Range;
+use std::time::Duration;
 
 use ib_mad::port_state::PortStatus;
-use ib_mad::{Mad, status};
+use ib_mad::{Mad, Moment, status};
 use ib_umad::RequestError;
+
+use crate::topology::End;
 
 /// Whether an outcome shows that the node runs: a refusal is a response, too.
 fn has_responded(outcome: &Result<&Mad, RequestError>) -> bool {
@@ -24,6 +28,16 @@ fn has_responded(outcome: &Result<&Mad, RequestError>) -> bool {
 /// Whether a failure says that the agent does not support the attribute.
 fn is_unsupported(failure: RequestError) -> bool {
     matches!(failure, RequestError::Status(status) if status::is_unsupported(status))
+}
+
+/// Whether a port has its turn at `now`, if it last had one at `last`: once per interval, each port at another time of
+/// it, so that no run has all of them.
+fn take_turns(port: End, interval: Duration, last: Option<Moment>, now: Moment) -> bool {
+    let interval = (interval.as_nanos() as u64).max(1);
+    // Fibonacci hashing: adjacent GUIDs and ports get distant turns.
+    let mixed = (port.0.0 ^ u64::from(port.1) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let turn = |at: Moment| at.0.saturating_add((mixed >> 1) % interval) / interval;
+    last.is_none_or(|last| turn(last) != turn(now))
 }
 
 /// The LIDs of a port: 2^LMC consecutive ones; LMC has 3 bits.

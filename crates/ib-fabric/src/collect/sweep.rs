@@ -163,6 +163,7 @@ impl<'a> Sweep<'a> {
                 fec: states.fec,
                 managers: is_known.then_some(managers),
                 cleared: Vec::new(),
+                hardware: Arc::default(),
             },
             state_changes: states.state_changes,
             changed: states.changed || counters.returned,

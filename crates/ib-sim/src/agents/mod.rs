@@ -2,6 +2,7 @@
 
 mod pma;
 mod sma;
+mod vendor;
 
 use ib_mad::smp::SmInfo;
 use ib_mad::{Class, Mad, method, status};
@@ -53,6 +54,8 @@ fn respond(simulation: &Simulation, at: PortId, request: &Mad, is_executed: bool
         Err(status::UNSUPPORTED_METHOD)
     } else if request.is_smp() {
         sma::fill(simulation, at, request, &mut response)
+    } else if request.class() == Class::Vendor as u8 {
+        vendor::fill(simulation, at, request, &mut response)
     } else {
         pma::fill(simulation, at, request, &mut response)
     };

@@ -161,7 +161,12 @@ impl Simulation {
         if self.node(node).on == on {
             return;
         }
-        self.node_mut(node).on = on;
+        let now = self.now;
+        let state = self.node_mut(node);
+        state.on = on;
+        if on {
+            state.booted = now;
+        }
         // This concerns a node without a link, too: its own host cannot reach it any more.
         self.generation += 1;
         if on {

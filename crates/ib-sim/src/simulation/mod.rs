@@ -33,6 +33,8 @@ const SM_REACTION_TIME: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeState {
     pub(crate) on: bool,
+    /// When it was last switched on.
+    pub(crate) booted: Moment,
     pub(crate) behavior: AgentBehavior,
     /// SwitchInfo:PortStateChange.
     pub(crate) port_state_change: bool,

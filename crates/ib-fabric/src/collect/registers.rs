@@ -1,0 +1,269 @@
+//! Reads the vendor class: GeneralInfo of each NVIDIA device, and registers of those that announce them.
+//!
+//! Each tier has its interval; within it, ports and devices take turns, so that no run reads all of them. What a
+//! device does not support is not requested again while the device stays. A device that does not respond is left
+//! alone for a time that doubles, because module pages are read over a slow bus and firmware may hang on it: the
+//! first timeout ends all requests to it. Nothing here says whether a node is up.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ib_mad::node::NodeKind;
+use ib_mad::port_state::state;
+use ib_mad::register::{Module, PhysicalStatistics, RegisterQuery, Temperature, celsius};
+use ib_mad::vendor::{self, GeneralInfo};
+use ib_mad::{Guid, Lid, Mad, Moment, device};
+use ib_umad::client::SendConfig;
+use ib_umad::query::QueryPlan;
+use ib_umad::{Address, QueuePair, Request, RequestError};
+
+use super::take_turns;
+use crate::hardware::{Hardware, NodeHardware, PortHardware, ReadAt};
+use crate::{NodeIndex, PortIndex, Snapshot};
+
+/// The deadline of a request: firmware reads some pages over the module's I2C bus. ibdiagnet has 500 ms and more for
+/// these; mstflint several seconds.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a device is left alone after it did not respond; each further time twice as long, up to the maximum.
+const MIN_PAUSE: Duration = Duration::from_secs(300);
+const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
+
+/// How often each tier is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterIntervals {
+    /// The physical layer of ports.
+    pub physical: Duration,
+    /// The modules of ports.
+    pub module: Duration,
+    /// Devices: uptime and temperature.
+    pub environment: Duration,
+}
+
+impl Default for RegisterIntervals {
+    fn default() -> Self {
+        let [physical, module, environment] = [60, 600, 60].map(Duration::from_secs);
+        RegisterIntervals { physical, module, environment }
+    }
+}
+
+/// The limits of requests: one at a time to each device.
+pub fn send_config(pace: SendConfig) -> SendConfig {
+    SendConfig { gmp_lid_window: 1, timeout: TIMEOUT.max(pace.timeout), ..pace }
+}
+
+/// A device: what it supports, and when it may be queried again.
+#[derive(Debug, Default)]
+struct Device {
+    /// Registers, with page or group, and attributes that it refused.
+    refused: HashSet<(u16, u8)>,
+    /// Consecutive runs in which it did not respond.
+    timeouts: u32,
+    not_before: Moment,
+}
+
+/// What is known of the devices, kept from run to run.
+#[derive(Debug)]
+pub struct RegisterReader {
+    intervals: RegisterIntervals,
+    devices: HashMap<Guid, Device>,
+    /// The latest reports.
+    pub hardware: Arc<Hardware>,
+}
+
+impl RegisterReader {
+    /// A reader that has read nothing yet.
+    pub fn new(intervals: RegisterIntervals) -> Self {
+        RegisterReader { intervals, devices: HashMap::new(), hardware: Arc::default() }
+    }
+
+    /// A run over what is due now, which sends no request after `until`.
+    pub fn begin<'a, V>(
+        &'a mut self,
+        snapshot: &'a Snapshot<V>,
+        now: Moment,
+        until: Moment,
+    ) -> RegisterRun<'a> {
+        self.forget_absent(snapshot);
+        let queue = self.due(snapshot, now);
+        let hardware = Arc::make_mut(&mut self.hardware);
+        RegisterRun { devices: &mut self.devices, hardware, queue, queried: Vec::new(), now, until }
+    }
+
+    /// Forgets the devices that are gone: one that comes back may have other firmware and other modules.
+    fn forget_absent<V>(&mut self, snapshot: &Snapshot<V>) {
+        let fabric = &snapshot.fabric;
+        let is_present = |guid: &Guid| {
+            fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present())
+        };
+        self.devices.retain(|guid, _| is_present(guid));
+        let known = &*self.hardware;
+        if known.nodes.keys().chain(known.ports.keys().map(|(guid, _)| guid)).all(is_present) {
+            return;
+        }
+        let hardware = Arc::make_mut(&mut self.hardware);
+        hardware.nodes.retain(|guid, _| is_present(guid));
+        hardware.ports.retain(|(guid, _), _| is_present(guid));
+    }
+
+    /// The requests that are due: of all devices the first, then of all the second, so that each of the many devices has
+    /// one in flight.
+    fn due<V>(&self, snapshot: &Snapshot<V>, now: Moment) -> VecDeque<Item> {
+        let fabric = &snapshot.fabric;
+        let mut by_device: Vec<VecDeque<Item>> = Vec::new();
+        for node in fabric.node_indexes() {
+            let about = fabric.node(node);
+            let identity = &about.identity;
+            let is_asked = matches!(identity.kind, NodeKind::Switch | NodeKind::Ca)
+                && device::is_mellanox(identity.vendor_id)
+                && snapshot.is_up(node);
+            let device = self.devices.get(&identity.guid);
+            if is_asked && device.is_none_or(|device| device.not_before <= now) {
+                by_device.push(self.due_of(snapshot, node, now).collect());
+            }
+        }
+        let mut queue = VecDeque::new();
+        while !by_device.is_empty() {
+            queue.extend(by_device.iter_mut().filter_map(VecDeque::pop_front));
+            by_device.retain(|items| !items.is_empty());
+        }
+        queue
+    }
+
+    fn due_of<V>(
+        &self,
+        snapshot: &Snapshot<V>,
+        node: NodeIndex,
+        now: Moment,
+    ) -> impl Iterator<Item = Item> {
+        let fabric = &snapshot.fabric;
+        let guid = fabric.node(node).identity.guid;
+        let known = self.hardware.nodes.get(&guid);
+        let general = known.and_then(|known| known.general);
+        let environment = |last: Option<Moment>| take_turns((guid, 0), self.intervals.environment, last, now);
+        let mut items = Vec::new();
+        let mut push = |port: Option<PortIndex>, what| {
+            let lid = port.and_then(|port| fabric.lid_of(port));
+            let refused = self.devices.get(&guid).is_some_and(|it| it.refused.contains(&kind(what)));
+            items.extend(lid.filter(|_| !refused).map(|lid| Item { node, guid, lid, what }));
+        };
+        let ports = || fabric.ports_of(node).filter(|port| fabric.lid_of(*port).is_some());
+        if environment(general.map(|read| read.at)) {
+            push(ports().next(), None);
+        }
+        if general.is_some_and(|read| read.value.has(GeneralInfo::ACCESS_REGISTER)) {
+            let temperature = known.and_then(|known| known.temperature);
+            if environment(temperature.map(|read| read.at)) {
+                push(ports().next(), Some(RegisterQuery::Temperature(0)));
+            }
+            let is_active = |port: &PortIndex| {
+                let status = snapshot.status(*port);
+                fabric.port(*port).number != 0
+                    && status.is_some_and(|it| it.link_up() && it.state == state::ACTIVE)
+            };
+            for port in ports().filter(is_active) {
+                let (end, number) = (fabric.end(port), fabric.port(port).number);
+                let known = self.hardware.ports.get(&end);
+                let physical = known.and_then(|known| known.physical).map(|read| read.at);
+                if take_turns(end, self.intervals.physical, physical, now) {
+                    push(Some(port), Some(RegisterQuery::PhysicalStatistics(number)));
+                }
+                let module = known.and_then(|known| known.module).map(|read| read.at);
+                if take_turns(end, self.intervals.module, module, now) {
+                    push(Some(port), Some(RegisterQuery::Module(number)));
+                }
+            }
+        }
+        items.into_iter()
+    }
+}
+
+/// A request: of a register, or of GeneralInfo.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    node: NodeIndex,
+    guid: Guid,
+    lid: Lid,
+    what: Option<RegisterQuery>,
+}
+
+/// What a device supports or not: a register with its page or group, or GeneralInfo.
+fn kind(what: Option<RegisterQuery>) -> (u16, u8) {
+    what.map_or((GeneralInfo::ID, 0), RegisterQuery::kind)
+}
+
+/// The query plan; see the [module](self).
+#[derive(Debug)]
+pub struct RegisterRun<'a> {
+    devices: &'a mut HashMap<Guid, Device>,
+    hardware: &'a mut Hardware,
+    queue: VecDeque<Item>,
+    queried: Vec<Item>,
+    now: Moment,
+    until: Moment,
+}
+
+impl QueryPlan for RegisterRun<'_> {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+        if qp == QueuePair::Qp0 || self.now > self.until {
+            return None;
+        }
+        loop {
+            let item = self.queue.pop_front()?;
+            // It did not respond earlier in this run.
+            if self.devices.get(&item.guid).is_some_and(|device| device.not_before > self.now) {
+                continue;
+            }
+            let query = item.what.map_or_else(vendor::general_info, RegisterQuery::get);
+            self.queried.push(item);
+            let request = Request { to: Address::Lid(item.lid), query };
+            return Some((request, self.queried.len() as u64 - 1));
+        }
+    }
+
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
+        self.now = at;
+        let Some(&Item { guid, what, .. }) = self.queried.get(tag as usize) else { return };
+        let device = self.devices.entry(guid).or_default();
+        match outcome {
+            Ok(mad) => {
+                device.timeouts = 0;
+                self.record(guid, what, mad, at);
+            }
+            Err(RequestError::Status(status)) if vendor::status::is_final(status) => {
+                device.refused.insert(kind(what));
+            }
+            Err(error) if error.is_no_response() && device.not_before <= at => {
+                let pause = MIN_PAUSE * 2u32.saturating_pow(device.timeouts.min(16));
+                device.timeouts += 1;
+                device.not_before = at + pause.min(MAX_PAUSE);
+            }
+            // Busy, or another refusal: it is due again in the next run.
+            Err(_) => {}
+        }
+    }
+}
+
+impl RegisterRun<'_> {
+    fn record(&mut self, guid: Guid, what: Option<RegisterQuery>, mad: &Mad, at: Moment) {
+        let Some(port) = what.and_then(RegisterQuery::port) else {
+            let node = Arc::make_mut(self.hardware.nodes.entry(guid).or_default());
+            match what {
+                None => node.general = Some(ReadAt { value: GeneralInfo::decode(mad), at }),
+                Some(_) => {
+                    let degrees = celsius(Temperature::decode(mad).degrees);
+                    node.temperature = degrees.map(|value| ReadAt { value, at });
+                }
+            }
+            return;
+        };
+        let port = Arc::make_mut(self.hardware.ports.entry((guid, port)).or_default());
+        match what {
+            Some(RegisterQuery::Module(_)) => {
+                port.module = Some(ReadAt { value: Module::decode(mad), at });
+            }
+            _ => port.physical = Some(ReadAt { value: PhysicalStatistics::decode(mad), at }),
+        }
+    }
+}
