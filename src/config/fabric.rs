@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ib_fabric::collect::registers::RegisterIntervals;
 use ib_health::LimitTable;
 use ib_mad::PortNumber;
 use ib_mad::clock::Clock;
@@ -44,6 +45,8 @@ pub struct FabricSettings {
     pub details: DetailPolicy,
     /// Whether the counters of error correction are read, too.
     pub fec: bool,
+    /// How often registers are read; `None` if they are not.
+    pub registers: Option<RegisterIntervals>,
     /// Whether narrow counters are cleared before they saturate.
     pub clear_saturated: bool,
     /// Limits of the requests in flight.
@@ -77,6 +80,9 @@ impl FabricOptions {
         }
         found.extend(too_short("interval", self.interval, second));
         found.extend(too_short("discovery-interval", self.discovery_interval, second));
+        found.extend(too_short("physical-interval", self.physical_interval, second));
+        found.extend(too_short("module-interval", self.module_interval, second));
+        found.extend(too_short("environment-interval", self.environment_interval, second));
         // The send queue of a port takes 128 MADs by default (ib_mad's send_queue_size); half of the
         // number of transaction ids is more than any fabric needs.
         let max = (MAX_IN_FLIGHT / 2) as u16;
@@ -131,6 +137,11 @@ impl FabricOptions {
             limits: health.limit_table(),
             maintenance_file: health.maintenance_file,
             fec: self.fec.unwrap_or(true),
+            registers: self.registers.unwrap_or(true).then(|| RegisterIntervals {
+                physical: seconds_or(self.physical_interval, 60),
+                module: seconds_or(self.module_interval, 600),
+                environment: seconds_or(self.environment_interval, 60),
+            }),
             clear_saturated: self.clear_saturated.unwrap_or(false),
             pace,
             capture: self.capture.map(|path| (path, capture_limit.saturating_mul(MIB))),

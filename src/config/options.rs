@@ -345,6 +345,20 @@ section! {
         ///
         /// One more MAD per port of devices that have them.
         fec: bool => "fabric.fec",
+        /// Read registers of NVIDIA devices [default: true]
+        ///
+        /// Firmware, uptime and temperature of devices, bit error ratios of ports, and modules, by Gets of the
+        /// vendor-specific management class.
+        registers: bool => "fabric.registers",
+        /// Interval of reading the physical layer of ports [default: 1m]
+        #[arg(long = "fabric.physical-interval", value_name = "DURATION", hide_short_help = true)]
+        physical_interval: HumanDuration,
+        /// Interval of reading modules [default: 10m]
+        #[arg(long = "fabric.module-interval", value_name = "DURATION", hide_short_help = true)]
+        module_interval: HumanDuration,
+        /// Interval of reading uptime and temperature of devices [default: 1m]
+        #[arg(long = "fabric.environment-interval", value_name = "DURATION", hide_short_help = true)]
+        environment_interval: HumanDuration,
         /// Clear nearly saturated counters [default: false]
         ///
         /// THIS WRITES TO THE FABRIC. Counters of fewer than 64 bits are cleared when they are above three

@@ -28,6 +28,7 @@ use fabric_observation::{Collector, MonitorStats, Observation, SharedState};
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::clear::CounterClearing;
 use ib_fabric::collect::discovery::Discovery;
+use ib_fabric::collect::registers::{self, RegisterReader};
 use ib_fabric::collect::sweep::{Sweep, SweepResult};
 use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
 use ib_fabric::names::NodeNameMap;
@@ -69,6 +70,9 @@ pub struct Monitor {
     fabric_index: usize,
     stop: Arc<AtomicBool>,
     client: MadClient,
+    /// For registers: one request at a time to each device, with a long timeout.
+    register_client: MadClient,
+    registers: Option<RegisterReader>,
     capture: Option<Capture>,
     files: SiteFiles,
     names: NodeNameMap,
@@ -107,8 +111,13 @@ impl Monitor {
         evaluator.maintenance = maintenance;
         let counters = OptionalCounters { details: settings.details, fec: settings.fec };
         let (event_sender, events) = mpsc::sync_channel(MAX_EVENTS);
+        let client = MadClient::new(settings.pace);
+        let mut register_client = MadClient::new(registers::send_config(settings.pace));
+        register_client.heartbeat = client.heartbeat.clone();
         let mut monitor = Monitor {
-            client: MadClient::new(settings.pace),
+            client,
+            register_client,
+            registers: settings.registers.map(RegisterReader::new),
             files,
             names,
             keys: Arc::new(keys),
@@ -194,6 +203,7 @@ impl Monitor {
             while due <= now {
                 due = due + self.settings.interval;
             }
+            self.read_registers(wire, due)?;
             self.wait(wire, due)?;
         }
     }
@@ -317,7 +327,10 @@ impl Monitor {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
             query::run(&mut sweep, &mut self.client, &mut wire, &self.stop)?;
         }
-        let swept = sweep.finish();
+        let mut swept = sweep.finish();
+        if let Some(registers) = &self.registers {
+            swept.snapshot.hardware = Arc::clone(&registers.hardware);
+        }
         let now = wire.now();
         if swept.states_unavailable {
             let warning =
@@ -349,6 +362,22 @@ impl Monitor {
             tracing::warn!(fabric = self.settings.name, ?took, ?interval, "{warning}");
         }
         Ok(swept)
+    }
+
+    /// Reads the registers that are due, until the next sweep is. They are published with it.
+    fn read_registers(
+        &mut self,
+        wire: &mut impl MadTransport,
+        until: Moment,
+    ) -> Result<(), RunError> {
+        let latest = self.latest();
+        let Some((registers, snapshot)) = self.registers.as_mut().zip(latest.snapshot.as_ref())
+        else {
+            return Ok(());
+        };
+        let mut run = registers.begin(snapshot, wire.now(), until);
+        let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
+        query::run(&mut run, &mut self.register_client, &mut wire, &self.stop)
     }
 
     /// Clears the counters that the sweep found nearly full, if that is enabled.
@@ -425,7 +454,7 @@ impl Monitor {
             snapshot,
             assessment,
             stats: self.stats.clone(),
-            mads: self.client.stats().clone(),
+            mads: self.client.stats().clone().with(self.register_client.stats()),
         });
         self.shared.send_modify(|shared| shared.fabrics[self.fabric_index] = observation);
     }

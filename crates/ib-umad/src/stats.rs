@@ -61,6 +61,19 @@ impl MadStats {
         self.round_trips[class.index()].observe(took);
     }
 
+    /// These statistics and those of another client of the port.
+    #[must_use]
+    pub fn with(mut self, other: &MadStats) -> Self {
+        for (class, counts) in self.outcomes.iter_mut().zip(other.outcomes) {
+            class.iter_mut().zip(counts).for_each(|(count, more)| *count += more);
+        }
+        for (trips, more) in self.round_trips.iter_mut().zip(&other.round_trips) {
+            trips.buckets.iter_mut().zip(more.buckets).for_each(|(count, more)| *count += more);
+            trips.sum += more.sum;
+        }
+        self
+    }
+
     /// Number of MADs of a class with this outcome.
     pub fn count(&self, class: Class, outcome: MadOutcome) -> u64 {
         self.outcomes[class.index()][outcome as usize]

@@ -3,6 +3,7 @@
 use exposition::{Family, MetricType, Samples};
 use fabric_observation::Observation;
 use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP, NODE_UP, PORT_INFO};
+use ib_fabric::hardware::{NodeHardware, PortHardware, ReadAt};
 use ib_fabric::snapshot::SubnetManager;
 use ib_fabric::{NodeIndex, PortIndex, Snapshot};
 use ib_health::assessment::CounterStatus;
@@ -14,11 +15,15 @@ use ib_mad::counter::TABLE as COUNTERS;
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
+use ib_mad::register::{LANES, Module, monitor, text};
 use ib_mad::smp::SmState;
+use ib_mad::vendor::GeneralInfo;
 
 use crate::metrics::{families, family};
 
+const NODE_LABELS: &[&str] = &["fabric", "guid"];
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
+const LANE_LABELS: &[&str] = &["fabric", "guid", "port", "lane"];
 const WINDOW_LABELS: &[&str] = &["fabric", "link", "guid", "port", "window"];
 const REGION_LABELS: &[&str] = &["fabric", "root_guid", "root_port"];
 
@@ -33,6 +38,17 @@ pub(super) struct NodeItem<'a> {
     pub node: NodeIndex,
 }
 
+impl<'a> NodeItem<'a> {
+    fn hardware(&self) -> Option<&'a NodeHardware> {
+        let guid = self.snapshot.fabric.node(self.node).identity.guid;
+        self.snapshot.hardware.nodes.get(&guid).map(|hardware| &**hardware)
+    }
+
+    fn general(&self) -> Option<ReadAt<GeneralInfo>> {
+        self.hardware()?.general
+    }
+}
+
 pub(in crate::metrics) struct PortItem<'a> {
     pub snapshot: &'a Snapshot,
     pub port: PortIndex,
@@ -43,6 +59,21 @@ pub(in crate::metrics) struct PortItem<'a> {
 impl<'a> PortItem<'a> {
     fn status(&self) -> Option<&'a PortStatus> {
         self.snapshot.status(self.port)
+    }
+
+    fn hardware(&self) -> Option<&'a PortHardware> {
+        let end = self.snapshot.fabric.end(self.port);
+        self.snapshot.hardware.ports.get(&end).map(|hardware| &**hardware)
+    }
+
+    fn module(&self) -> Option<&'a Module> {
+        let module = &self.hardware()?.module.as_ref()?.value;
+        Some(module).filter(|module| module.is_plugged())
+    }
+
+    /// The module if it has a monitor.
+    fn measured(&self, monitor: u8) -> Option<&'a Module> {
+        self.module().filter(|module| module.has(monitor))
     }
 
     fn bit_errors(&self) -> Option<&'a BitErrors> {
@@ -89,6 +120,93 @@ families! {
             samples.value(1);
         };
     NODE_UP => |item, samples| samples.value(item.snapshot.is_up(item.node).into());
+    "infiniband_node_firmware_info" Gauge ["fabric", "guid", "firmware", "psid"]
+        "Firmware and board (PSID) of an NVIDIA device as labels, always 1."
+        => |item, samples| if let Some(general) = item.general() {
+            samples.label("firmware", &general.value.firmware());
+            samples.label("psid", &general.value.board());
+            samples.value(1);
+        };
+    "infiniband_node_uptime_seconds" Gauge NODE_LABELS
+        "Time since the device was last reset, as it reported it last."
+        => |item, samples| {
+            samples.value_if_known(item.general().map(|general| general.value.uptime.into()));
+        };
+    "infiniband_node_temperature_celsius" Gauge NODE_LABELS
+        "Temperature of the device's ASIC."
+        => |item, samples| if let Some(read) = item.hardware().and_then(|it| it.temperature) {
+            samples.float(read.value);
+        };
+}
+
+families! {
+    /// What a port's device reports of its physical layer and of its module.
+    pub(super) HARDWARE: PortItem<'_>;
+    "infiniband_port_reported_bit_error_ratio" Gauge ["fabric", "guid", "port", "layer"]
+        "Bit error ratio that the device computed since its counters were last cleared. Label layer: raw (before FEC), effective (after FEC) or symbol (after FEC and retransmission)."
+        => |item, samples| if let Some(read) = item.hardware().and_then(|it| it.physical) {
+            let read = &read.value;
+            for (layer, ratio) in
+                [("raw", read.raw_ber()), ("effective", read.effective_ber()), ("symbol", read.symbol_ber())]
+            {
+                if let Some(ratio) = ratio {
+                    samples.label("layer", layer).float(ratio);
+                }
+            }
+        };
+    "infiniband_module_info" Gauge
+        ["fabric", "guid", "port", "vendor", "part_number", "serial_number", "revision", "kind",
+         "form_factor", "length_meters"]
+        "Cable or module of a port as labels, always 1. Both ends of a cable have the same serial number."
+        => |item, samples| if let Some(module) = item.module() {
+            for (name, field) in [
+                ("vendor", &module.vendor[..]),
+                ("part_number", &module.part_number),
+                ("serial_number", &module.serial_number),
+                ("revision", &module.revision),
+            ] {
+                samples.label(name, &text(field));
+            }
+            samples.label("kind", module.technology_label());
+            samples.label("form_factor", module.form_factor());
+            samples.label_if_known("length_meters", module.meters().map(|it| it.to_string()));
+            samples.value(1);
+        };
+    "infiniband_module_temperature_celsius" Gauge PORT_LABELS
+        "Temperature of the module, if it measures it."
+        => |item, samples| if let Some(module) = item.measured(monitor::TEMPERATURE) {
+            samples.float_if_known(module.celsius(module.temperature));
+        };
+    "infiniband_module_temperature_alarm_celsius" Gauge PORT_LABELS
+        "The module's own high temperature alarm threshold."
+        => |item, samples| if let Some(module) = item.measured(monitor::TEMPERATURE) {
+            samples.float_if_known(module.celsius(module.temperature_high));
+        };
+    "infiniband_module_rx_power_dbm" Gauge LANE_LABELS
+        "Received optical power by lane. Absent without light."
+        => |item, samples| if let Some(module) = item.measured(monitor::RX_POWER) {
+            write_lanes(item, samples, module.rx_power.map(|power| module.dbm(power)));
+        };
+    "infiniband_module_tx_power_dbm" Gauge LANE_LABELS
+        "Transmitted optical power by lane. Absent without light."
+        => |item, samples| if let Some(module) = item.measured(monitor::TX_POWER) {
+            write_lanes(item, samples, module.tx_power.map(|power| module.dbm(power)));
+        };
+    "infiniband_module_voltage_volts" Gauge PORT_LABELS
+        "Supply voltage of the module, if it measures it."
+        => |item, samples| if let Some(module) = item.measured(monitor::VOLTAGE) {
+            samples.float(f64::from(module.voltage) / 10_000.0);
+        };
+}
+
+/// Writes the values of the lanes that the link uses.
+fn write_lanes(item: &PortItem<'_>, samples: &mut Samples<'_>, values: [Option<f64>; LANES]) {
+    let used = item.status().and_then(|status| status.width).map_or(LANES, |it| it.lanes().into());
+    for (lane, value) in values.into_iter().enumerate().take(used) {
+        if let Some(value) = value {
+            samples.label("lane", itoa::Buffer::new().format(lane)).float(value);
+        }
+    }
 }
 
 families! {

@@ -18,8 +18,8 @@ use ib_mad::counter::{TABLE, scaled};
 
 pub(super) use families::{COUNTING, Counted, PORT_STATES};
 use families::{
-    DIRECTIONS, LINKS, LinkItem, MANAGERS, NODES, NodeItem, PORT_INFOS, PORTS, PortItem, REGIONS,
-    RegionItem,
+    DIRECTIONS, HARDWARE, LINKS, LinkItem, MANAGERS, NODES, NodeItem, PORT_INFOS, PORTS, PortItem,
+    REGIONS, RegionItem,
 };
 
 /// The families of a table.
@@ -29,7 +29,7 @@ pub(super) fn names<T>(table: &[(Family, T)]) -> impl Iterator<Item = Family> {
 
 /// The families of nodes and ports, without the counters.
 pub fn families() -> impl Iterator<Item = Family> {
-    names(NODES).chain(names(PORT_INFOS)).chain(names(PORT_STATES))
+    names(NODES).chain(names(PORT_INFOS)).chain(names(HARDWARE)).chain(names(PORT_STATES))
 }
 
 /// The families of assessments of nodes, ports and links.
@@ -58,6 +58,7 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
     let mut parts = Parts::<BlockWriter>::default();
     parts.each(NODES, &items.nodes);
     parts.each(PORT_INFOS, &items.ports);
+    parts.each(HARDWARE, &items.ports);
     parts.each(PORT_STATES, &items.ports);
     for row in TABLE {
         parts.numbers(counter_family(row.counter), &items.ports, |item| {

@@ -141,11 +141,13 @@ impl RegisterReader {
         let guid = fabric.node(node).identity.guid;
         let known = self.hardware.nodes.get(&guid);
         let general = known.and_then(|known| known.general);
-        let environment = |last: Option<Moment>| take_turns((guid, 0), self.intervals.environment, last, now);
+        let environment =
+            |last: Option<Moment>| take_turns((guid, 0), self.intervals.environment, last, now);
         let mut items = Vec::new();
         let mut push = |port: Option<PortIndex>, what| {
             let lid = port.and_then(|port| fabric.lid_of(port));
-            let refused = self.devices.get(&guid).is_some_and(|it| it.refused.contains(&kind(what)));
+            let refused =
+                self.devices.get(&guid).is_some_and(|it| it.refused.contains(&kind(what)));
             items.extend(lid.filter(|_| !refused).map(|lid| Item { node, guid, lid, what }));
         };
         let ports = || fabric.ports_of(node).filter(|port| fabric.lid_of(*port).is_some());

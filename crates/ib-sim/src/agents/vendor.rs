@@ -116,7 +116,8 @@ fn physical_statistics(simulation: &Simulation, port: PortId) -> PhysicalStatist
     let lanes = state.trained.map_or(1, |(width, _)| usize::from(width.lanes())).min(LANES);
     let mut lane_errors = [0; LANES];
     lane_errors[..lanes].fill((corrected + symbol_errors) / lanes as u64);
-    let ber = |errors: u64| coded(if received_bits > 0.0 { errors as f64 / received_bits } else { 0.0 });
+    let ber =
+        |errors: u64| coded(if received_bits > 0.0 { errors as f64 / received_bits } else { 0.0 });
     let (raw_coefficient, raw_magnitude) = ber(corrected + symbol_errors);
     let (coefficient, magnitude) = ber(symbol_errors);
     #[expect(clippy::cast_sign_loss, reason = "a number of bits")]
