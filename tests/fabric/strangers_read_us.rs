@@ -16,7 +16,7 @@ use ib_mad::moment::Anchor;
 use ib_mad::port_info::PortInfo;
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
-use ib_mad::{DirectedRoute as Route, Mad, Query};
+use ib_mad::{DirectedRoute as Route, Mad, Management, Query};
 use ib_mad::{Lid, Moment};
 use ib_umad::capture::{Capture, CapturingTransport};
 use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
@@ -400,12 +400,13 @@ fn tshark_decodes_what_we_encode() {
     let route = Route::LOCAL.then(1).unwrap().then(7).unwrap();
     let answer = |subnet: bool, attribute: u16| {
         let query = Query {
-            subnet,
+            management: if subnet { Management::Subnet } else { Management::Performance },
             attribute,
             modifier: 1,
             port_select: 1,
             clear: None,
             m_key: MKey::NONE,
+            register: None,
         };
         Mad::get(&query, subnet.then_some(&route), 1).response()
     };

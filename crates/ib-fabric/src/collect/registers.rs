@@ -19,7 +19,7 @@ use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::take_turns;
-use crate::hardware::{Hardware, NodeHardware, PortHardware, ReadAt};
+use crate::hardware::{Hardware, ReadAt};
 use crate::{NodeIndex, PortIndex, Snapshot};
 
 /// The deadline of a request: firmware reads some pages over the module's I2C bus. ibdiagnet has 500 ms and more for
@@ -148,7 +148,7 @@ impl RegisterReader {
             let lid = port.and_then(|port| fabric.lid_of(port));
             let refused =
                 self.devices.get(&guid).is_some_and(|it| it.refused.contains(&kind(what)));
-            items.extend(lid.filter(|_| !refused).map(|lid| Item { node, guid, lid, what }));
+            items.extend(lid.filter(|_| !refused).map(|lid| Item { guid, lid, what }));
         };
         let ports = || fabric.ports_of(node).filter(|port| fabric.lid_of(*port).is_some());
         if environment(general.map(|read| read.at)) {
@@ -184,7 +184,6 @@ impl RegisterReader {
 /// A request: of a register, or of GeneralInfo.
 #[derive(Clone, Copy, Debug)]
 struct Item {
-    node: NodeIndex,
     guid: Guid,
     lid: Lid,
     what: Option<RegisterQuery>,
