@@ -204,7 +204,8 @@ fn write_lanes(item: &PortItem<'_>, samples: &mut Samples<'_>, values: [Option<f
     let used = item.status().and_then(|status| status.width).map_or(LANES, |it| it.lanes().into());
     for (lane, value) in values.into_iter().enumerate().take(used) {
         if let Some(value) = value {
-            samples.label("lane", itoa::Buffer::new().format(lane)).float(value);
+            let hundredths = (value * 100.0).round() / 100.0;
+            samples.label("lane", itoa::Buffer::new().format(lane)).float(hundredths);
         }
     }
 }

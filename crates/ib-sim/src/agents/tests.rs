@@ -611,3 +611,40 @@ fn set_of_all_fec_counters_clears_them() {
     assert!(cleared.port_corrected_symbols < 1_000_000, "{cleared:?}");
     assert_eq!(cleared.port_uncorrectable_blocks, 0);
 }
+
+#[test]
+fn registers_depend_on_the_model() {
+    use ib_mad::register::{Module, PhysicalStatistics, RegisterQuery, Temperature, celsius, text};
+    use ib_mad::vendor::{self, GeneralInfo};
+
+    let simulation = simulation_of("quantum-2", "connectx-6");
+    let (switch, host) = ("leaf-0-0[1]", "host-0[1]");
+    let info = |at: &str| GeneralInfo::decode(&get(&simulation, at, vendor::general_info()));
+    assert_eq!(info(switch).firmware(), "31.2012.4036");
+    assert_eq!(info(switch).board(), "MT_0000054002");
+    assert!(info(switch).has(GeneralInfo::ACCESS_REGISTER));
+    assert_eq!(
+        (info(host).firmware(), info(host).has(GeneralInfo::ACCESS_REGISTER)),
+        ("20.43.1014".into(), false)
+    );
+    let query = |query: RegisterQuery| get(&simulation, switch, query.get());
+    assert_eq!(
+        celsius(Temperature::decode(&query(RegisterQuery::Temperature(0))).degrees),
+        Some(52.0)
+    );
+    let module = Module::decode(&query(RegisterQuery::Module(1)));
+    assert_eq!(
+        (text(&module.vendor), module.technology_label()),
+        ("Mellanox".into(), "passive copper")
+    );
+    let physical = PhysicalStatistics::decode(&query(RegisterQuery::PhysicalStatistics(1)));
+    assert!(physical.raw_ber().is_some());
+    for (at, query, status) in [
+        (switch, RegisterQuery::Module(0), vendor::status::BAD_PARAMETER),
+        (switch, RegisterQuery::Module(99), vendor::status::BAD_PARAMETER),
+        (switch, RegisterQuery::Fans, vendor::status::UNSUPPORTED_REGISTER),
+        (host, RegisterQuery::Module(1), status::UNSUPPORTED_ATTRIBUTE),
+    ] {
+        assert_eq!(get(&simulation, at, query.get()).status(), status, "{at} {query:?}");
+    }
+}

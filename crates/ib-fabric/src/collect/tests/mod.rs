@@ -32,6 +32,7 @@ mod fec_modes;
 mod hidden_nodes;
 #[path = "../../../tests/simulated/plans.rs"]
 mod plans;
+mod registers;
 mod sm_sweep;
 
 use plans::{assembled, discovered, run_plan, swept};

@@ -1,0 +1,193 @@
+//! Registers: what is read of which device, how often, and what follows a refusal or a timeout.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::Snapshot;
+use crate::collect::registers::{RegisterIntervals, RegisterReader};
+use crate::testing;
+use ib_mad::register::{Module, PhysicalStatistics, RegisterQuery, Temperature};
+use ib_mad::vendor::GeneralInfo;
+use ib_mad::vendor::status::{BAD_PARAMETER, UNSUPPORTED_REGISTER};
+use ib_mad::{Mad, Query};
+use ib_umad::{Address, QueuePair, RequestError};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A switch with GUID and LID 1, and two hosts.
+fn snapshot(vendor_of_host: u32) -> Snapshot {
+    let mut host = testing::found(2, CA, 1);
+    host.identity.vendor_id = vendor_of_host;
+    let nodes = vec![testing::found(1, SWITCH, 4), host, testing::found(3, CA, 1)];
+    let links = [1, 2].map(|it| (testing::end(1, it as u8), testing::end(it + 1, 1)));
+    let fabric = testing::fabric(nodes, &links, None);
+    Snapshot::blank(
+        Arc::new(fabric),
+        ib_mad::moment::Anchor { moment: Moment(0), wall: std::time::SystemTime::UNIX_EPOCH },
+    )
+}
+
+/// Runs what is due at a second. Returns what was requested, by LID.
+fn read(
+    reader: &mut RegisterReader,
+    snapshot: &Snapshot,
+    second: u64,
+    device: impl Fn(u16, &Query) -> Result<Mad, RequestError>,
+) -> BTreeMap<u16, Vec<Option<RegisterQuery>>> {
+    let mut requested: BTreeMap<u16, Vec<_>> = BTreeMap::new();
+    let at = Moment(second * SECOND);
+    let mut run = reader.begin(snapshot, at, Moment((second + 10) * SECOND));
+    assert_eq!(run.next_request(QueuePair::Qp0), None);
+    while let Some((request, tag)) = run.next_request(QueuePair::Qp1) {
+        let Address::Lid(lid) = request.to else { panic!("{request:?}") };
+        requested.entry(lid.0).or_default().push(request.query.register);
+        let response = device(lid.0, &request.query);
+        run.handle_outcome(tag, response.as_ref().map_err(|error| *error), at);
+    }
+    requested
+}
+
+/// A device that responds to everything; bit 20 is as given.
+fn response(query: &Query, registers: bool) -> Mad {
+    let mut mad = Mad::get(query, None, 0).response();
+    match query.register {
+        None => GeneralInfo {
+            capabilities: [u32::from(registers) << 20, 0, 0, 0],
+            uptime: 77,
+            ..GeneralInfo::default()
+        }
+        .encode(&mut mad),
+        Some(RegisterQuery::Temperature(_)) => {
+            Temperature { degrees: 50 * 8, ..Temperature::default() }.encode(&mut mad);
+        }
+        Some(RegisterQuery::Module(_)) => {
+            Module { kind: 3, vendor: [b'v'; 16], ..Module::default() }.encode(&mut mad);
+        }
+        Some(_) => PhysicalStatistics { symbol_errors: 5, ..Default::default() }.encode(&mut mad),
+    }
+    mad
+}
+
+fn all(_: u16, query: &Query) -> Result<Mad, RequestError> {
+    Ok(response(query, true))
+}
+
+#[test]
+fn registers_are_read_of_devices_that_announce_them() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let snapshot = snapshot(0x2c9);
+    let announced = |lid, query: &Query| Ok(response(query, lid != 3));
+    let first = read(&mut reader, &snapshot, 100, announced);
+    assert_eq!(first, [(1, vec![None]), (2, vec![None]), (3, vec![None])].into());
+    let second = read(&mut reader, &snapshot, 101, announced);
+    assert_eq!(second.keys().copied().collect::<Vec<_>>(), [1, 2]);
+    assert!(second[&2].contains(&Some(RegisterQuery::Module(1))), "{second:?}");
+    // All ports of the switch by its LID, without port 0.
+    let ports: Vec<_> = second[&1].iter().flatten().filter_map(|it| it.port()).collect();
+    assert_eq!((ports.len(), ports.contains(&0)), (8, false), "{second:?}");
+    let port = &reader.hardware.ports[&testing::end(1, 2)];
+    assert_eq!(port.physical.unwrap().value.symbol_errors, 5);
+    assert!(port.module.unwrap().value.is_plugged());
+    let switch = &reader.hardware.nodes[&Guid(1)];
+    assert_eq!(
+        (switch.general.unwrap().value.uptime, switch.temperature.unwrap().value),
+        (77, 50.0)
+    );
+}
+
+#[test]
+fn each_tier_is_read_once_per_interval() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let snapshot = snapshot(0x2c9);
+    let mut counts: BTreeMap<_, u32> = BTreeMap::new();
+    for second in (1_000..1_000 + 1_200).step_by(5) {
+        for query in read(&mut reader, &snapshot, second, all).remove(&3).into_iter().flatten() {
+            *counts.entry(query.map(|query| query.kind().0)).or_default() += 1;
+        }
+    }
+    let of = |id: u16| counts[&Some(id)];
+    assert!((20..=21).contains(&counts[&None]) && (20..=21).contains(&of(Temperature::ID)));
+    // PDDR: page 3.
+    assert!((2..=3).contains(&of(Module::ID)), "{counts:?}");
+    assert!((20..=21).contains(&of(PhysicalStatistics::ID)), "{counts:?}");
+}
+
+#[test]
+fn other_vendors_are_sent_nothing() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let requested = read(&mut reader, &snapshot(0x1175), 1, all);
+    assert_eq!(requested.keys().copied().collect::<Vec<_>>(), [1, 3]);
+}
+
+#[test]
+fn refused_registers_are_not_requested_again() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let snapshot = snapshot(0x2c9);
+    let refuses = |lid: u16, query: &Query| match query.register {
+        Some(RegisterQuery::Module(_)) if lid == 1 => {
+            Err(RequestError::Status(0x0300 | UNSUPPORTED_REGISTER))
+        }
+        Some(RegisterQuery::Temperature(_)) => Err(RequestError::Status(BAD_PARAMETER)),
+        _ => Ok(response(query, true)),
+    };
+    read(&mut reader, &snapshot, 1, refuses);
+    let first = read(&mut reader, &snapshot, 2, refuses);
+    assert!(first[&1].iter().flatten().any(|it| matches!(it, RegisterQuery::Module(_))));
+    let again = read(&mut reader, &snapshot, 2_000, refuses);
+    let modules = |lid: u16| {
+        again[&lid].iter().flatten().filter(|it| matches!(it, RegisterQuery::Module(_))).count()
+    };
+    assert_eq!((modules(1), modules(2)), (0, 1), "{again:?}");
+    let is_temperature = |it: &RegisterQuery| matches!(it, RegisterQuery::Temperature(_));
+    assert!(!again.values().flatten().flatten().any(is_temperature), "{again:?}");
+}
+
+#[test]
+fn unresponsive_device_is_left_alone_for_longer_each_time() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let snapshot = snapshot(0x2c9);
+    let hangs = |lid: u16, query: &Query| {
+        let hangs = lid == 1 && matches!(query.register, Some(RegisterQuery::Module(_)));
+        if hangs { Err(RequestError::TimedOut) } else { Ok(response(query, true)) }
+    };
+    read(&mut reader, &snapshot, 1, hangs);
+    let mut asked = Vec::new();
+    for second in (2..4_000).step_by(10) {
+        let requested = read(&mut reader, &snapshot, second, hangs);
+        let modules = |queries: &Vec<Option<RegisterQuery>>| {
+            queries.iter().flatten().filter(|it| matches!(it, RegisterQuery::Module(_))).count()
+        };
+        let to_switch = requested.get(&1).map_or(0, modules);
+        assert!(to_switch <= 1, "one timeout ends the run of the device: {requested:?}");
+        if to_switch == 1 {
+            asked.push(second);
+        }
+    }
+    let pauses: Vec<u64> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses.len() >= 3 && pauses[0] >= 300, "{asked:?}");
+    assert!(reader.hardware.ports[&testing::end(2, 1)].module.is_some(), "others are read");
+}
+
+#[test]
+fn no_request_is_sent_after_the_end_of_a_run() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let snapshot = snapshot(0x2c9);
+    let mut run = reader.begin(&snapshot, Moment(5), Moment(6));
+    let (_, tag) = run.next_request(QueuePair::Qp1).unwrap();
+    run.handle_outcome(tag, Err(RequestError::Busy), Moment(7));
+    assert!(run.next_request(QueuePair::Qp1).is_none());
+}
+
+#[test]
+fn reports_of_absent_devices_are_forgotten() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let before = snapshot(0x2c9);
+    read(&mut reader, &before, 1, all);
+    read(&mut reader, &before, 2, all);
+    assert_eq!((reader.hardware.nodes.len(), reader.hardware.ports.len()), (3, 6));
+    let fabric = testing::fabric(vec![testing::found(3, CA, 1)], &[], None);
+    let after = Snapshot { fabric: Arc::new(fabric), ..before };
+    let after = Snapshot::blank(after.fabric, after.anchor);
+    read(&mut reader, &after, 3, all);
+    assert_eq!((reader.hardware.nodes.len(), reader.hardware.ports.len()), (1, 1));
+}
