@@ -122,6 +122,7 @@ impl FabricOptions {
             (false, Duration::ZERO) => DetailPolicy::Never,
             (false, interval) => DetailPolicy::Every(interval),
         };
+        let reads_registers = !self.no_registers.unwrap_or(false) && self.registers.unwrap_or(true);
         let capture_limit = self.capture_limit.unwrap_or(100);
         FabricSettings {
             name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),
@@ -137,7 +138,7 @@ impl FabricOptions {
             limits: health.limit_table(),
             maintenance_file: health.maintenance_file,
             fec: self.fec.unwrap_or(true),
-            registers: self.registers.unwrap_or(true).then(|| RegisterIntervals {
+            registers: reads_registers.then(|| RegisterIntervals {
                 physical: seconds_or(self.physical_interval, 60),
                 module: seconds_or(self.module_interval, 600),
                 environment: seconds_or(self.environment_interval, 60),

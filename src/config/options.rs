@@ -345,11 +345,18 @@ section! {
         ///
         /// One more MAD per port of devices that have them.
         fec: bool => "fabric.fec",
-        /// Read registers of NVIDIA devices [default: true]
+        /// Read registers of NVIDIA devices (on by default)
+        #[arg(long = "fabric.registers", num_args = 0, default_missing_value = "true",
+              overrides_with = "no_registers", hide_short_help = true)]
+        registers: bool,
+        /// Do not read registers of NVIDIA devices
         ///
-        /// Firmware, uptime and temperature of devices, bit error ratios of ports, and modules, by Gets of the
-        /// vendor-specific management class.
-        registers: bool => "fabric.registers",
+        /// Registers have firmware, uptime and temperature of devices, bit error ratios of ports, and modules. They
+        /// are read by Gets of the vendor-specific management class.
+        #[arg(long = "no-fabric.registers", num_args = 0, default_missing_value = "true",
+              overrides_with = "registers")]
+        #[serde(skip)]
+        no_registers: bool,
         /// Interval of reading the physical layer of ports [default: 1m]
         #[arg(long = "fabric.physical-interval", value_name = "DURATION", hide_short_help = true)]
         physical_interval: HumanDuration,

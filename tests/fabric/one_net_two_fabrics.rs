@@ -14,7 +14,8 @@ use rig::ground::{Ground, InSimulator, OnIbsim, Site, at_rest_from};
 use rig::metrics::Sample;
 use rig::{Ibsim, Metrics, topology};
 
-const FLAGS: &[&str] = &["--fabric.interval=1s", "--fabric.details"];
+// ibsim has no vendor class.
+const FLAGS: &[&str] = &["--fabric.interval=1s", "--fabric.details", "--no-fabric.registers"];
 
 /// A metric's name and the labels that are compared.
 type Series = (String, BTreeMap<String, String>);

@@ -77,7 +77,9 @@ impl Exporter {
         let command = seat.command_in(program(), &dir);
         // The machine that the tests run on may have devices of its own. ibsim forwards MADs of the vendor class to the
         // client at the port, which crashes OpenSM there.
-        let flags = [&["--no-collector.host", "--no-fabric.registers"], flags].concat();
+        let always = ["--no-collector.host", "--no-fabric.registers"];
+        let missing = always.into_iter().filter(|flag| !flags.contains(flag));
+        let flags: Vec<&str> = missing.chain(flags.iter().copied()).collect();
         Self::run(command, "serve", &flags, captured, dir, seat.shared_dir())
     }
 

@@ -123,6 +123,7 @@ impl Look {
                 "counters_reset_timestamp",
                 "transmit_wait_ratio",
                 "congestion",
+                "reported_bit_error_ratio",
             ]
             .iter()
             .any(|it| family.starts_with(it))
