@@ -2,6 +2,7 @@
 //! full, built from the latest snapshots.
 
 use fabric_observation::Observation;
+use ib_fabric::hardware::PortHardware;
 use ib_fabric::topology::{Link as Cable, LinkId, Presence};
 use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::congestion::Role;
@@ -9,12 +10,13 @@ use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::{PortStatus, physical, state};
+use ib_mad::register::{self, monitor, text};
 use ib_mad::{Counter, Guid, Reading, device};
 
 use super::links::{FabricView, bit_errors, names, with_findings, worst_first};
 use super::model::{
-    Congestion, FabricNodes, LinkDetail, Node, NodeDetail, Nodes, Peer, Port, PortName, PreFecBer,
-    Verdicts, verdict_from,
+    Congestion, FabricNodes, LinkDetail, Module, Node, NodeDetail, Nodes, Peer, Port, PortName,
+    PreFecBer, ReportedBer, Verdicts, verdict_from,
 };
 use super::{Fabrics, Filter, selected};
 
@@ -79,6 +81,8 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
         Presence::Hidden => "hidden",
         Presence::Absent => "absent",
     };
+    let hardware = snapshot.hardware.node(identity.guid);
+    let general = hardware.and_then(|hardware| hardware.general).map(|read| read.value);
     Node {
         guid: identity.guid.to_string(),
         system_guid: identity.system_guid.to_string(),
@@ -94,6 +98,10 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
         presence: presence.into(),
         last_found: view.time(node.last_found),
         tick: snapshot.ticks.get(index.0 as usize).copied().flatten(),
+        firmware: general.map(|general| general.firmware()).filter(|version| !version.is_empty()),
+        psid: general.map(|general| general.board()).filter(|board| !board.is_empty()),
+        uptime_seconds: general.map(|general| general.uptime),
+        temperature: hardware.and_then(|hardware| hardware.temperature).map(|read| read.value),
         verdicts,
     }
 }
@@ -139,6 +147,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         let count = scaled(reading?.get(row.counter)?, row.scale);
         Some((row.metric.into(), count))
     });
+    let hardware = snapshot.hardware.port(fabric.end(index));
     let best = || status?.best_rate_with(snapshot.status(peer?.port)?);
     Port {
         name: name(view, index),
@@ -169,9 +178,31 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
             let (at, stale) = (view.time(it.at), it.stale);
             PreFecBer { ratio: it.ratio, limit: it.limit, measured_at: at, stale }
         }),
+        reported_ber: hardware.and_then(|hardware| hardware.physical).map(|read| ReportedBer {
+            raw: read.value.raw_ber(),
+            effective: read.value.effective_ber(),
+            symbol: read.value.symbol_ber(),
+        }),
+        module: hardware.and_then(PortHardware::plugged).map(module),
         wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
         congestion: assessment.role.map(|role| congestion(view, role)),
+    }
+}
+
+fn module(module: &register::Module) -> Module {
+    let measured =
+        |value| module.has(monitor::TEMPERATURE).then(|| module.celsius(value)).flatten();
+    Module {
+        kind: module.technology_label().into(),
+        form_factor: module.form_factor().into(),
+        vendor: text(&module.vendor),
+        part_number: text(&module.part_number),
+        serial_number: text(&module.serial_number),
+        revision: text(&module.revision),
+        length_meters: module.meters(),
+        temperature: measured(module.temperature),
+        temperature_alarm: measured(module.temperature_high),
     }
 }
 

@@ -1,6 +1,8 @@
 //! `/node/{guid}`: a node and its ports; `/port/{guid}/{port}`, which redirects to a link or a port; and `/host`: the
 //! devices of this host.
 
+use std::time::Duration;
+
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -142,6 +144,13 @@ fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
                     @match node.tick { Some(tick) => { (u16::from(tick) + 1) " symbol times" }, None => "not reported" }
                 } }
             }
+            @if let Some(firmware) = &node.firmware {
+                div { dt { "Firmware" } dd { (firmware) @if let Some(psid) = &node.psid { " (PSID " (psid) ")" } } }
+            }
+            @if let Some(uptime) = node.uptime_seconds {
+                div { dt { "Device uptime" } dd { (humantime::format_duration(Duration::from_secs(uptime.into()))) } }
+            }
+            @if let Some(degrees) = node.temperature { div { dt { "ASIC temperature" } dd { (format!("{degrees:.0} °C")) } } }
             @if let Some(found) = &node.last_found { div { dt { "Last discovered" } dd { (components::timestamp_and_age(clock, found, now)) } } }
         }
     }

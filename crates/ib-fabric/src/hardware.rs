@@ -28,6 +28,18 @@ pub struct Hardware {
     pub ports: HashMap<End, Arc<PortHardware>>,
 }
 
+impl Hardware {
+    /// What the device reports of a port.
+    pub fn port(&self, port: End) -> Option<&PortHardware> {
+        self.ports.get(&port).map(|hardware| &**hardware)
+    }
+
+    /// What a device reports of itself.
+    pub fn node(&self, guid: Guid) -> Option<&NodeHardware> {
+        self.nodes.get(&guid).map(|hardware| &**hardware)
+    }
+}
+
 /// What a device reports of itself.
 #[derive(Clone, Debug, Default)]
 pub struct NodeHardware {
@@ -44,4 +56,11 @@ pub struct PortHardware {
     pub physical: Option<ReadAt<PhysicalStatistics>>,
     /// The cable or module that is plugged.
     pub module: Option<ReadAt<Module>>,
+}
+
+impl PortHardware {
+    /// The cable or module, if one is plugged.
+    pub fn plugged(&self) -> Option<&Module> {
+        self.module.as_ref().map(|read| &read.value).filter(|module| module.is_plugged())
+    }
 }

@@ -219,12 +219,50 @@ models! {
         pub bit_errors: BitErrors,
         /// The pre-FEC bit error ratio, if the device reports it.
         pub pre_fec_ber: Option<PreFecBer>,
+        /// The bit error ratios that the device computed since its counters were last cleared.
+        #[serde(default)]
+        pub reported_ber: Option<ReportedBer>,
+        /// The cable or module; null if none is plugged, or the device does not report it.
+        #[serde(default)]
+        pub module: Option<Module>,
         /// The share of time in which the port had data to send and no credit (PortXmitWait).
         pub wait_ratio: Option<f32>,
         /// Whether the device reports the length of its PortXmitWait tick; if not, the usual length is assumed.
         pub tick_reported: bool,
         /// The role of the port in congestion.
         pub congestion: Option<Congestion>,
+    }
+
+    /// Bit error ratios that a device reports.
+    pub struct ReportedBer {
+        /// Before FEC.
+        pub raw: Option<f64>,
+        /// After FEC.
+        pub effective: Option<f64>,
+        /// After FEC and retransmission (PLR).
+        pub symbol: Option<f64>,
+    }
+
+    /// A cable or module.
+    pub struct Module {
+        /// `active cable`, `optical module`, `passive copper`; empty if not reported.
+        pub kind: Label,
+        /// `OSFP`; empty if not known.
+        pub form_factor: Label,
+        /// The vendor.
+        pub vendor: String,
+        /// The part number.
+        pub part_number: String,
+        /// The serial number: the same at both ends of a cable.
+        pub serial_number: String,
+        /// The revision.
+        pub revision: String,
+        /// The length of a cable.
+        pub length_meters: Option<f64>,
+        /// The temperature in degrees Celsius, if the module measures it.
+        pub temperature: Option<f64>,
+        /// The module's own alarm threshold for it.
+        pub temperature_alarm: Option<f64>,
     }
 
     /// The neighbor of a port.

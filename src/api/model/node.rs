@@ -49,6 +49,18 @@ models! {
         pub last_found: Option<String>,
         /// Tick of PortSamplesControl: a PortXmitWait tick is this + 1 symbol times; null if not reported.
         pub tick: Option<u8>,
+        /// The version of the firmware, if the device reports it.
+        #[serde(default)]
+        pub firmware: Option<String>,
+        /// PSID: the board.
+        #[serde(default)]
+        pub psid: Option<String>,
+        /// Seconds from the last reset of the device to the latest report.
+        #[serde(default)]
+        pub uptime_seconds: Option<u32>,
+        /// The temperature of the ASIC in degrees Celsius.
+        #[serde(default)]
+        pub temperature: Option<f64>,
         /// Number of its links by verdict.
         pub verdicts: Verdicts,
     }

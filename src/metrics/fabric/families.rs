@@ -41,7 +41,7 @@ pub(super) struct NodeItem<'a> {
 impl<'a> NodeItem<'a> {
     fn hardware(&self) -> Option<&'a NodeHardware> {
         let guid = self.snapshot.fabric.node(self.node).identity.guid;
-        self.snapshot.hardware.nodes.get(&guid).map(|hardware| &**hardware)
+        self.snapshot.hardware.node(guid)
     }
 
     fn general(&self) -> Option<ReadAt<GeneralInfo>> {
@@ -62,13 +62,11 @@ impl<'a> PortItem<'a> {
     }
 
     fn hardware(&self) -> Option<&'a PortHardware> {
-        let end = self.snapshot.fabric.end(self.port);
-        self.snapshot.hardware.ports.get(&end).map(|hardware| &**hardware)
+        self.snapshot.hardware.port(self.snapshot.fabric.end(self.port))
     }
 
     fn module(&self) -> Option<&'a Module> {
-        let module = &self.hardware()?.module.as_ref()?.value;
-        Some(module).filter(|module| module.is_plugged())
+        self.hardware()?.plugged()
     }
 
     /// The module if it has a monitor.

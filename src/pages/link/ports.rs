@@ -17,7 +17,7 @@ use ib_mad::counter::{CounterKind, CounterRow, LINK_ERRORS, TABLE};
 type EndsRow = (&'static str, fn(&Port, &str) -> Option<Markup>);
 
 /// The rows. One without a cell for either end is left out.
-const ROWS: [EndsRow; 12] = [
+const ROWS: [EndsRow; 15] = [
     ("Port", |port, fabric| {
         Some(html! {
             (components::node(fabric, &port.name.guid, &port.name.node)) ", " (components::node_kind(&port.name.node_type))
@@ -64,6 +64,34 @@ const ROWS: [EndsRow; 12] = [
     ("Congestion", |port, fabric| match &port.congestion {
         Some(part) => Some(components::congestion(part, fabric)),
         None => port.wait_ratio.map(|_| html! { "none" }),
+    }),
+    ("Cable or module", |port, _| {
+        let module = port.module.as_ref()?;
+        Some(html! {
+            (module.vendor) " " (module.part_number) ", serial number " (module.serial_number)
+            span .quiet {
+                @for fact in [&module.kind, &module.form_factor] { @if !fact.is_empty() { ", " (fact) } }
+                @if let Some(meters) = module.length_meters { ", " (meters) " m" }
+            }
+        })
+    }),
+    ("Module temperature", |port, _| {
+        let module = port.module.as_ref()?;
+        let degrees = module.temperature?;
+        Some(html! {
+            (format!("{degrees:.0} °C"))
+            @if let Some(alarm) = module.temperature_alarm {
+                " " span .quiet { "(alarm above " (format!("{alarm:.0} °C")) ")" }
+            }
+        })
+    }),
+    ("Reported BER", |port, _| {
+        let ber = port.reported_ber.as_ref()?;
+        let parts = [("raw", ber.raw), ("effective", ber.effective), ("symbol", ber.symbol)];
+        let known: Vec<String> = (parts.into_iter())
+            .filter_map(|(name, ratio)| Some(format!("{name} {:e}", ratio?)))
+            .collect();
+        (!known.is_empty()).then(|| html! { (known.join(", ")) })
     }),
     ("Impossible values", |port, _| {
         (port.impossible_readings > 0).then(|| {
