@@ -87,8 +87,8 @@ impl RegisterReader {
     ) -> RegisterRun<'a> {
         self.forget_absent(snapshot);
         let queue = self.due(snapshot, now);
-        let hardware = Arc::make_mut(&mut self.hardware);
-        RegisterRun { devices: &mut self.devices, hardware, queue, queried: Vec::new(), now, until }
+        let RegisterReader { devices, hardware, .. } = self;
+        RegisterRun { devices, hardware, queue, queried: Vec::new(), now, until }
     }
 
     /// Forgets the devices that are gone: one that comes back may have other firmware and other modules.
@@ -198,7 +198,8 @@ fn kind(what: Option<RegisterQuery>) -> (u16, u8) {
 #[derive(Debug)]
 pub struct RegisterRun<'a> {
     devices: &'a mut HashMap<Guid, Device>,
-    hardware: &'a mut Hardware,
+    /// Copied by the first response of a run: until then snapshots share it.
+    hardware: &'a mut Arc<Hardware>,
     queue: VecDeque<Item>,
     queried: Vec<Item>,
     now: Moment,
@@ -248,8 +249,9 @@ impl QueryPlan for RegisterRun<'_> {
 
 impl RegisterRun<'_> {
     fn record(&mut self, guid: Guid, what: Option<RegisterQuery>, mad: &Mad, at: Moment) {
+        let hardware = Arc::make_mut(self.hardware);
         let Some(port) = what.and_then(RegisterQuery::port) else {
-            let node = Arc::make_mut(self.hardware.nodes.entry(guid).or_default());
+            let node = Arc::make_mut(hardware.nodes.entry(guid).or_default());
             match what {
                 None => node.general = Some(ReadAt { value: GeneralInfo::decode(mad), at }),
                 Some(_) => {
@@ -259,7 +261,7 @@ impl RegisterRun<'_> {
             }
             return;
         };
-        let port = Arc::make_mut(self.hardware.ports.entry((guid, port)).or_default());
+        let port = Arc::make_mut(hardware.ports.entry((guid, port)).or_default());
         match what {
             Some(RegisterQuery::Module(_)) => {
                 port.module = Some(ReadAt { value: Module::decode(mad), at });
