@@ -47,6 +47,9 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
@@ -88,6 +91,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l path.sysfs -d 'Mount point of sysfs [default: /sys]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l collector.fabric -d 'Sweep the fabric (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l no-collector.fabric -d 'Do not sweep the fabric'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l collector.host -d 'Read this host\'s RDMA devices (on by default)'
@@ -115,6 +120,9 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
@@ -129,6 +137,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l path.procfs -d 'Mount point of procfs [default: /proc]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l suspect -d 'List only suspect links'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l json -d 'Write JSON, in the format of /api/v1/links'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l path.dev -d 'Directory of the device files [default: /dev]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l config.file -d 'Config file of serve' -r -F
@@ -145,6 +155,9 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
@@ -189,6 +202,8 @@ info\t''
 debug\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l json -d 'Write JSON'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l offline -d 'Send no MADs, not even to the subnet manager'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l collector.fabric -d 'Sweep the fabric (on by default)'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l no-collector.fabric -d 'Do not sweep the fabric'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l collector.host -d 'Read this host\'s RDMA devices (on by default)'
@@ -319,6 +334,9 @@ false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details-interval -d 'Interval of reading error details [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.smp-window -d 'Subnet management MADs in flight [default: 8]' -r
@@ -350,5 +368,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.size -d 'Size limit of that file [default: 1GiB; 64MiB if temporary]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.hca -d 'HCA to use [default: first usable]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.port -d 'Port to use [default: first that is up]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.registers -d 'Read registers of NVIDIA devices (on by default)'
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-fabric.registers -d 'Do not read registers of NVIDIA devices'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-history -d 'Do not record a history'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
