@@ -471,9 +471,10 @@ impl Module {
     /// Length of the cable in meters; `None` if it is not reported, as for separable optics.
     pub fn meters(&self) -> Option<f64> {
         let (number, unit) = (self.length_code & 0x3f, self.length_code >> 6);
-        let meters = match CMIS.contains(&self.identifier) {
-            true => f64::from(number) * [0.1, 1.0, 10.0, 100.0][usize::from(unit)],
-            false => f64::from(self.length_code),
+        let meters = if CMIS.contains(&self.identifier) {
+            f64::from(number) * [0.1, 1.0, 10.0, 100.0][usize::from(unit)]
+        } else {
+            f64::from(self.length_code)
         };
         (meters > 0.0).then_some(meters)
     }
