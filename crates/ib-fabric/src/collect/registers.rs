@@ -252,21 +252,19 @@ impl RegisterRun<'_> {
         let hardware = Arc::make_mut(self.hardware);
         let Some(port) = what.and_then(RegisterQuery::port) else {
             let node = Arc::make_mut(hardware.nodes.entry(guid).or_default());
-            match what {
-                None => node.general = Some(ReadAt { value: GeneralInfo::decode(mad), at }),
-                Some(_) => {
-                    let degrees = celsius(Temperature::decode(mad).degrees);
-                    node.temperature = degrees.map(|value| ReadAt { value, at });
-                }
+            if what.is_none() {
+                node.general = Some(ReadAt { value: GeneralInfo::decode(mad), at });
+            } else {
+                let degrees = celsius(Temperature::decode(mad).degrees);
+                node.temperature = degrees.map(|value| ReadAt { value, at });
             }
             return;
         };
         let port = Arc::make_mut(hardware.ports.entry((guid, port)).or_default());
-        match what {
-            Some(RegisterQuery::Module(_)) => {
-                port.module = Some(ReadAt { value: Module::decode(mad), at });
-            }
-            _ => port.physical = Some(ReadAt { value: PhysicalStatistics::decode(mad), at }),
+        if let Some(RegisterQuery::Module(_)) = what {
+            port.module = Some(ReadAt { value: Module::decode(mad), at });
+        } else {
+            port.physical = Some(ReadAt { value: PhysicalStatistics::decode(mad), at });
         }
     }
 }
