@@ -253,9 +253,7 @@ fn rows_are_equal_in_all_formats() {
     }
     assert!(grown > 4);
     sums_are_what_totals_grew_by(&file, &sums);
-    for form in [TableFormat::Csv] {
-        assert!(rows(&reader, form, false) == told, "{form:?}");
-    }
+    assert!(rows(&reader, TableFormat::Csv, false) == told);
     let events = reader.events(&EventFilter::all(always())).unwrap();
     let events: Vec<Value> =
         events.iter().map(|it: &Event| serde_json::to_value(it).unwrap()).collect();
@@ -307,10 +305,8 @@ fn hostile_names_are_escaped() {
     let told = rows(&reader, TableFormat::JsonLines, false);
     assert!(told.iter().all(|row| row["node"].as_str().unwrap().starts_with(hostile)));
     assert!(!told.is_empty());
-    for form in [TableFormat::Csv] {
-        assert!(rows(&reader, form, false) == told, "{form:?}");
-        assert_eq!(rows(&reader, form, true)[0]["place"], hostile);
-    }
+    assert!(rows(&reader, TableFormat::Csv, false) == told);
+    assert_eq!(rows(&reader, TableFormat::Csv, true)[0]["place"], hostile);
     let text = openmetrics(&file, &ExportFilter::all(always()));
     let stored = Server::stored(|to| std::fs::write(to, &text).unwrap());
     let named = stored.query_at("infiniband_port_info", seconds(wall(minutes(4)))).unwrap();

@@ -125,7 +125,7 @@ fn power_is_in_the_unit_that_the_device_used() {
 
 #[test]
 fn length_has_a_multiplier_in_cmis_modules() {
-    let module = |identifier, length_code| Module { identifier, length_code, ..Module::default() };
+    let module = |identifier, length_code| Module { length_code, identifier, ..Module::default() };
     for (identifier, code, meters) in [
         (0, 5, Some(5.0)),
         (0, 0, None),

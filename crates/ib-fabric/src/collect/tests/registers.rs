@@ -68,6 +68,7 @@ fn response(query: &Query, registers: bool) -> Mad {
     mad
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "other devices refuse")]
 fn all(_: u16, query: &Query) -> Result<Mad, RequestError> {
     Ok(response(query, true))
 }
