@@ -106,7 +106,8 @@ fn series(prometheus: &Prometheus, query: &str) -> Vec<(Labels, f64)> {
 impl Stage {
     /// The samples that a rule records for a fabric, by their distinguishing labels.
     fn recorded(&self, rule: &Rule, fabric: &str) -> Vec<(Labels, f64)> {
-        let query = format!("{}{{fabric=\"{fabric}\"}}", rule.record);
+        // Not the current value: on a busy machine a scrape may fail, and then there is none for a second.
+        let query = format!("last_over_time({}{{fabric=\"{fabric}\"}}[1m])", rule.record);
         let mut told = series(&self.prometheus, &query);
         for (labels, _) in &mut told {
             assert_eq!(labels.remove("fabric").as_deref(), Some(fabric));
