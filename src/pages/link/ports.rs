@@ -89,7 +89,10 @@ const ROWS: [EndsRow; 15] = [
         let ber = port.reported_ber.as_ref()?;
         let parts = [("raw", ber.raw), ("effective", ber.effective), ("symbol", ber.symbol)];
         let known: Vec<String> = (parts.into_iter())
-            .filter_map(|(name, ratio)| Some(format!("{name} {:e}", ratio?)))
+            .filter_map(|(name, ratio)| match ratio? {
+                0.0 => Some(format!("{name} 0")),
+                ratio => Some(format!("{name} {ratio:e}")),
+            })
             .collect();
         (!known.is_empty()).then(|| html! { (known.join(", ")) })
     }),
