@@ -69,9 +69,14 @@ impl<'a> PortItem<'a> {
         self.hardware()?.plugged()
     }
 
+    /// Whether the link is up: without it the physical layer is not read.
+    fn is_read(&self) -> bool {
+        self.status().is_some_and(PortStatus::link_up)
+    }
+
     /// The module if it has a monitor.
     fn measured(&self, monitor: u8) -> Option<&'a Module> {
-        self.module().filter(|module| module.has(monitor))
+        self.module().filter(|module| self.is_read() && module.has(monitor))
     }
 
     fn bit_errors(&self) -> Option<&'a BitErrors> {
@@ -142,7 +147,9 @@ families! {
     pub(super) HARDWARE: PortItem<'_>;
     "infiniband_port_reported_bit_error_ratio" Gauge ["fabric", "guid", "port", "layer"]
         "Bit error ratio that the device computed since its counters were last cleared. Label layer: raw (before FEC), effective (after FEC) or symbol (after FEC and retransmission)."
-        => |item, samples| if let Some(read) = item.hardware().and_then(|it| it.physical) {
+        => |item, samples| if let Some(read) =
+            item.hardware().filter(|_| item.is_read()).and_then(|it| it.physical)
+        {
             let read = &read.value;
             for (layer, ratio) in
                 [("raw", read.raw_ber()), ("effective", read.effective_ber()), ("symbol", read.symbol_ber())]

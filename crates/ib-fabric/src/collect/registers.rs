@@ -1,9 +1,9 @@
 //! Reads the vendor class: GeneralInfo of each NVIDIA device, and registers of those that announce them.
 //!
 //! Each tier has its interval; within it, ports and devices take turns, so that no run reads all of them. What a
-//! device does not support is not requested again while the device stays. A device that does not respond is left
-//! alone for a time that doubles, because module pages are read over a slow bus and firmware may hang on it: the
-//! first timeout ends all requests to it. Nothing here says whether a node is up.
+//! device does not support is not requested again while the device stays. A timeout ends the requests to its device
+//! in a run. After two in a row the device is left alone for a time that doubles, because module pages are read over
+//! a slow bus and firmware may hang on it, and its reports are dropped. Nothing here says whether a node is up.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -58,8 +58,9 @@ pub fn send_config(pace: SendConfig) -> SendConfig {
 struct Device {
     /// Registers, with page or group, and attributes that it refused.
     refused: HashSet<(u16, u8)>,
-    /// Consecutive runs in which it did not respond.
+    /// Consecutive runs in which it did not respond to `hung`.
     timeouts: u32,
+    hung: (u16, u8),
     not_before: Moment,
 }
 
@@ -230,16 +231,29 @@ impl QueryPlan for RegisterRun<'_> {
         let device = self.devices.entry(guid).or_default();
         match outcome {
             Ok(mad) => {
-                device.timeouts = 0;
+                // It may respond to everything but this.
+                if device.hung == kind(what) {
+                    device.timeouts = 0;
+                }
                 self.record(guid, what, mad, at);
             }
             Err(RequestError::Status(status)) if vendor::status::is_final(status) => {
                 device.refused.insert(kind(what));
             }
             Err(error) if error.is_no_response() && device.not_before <= at => {
-                let pause = MIN_PAUSE * 2u32.saturating_pow(device.timeouts.min(16));
                 device.timeouts += 1;
-                device.not_before = at + pause.min(MAX_PAUSE);
+                device.hung = kind(what);
+                if device.timeouts == 1 {
+                    // A MAD may be lost: the next run tries again.
+                    device.not_before = self.until;
+                } else {
+                    let pause = MIN_PAUSE * 2u32.saturating_pow((device.timeouts - 2).min(16));
+                    device.not_before = at + pause.min(MAX_PAUSE);
+                    // What it reported is out of date by then.
+                    let hardware = Arc::make_mut(self.hardware);
+                    hardware.nodes.remove(&guid);
+                    hardware.ports.retain(|(node, _), _| *node != guid);
+                }
             }
             // Busy, or another refusal: it is due again in the next run.
             Err(_) => {}
