@@ -83,6 +83,7 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
     };
     let hardware = snapshot.hardware.node(identity.guid);
     let general = hardware.and_then(|hardware| hardware.general).map(|read| read.value);
+    let is_up = snapshot.is_up(index);
     Node {
         guid: identity.guid.to_string(),
         system_guid: identity.system_guid.to_string(),
@@ -94,14 +95,14 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
         device: device::name(identity.vendor_id, identity.device_id).map(Into::into),
         port_count: identity.port_count,
         lid: fabric.ports_of(index).find_map(|port| fabric.lid_of(port)).map(|lid| lid.0),
-        up: snapshot.is_up(index),
+        up: is_up,
         presence: presence.into(),
         last_found: view.time(node.last_found),
         tick: snapshot.ticks.get(index.0 as usize).copied().flatten(),
         firmware: general.map(|general| general.firmware()).filter(|version| !version.is_empty()),
         psid: general.map(|general| general.board()).filter(|board| !board.is_empty()),
-        uptime_seconds: general.map(|general| general.uptime),
-        temperature: hardware.and_then(|hardware| hardware.temperature).map(|read| read.value),
+        uptime_seconds: general.filter(|_| is_up).map(|general| general.uptime),
+        temperature: hardware.filter(|_| is_up).and_then(|it| it.temperature).map(|it| it.value),
         verdicts,
     }
 }
@@ -148,6 +149,8 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         Some((row.metric.into(), count))
     });
     let hardware = snapshot.hardware.port(fabric.end(index));
+    // Without a link the physical layer is not read.
+    let is_read = status.is_some_and(PortStatus::link_up);
     let best = || status?.best_rate_with(snapshot.status(peer?.port)?);
     Port {
         name: name(view, index),
@@ -178,21 +181,24 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
             let (at, stale) = (view.time(it.at), it.stale);
             PreFecBer { ratio: it.ratio, limit: it.limit, measured_at: at, stale }
         }),
-        reported_ber: hardware.and_then(|hardware| hardware.physical).map(|read| ReportedBer {
-            raw: read.value.raw_ber(),
-            effective: read.value.effective_ber(),
-            symbol: read.value.symbol_ber(),
+        reported_ber: hardware.filter(|_| is_read).and_then(|it| it.physical).map(|read| {
+            ReportedBer {
+                raw: read.value.raw_ber(),
+                effective: read.value.effective_ber(),
+                symbol: read.value.symbol_ber(),
+            }
         }),
-        module: hardware.and_then(PortHardware::plugged).map(module),
+        module: hardware.and_then(PortHardware::plugged).map(|it| module(it, is_read)),
         wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
         congestion: assessment.role.map(|role| congestion(view, role)),
     }
 }
 
-fn module(module: &register::Module) -> Module {
-    let measured =
-        |value| module.has(monitor::TEMPERATURE).then(|| module.celsius(value)).flatten();
+/// A cable or module; what it measures only if that `is_read`.
+fn module(module: &register::Module, is_read: bool) -> Module {
+    let has = is_read && module.has(monitor::TEMPERATURE);
+    let measured = |value| has.then(|| module.celsius(value)).flatten();
     Module {
         kind: module.technology_label().into(),
         form_factor: module.form_factor().into(),

@@ -314,6 +314,7 @@ impl Monitor {
         report::log_changes(&mut self.stats, &self.settings.name, previous, &fabric, took);
         self.agents.retain_present(&fabric);
         self.client.clear_redirects();
+        self.register_client.clear_redirects();
         let has_gaps = self.stats.discovery_gaps > 0 || has_unaddressed(&fabric);
         self.scheduler.on_discovery_end(now, took, &state_changes, has_gaps);
         self.fabric = Some(Arc::new(fabric));

@@ -39,6 +39,10 @@ pub(super) struct NodeItem<'a> {
 }
 
 impl<'a> NodeItem<'a> {
+    fn is_up(&self) -> bool {
+        self.snapshot.is_up(self.node)
+    }
+
     fn hardware(&self) -> Option<&'a NodeHardware> {
         let guid = self.snapshot.fabric.node(self.node).identity.guid;
         self.snapshot.hardware.node(guid)
@@ -122,7 +126,7 @@ families! {
             samples.label_if_known("lid", lid.map(|lid| lid.to_string()));
             samples.value(1);
         };
-    NODE_UP => |item, samples| samples.value(item.snapshot.is_up(item.node).into());
+    NODE_UP => |item, samples| samples.value(item.is_up().into());
     "infiniband_node_firmware_info" Gauge ["fabric", "guid", "firmware", "psid"]
         "Firmware and board (PSID) of an NVIDIA device as labels, always 1."
         => |item, samples| if let Some(general) = item.general() {
@@ -133,12 +137,14 @@ families! {
     "infiniband_node_uptime_seconds" Gauge NODE_LABELS
         "Time since the device was last reset, as it reported it last."
         => |item, samples| {
-            samples.value_if_known(item.general().map(|general| general.value.uptime.into()));
+            let general = item.general().filter(|_| item.is_up());
+            samples.value_if_known(general.map(|general| general.value.uptime.into()));
         };
     "infiniband_node_temperature_celsius" Gauge NODE_LABELS
         "Temperature of the device's ASIC."
-        => |item, samples| if let Some(read) = item.hardware().and_then(|it| it.temperature) {
-            samples.float(read.value);
+        => |item, samples| {
+            let hardware = item.hardware().filter(|_| item.is_up());
+            samples.float_if_known(hardware.and_then(|it| it.temperature).map(|read| read.value));
         };
 }
 
