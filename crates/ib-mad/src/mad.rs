@@ -132,6 +132,7 @@ pub struct Query {
     pub port_select: PortNumber,
     /// Counters to clear: the only Set of the program, sent only with `--fabric.clear-saturated`.
     pub clear: Option<Clear>,
+    /// The M_Key of a query of subnet management, or the VSKey of one of the vendor class.
     pub m_key: MKey,
     /// The register that a query of the vendor class reads.
     pub register: Option<RegisterQuery>,
@@ -179,6 +180,7 @@ impl Mad {
             Management::Subnet => mad.put_be(M_KEY, 8, query.m_key.0),
             Management::Performance => mad.0[PORT_SELECT] = query.port_select,
             Management::Vendor => {
+                mad.put_be(vendor::VS_KEY, 8, query.m_key.0);
                 if let Some(register) = query.register {
                     register.encode(&mut mad);
                 }
@@ -297,7 +299,7 @@ impl Mad {
         if self.is_smp() { MKey(self.be(M_KEY, 8)) } else { MKey::NONE }
     }
 
-    /// The same without its M_Key and without the M_Key in PortInfo, for output to files.
+    /// The same without its M_Key or VSKey and without the M_Key in PortInfo, for output to files.
     #[must_use]
     pub fn without_m_key(&self) -> Mad {
         let mut mad = self.clone();
@@ -306,6 +308,8 @@ impl Mad {
             if self.attribute() == port_info::PortInfo::ID {
                 mad.put_be(DATA, 8, 0);
             }
+        } else if self.class() == Class::Vendor as u8 {
+            mad.put_be(vendor::VS_KEY, 8, 0);
         }
         mad
     }
@@ -364,7 +368,7 @@ impl Query {
         Query { management: Management::Vendor, ..Query::subnet(attribute, modifier) }
     }
 
-    /// The same query with an M_Key.
+    /// The same query with an M_Key or a VSKey.
     #[must_use]
     pub fn with_m_key(self, m_key: MKey) -> Self {
         Query { m_key, ..self }

@@ -94,7 +94,7 @@ attribute! {
 }
 
 impl RegisterQuery {
-    /// The register's ID, and the page or group where it has several: what a device supports or not.
+    /// The register's ID, and the page, the group or the fan where it has several: what a device supports or not.
     pub fn kind(self) -> (u16, u8) {
         match self {
             RegisterQuery::PhysicalStatistics(_) => (PhysicalStatistics::ID, 0x16),
@@ -105,7 +105,7 @@ impl RegisterQuery {
             RegisterQuery::Temperature(_) => (Temperature::ID, 0),
             RegisterQuery::Temperatures { .. } => (Temperatures::ID, 0),
             RegisterQuery::Fans => (Fans::ID, 0),
-            RegisterQuery::FanSpeed(_) => (FanSpeed::ID, 0),
+            RegisterQuery::FanSpeed(fan) => (FanSpeed::ID, fan),
             RegisterQuery::FanLimits => (FanLimits::ID, 0),
         }
     }
@@ -405,7 +405,37 @@ pub enum Side {
     Remote,
 }
 
+impl Side {
+    /// Its label in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Side::Local => "local",
+            Side::Remote => "remote",
+        }
+    }
+}
+
 impl LinkDown {
+    /// The reason in a few words: that of the side that caused it, or else of the other one. `None` if neither is
+    /// reported; codes without a known meaning are shown as they are.
+    pub fn reason(&self) -> Option<String> {
+        let (local, remote) = (self.local_reason, self.remote_reason);
+        let codes =
+            if self.side() == Some(Side::Remote) { [remote, local] } else { [local, remote] };
+        // 1: unknown.
+        let code = codes.into_iter().find(|code| *code > 1)?;
+        Some(down_reason(code).map_or_else(|| format!("code {code}"), str::to_owned))
+    }
+
+    /// The side and the reason: `remote side, device reset`.
+    pub fn describe(&self) -> Option<String> {
+        let side = self.side().map(|side| format!("{} side", side.label()));
+        match (side, self.reason()) {
+            (Some(side), Some(reason)) => Some(format!("{side}, {reason}")),
+            (side, reason) => side.or(reason),
+        }
+    }
+
     /// The side that caused it, if it is known.
     pub fn side(&self) -> Option<Side> {
         match self.blame {
@@ -434,6 +464,25 @@ pub mod monitor {
 }
 
 impl Module {
+    /// Whether the temperature is above the module's own alarm threshold.
+    pub fn is_hot(&self) -> bool {
+        let (now, high) = (self.celsius(self.temperature), self.celsius(self.temperature_high));
+        // Data sheets have 70 °C and more: a lower threshold is none.
+        let high = high.filter(|high| *high >= 40.0 && self.has(monitor::TEMPERATURE));
+        now.zip(high).is_some_and(|(now, high)| now >= high)
+    }
+
+    /// The first of these lanes whose received optical power is below the module's own alarm threshold.
+    pub fn dark_lane(&self, lanes: usize) -> Option<usize> {
+        let is_known = matches!(self.kind, 1 | 2)
+            && self.has(monitor::RX_POWER)
+            && self.is_in_microwatts()
+            && self.rx_power_low > 0
+            && self.rx_power_low < self.rx_power_high;
+        let lanes = self.rx_power.iter().take(lanes).position(|power| *power < self.rx_power_low);
+        lanes.filter(|_| is_known)
+    }
+
     /// The request's unit of optical power is honored: an alarm threshold of -15 dBm is 32 microwatts, and no module
     /// has a lower one, while 32 dBm would be 1.6 watts.
     fn is_in_microwatts(&self) -> bool {

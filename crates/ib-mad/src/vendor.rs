@@ -8,7 +8,10 @@ use crate::layout::{Bits, attribute, bytes_at, dword_at};
 use crate::mad::Query;
 use crate::register::text;
 
-/// Offset of an attribute's data; VSKey is before it, at byte 24.
+/// Offset of VSKey: the key of a device's vendor class, which subnet managers with a key manager set; 0 is none.
+pub const VS_KEY: usize = 24;
+
+/// Offset of an attribute's data.
 pub const DATA: usize = 32;
 
 /// VendorID of NodeInfo: NVIDIA (Mellanox). Devices of other vendors are sent no MAD of the class.
