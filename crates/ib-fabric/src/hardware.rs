@@ -1,14 +1,15 @@
 //! What devices report of themselves by the [vendor class](ib_mad::vendor): firmware, temperatures, the physical layer
 //! of ports, and modules. It is kept from sweep to sweep, and read at intervals of its own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ib_mad::register::{Module, PhysicalStatistics};
+use ib_mad::register::{FanLimits, Fans, LinkDown, Module, PhysicalStatistics};
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, Moment};
 
 use crate::topology::End;
+use crate::{Fabric, NodeIndex};
 
 /// A value, and when it was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +41,48 @@ impl Hardware {
     }
 }
 
+/// The versions of firmware on the devices of one type and board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirmwareVersions {
+    /// VendorID and DeviceID.
+    pub device: (u32, u16),
+    /// PSID: a board of another vendor has its own firmware.
+    pub board: String,
+    /// The nodes by version.
+    pub versions: BTreeMap<String, Vec<NodeIndex>>,
+}
+
+impl Hardware {
+    /// The versions of firmware by type of device and board.
+    pub fn firmware(&self, fabric: &Fabric) -> Vec<FirmwareVersions> {
+        if self.nodes.is_empty() {
+            return Vec::new();
+        }
+        // By what identifies them, as read: a fabric has tens of thousands of nodes, and few types.
+        let mut types: HashMap<_, (GeneralInfo, Vec<NodeIndex>)> = HashMap::new();
+        for node in fabric.node_indexes() {
+            let identity = &fabric.node(node).identity;
+            let general = self.node(identity.guid).and_then(|hardware| hardware.general);
+            if let Some(ReadAt { value, .. }) = general {
+                let device = (identity.vendor_id, identity.device_id);
+                let version = (value.extended, value.major, value.minor, value.subminor);
+                let of_type = types.entry((device, value.psid, version));
+                of_type.or_insert_with(|| (value, Vec::new())).1.push(node);
+            }
+        }
+        let mut found: BTreeMap<_, BTreeMap<String, Vec<NodeIndex>>> = BTreeMap::new();
+        for ((device, ..), (value, nodes)) in types {
+            let version = value.firmware();
+            if !version.is_empty() {
+                let versions = found.entry((device, value.board())).or_default();
+                versions.entry(version).or_default().extend(nodes);
+            }
+        }
+        let versions = |((device, board), versions)| FirmwareVersions { device, board, versions };
+        found.into_iter().map(versions).collect()
+    }
+}
+
 /// What a device reports of itself.
 #[derive(Clone, Debug, Default)]
 pub struct NodeHardware {
@@ -47,6 +90,12 @@ pub struct NodeHardware {
     pub general: Option<ReadAt<GeneralInfo>>,
     /// Temperature of the ASIC in degrees Celsius.
     pub temperature: Option<ReadAt<f64>>,
+    /// Which fans it has.
+    pub fans: Option<ReadAt<Fans>>,
+    /// The speed of its fans, in rotations per minute, by number.
+    pub fan_speeds: BTreeMap<u8, ReadAt<u16>>,
+    /// Which fans are out of range.
+    pub fan_limits: Option<ReadAt<FanLimits>>,
 }
 
 /// What a device reports of a port.
@@ -56,6 +105,12 @@ pub struct PortHardware {
     pub physical: Option<ReadAt<PhysicalStatistics>>,
     /// The cable or module that is plugged.
     pub module: Option<ReadAt<Module>>,
+    /// Why its link last went down or recovered.
+    pub link_down: Option<ReadAt<LinkDown>>,
+    /// How often it had gone down or recovered when that was read: it is read again when the number changes.
+    pub link_downs: u64,
+    /// Why it has no link, in the codes of [`trouble`](ib_mad::register::trouble); read while it has none.
+    pub trouble: Option<ReadAt<u16>>,
 }
 
 impl PortHardware {

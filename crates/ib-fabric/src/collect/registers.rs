@@ -9,15 +9,20 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
-use ib_mad::register::{Module, PhysicalStatistics, RegisterQuery, Temperature, celsius};
+use ib_mad::register::{
+    FanLimits, FanSpeed, Fans, LinkDown, Module, PhysicalStatistics, RegisterQuery, Temperature,
+    Troubleshooting, celsius,
+};
 use ib_mad::vendor::{self, GeneralInfo};
-use ib_mad::{Guid, Lid, Mad, Moment, device};
+use ib_mad::{Counter, Guid, Lid, Mad, Moment, PortNumber, device};
 use ib_umad::client::SendConfig;
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
+use super::agent_cache::m_key_of;
 use super::take_turns;
 use crate::hardware::{Hardware, ReadAt};
 use crate::{NodeIndex, PortIndex, Snapshot};
@@ -53,11 +58,20 @@ pub fn send_config(pace: SendConfig) -> SendConfig {
     SendConfig { gmp_lid_window: 1, timeout: TIMEOUT.max(pace.timeout), ..pace }
 }
 
+impl Device {
+    fn refuses(&self, what: Option<RegisterQuery>) -> bool {
+        let (id, page) = kind(what);
+        [None, what.and_then(RegisterQuery::port)]
+            .into_iter()
+            .any(|port| self.refused.contains(&(id, page, port)))
+    }
+}
+
 /// A device: what it supports, and when it may be queried again.
 #[derive(Debug, Default)]
 struct Device {
-    /// Registers, with page or group, and attributes that it refused.
-    refused: HashSet<(u16, u8)>,
+    /// Registers, with page or group, and attributes that it refused: of the device, or of a port.
+    refused: HashSet<(u16, u8, Option<PortNumber>)>,
     /// Consecutive runs in which it did not respond to `hung`.
     timeouts: u32,
     hung: (u16, u8),
@@ -69,6 +83,8 @@ struct Device {
 pub struct RegisterReader {
     intervals: RegisterIntervals,
     devices: HashMap<Guid, Device>,
+    /// The VSKeys of devices.
+    keys: MKeys,
     /// The latest reports.
     pub hardware: Arc<Hardware>,
 }
@@ -76,7 +92,20 @@ pub struct RegisterReader {
 impl RegisterReader {
     /// A reader that has read nothing yet.
     pub fn new(intervals: RegisterIntervals) -> Self {
-        RegisterReader { intervals, devices: HashMap::new(), hardware: Arc::default() }
+        RegisterReader {
+            intervals,
+            devices: HashMap::new(),
+            keys: MKeys::default(),
+            hardware: Arc::default(),
+        }
+    }
+
+    /// Sets the VSKeys of devices. Devices that were left alone are queried again: they may accept the new key.
+    pub fn set_keys(&mut self, keys: MKeys) {
+        if !keys.has_same_keys(&self.keys) {
+            self.devices.clear();
+        }
+        self.keys = keys;
     }
 
     /// A run over what is due now, which sends no request after `until`.
@@ -144,12 +173,25 @@ impl RegisterReader {
         let general = known.and_then(|known| known.general);
         let environment =
             |last: Option<Moment>| take_turns((guid, 0), self.intervals.environment, last, now);
+        let is_switch = fabric.node(node).is_switch();
         let mut items = Vec::new();
         let mut push = |port: Option<PortIndex>, what| {
+            let link_downs = match what {
+                Some(RegisterQuery::LinkDown(_)) => {
+                    port.map_or(0, |port| link_downs(snapshot, port))
+                }
+                _ => 0,
+            };
+            let key = port.map_or(MKey::NONE, |port| m_key_of(&self.keys, fabric, port));
             let lid = port.and_then(|port| fabric.lid_of(port));
-            let refused =
-                self.devices.get(&guid).is_some_and(|it| it.refused.contains(&kind(what)));
-            items.extend(lid.filter(|_| !refused).map(|lid| Item { guid, lid, what }));
+            let refused = self.devices.get(&guid).is_some_and(|it| it.refuses(what));
+            items.extend(lid.filter(|_| !refused).map(|lid| Item {
+                guid,
+                lid,
+                what,
+                link_downs,
+                key,
+            }));
         };
         let ports = || fabric.ports_of(node).filter(|port| fabric.lid_of(*port).is_some());
         if environment(general.map(|read| read.at)) {
@@ -160,20 +202,57 @@ impl RegisterReader {
             if environment(temperature.map(|read| read.at)) {
                 push(ports().next(), Some(RegisterQuery::Temperature(0)));
             }
-            let is_active = |port: &PortIndex| {
-                let status = snapshot.status(*port);
-                fabric.port(*port).number != 0
-                    && status.is_some_and(|it| it.link_up() && it.state == state::ACTIVE)
-            };
-            for port in ports().filter(is_active) {
+            if is_switch {
+                let fans = known.and_then(|known| known.fans);
+                if environment(fans.map(|read| read.at)) {
+                    push(ports().next(), Some(RegisterQuery::Fans));
+                }
+                let present = fans.map_or(0, |read| read.value.present);
+                for fan in (0..16).filter(|fan| present >> fan & 1 == 1) {
+                    let speed = known.and_then(|known| known.fan_speeds.get(&fan));
+                    if environment(speed.map(|read| read.at)) {
+                        push(ports().next(), Some(RegisterQuery::FanSpeed(fan)));
+                    }
+                }
+                let limits = known.and_then(|known| known.fan_limits).map(|read| read.at);
+                if present != 0 && environment(limits) {
+                    push(ports().next(), Some(RegisterQuery::FanLimits));
+                }
+            }
+            for port in ports().filter(|port| fabric.port(*port).number != 0) {
                 let (end, number) = (fabric.end(port), fabric.port(port).number);
                 let known = self.hardware.ports.get(&end);
+                let downs = link_downs(snapshot, port);
+                if downs != known.map_or(0, |known| known.link_downs) {
+                    push(Some(port), Some(RegisterQuery::LinkDown(number)));
+                }
+                let status = snapshot.status(port);
+                if !status.is_some_and(|it| it.link_up() && it.state == state::ACTIVE) {
+                    let trouble = known.and_then(|known| known.trouble).map(|read| read.at);
+                    if fabric.port(port).peer.is_some()
+                        && take_turns(end, self.intervals.physical, trouble, now)
+                    {
+                        push(Some(port), Some(RegisterQuery::Troubleshooting(number)));
+                    }
+                    continue;
+                }
                 let physical = known.and_then(|known| known.physical).map(|read| read.at);
                 if take_turns(end, self.intervals.physical, physical, now) {
                     push(Some(port), Some(RegisterQuery::PhysicalStatistics(number)));
                 }
-                let module = known.and_then(|known| known.module).map(|read| read.at);
-                if take_turns(end, self.intervals.module, module, now) {
+                let module = known.and_then(|known| known.module);
+                // What is out of its limits is read again soon: one reading is no evidence.
+                let lanes = status.and_then(|it| it.width).map_or(0, |it| it.lanes().into());
+                let is_suspect = module.is_some_and(|read| {
+                    read.value.is_hot() || read.value.dark_lane(lanes).is_some()
+                });
+                let interval =
+                    if is_suspect { self.intervals.physical } else { self.intervals.module };
+                // After a link down it may be another one.
+                let down_at = known.and_then(|known| known.link_down).map(|read| read.at);
+                let last =
+                    module.map(|read| read.at).filter(|at| down_at.is_none_or(|down| down < *at));
+                if take_turns(end, interval, last, now) {
                     push(Some(port), Some(RegisterQuery::Module(number)));
                 }
             }
@@ -188,6 +267,18 @@ struct Item {
     guid: Guid,
     lid: Lid,
     what: Option<RegisterQuery>,
+    /// How often the link of its port has gone down or recovered.
+    link_downs: u64,
+    key: MKey,
+}
+
+/// How often a link went down or recovered, as its port counts it.
+fn link_downs<V>(snapshot: &Snapshot<V>, port: PortIndex) -> u64 {
+    let count = |counter| snapshot.reading(port).and_then(|reading| reading.get(counter));
+    [Counter::LinkDowned, Counter::LinkErrorRecoveries]
+        .into_iter()
+        .filter_map(count)
+        .fold(0, u64::saturating_add)
 }
 
 /// What a device supports or not: a register with its page or group, or GeneralInfo.
@@ -219,6 +310,7 @@ impl QueryPlan for RegisterRun<'_> {
                 continue;
             }
             let query = item.what.map_or_else(vendor::general_info, RegisterQuery::get);
+            let query = query.with_m_key(item.key);
             self.queried.push(item);
             let request = Request { to: Address::Lid(item.lid), query };
             return Some((request, self.queried.len() as u64 - 1));
@@ -227,7 +319,8 @@ impl QueryPlan for RegisterRun<'_> {
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         self.now = at;
-        let Some(&Item { guid, what, .. }) = self.queried.get(tag as usize) else { return };
+        let Some(&item) = self.queried.get(tag as usize) else { return };
+        let Item { guid, what, .. } = item;
         let device = self.devices.entry(guid).or_default();
         match outcome {
             Ok(mad) => {
@@ -235,10 +328,14 @@ impl QueryPlan for RegisterRun<'_> {
                 if device.hung == kind(what) {
                     device.timeouts = 0;
                 }
-                self.record(guid, what, mad, at);
+                self.record(item, mad, at);
             }
             Err(RequestError::Status(status)) if vendor::status::is_final(status) => {
-                device.refused.insert(kind(what));
+                let (id, page) = kind(what);
+                // A bad parameter may be the port: an internal one, or one without a module.
+                let port = what.and_then(RegisterQuery::port);
+                let is_of_port = status & 0xff == vendor::status::BAD_PARAMETER;
+                device.refused.insert((id, page, port.filter(|_| is_of_port)));
             }
             Err(error) if error.is_no_response() && device.not_before <= at => {
                 device.timeouts += 1;
@@ -262,23 +359,44 @@ impl QueryPlan for RegisterRun<'_> {
 }
 
 impl RegisterRun<'_> {
-    fn record(&mut self, guid: Guid, what: Option<RegisterQuery>, mad: &Mad, at: Moment) {
+    fn record(&mut self, item: Item, mad: &Mad, at: Moment) {
+        let Item { guid, what, link_downs, .. } = item;
         let hardware = Arc::make_mut(self.hardware);
-        let Some(port) = what.and_then(RegisterQuery::port) else {
-            let node = Arc::make_mut(hardware.nodes.entry(guid).or_default());
-            if what.is_none() {
-                node.general = Some(ReadAt { value: GeneralInfo::decode(mad), at });
-            } else {
+        if let Some(number) = what.and_then(RegisterQuery::port) {
+            let port = Arc::make_mut(hardware.ports.entry((guid, number)).or_default());
+            match what {
+                Some(RegisterQuery::Module(_)) => {
+                    port.module = Some(ReadAt { value: Module::decode(mad), at });
+                }
+                Some(RegisterQuery::LinkDown(_)) => {
+                    port.link_down = Some(ReadAt { value: LinkDown::decode(mad), at });
+                    port.link_downs = link_downs;
+                }
+                Some(RegisterQuery::Troubleshooting(_)) => {
+                    port.trouble = Some(ReadAt { value: Troubleshooting::decode(mad).code, at });
+                }
+                _ => port.physical = Some(ReadAt { value: PhysicalStatistics::decode(mad), at }),
+            }
+            return;
+        }
+        let node = Arc::make_mut(hardware.nodes.entry(guid).or_default());
+        match what {
+            None => node.general = Some(ReadAt { value: GeneralInfo::decode(mad), at }),
+            Some(RegisterQuery::Fans) => {
+                let fans = Fans::decode(mad);
+                node.fan_speeds.retain(|fan, _| fans.present >> fan & 1 == 1);
+                node.fans = Some(ReadAt { value: fans, at });
+            }
+            Some(RegisterQuery::FanSpeed(fan)) => {
+                node.fan_speeds.insert(fan, ReadAt { value: FanSpeed::decode(mad).rpm, at });
+            }
+            Some(RegisterQuery::FanLimits) => {
+                node.fan_limits = Some(ReadAt { value: FanLimits::decode(mad), at });
+            }
+            Some(_) => {
                 let degrees = celsius(Temperature::decode(mad).degrees);
                 node.temperature = degrees.map(|value| ReadAt { value, at });
             }
-            return;
-        };
-        let port = Arc::make_mut(hardware.ports.entry((guid, port)).or_default());
-        if let Some(RegisterQuery::Module(_)) = what {
-            port.module = Some(ReadAt { value: Module::decode(mad), at });
-        } else {
-            port.physical = Some(ReadAt { value: PhysicalStatistics::decode(mad), at });
         }
     }
 }
