@@ -177,6 +177,9 @@ fn felt(step: &TimedAction, all: &[TimedAction], net: &Net) -> Vec<String> {
     };
     match &step.action {
         Action::CorruptBits { port, .. }
+        | Action::SetDirt { port, .. }
+        | Action::SetModuleTemperature { port, .. }
+        | Action::SwapCable { port }
         | Action::SetSignal { port, .. }
         | Action::Retrain { port }
         | Action::LimitLink { port, .. }
@@ -197,7 +200,9 @@ fn felt(step: &TimedAction, all: &[TimedAction], net: &Net) -> Vec<String> {
             places.extend(ends().map(|port| place(net, port)));
             places
         }
-        Action::SetPower { node, .. } | Action::SetAgents { node, .. } => around(*node),
+        Action::SetPower { node, .. }
+        | Action::SetAgents { node, .. }
+        | Action::SetRegisters { node, .. } => around(*node),
         Action::ClearCounters { ports } => {
             ports.iter().map(|port| net.node_of(*port).id.clone()).collect()
         }
@@ -205,6 +210,7 @@ fn felt(step: &TimedAction, all: &[TimedAction], net: &Net) -> Vec<String> {
         Action::SetTraffic { .. }
         | Action::SetDelivery(_)
         | Action::SetMKey { .. }
+        | Action::SetVsKey { .. }
         | Action::SetMembership { .. } => Vec::new(),
     }
 }
@@ -282,6 +288,7 @@ scenarios! {
     a_lossy_fabric "lossy-fabric"
     a_miswired_fabric "miswired"
     a_new_master "new-master"
+    modules_and_lanes "modules"
     slow_nodes "slow-node"
     a_switch_that_is_rebooted "switch-reboot"
 }

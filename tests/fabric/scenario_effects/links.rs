@@ -182,3 +182,20 @@ pub fn degraded_link(run: &Run) {
     let still = later.more("transmit_wait_ticks", &after);
     assert!(still.keys().all(|port| of_narrow.contains(*port)), "{still:?}");
 }
+
+pub fn modules(run: &Run) {
+    run.at(50).assert_clean();
+    let after = run.at(600);
+    assert_eq!(after.down(), [""; 0]);
+    // Errors on a lane are corrected.
+    let (dirty, clean) = ("spine-0[2]", "spine-0[4]");
+    let corrected = |port| after.count("fec_corrected_symbols", port);
+    assert!(corrected(dirty) > 100 * corrected(clean), "{} {}", corrected(dirty), corrected(clean));
+    for counter in ["symbol_errors", "fec_uncorrectable_blocks", "receive_errors"] {
+        assert_eq!(after.count(counter, dirty), 0, "{counter}");
+    }
+    // Another cable: the link was down once.
+    for end in ["spine-1[2]", &run.peer("spine-1[2]")] {
+        assert_eq!(after.count("link_downed", end), 1, "{end}");
+    }
+}

@@ -48,6 +48,7 @@ library! {
     "miswired" cables_are_seen_where_they_were_plugged => moved::miswired;
     "protected-fabric" without_the_m_key_a_protected_fabric_is_diagnosed_and_left_in_peace => keys::protected_fabric;
     "limited-members" a_partition_that_keeps_all_adapters_from_answering_is_one_finding => keys::limited_members;
+    "modules" lanes_and_modules_are_reported_and_no_packet_is_lost => links::modules;
     "new-master" a_new_master_shows_and_nobody_is_lost => moved::new_master;
 }
 

@@ -4,16 +4,34 @@ mod pma;
 mod sma;
 mod vendor;
 
+use std::time::Duration;
+
 use ib_mad::smp::SmInfo;
 use ib_mad::{Class, Mad, method, status};
 
 use super::net::PortId;
+use super::scenario::RegisterBehavior;
 use super::simulation::Simulation;
+
+pub(crate) use vendor::is_optical;
+
+/// How much later a node with [slow](RegisterBehavior::Slow) registers responds to requests of module pages.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// The response to a request that came in at a port: an adapter's, or any of a switch's. Nothing is
 /// set. `None` without an agent of its class, or if it is not a request.
 pub fn response(simulation: &Simulation, at: PortId, request: &Mad) -> Option<Mad> {
     respond(simulation, at, request, false)
+}
+
+/// How much later than usual an agent responds; `None` if it does not respond.
+pub(crate) fn delay(simulation: &Simulation, at: PortId, request: &Mad) -> Option<Duration> {
+    let behavior = simulation.node(simulation.net().port(at).node).registers;
+    match behavior {
+        RegisterBehavior::Slow if vendor::is_module_page(request) => Some(SLOW),
+        RegisterBehavior::Hung if vendor::is_module_page(request) => None,
+        _ => Some(Duration::ZERO),
+    }
 }
 
 /// Whether a node's subnet management agent drops a request for its M_Key. The subnet manager responds to
@@ -43,7 +61,9 @@ pub fn execute(simulation: &mut Simulation, at: PortId, request: &Mad) -> Option
 fn respond(simulation: &Simulation, at: PortId, request: &Mad, is_executed: bool) -> Option<Mad> {
     let is_response = request.method() & 0x80 != 0;
     let known = Class::ALL.iter().any(|class| *class as u8 == request.class());
-    if is_response || !known || is_refused(simulation, at, request) {
+    let is_vendor = request.class() == Class::Vendor as u8;
+    let has_vs_key = || vendor::has_vs_key(simulation, at, request);
+    if is_response || !known || is_refused(simulation, at, request) || is_vendor && !has_vs_key() {
         return None;
     }
     let mut response = request.response();
@@ -54,7 +74,7 @@ fn respond(simulation: &Simulation, at: PortId, request: &Mad, is_executed: bool
         Err(status::UNSUPPORTED_METHOD)
     } else if request.is_smp() {
         sma::fill(simulation, at, request, &mut response)
-    } else if request.class() == Class::Vendor as u8 {
+    } else if is_vendor {
         vendor::fill(simulation, at, request, &mut response)
     } else {
         pma::fill(simulation, at, request, &mut response)

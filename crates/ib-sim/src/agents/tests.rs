@@ -642,9 +642,93 @@ fn registers_depend_on_the_model() {
     for (at, query, status) in [
         (switch, RegisterQuery::Module(0), vendor::status::BAD_PARAMETER),
         (switch, RegisterQuery::Module(99), vendor::status::BAD_PARAMETER),
-        (switch, RegisterQuery::Fans, vendor::status::UNSUPPORTED_REGISTER),
+        (switch, RegisterQuery::FanSpeed(0), vendor::status::BAD_PARAMETER),
+        (switch, RegisterQuery::FanSpeed(1), 0),
+        (switch, RegisterQuery::FecHistogram(1), vendor::status::UNSUPPORTED_REGISTER),
         (host, RegisterQuery::Module(1), status::UNSUPPORTED_ATTRIBUTE),
     ] {
         assert_eq!(get(&simulation, at, query.get()).status(), status, "{at} {query:?}");
     }
+}
+
+#[test]
+fn registers_follow_the_faults() {
+    use ib_mad::Moment;
+    use ib_mad::register::{LinkDown, Module, PhysicalStatistics, RegisterQuery, Side, text};
+
+    let text_of = "fabric: {fat-tree: {hosts: 6, radix: 8, down: 4, up: 2}}\n\
+        timeline:\n\
+        - dirty-connector: {at: 1m, into: 'spine-0[1]', lane: 2, ratio: 4e-5}\n\
+        - hot-module: {at: 1m, port: 'spine-0[2]', celsius: 80}\n\
+        - swap-cable: {at: 2m, link: 'spine-0[1]', down: 10s}\n\
+        - reboot: {at: 1m, node: host-0, down: 10s}\n";
+    let scenario = crate::scenario::Scenario::parse("test", text_of).unwrap();
+    let mut simulation =
+        Simulation::new(scenario.resolve(&crate::scenario::Overrides::default()).unwrap());
+    let at = |second: u64| Moment(second * 1_000_000_000);
+    let query =
+        |simulation: &Simulation, at: &str, query: RegisterQuery| get(simulation, at, query.get());
+    let physical = |simulation: &Simulation| {
+        PhysicalStatistics::decode(&query(
+            simulation,
+            "spine-0[1]",
+            RegisterQuery::PhysicalStatistics(1),
+        ))
+    };
+    let module = |simulation: &Simulation, number: u8| {
+        Module::decode(&query(simulation, "spine-0[1]", RegisterQuery::Module(number)))
+    };
+    simulation.advance(at(50));
+    let (clean, first) = (physical(&simulation), text(&module(&simulation, 1).serial_number));
+    simulation.advance(at(110));
+    let dirty = physical(&simulation);
+    let lane = |nth: usize| dirty.lane_errors[nth] - clean.lane_errors[nth];
+    let bits = (dirty.received_bits - clean.received_bits) as f64;
+    // 50 of 60 seconds; a lane has a quarter of the bits.
+    let ratio = lane(2) as f64 / (bits / 4.0 * 50.0 / 60.0);
+    assert!((3.9e-5..4.2e-5).contains(&ratio), "{ratio}");
+    assert!(lane(2) > 100 * lane(1), "{dirty:?}");
+    assert_eq!(module(&simulation, 1).dark_lane(4), Some(2));
+    assert!(module(&simulation, 2).is_hot() && !module(&simulation, 1).is_hot());
+    let down = LinkDown::decode(&query(&simulation, "leaf-0-0[1]", RegisterQuery::LinkDown(1)));
+    assert_eq!(
+        (down.side(), down.describe()),
+        (Some(Side::Remote), Some("remote side, device reset".into()))
+    );
+    simulation.advance(at(150));
+    let swapped = module(&simulation, 1);
+    assert_ne!(text(&swapped.serial_number), first);
+    assert_eq!(swapped.dark_lane(4), None, "a new cable is clean");
+    let down = LinkDown::decode(&query(&simulation, "spine-0[1]", RegisterQuery::LinkDown(1)));
+    assert_eq!(down.describe().as_deref(), Some("local side, block lock lost"));
+    assert!(physical(&simulation).since_clear < 40_000, "counted since the link trained");
+}
+
+#[test]
+fn registers_behave_as_the_scenario_says() {
+    use ib_mad::m_key::MKey;
+    use ib_mad::register::RegisterQuery;
+    use ib_mad::vendor::{self, GeneralInfo};
+
+    let text_of = "fabric: {fat-tree: {hosts: 6, radix: 8, down: 4, up: 2}}\n\
+        timeline:\n\
+        - registers: {node: leaf-0-0, behavior: absent}\n\
+        - registers: {node: leaf-0-1, behavior: refused}\n\
+        - vs-key: {node: spine-0, key: 0x77}\n";
+    let scenario = crate::scenario::Scenario::parse("test", text_of).unwrap();
+    let simulation =
+        Simulation::new(scenario.resolve(&crate::scenario::Overrides::default()).unwrap());
+    let module = RegisterQuery::Module(1).get();
+    let info = GeneralInfo::decode(&get(&simulation, "leaf-0-0[1]", vendor::general_info()));
+    assert!(!info.has(GeneralInfo::ACCESS_REGISTER));
+    assert_eq!(get(&simulation, "leaf-0-0[1]", module).status(), status::UNSUPPORTED_ATTRIBUTE);
+    let refused = get(&simulation, "leaf-0-1[1]", module).status();
+    assert_eq!(refused, vendor::status::UNSUPPORTED_REGISTER);
+    let port = find(simulation.net(), "spine-0[1]");
+    let respond = |key: u64| {
+        let query = vendor::general_info().with_m_key(MKey(key));
+        response(&simulation, port, &Mad::request(&query, None, 1))
+    };
+    assert!(respond(0).is_none() && respond(0x78).is_none());
+    assert_eq!(respond(0x77).unwrap().status(), 0);
 }

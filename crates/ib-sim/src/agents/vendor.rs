@@ -1,22 +1,29 @@
 //! The agent of the vendor class: GeneralInfo and registers of NVIDIA devices. Its values follow the state of the
 //! simulation; none was compared with a real device.
 
-use ib_mad::counter::Counter;
+use ib_mad::class_port_info::ClassPortInfo;
 use ib_mad::node::NodeKind;
+use ib_mad::port_state::state;
 use ib_mad::rate::Speed;
 use ib_mad::register::{
-    ACCESS_REGISTER, LANES, Module, PhysicalStatistics, RegisterQuery, Temperature, monitor,
+    ACCESS_REGISTER, FanLimits, FanSpeed, Fans, LANES, LinkDown, Module, PhysicalStatistics,
+    RegisterQuery, START, Temperature, Temperatures, Troubleshooting, monitor,
 };
-use ib_mad::vendor::{GeneralInfo, status};
+use ib_mad::vendor::{self, GeneralInfo, status};
 use ib_mad::{Mad, PortNumber, status as mad_status};
 
 use crate::device::{DeviceModel, VendorClass};
 use crate::net::{Net, NodeId, PortId};
-use crate::simulation::Simulation;
+use crate::scenario::RegisterBehavior;
+use crate::simulation::{Simulation, lanes};
+
+/// The register MGIR, and its part that GeneralInfo has, too. The exporter does not read it; mstflint does.
+const MGIR: u32 = 0x9020;
+const MGIR_LEN: usize = 0x80;
 
 /// Degrees Celsius of an ASIC and of a module in a cool hall.
 const ASIC_DEGREES: u16 = 52;
-const MODULE_DEGREES: u16 = 41;
+const MODULE_DEGREES: u8 = 41;
 /// The alarm thresholds of modules, as data sheets of optical modules have them.
 const MODULE_HOT: u16 = 75;
 const MODULE_COLD: i16 = -5;
@@ -24,6 +31,26 @@ const MODULE_COLD: i16 = -5;
 const POWER: u16 = 631;
 const POWER_HIGH: u16 = 3_162;
 const POWER_LOW: u16 = 100;
+
+/// The fans of a switch: a bit each; the lowest index is 1 as in real ones, and their speed.
+const FANS: u16 = 0x01fe;
+const RPM: u16 = 6_200;
+
+/// Whether a request has the VSKey that its destination requires.
+pub(super) fn has_vs_key(simulation: &Simulation, at: PortId, request: &Mad) -> bool {
+    let key = simulation.node(simulation.net().port(at).node).vs_key;
+    key == 0 || request.be(vendor::VS_KEY, 8) == key
+}
+
+/// Whether firmware reads the module itself for this request.
+pub(super) fn is_module_page(request: &Mad) -> bool {
+    matches!(register_of(request), Some(RegisterQuery::Module(_)))
+}
+
+fn register_of(request: &Mad) -> Option<RegisterQuery> {
+    let is_register = request.attribute() == ACCESS_REGISTER;
+    RegisterQuery::decode(request).filter(|_| is_register)
+}
 
 /// Fills in a response; the error is its status.
 pub(super) fn fill(
@@ -34,14 +61,30 @@ pub(super) fn fill(
 ) -> Result<(), u16> {
     let net = simulation.net();
     let model = net.node_of(at).model;
+    let behavior = simulation.node(net.port(at).node).registers;
+    let has_registers =
+        model.vendor_class == VendorClass::Registers && behavior != RegisterBehavior::Absent;
     match request.attribute() {
+        ClassPortInfo::ID if model.vendor_class != VendorClass::None => {
+            // BaseVersion and ClassVersion, where this class has its data.
+            response.put_be(vendor::VS_KEY, 2, 0x0101);
+            Ok(())
+        }
         GeneralInfo::ID if model.vendor_class != VendorClass::None => {
             general_info(simulation, net.port(at).node).encode(response);
             Ok(())
         }
-        ACCESS_REGISTER if model.vendor_class == VendorClass::Registers => {
-            let query = RegisterQuery::decode(request).ok_or(status::UNSUPPORTED_REGISTER)?;
-            register(simulation, at, query, response)
+        ACCESS_REGISTER if has_registers && request.modifier() == MGIR => {
+            // The same as the first part of GeneralInfo.
+            general_info(simulation, net.port(at).node).encode(response);
+            response.0.copy_within(vendor::DATA..vendor::DATA + MGIR_LEN, START);
+            response.0[vendor::DATA..START].fill(0);
+            response.0[START + MGIR_LEN..].fill(0);
+            Ok(())
+        }
+        ACCESS_REGISTER if has_registers => {
+            let query = register_of(request).filter(|_| behavior != RegisterBehavior::Refused);
+            register(simulation, at, query.ok_or(status::UNSUPPORTED_REGISTER)?, response)
         }
         _ => Err(mad_status::UNSUPPORTED_ATTRIBUTE),
     }
@@ -49,8 +92,10 @@ pub(super) fn fill(
 
 fn general_info(simulation: &Simulation, node: NodeId) -> GeneralInfo {
     let about = simulation.net().node(node);
-    let uptime = simulation.now().since(simulation.node(node).booted).as_secs();
-    let registers = about.model.vendor_class == VendorClass::Registers;
+    let state = simulation.node(node);
+    let uptime = simulation.now().since(state.booted).as_secs();
+    let registers = about.model.vendor_class == VendorClass::Registers
+        && state.registers != RegisterBehavior::Absent;
     let [major, minor, subminor] = about.model.firmware;
     let mut psid = [0; 16];
     let board = format!("MT_{:010}", about.device_id);
@@ -90,9 +135,66 @@ fn register(
             Temperature { degrees, high: 105 * 8, name, ..Temperature::default() }.encode(response);
         }
         RegisterQuery::Temperature(_) => return Err(status::BAD_PARAMETER),
-        _ => return Err(status::UNSUPPORTED_REGISTER),
+        RegisterQuery::LinkDown(number) => link_down(simulation, port(number)?).encode(response),
+        RegisterQuery::Troubleshooting(number) => {
+            let port = simulation.port(port(number)?);
+            // No signal from the remote side, or no module.
+            let code = match (port.state, port.cable) {
+                (state::DOWN, Some(_)) => 57,
+                (state::DOWN, None) => 1024,
+                _ => 0,
+            };
+            Troubleshooting { code }.encode(response);
+        }
+        _ if net.node_of(at).kind != NodeKind::Switch => return Err(status::UNSUPPORTED_REGISTER),
+        RegisterQuery::Temperatures { first, count } => {
+            temperatures(simulation, net.port(at).node, first, count)?.encode(response);
+        }
+        RegisterQuery::Fans => Fans { present: FANS }.encode(response),
+        RegisterQuery::FanSpeed(fan) if FANS >> fan & 1 == 1 => {
+            FanSpeed { fan, rpm: RPM + 10 * u16::from(fan) }.encode(response);
+        }
+        RegisterQuery::FanSpeed(_) => return Err(status::BAD_PARAMETER),
+        RegisterQuery::FanLimits => FanLimits::default().encode(response),
+        RegisterQuery::FecHistogram(_) => return Err(status::UNSUPPORTED_REGISTER),
     }
     Ok(())
+}
+
+fn link_down(simulation: &Simulation, port: PortId) -> LinkDown {
+    let cause = simulation.port(port).down_cause;
+    LinkDown {
+        blame: cause.blame,
+        intent: cause.intent,
+        local_reason: cause.local_reason,
+        remote_reason: cause.remote_reason,
+        recovery_reason: 0,
+    }
+}
+
+/// The temperatures of a switch's modules: module n is that of port n + 1.
+fn temperatures(
+    simulation: &Simulation,
+    node: NodeId,
+    first: u16,
+    count: u8,
+) -> Result<Temperatures, u16> {
+    let net = simulation.net();
+    let record = |nth: u16| {
+        let number = (first + nth).checked_sub(Temperatures::MODULES).map(|module| module + 1);
+        let number = number.and_then(|number| PortNumber::try_from(number).ok());
+        let port = number.and_then(|number| net.port_by_number(node, number));
+        // 0x8000: no connection; 0: a passive cable.
+        let Some(port) = port else { return 0x8000 };
+        let degrees = module(simulation, port).temperature >> 8;
+        u32::from(degrees * 8) << 16 | u32::from(degrees * 8)
+    };
+    if first < Temperatures::MODULES || usize::from(count) > Temperatures::MAX {
+        return Err(status::BAD_PARAMETER);
+    }
+    let records =
+        std::array::from_fn(|nth| if nth < usize::from(count) { record(nth as u16) } else { 0 });
+    Ok(Temperatures { first, count, records })
 }
 
 /// A bit error ratio as coefficient and magnitude; 15e-255 for none.
@@ -108,24 +210,22 @@ fn coded(ratio: f64) -> (u8, u8) {
 
 fn physical_statistics(simulation: &Simulation, port: PortId) -> PhysicalStatistics {
     let state = simulation.port(port);
-    let up_since = state.trained_at.unwrap_or_default();
-    let since_clear = simulation.now().since(up_since);
-    let received_bits = state.bytes_per_second() as f64 * 8.0 * since_clear.as_secs_f64();
-    let corrected = simulation.count(port, Counter::FecCorrectedSymbols);
-    let symbol_errors = simulation.count(port, Counter::SymbolErrors);
-    let lanes = state.trained.map_or(1, |(width, _)| usize::from(width.lanes())).min(LANES);
+    let now = simulation.now();
+    let counted = state.physical.at(now);
+    let lanes = lanes(state.trained).min(LANES);
     let mut lane_errors = [0; LANES];
-    lane_errors[..lanes].fill((corrected + symbol_errors) / lanes as u64);
-    let ber =
-        |errors: u64| coded(if received_bits > 0.0 { errors as f64 / received_bits } else { 0.0 });
-    let (raw_coefficient, raw_magnitude) = ber(corrected + symbol_errors);
-    let (coefficient, magnitude) = ber(symbol_errors);
-    #[expect(clippy::cast_sign_loss, reason = "a number of bits")]
+    lane_errors[..lanes].fill(whole(counted.raw / lanes as f64));
+    if let Some(dirt) = state.dirt.filter(|dirt| usize::from(dirt.lane) < lanes) {
+        lane_errors[usize::from(dirt.lane)] += whole(counted.dirty);
+    }
+    let ber = |errors: f64| coded(if counted.bits > 0.0 { errors / counted.bits } else { 0.0 });
+    let (raw_coefficient, raw_magnitude) = ber(counted.raw + counted.dirty);
+    let (coefficient, magnitude) = ber(counted.lost);
     PhysicalStatistics {
-        since_clear: since_clear.as_millis() as u64,
-        received_bits: received_bits as u64,
-        symbol_errors,
-        corrected_bits: corrected,
+        since_clear: now.since(state.physical.since).as_millis() as u64,
+        received_bits: whole(counted.bits),
+        symbol_errors: whole(counted.lost),
+        corrected_bits: whole(counted.raw + counted.dirty),
         lane_errors,
         raw_magnitude,
         raw_coefficient,
@@ -133,18 +233,29 @@ fn physical_statistics(simulation: &Simulation, port: PortId) -> PhysicalStatist
         effective_coefficient: coefficient,
         symbol_magnitude: magnitude,
         symbol_coefficient: coefficient,
-        effective_errors: symbol_errors,
+        effective_errors: whole(counted.lost),
     }
+}
+
+#[expect(clippy::cast_sign_loss, reason = "counts are not negative")]
+fn whole(count: f64) -> u64 {
+    count as u64
+}
+
+/// Whether a cable is optical: copper to hosts, active optical cables between switches.
+pub(crate) fn is_optical(net: &Net, port: PortId, peer: PortId) -> bool {
+    [port, peer].iter().all(|end| net.node_of(*end).kind == NodeKind::Switch)
 }
 
 /// The module of a port: passive copper to hosts, active optical cables between switches. Both ends of a cable have one
 /// serial number.
 fn module(simulation: &Simulation, port: PortId) -> Module {
     let net = simulation.net();
-    let Some(peer) = simulation.port(port).cable else {
+    let state = simulation.port(port);
+    let Some(peer) = state.cable else {
         return Module { kind: 4, ..Module::default() };
     };
-    let is_optical = [port, peer].iter().all(|end| net.node_of(*end).kind == NodeKind::Switch);
+    let is_optical = is_optical(net, port, peer);
     let fastest = fastest(net, port).min(fastest(net, peer));
     let (identifier, part_number) = match (fastest, is_optical) {
         (Speed::Ndr | Speed::Xdr, true) => (8, "MFA7U10-H010"),
@@ -160,7 +271,7 @@ fn module(simulation: &Simulation, port: PortId) -> Module {
         vendor: padded("Mellanox"),
         part_number: padded(part_number),
         revision: padded("A2"),
-        serial_number: padded(&format!("MT2512FT{:05}", port.0.min(peer.0))),
+        serial_number: padded(&format!("MT2512FT{:05}", state.serial)),
         ..Module::default()
     };
     if identifier == 8 {
@@ -168,11 +279,16 @@ fn module(simulation: &Simulation, port: PortId) -> Module {
         module.length_code |= 1 << 6;
     }
     if is_optical {
-        let lanes = simulation.port(port).trained.map_or(4, |(width, _)| width.lanes().into());
+        let lanes = state.trained.map_or(4, |_| lanes(state.trained));
         module.rx_power[..lanes].fill(POWER);
+        if let Some(dirt) = state.dirt.filter(|dirt| usize::from(dirt.lane) < lanes) {
+            let power = &mut module.rx_power[usize::from(dirt.lane)];
+            *power = whole(f64::from(*power) * dirt.light) as u16;
+        }
         module.tx_power[..lanes].fill(POWER);
         module.tx_bias[..lanes].fill(3_500);
-        (module.temperature, module.voltage) = (MODULE_DEGREES << 8, 33_000);
+        let degrees = state.module_temperature.unwrap_or(MODULE_DEGREES);
+        (module.temperature, module.voltage) = (u16::from(degrees.min(127)) << 8, 33_000);
         (module.temperature_high, module.temperature_low) =
             (MODULE_HOT << 8, (MODULE_COLD << 8).cast_unsigned());
         (module.voltage_high, module.voltage_low) = (36_300, 29_700);

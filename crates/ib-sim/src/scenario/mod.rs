@@ -8,6 +8,7 @@
 mod file;
 mod index;
 mod link_entries;
+mod module_entries;
 mod node_entries;
 mod resolve;
 mod source;
@@ -24,6 +25,7 @@ use ib_mad::rate::{Speed, Width};
 
 use super::load::Flow;
 use super::net::{Net, NodeId, PortId};
+use super::simulation::Dirt;
 
 pub use file::ENTRIES;
 pub use source::{FabricSource, Overrides, Scenario, ScenarioError};
@@ -35,6 +37,16 @@ pub enum Action {
     /// Bits that come in at this port are wrong with this bit error ratio (behind any forward error
     /// correction); 0 ends it.
     CorruptBits { port: PortId, ratio: f64 },
+    /// The connector before this port's receiver gets dirty, or is clean again.
+    SetDirt { port: PortId, dirt: Option<Dirt> },
+    /// The module of this port has this temperature in degrees Celsius; `None` is the usual one.
+    SetModuleTemperature { port: PortId, degrees: Option<u8> },
+    /// The cable at this port is replaced by another one of its kind.
+    SwapCable { port: PortId },
+    /// How a node responds to requests of registers.
+    SetRegisters { node: NodeId, behavior: RegisterBehavior },
+    /// Nodes require this VSKey in requests of the vendor class; 0 is none.
+    SetVsKey { nodes: Vec<NodeId>, key: u64 },
     /// The link at this port, seen from either end, loses its signal or gets it back.
     SetSignal { port: PortId, up: bool },
     /// The link at this port loses its signal so briefly that it retrains by itself: a
@@ -83,6 +95,19 @@ pub enum AgentBehavior {
     Lossy(f64),
     /// With the status "busy" to this fraction of the requests.
     Busy(f64),
+}
+
+ib_mad::labeled_enum! {
+    /// How a node responds to requests of registers.
+    #[derive(Default)]
+    pub enum RegisterBehavior {
+        #[default]
+        Normal, "normal", "As its generation does.";
+        Absent, "absent", "GeneralInfo does not announce registers.";
+        Refused, "refused", "Each register has status 0x14, unsupported.";
+        Slow, "slow", "Pages of modules take five seconds.";
+        Hung, "hung", "No response to requests of pages of modules.";
+    }
 }
 
 /// How MADs are delivered.

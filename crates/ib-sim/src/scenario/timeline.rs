@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::index::{EventTime, FabricIndex};
 use super::source::{Lines, Problem};
 use super::value::{LONGEST, Time};
-use super::{Action, AgentBehavior, MadDelivery, value};
+use super::{Action, AgentBehavior, MadDelivery, RegisterBehavior, value};
 use crate::load::Flow;
 use crate::net::{Net, NodeId, PortId};
 
@@ -26,6 +26,12 @@ pub const FLOW: usize = size_of::<Flow>() / size_of::<PortId>();
 pub enum Target {
     /// The bits that come in at a port.
     Bits(PortId),
+    /// The connector before a port's receiver.
+    Connector(PortId),
+    /// The temperature of a port's module.
+    Module(PortId),
+    /// A node's registers.
+    Registers(NodeId),
     /// The signal of a link, by its lower port.
     Signal(PortId),
     /// The limit of a link's width and speed, by its lower port.
@@ -44,6 +50,11 @@ impl Target {
     fn normal(self, delivery: MadDelivery) -> Action {
         match self {
             Target::Bits(port) => Action::CorruptBits { port, ratio: 0.0 },
+            Target::Connector(port) => Action::SetDirt { port, dirt: None },
+            Target::Module(port) => Action::SetModuleTemperature { port, degrees: None },
+            Target::Registers(node) => {
+                Action::SetRegisters { node, behavior: RegisterBehavior::Normal }
+            }
             Target::Signal(port) => Action::SetSignal { port, up: true },
             Target::Limit(port) => Action::LimitLink { port, width: None, speed: None },
             Target::Intake(port) => Action::LimitIntake { port, fraction: 1.0 },

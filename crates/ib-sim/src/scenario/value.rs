@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
+use super::RegisterBehavior;
 use ib_mad::counter::{Counter, TABLE};
 use ib_mad::rate::{Speed, Width};
 use site_config::suggestion::{quoted, suggestion};
@@ -55,6 +56,10 @@ values! {
     Key(u64) = m_key;
     /// The width of a link: `1x`.
     LinkWidth(Width) = |text| labeled("width", Width::ALL, Width::label, text);
+    /// How a node responds to requests of registers: `slow`.
+    Behavior(RegisterBehavior) = |text| {
+        labeled("behavior", RegisterBehavior::ALL, RegisterBehavior::label, text)
+    };
     /// The speed of a link's lanes: `SDR`.
     LinkSpeed(Speed) = |text| labeled("speed", Speed::ALL, Speed::label, text);
 }

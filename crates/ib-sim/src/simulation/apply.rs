@@ -7,6 +7,7 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::{Lid, Moment};
 
+use super::physical_layer::DownCause;
 use super::port::PortCounts;
 use super::{HopCounts, Outdated, SM_REACTION_TIME, Simulation};
 
@@ -24,6 +25,27 @@ impl Simulation {
             Action::CorruptBits { port, ratio } => {
                 self.port_mut(port).bit_errors = ratio;
                 self.invalidate(Outdated::Load);
+            }
+            Action::SetDirt { port, dirt } => {
+                self.port_mut(port).dirt = dirt;
+                self.invalidate(Outdated::Load);
+            }
+            Action::SetModuleTemperature { port, degrees } => {
+                self.port_mut(port).module_temperature = degrees;
+            }
+            Action::SwapCable { port } => {
+                self.swapped_cables += 1;
+                let serial = self.net.ports.len() as u32 + self.swapped_cables;
+                for end in self.cable_ends(port) {
+                    let state = self.port_mut(end);
+                    (state.serial, state.dirt) = (serial, None);
+                }
+            }
+            Action::SetRegisters { node, behavior } => self.node_mut(node).registers = behavior,
+            Action::SetVsKey { nodes, key } => {
+                for node in nodes {
+                    self.node_mut(node).vs_key = key;
+                }
             }
             Action::SetSignal { port, up } => self.set_signal(port, up),
             Action::Retrain { port } => {
@@ -100,8 +122,8 @@ impl Simulation {
             self.port_mut(end).state = if is_switch { state::ACTIVE } else { state::DOWN };
             return;
         }
-        let is_on = |end| self.node(self.net.port(end).node).on;
-        let has_signal = self.port(end).signal && self.cable_ends(end).all(is_on);
+        let is_on = |of: &Self, end| of.node(of.net.port(end).node).on;
+        let has_signal = self.port(end).signal && self.cable_ends(end).all(|end| is_on(self, end));
         let agreed = self.port(end).cable.filter(|_| has_signal).and_then(|far| {
             // The highest that both have enabled, within the limits.
             let (width, speed) = self.port(end).limit;
@@ -113,7 +135,11 @@ impl Simulation {
         }
         for end in self.cable_ends(end) {
             match (was, agreed) {
-                (Some(_), None) => self.take_link_down(end),
+                (Some(_), None) => {
+                    let is_peer_off = self.port(end).cable.is_some_and(|far| !is_on(self, far));
+                    let cause = if is_peer_off { DownCause::PEER_RESET } else { DownCause::SIGNAL };
+                    self.take_link_down(end, cause);
+                }
                 (None, Some(_)) => {
                     let now = self.now;
                     // Links from the start have had their routes before.
@@ -121,6 +147,7 @@ impl Simulation {
                         self.net.node_of(end).model.benign && now > Moment::default();
                     let port = self.port_mut(end);
                     (port.state, port.trained_at) = (state::INIT, Some(now));
+                    port.physical.restart(now);
                     if counts_benign {
                         port.counts.add(Counter::RcvSwitchRelayErrors, UNROUTED);
                         port.counts.add(Counter::RcvDlidMappingErrors, UNROUTED);
@@ -140,7 +167,7 @@ impl Simulation {
     }
 
     /// A port loses its link: packets in transit are discarded.
-    fn take_link_down(&mut self, end: PortId) {
+    fn take_link_down(&mut self, end: PortId, cause: DownCause) {
         let now = self.now;
         let counts_benign = self.net.node_of(end).model.benign;
         let port = self.port_mut(end);
@@ -149,6 +176,7 @@ impl Simulation {
         if port.trained_at == Some(now) {
             return;
         }
+        port.down_cause = cause;
         port.counts.add(Counter::LinkDowned, 1);
         if counts_benign || port.counts.load().xmit_packets > 0.0 {
             port.counts.add(Counter::XmitDiscards, LOST_WITH_A_LINK);
@@ -187,7 +215,7 @@ impl Simulation {
         if from == to || [from, to].iter().any(|&end| self.net.port(end).number == 0) {
             return;
         }
-        let far_ends = [self.port(from).cable, self.port(to).cable];
+        let far_ends = [from, to].map(|end| (self.port(end).cable, self.port(end).serial));
         for end in [from, to] {
             // Both ends see that it is pulled out first.
             self.set_signal(end, false);
@@ -196,12 +224,14 @@ impl Simulation {
                 (port.cable, port.signal, port.limit) = (None, true, (None, None));
             }
         }
-        for (end, far) in [to, from].into_iter().zip(far_ends) {
+        for (end, (far, serial)) in [to, from].into_iter().zip(far_ends) {
             let Some(far) = far else { continue };
             // The two ends of one cable change places: it is where it was.
             let far = if far == end { if end == to { from } else { to } } else { far };
-            self.port_mut(end).cable = Some(far);
-            self.port_mut(far).cable = Some(end);
+            for (end, far) in [(end, far), (far, end)] {
+                let port = self.port_mut(end);
+                (port.cable, port.serial) = (Some(far), serial);
+            }
             self.retrain(end);
         }
     }

@@ -5,6 +5,7 @@
 //! each moment, however often and however late it is called.
 
 mod apply;
+mod physical_layer;
 mod port;
 mod subnet;
 mod update;
@@ -12,6 +13,8 @@ mod update;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+pub use physical_layer::Dirt;
+pub(crate) use physical_layer::lanes;
 pub use port::PortState;
 pub(crate) use subnet::{HopCounts, Subnet, follow_route};
 
@@ -23,7 +26,9 @@ use port::PortCounts;
 
 use super::load::{Flow, RoutedFlows};
 use super::net::{Net, NodeId, PortId};
-use super::scenario::{Action, AgentBehavior, MadDelivery, ResolvedScenario, TimedAction};
+use super::scenario::{
+    Action, AgentBehavior, MadDelivery, RegisterBehavior, ResolvedScenario, TimedAction,
+};
 
 /// How long a subnet manager takes to react to a change of a link: it gets a trap, sweeps, and configures.
 /// OpenSM takes some tenths of a second on a small fabric, and several seconds on a large one.
@@ -41,6 +46,10 @@ pub(crate) struct NodeState {
     pub(crate) protection: Protection,
     /// Its ports are limited members of the default partition.
     pub(crate) limited: bool,
+    /// How it responds to requests of registers.
+    pub(crate) registers: RegisterBehavior,
+    /// The VSKey that requests of the vendor class must have; 0 for any.
+    pub(crate) vs_key: u64,
 }
 
 /// The M_Key protection of a node's ports (IBTA 1.4, 14.2.4.1).
@@ -92,6 +101,8 @@ pub struct Simulation {
     now: Moment,
     pending: VecDeque<TimedAction>,
     traffic: BTreeMap<String, Vec<Flow>>,
+    /// Cables that were swapped: their serial numbers follow those of the first ones.
+    swapped_cables: u32,
     routed: Option<RoutedFlows>,
     outdated: Outdated,
     /// The ports that have errors at random, and the time up to which those are drawn.
@@ -112,10 +123,11 @@ impl Simulation {
         };
         let subnets: Vec<Subnet> = sm_ports.iter().enumerate().map(subnet).collect();
         let start = Moment::default();
-        let ports = net.ports.iter().map(|port| PortState::new(port, PortCounts::new(start)));
+        let port = |id: PortId| PortState::new(id, net.port(id), PortCounts::new(start));
+        let ports: Vec<PortState> = net.port_ids().map(port).collect();
         let initial = NodeState { on: true, ..NodeState::default() };
         let mut simulation = Simulation {
-            ports: ports.collect(),
+            ports,
             nodes: vec![initial; net.nodes.len()],
             net,
             subnets,
@@ -125,6 +137,7 @@ impl Simulation {
             now: start,
             pending: actions.into(),
             traffic: BTreeMap::new(),
+            swapped_cables: 0,
             routed: None,
             outdated: Outdated::Routes,
             error_ports: Vec::new(),

@@ -7,6 +7,8 @@ use ib_mad::port_state::{physical, state};
 use ib_mad::rate::{Speed, Width, bytes_per_second};
 use ib_mad::{Lid, Moment};
 
+use super::physical_layer::{Dirt, DownCause, PhysicalCounts};
+
 /// The present state of a port.
 #[derive(Clone, Debug)]
 pub struct PortState {
@@ -24,6 +26,16 @@ pub struct PortState {
     pub limit: (Option<Width>, Option<Speed>),
     /// The bit error ratio of the received bits.
     pub bit_errors: f64,
+    /// A dirty connector before its receiver.
+    pub dirt: Option<Dirt>,
+    /// The temperature of its module in degrees Celsius, if it is not the usual one.
+    pub module_temperature: Option<u8>,
+    /// What its receiver counted since the link trained.
+    pub physical: PhysicalCounts,
+    /// The number in the serial number of its cable, the same at both ends.
+    pub serial: u32,
+    /// Why its link last went down.
+    pub down_cause: DownCause,
     /// The fraction of its link's rate that an adapter receives.
     pub intake: f64,
     /// Its LID; that of a switch is on port 0.
@@ -34,7 +46,7 @@ pub struct PortState {
 
 impl PortState {
     /// A port as built, before its link trains.
-    pub fn new(built: &Port, counts: PortCounts) -> Self {
+    pub fn new(id: PortId, built: &Port, counts: PortCounts) -> Self {
         PortState {
             cable: built.cable,
             signal: true,
@@ -43,6 +55,11 @@ impl PortState {
             trained_at: None,
             limit: (None, None),
             bit_errors: 0.0,
+            dirt: None,
+            module_temperature: None,
+            physical: PhysicalCounts::default(),
+            serial: built.cable.map_or(id, |far| id.min(far)).0,
+            down_cause: DownCause::default(),
             intake: 1.0,
             lid: Lid(0),
             counts,
@@ -207,7 +224,7 @@ mod tests {
             (None, 7, 0.0),
         ] {
             let net = BackToBack::default().build().unwrap();
-            let mut state = PortState::new(&net.ports[1], PortCounts::new(at(0)));
+            let mut state = PortState::new(PortId(1), &net.ports[1], PortCounts::new(at(0)));
             state.trained = link;
             let found = state.ticks_per_second(tick);
             assert!((found - ticks).abs() < 1.0, "{link:?} {tick}: {found}");

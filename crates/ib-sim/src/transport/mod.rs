@@ -96,6 +96,7 @@ impl SimTransport {
         if hops > 0 && !request.class.is_smp() && is_limited(self.port) && is_limited(at) {
             return None;
         }
+        delay += agents::delay(&simulation, at, &request.mad)?;
         let mut is_busy = false;
         match simulation.node(net.port(at).node).behavior {
             AgentBehavior::Silent => return None,

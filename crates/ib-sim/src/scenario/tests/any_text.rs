@@ -17,6 +17,11 @@ fn most() -> String {
     );
     for entry in [
         "bad-cable: {at: 30s, into: \"leaf-0-1[1]\", ratio: 1e-9, for: 10m}",
+        "dirty-connector: {at: 30s, into: \"spine-0[1]\", lane: 2, ratio: 1e-5, light: 5%}",
+        "hot-module: {at: 1m, port: \"spine-0[1]\", celsius: 80, for: 1m}",
+        "swap-cable: {at: 1m, link: host-3, down: 30s}",
+        "registers: {at: 1m, node: leaf-0-1, behavior: hung}",
+        "vs-key: {at: 1m, key: 0x1234, node: leaf-0-0}",
         "flap: {at: 1m, link: \"leaf-0-0[3]\", down: [5ms, 2s], every: 20s, times: 5}",
         "degrade: {at: 2m, link: host-3, width: 1x, speed: SDR, for: 1m}",
         "burst: {at: 1m, from: [host-1, host-2], to: host-3, load: 90%, for: 1m}",
@@ -36,7 +41,7 @@ fn most() -> String {
 #[test]
 fn text_with_most_features_is_resolved() {
     let story = resolve(&most()).unwrap();
-    assert_eq!(story.descriptions.len(), 11);
+    assert_eq!(story.descriptions.len(), 16);
     assert!(story.actions.iter().any(|step| matches!(
         step.action,
         Action::SetCounter { counter: Counter::SymbolErrors, value: 4242, .. }

@@ -18,6 +18,28 @@ fn entries_become_actions_and_sentences() {
             "the cable from leaf-0-0[4] to host-3[1] has a BER of 1e-12 after FEC",
         ),
         (
+            "dirty-connector: {at: 30s, into: 'spine-0[2]', lane: 3, ratio: 2e-5, for: 10m}",
+            &["30000 dirt spine-0[2] 3 2e-5 0.1", "630000 dirt spine-0[2] "],
+            "the connector at spine-0[2] is dirty: lane 3 has a BER of 2e-5 before FEC for 10m",
+        ),
+        (
+            "hot-module: {port: 'spine-0[2]', celsius: 78}",
+            &["0 module spine-0[2] Some(78)"],
+            "the module at spine-0[2] has 78 °C",
+        ),
+        (
+            "swap-cable: {at: 5s, link: 'leaf-0-1[1]', down: 30s}",
+            &["5000 signal host-4[1] false", "5000 swap host-4[1]", "35000 signal host-4[1] true"],
+            "the cable between leaf-0-1[1] and host-4[1] is replaced by another one within 30s",
+        ),
+        (
+            "registers: {node: leaf-0-1, behavior: slow, for: 1m}",
+            &["0 registers leaf-0-1 slow", "60000 registers leaf-0-1 normal"],
+            "the registers of leaf-0-1 are slow for 1m",
+        ),
+        ("vs-key: {key: 0x1234, node: leaf-0-1}", &["0 vs-key 1 0x1234"], "leaf-0-1 gets a VSKey"),
+        ("vs-key: {key: 0}", &["0 vs-key 9 0x0"], "all nodes get no VSKey"),
+        (
             "flap: {at: 1m, link: 'leaf-0-0[3]', down: 2s, every: 20s, times: 2}",
             &[
                 "60000 signal host-2[1] false",

@@ -28,7 +28,7 @@ fn mistakes_are_one_line_with_their_place() {
         ("timeline: {flap: {}}".into(), "line 1: "),
         (
             one("flip: {at: 1s}"),
-            "line 3: timeline[0].flip: \"flip\" is not one of: bad-cable, flap, ",
+            "line 3: timeline[0].flip: \"flip\" is not one of: bad-cable, dirty-connector, ",
         ),
         (one("flip: {at: 1s}"), "(did you mean \"flap\"?)"),
         (
@@ -54,6 +54,18 @@ fn mistakes_are_one_line_with_their_place() {
         (
             one("lose-mads: {share: 101%}"),
             "line 3: lose-mads: share: \"101%\" is more than 100% or 1",
+        ),
+        (
+            one("dirty-connector: {into: \"leaf-0-0[1]\", lane: 8, ratio: 1e-5}"),
+            "line 3: dirty-connector: lane: 8 is not between 0 and 7",
+        ),
+        (
+            one("hot-module: {port: \"leaf-0-0[1]\", celsius: 80}"),
+            "line 3: hot-module: port: passive cables have no temperature",
+        ),
+        (
+            one("registers: {node: leaf-0-0, behavior: sloow}"),
+            "line 3: registers: behavior: unknown behavior \"sloow\"; known: normal, absent, refused, slow, hung",
         ),
         (one("m-key: {key: 0x1, level: 4}"), "line 3: m-key: level: 4 is not between 0 and 3"),
         (

@@ -52,6 +52,18 @@ fn short(story: &ResolvedScenario) -> Vec<String> {
                 Action::CorruptBits { port, ratio } => {
                     format!("corrupt {} {ratio:e}", label(*port))
                 }
+                Action::SetDirt { port, dirt } => {
+                    let dirt = dirt.map(|it| format!("{} {:e} {}", it.lane, it.ratio, it.light));
+                    format!("dirt {} {}", label(*port), dirt.unwrap_or_default())
+                }
+                Action::SetModuleTemperature { port, degrees } => {
+                    format!("module {} {degrees:?}", label(*port))
+                }
+                Action::SwapCable { port } => format!("swap {}", label(*port)),
+                Action::SetRegisters { node, behavior } => {
+                    format!("registers {} {}", story.net.node(*node).id, behavior.label())
+                }
+                Action::SetVsKey { nodes, key } => format!("vs-key {} {key:#x}", nodes.len()),
                 Action::SetSignal { port, up } => format!("signal {} {up}", label(*port)),
                 Action::Retrain { port } => format!("retrain {}", label(*port)),
                 Action::LimitLink { port, width, speed } => {
