@@ -151,6 +151,8 @@ pub struct PreFecBer {
     pub at: Moment,
     /// The counter is saturated: this is the last known ratio, not the current one.
     pub stale: bool,
+    /// The lane that has more of the errors than all others together, and its share, if the device reports lanes.
+    pub lane: Option<(u8, f32)>,
 }
 
 /// The expected number of errors at the limit from which on a window is evidence. With none seen where 2.5

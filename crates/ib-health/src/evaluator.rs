@@ -175,7 +175,8 @@ impl LinkEvaluator {
                 let status = snapshot.status(port);
                 let incoming = incoming(&self.limits, snapshot, port);
                 let fastest = totals::fastest(fabric.port(port).number, status);
-                let (growth, bit_errors) = tracker.update(reading, incoming, fastest);
+                let hardware = snapshot.hardware.port(fabric.end(port));
+                let (growth, bit_errors) = tracker.update(reading, hardware, incoming, fastest);
                 found.bit_errors = bit_errors;
                 let rate = status.and_then(|status| status.width.zip(status.speed));
                 if let Some((width, speed)) = rate.filter(|_| growth.seconds > 0.0) {
@@ -326,11 +327,15 @@ fn incoming(limits: &LimitTable, snapshot: &Snapshot<Raw>, port: PortIndex) -> O
     // A sweep queries one end of each link; both have the same rate.
     let status = [port, peer].into_iter().find_map(|port| {
         let status = snapshot.status(port)?;
-        Some((status.rate()?, status.speed?))
+        Some((status.rate()?, status.speed?, status.width?))
     });
-    let (rate, speed) = status?;
+    let (rate, speed, width) = status?;
     let fec = snapshot.fec[port.0 as usize].or(snapshot.fec[peer.0 as usize]);
-    Some(Incoming { bits_per_second: rate as f32 * 8.0, limits: limits.limits(speed, fec) })
+    Some(Incoming {
+        bits_per_second: rate as f32 * 8.0,
+        lanes: width.lanes(),
+        limits: limits.limits(speed, fec),
+    })
 }
 
 /// Whether a link carries traffic, and whether one of its ports is Active again although the discovery found no

@@ -7,6 +7,7 @@ use ib_fabric::{PortIndex, Snapshot};
 use ib_mad::label;
 use ib_mad::node::PortRole;
 use ib_mad::port_state::{physical, state};
+use ib_mad::register::Module;
 use ib_mad::{Counter, Moment};
 
 use super::bit_errors::{BitErrorLevel, BitErrors, PreFecBer};
@@ -47,6 +48,8 @@ pub fn describe(
             evidence.counts("counted", "local link integrity error", errors)
         }
         Reason::PreFec => evidence.pre_fec(),
+        Reason::ModuleTemperature => evidence.module_temperature(),
+        Reason::RxPower => evidence.rx_power(),
         Reason::UpstreamErrors => Some(evidence.marked_bad()),
         Reason::Congested => evidence.waits(false),
         Reason::Victim => evidence.waits(true),
@@ -252,7 +255,10 @@ impl<'a> Evidence<'a> {
 
     fn pre_fec(&self) -> Option<String> {
         self.each_named(|port| {
-            let PreFecBer { ratio, limit, at, stale } = self.port(port)?.bit_errors.pre_fec?;
+            let PreFecBer { ratio, limit, at, stale, lane } = self.port(port)?.bit_errors.pre_fec?;
+            let lane = lane.map_or_else(String::new, |(lane, share)| {
+                format!(", {:.0}% of the errors on lane {lane}", share * 100.0)
+            });
             let when = if stale {
                 let ago = self.ago(at);
                 format!(", measured {ago} ago; the counter has been saturated since then")
@@ -260,7 +266,39 @@ impl<'a> Evidence<'a> {
                 String::new()
             };
             (ratio > limit)
-                .then(|| format!("receives pre-FEC BER {ratio:.1e} (limit {limit:e}){when}"))
+                .then(|| format!("receives pre-FEC BER {ratio:.1e} (limit {limit:e}){lane}{when}"))
+        })
+    }
+
+    /// The lanes of the link; its ends have the same number, and a sweep may have queried one of them.
+    fn lanes(&self) -> Option<usize> {
+        let width = self.ends().find_map(|port| self.snapshot.status(port)?.width)?;
+        Some(width.lanes().into())
+    }
+
+    fn module(&self, port: PortIndex) -> Option<&'a Module> {
+        self.snapshot.hardware.port(self.snapshot.fabric.end(port))?.plugged()
+    }
+
+    fn module_temperature(&self) -> Option<String> {
+        self.each_named(|port| {
+            let module = self.module(port).filter(|module| module.is_hot())?;
+            let now = module.celsius(module.temperature)?;
+            let limit = module.celsius(module.temperature_high)?;
+            Some(format!("has a module at {now:.0} °C (its alarm threshold: {limit:.0} °C)"))
+        })
+    }
+
+    fn rx_power(&self) -> Option<String> {
+        self.each_named(|port| {
+            let module = self.module(port)?;
+            let lane = module.dark_lane(self.lanes()?)?;
+            let limit = module.dbm(module.rx_power_low)?;
+            let power = module.dbm(module.rx_power[lane]);
+            let power = power.map_or("no light".into(), |dbm| format!("{dbm:.1} dBm"));
+            Some(format!(
+                "receives {power} on lane {lane} (alarm threshold of the module: {limit:.1} dBm)"
+            ))
         })
     }
 
@@ -345,15 +383,15 @@ impl<'a> Evidence<'a> {
             let PortAssessment { counters, bit_errors, .. } = self.port(port)?;
             let saturated = Counter::all().filter(|counter| counters.stuck.contains(*counter));
             let text = self.listed(saturated, port, ["is saturated", "are saturated"])?;
-            let last = match bit_errors.pre_fec.filter(|known| known.stale) {
-                Some(PreFecBer { ratio, limit, at, .. }) => {
+            let last = match bit_errors.pre_fec {
+                Some(PreFecBer { ratio, limit, at, stale: true, .. }) => {
                     format!(" (pre-FEC BER {ratio:.1e} {} ago, limit {limit:e})", self.ago(at))
                 }
                 // After a restart the ratio is not known.
                 None if counters.stuck.contains(Counter::FecCorrectedSymbols) => {
                     " (pre-FEC BER unknown)".into()
                 }
-                None => String::new(),
+                _ => String::new(),
             };
             Some(text + &last)
         })

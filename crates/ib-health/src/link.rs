@@ -304,6 +304,10 @@ impl LinkTracker {
             Reason::Flapping | Reason::Recoveries | Reason::Speed | Reason::Down => {
                 Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
             }
+            Reason::RxPower => {
+                Some(if self.retrained { Repair::SwapTransceiver } else { Repair::Reseat })
+            }
+            Reason::ModuleTemperature => Some(Repair::CheckCooling),
             Reason::NodeFlapping => Some(Repair::CheckHost),
             _ if reasons.weight(Reason::UpstreamErrors).is_some() => Some(Repair::CheckUpstream),
             Reason::Congested | Reason::Victim => Some(Repair::None),
@@ -349,6 +353,12 @@ fn add_errors(end: &EndInput<'_>, reasons: &mut Reasons) {
     }
     if port.recent.sum(|it| it.link_integrity) >= INTEGRITY {
         reasons.add(Reason::LinkIntegrity, Verdict::Watch);
+    }
+    if port.reported.is_hot() {
+        reasons.add(Reason::ModuleTemperature, Verdict::Watch);
+    }
+    if port.reported.is_dark() {
+        reasons.add(Reason::RxPower, Verdict::Watch);
     }
     if port.has_marked() {
         reasons.add(Reason::UpstreamErrors, Verdict::Ok);

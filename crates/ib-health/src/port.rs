@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use ib_fabric::hardware::PortHardware;
 use ib_mad::reading::Raw;
 use ib_mad::{Counter, Moment, Reading};
 
 use super::assessment::CounterStatus;
 use super::bit_errors::{self, BerWindows, BitErrorLevel, BitErrors, Limits, PreFecBer};
+use super::reported::{RawErrors, Reported};
 use super::totals::{Growth, PortTotals};
 use super::window::{LoadCorrelation, Recent};
 
@@ -43,6 +45,7 @@ struct CorrectedSums {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Incoming {
     pub bits_per_second: f32,
+    pub lanes: u8,
     pub limits: Limits,
 }
 
@@ -55,6 +58,8 @@ struct PreFec {
     over: bool,
     /// The link trained since then: it may have another cable.
     outdated: bool,
+    /// See [`PreFecBer::lane`].
+    lane: Option<(u8, f32)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -64,7 +69,9 @@ pub struct PortTracker {
     pub load_correlation: LoadCorrelation,
     pub recent: Recent<ReceivedSums>,
     corrected: Recent<CorrectedSums>,
-    /// The ratio of these when the counter was last below its maximum.
+    /// What the device itself reports.
+    pub reported: Reported,
+    /// The ratio that the device reports, or of the corrected symbols when the counter was last below its maximum.
     pre_fec: Option<PreFec>,
     /// Consecutive sweeps that did not read the port.
     pub missed: u8,
@@ -75,11 +82,12 @@ pub struct PortTracker {
 }
 
 impl PortTracker {
-    /// Adds a reading of a port that never carries more than `fastest` bytes per second: replaces its values by
-    /// totals, and returns their growth, and the errors among the bits received since the reading before.
+    /// Adds a reading of a port that never carries more than `fastest` bytes per second, and what its device reports of
+    /// it: replaces its values by totals, and returns their growth, and the errors among the bits received since the reading before.
     pub fn update(
         &mut self,
         reading: &mut Reading<Raw>,
+        hardware: Option<&PortHardware>,
         incoming: Option<Incoming>,
         fastest: u64,
     ) -> (Growth, BitErrors) {
@@ -110,7 +118,14 @@ impl PortTracker {
             timed(Counter::RcvErrors),
             growth.seconds as f32,
         );
-        self.record_pre_fec(&growth, incoming, was_full);
+        let Incoming { bits_per_second, lanes, limits } = incoming;
+        let reported = self.reported.update(hardware, bits_per_second, lanes.into(), growth.at);
+        if let Some((errors, limit)) = reported.zip(limits.pre_fec) {
+            self.record_reported(&errors, limit);
+        }
+        if !self.reported.has_physical() {
+            self.record_pre_fec(&growth, incoming, was_full);
+        }
         let bit_errors =
             BitErrors { pre_fec: self.pre_fec(), ..self.bit_errors(&growth, incoming) };
         self.level = bit_errors.level;
@@ -118,7 +133,7 @@ impl PortTracker {
     }
 
     fn bit_errors(&mut self, growth: &Growth, incoming: Incoming) -> BitErrors {
-        let Incoming { bits_per_second, limits } = incoming;
+        let Incoming { bits_per_second, limits, .. } = incoming;
         let unknown = BitErrors { bits_per_second, limit: limits.symbol, ..BitErrors::default() };
         if self.is_full(Counter::SymbolErrors) {
             self.ber = BerWindows::default();
@@ -159,6 +174,7 @@ impl PortTracker {
             at: growth.at.whole_seconds(),
             over: symbols > bit_errors::chance_limit(bits * limit),
             outdated: false,
+            lane: None,
         };
         // The reading that filled the field shows a lower bound.
         let known = self.pre_fec.filter(|it| !it.outdated && it.ratio > now.ratio);
@@ -167,13 +183,29 @@ impl PortTracker {
         }
     }
 
+    fn record_reported(&mut self, found: &RawErrors, limit: f32) {
+        self.pre_fec = Some(PreFec {
+            ratio: found.errors / found.bits,
+            at: found.at.whole_seconds(),
+            over: found.errors > bit_errors::chance_limit(found.bits * limit),
+            outdated: false,
+            lane: found.lane,
+        });
+    }
+
+    /// Whether the pre-FEC ratio is the last one before the counter of corrected symbols saturated.
+    fn is_pre_fec_stale(&self) -> bool {
+        self.is_full(Counter::FecCorrectedSymbols) && !self.reported.has_physical()
+    }
+
     /// The port has another link, or its link has just trained: errors until `training_until` do not count.
     pub fn restart(&mut self, training_until: Option<Moment>) {
         self.ber = BerWindows::default();
         self.load_correlation = LoadCorrelation::default();
         self.recent.clear();
         self.corrected.clear();
-        self.pre_fec = self.pre_fec.filter(|_| self.is_full(Counter::FecCorrectedSymbols));
+        self.pre_fec = self.pre_fec.filter(|_| self.is_pre_fec_stale());
+        self.reported.restart();
         if let Some(known) = &mut self.pre_fec {
             known.outdated = true;
         }
@@ -190,7 +222,11 @@ impl PortTracker {
         let is_next = self.corrected.advance(at, PRE_FEC_PERIOD);
         let is_read = self.corrected.sum(|it| it.seconds) > 0.0;
         // The attribute is not read any more: the ratio is out of date.
-        if is_next && !is_read && !self.is_full(Counter::FecCorrectedSymbols) {
+        if is_next
+            && !is_read
+            && !self.is_full(Counter::FecCorrectedSymbols)
+            && !self.reported.has_physical()
+        {
             self.pre_fec = None;
         }
     }
@@ -222,9 +258,9 @@ impl PortTracker {
     /// The pre-FEC bit error ratio as it was last measured, if it and its limit are known.
     pub fn pre_fec(&self) -> Option<PreFecBer> {
         let limit = self.incoming?.limits.pre_fec?;
-        let PreFec { ratio, at, .. } = self.pre_fec?;
+        let PreFec { ratio, at, lane, .. } = self.pre_fec?;
         let at = Moment::default() + Duration::from_secs(at.into());
-        Some(PreFecBer { ratio, limit, at, stale: self.is_full(Counter::FecCorrectedSymbols) })
+        Some(PreFecBer { ratio, limit, at, stale: self.is_pre_fec_stale(), lane })
     }
 }
 
@@ -253,7 +289,7 @@ mod tests {
     fn local_errors(readings: &[(u64, u64, Option<u64>)]) -> f32 {
         let mut state = PortTracker::default();
         let limits = Limits { symbol: 1e-12, pre_fec: None };
-        let incoming = Some(Incoming { bits_per_second: 1e11, limits });
+        let incoming = Some(Incoming { bits_per_second: 1e11, lanes: 4, limits });
         for (at, &(errors, marked, local)) in readings.iter().enumerate() {
             let mut reading = Reading::empty(Moment(15_000_000_000 * at as u64));
             reading.set(Counter::RcvErrors, errors);
@@ -266,7 +302,7 @@ mod tests {
             } else {
                 reading.not_due.insert(Counter::RcvLocalPhysicalErrors);
             }
-            state.update(&mut reading, incoming, 12_500_000_000);
+            state.update(&mut reading, None, incoming, 12_500_000_000);
         }
         state.recent.sum(|it| it.corrupted)
     }

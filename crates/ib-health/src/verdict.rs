@@ -37,6 +37,8 @@ ib_mad::labeled_enum! {
         Down, "down", "The link is down, and the nodes at both ends are present.";
         ReceiveErrors, "receive_errors", "A port receives corrupt packets.";
         LinkIntegrity, "link_integrity", "Local errors exceeded the threshold of the port itself.";
+        ModuleTemperature, "module_temperature", "A module is above its own alarm threshold of temperature.";
+        RxPower, "rx_power", "A module receives less light on a lane than its own alarm threshold.";
         UpstreamErrors, "upstream_errors", "The port receives packets that were corrupted on a link further upstream. This link is not at fault.";
         Congested, "congested", "Congestion root: packets wait here because the receiver is slow or the link is fully utilized.";
         Victim, "victim", "Congestion victim: packets wait here because a later port on their path waits.";
@@ -58,6 +60,7 @@ ib_mad::labeled_enum! {
         SwapCable, "swap_cable", "Swap the cable.";
         SwapTransceiver, "swap_transceiver", "Swap the transceiver at the sending end.";
         CheckUpstream, "check_upstream", "Check the upstream link that corrupts the packets.";
+        CheckCooling, "check_cooling", "Check the fans and the airflow of the device, then swap the transceiver.";
         CheckHost, "check_host", "Check the node at the end that did not count the link down: its log, firmware and PCIe slot.";
         None, "none", "No repair: this is congestion, not a fault of the cable.";
     }
@@ -66,35 +69,45 @@ ib_mad::labeled_enum! {
 /// The reasons of one link's verdict, each with the verdict that it alone would cause: its weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reasons {
-    weights: [Option<Verdict>; Reason::ALL.len()],
+    /// One bit for each reason that is present: most links have none or one of many.
+    present: u32,
+    weights: [Verdict; Reason::ALL.len()],
 }
 
 impl Reasons {
     /// Adds a reason; of two weights the worse one counts.
     pub fn add(&mut self, reason: Reason, weight: Verdict) {
-        let slot = &mut self.weights[reason as usize];
-        *slot = (*slot).max(Some(weight));
+        let weight = self.weight(reason).map_or(weight, |known| known.max(weight));
+        self.present |= 1 << reason as usize;
+        self.weights[reason as usize] = weight;
     }
 
     /// The same reasons, with weights of at most this.
     #[must_use]
     pub fn capped(self, max: Verdict) -> Self {
-        Reasons { weights: self.weights.map(|weight| weight.map(|weight| weight.min(max))) }
+        let mut capped = Reasons::default();
+        self.iter().for_each(|(reason, weight)| capped.add(reason, weight.min(max)));
+        capped
     }
 
     /// The weight of a reason, if it is present.
     pub fn weight(&self, reason: Reason) -> Option<Verdict> {
-        self.weights[reason as usize]
+        (self.present >> reason as usize & 1 == 1).then(|| self.weights[reason as usize])
     }
 
     /// The reasons that are present, in the table's order.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, Verdict)> + '_ {
-        Reason::ALL.into_iter().filter_map(|reason| Some((reason, self.weight(reason)?)))
+        let mut rest = self.present;
+        std::iter::from_fn(move || {
+            let index = rest.trailing_zeros() as usize;
+            rest &= rest.wrapping_sub(1);
+            Some((*Reason::ALL.get(index)?, self.weights[index]))
+        })
     }
 
     /// The worst weight; `Ok` without any reason.
     pub fn verdict(&self) -> Verdict {
-        self.weights.iter().flatten().copied().max().unwrap_or(Verdict::Ok)
+        self.iter().map(|(_, weight)| weight).max().unwrap_or(Verdict::Ok)
     }
 
     /// The reason with the worst weight, the first in the table among equals.
@@ -102,6 +115,8 @@ impl Reasons {
         self.iter().reduce(|best, next| if next.1 > best.1 { next } else { best })
     }
 }
+
+const _: () = assert!(Reason::ALL.len() <= u32::BITS as usize, "a bit for each reason");
 
 /// How long a link must be better than its verdict before the verdict improves.
 const HOLD: Duration = Duration::from_secs(5 * 60);

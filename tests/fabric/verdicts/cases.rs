@@ -492,6 +492,37 @@ fn of_the_rest() -> Vec<Case> {
     ]
 }
 
+/// What modules and the physical layer report.
+fn of_modules() -> Vec<Case> {
+    let case = |name: &str, entry: &str, link, reason| {
+        Case::new(name, 90, format!("timeline: [{entry}]")).from(1800).wants(
+            link,
+            Verdict::Watch,
+            reason,
+        )
+    };
+    vec![
+        case(
+            "a lane with a BER of 6e-5 before FEC, no uncorrectable error",
+            "dirty-connector: {at: 30m, into: \"spine-0[2]\", lane: 2, ratio: 6e-5, light: 50%}",
+            "spine-0[2]",
+            Reason::PreFec,
+        ),
+        case(
+            "a lane that receives 5% of the light",
+            "dirty-connector: {at: 30m, into: \"spine-0[2]\", lane: 0, ratio: 1e-9, light: 5%}",
+            "spine-0[2]",
+            Reason::RxPower,
+        ),
+        case(
+            "a module at 78 °C, alarm threshold 75 °C",
+            "hot-module: {at: 30m, port: \"spine-0[3]\", celsius: 78}",
+            "spine-0[3]",
+            Reason::ModuleTemperature,
+        ),
+    ]
+}
+
 /// All cases.
 pub fn all() -> Vec<Case> {
     let others = [
@@ -502,6 +533,7 @@ pub fn all() -> Vec<Case> {
         of_counters(),
         of_devices(),
         of_load(),
+        of_modules(),
         of_the_rest(),
     ];
     bad_cables().chain(others.into_iter().flatten()).collect()

@@ -8,6 +8,7 @@
 mod cases;
 mod internal;
 mod lengths;
+mod modules;
 mod remedies;
 mod saturation;
 mod table;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fabric_exporter::api::links::FabricView;
 use fabric_exporter::api::ports;
-use fabric_exporter::config::options::{HealthOptions, LimitOption, Options};
+use fabric_exporter::config::options::{FabricOptions, HealthOptions, LimitOption, Options};
 use ib_health::{Reason, Verdict};
 use ib_sim::scenario::{Overrides, Scenario};
 
@@ -12,10 +12,11 @@ use crate::verdicts::watch::{link, summary};
 use test_rig::Simulated;
 
 /// The corrected errors are above their limit, which the site set, and the uncorrected ones are not.
-fn watched(story: &str) -> Simulated {
+fn watched(story: &str, registers: bool) -> Simulated {
     let story = Scenario::parse("saturation", story).unwrap();
     let limit = LimitOption { speed: "NDR".into(), fec: None, symbol: 1e-10, pre_fec: Some(1e-5) };
     let options = Options {
+        fabric: FabricOptions { registers: Some(registers), ..FabricOptions::default() },
         health: HealthOptions { limits: Some(vec![limit]), ..HealthOptions::default() },
         ..Options::default()
     };
@@ -25,7 +26,7 @@ fn watched(story: &str) -> Simulated {
 #[test]
 fn saturated_counter_keeps_verdict_and_last_ratio() {
     let simulated =
-        watched("timeline: [bad-cable: {at: 10m, into: \"leaf-0-1[9]\", ratio: 1e-12}]");
+        watched("timeline: [bad-cable: {at: 10m, into: \"leaf-0-1[9]\", ratio: 1e-12}]", false);
     let mut full_at = None;
     for minute in 1..=90 {
         simulated.run_to(Duration::from_secs(60 * minute + 5));
@@ -54,4 +55,24 @@ fn saturated_counter_keeps_verdict_and_last_ratio() {
     assert!((90 - full_at - 1..=90 - full_at + 1).contains(&age), "{age} min, {full_at} min");
     let because = detail.link.reasons.iter().find(|because| because.reason == "pre_fec").unwrap();
     assert!(because.evidence.contains("saturated since then"), "{}", because.evidence);
+}
+
+#[test]
+fn registers_measure_on_after_the_counter_saturated() {
+    let simulated = watched(
+        "timeline: [bad-cable: {at: 10m, into: \"leaf-0-1[9]\", ratio: 1e-12, for: 80m}]",
+        true,
+    );
+    simulated.run_to(Duration::from_secs(60 * 80));
+    let observation = simulated.observation();
+    let found = link(&observation, "leaf-0-1[9]").unwrap();
+    assert_eq!(found.reasons.weight(Reason::CounterSaturated), Some(Verdict::Ok));
+    assert_eq!(found.reasons.weight(Reason::PreFec), Some(Verdict::Watch), "{}", summary(found));
+    let detail = ports::link(FabricView::new(&observation).unwrap(), found.link);
+    let measured = detail.ports.iter().filter_map(|port| port.pre_fec_ber.as_ref());
+    assert!(measured.clone().count() > 0 && measured.clone().all(|it| !it.stale));
+    simulated.run_to(Duration::from_secs(60 * 100));
+    let observation = simulated.observation();
+    let found = link(&observation, "leaf-0-1[9]").unwrap();
+    assert_eq!(found.verdict, Verdict::Ok, "{}", summary(found));
 }

@@ -217,7 +217,7 @@ fn unknown_reasons_say_why() {
             found.counters = saturated(Counter::FecCorrectedSymbols, true);
             let at = snapshot.ended.before(Duration::from_secs(600));
             found.bit_errors.pre_fec =
-                Some(PreFecBer { ratio: 2e-5, limit: 1e-5, at, stale: true });
+                Some(PreFecBer { ratio: 2e-5, limit: 1e-5, at, stale: true, lane: None });
         })
     };
     assert_eq!(

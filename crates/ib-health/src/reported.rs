@@ -1,0 +1,229 @@
+//! What a device reports of a port's physical layer and module, from reading to reading.
+
+use std::time::Duration;
+
+use ib_fabric::hardware::{PortHardware, ReadAt};
+use ib_mad::Moment;
+use ib_mad::register::{LANES, Module};
+
+/// Reports that are older than this are out of date: with longer intervals the counters of error correction decide.
+const MAX_AGE: Duration = Duration::from_secs(15 * 60);
+
+/// Consecutive readings of a module from which on it is out of its limits: what was never compared with a real device
+/// must not decide on first sight.
+const READINGS: u8 = 2;
+
+/// What is kept of a port's reports.
+#[derive(Clone, Debug, Default)]
+pub struct Reported {
+    /// The latest counts: the next ones are compared with them. Boxed: many devices report none.
+    physical: Option<Box<Point>>,
+    module: ModuleAlarms,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    at: Moment,
+    since_clear: u64,
+    bits: u64,
+    errors: [u64; LANES],
+}
+
+/// How many readings in a row found a module out of its limits.
+#[derive(Clone, Copy, Debug, Default)]
+struct ModuleAlarms {
+    at: Option<Moment>,
+    hot: u8,
+    dark: u8,
+}
+
+/// The errors before correction between two readings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RawErrors {
+    pub errors: f32,
+    pub bits: f32,
+    pub at: Moment,
+    /// The lane with more errors than all others together, and its share.
+    pub lane: Option<(u8, f32)>,
+}
+
+impl Reported {
+    /// Whether errors before correction are reported: a device that leaves them 0 may count none.
+    pub fn has_physical(&self) -> bool {
+        self.physical.as_ref().is_some_and(|last| last.errors != [0; LANES])
+    }
+
+    /// Whether the module is above its alarm threshold.
+    pub fn is_hot(&self) -> bool {
+        self.module.hot >= READINGS
+    }
+
+    /// Whether a lane receives less light than the module's alarm threshold.
+    pub fn is_dark(&self) -> bool {
+        self.module.dark >= READINGS
+    }
+
+    /// Forgets the counts: the link is another one.
+    pub fn restart(&mut self) {
+        self.physical = None;
+    }
+
+    /// Records the reports of a port with this many lanes, which receives so many bits per second. Returns the errors
+    /// since the reading before, if there is a new one.
+    pub fn update(
+        &mut self,
+        hardware: Option<&PortHardware>,
+        bits_per_second: f32,
+        lanes: usize,
+        now: Moment,
+    ) -> Option<RawErrors> {
+        self.record_module(hardware.and_then(|it| it.module.as_ref()), lanes);
+        let physical = hardware.and_then(|it| it.physical.as_ref());
+        let physical = physical.filter(|read| now.since(read.at) < MAX_AGE);
+        let Some(ReadAt { value, at }) = physical else {
+            self.physical = None;
+            return None;
+        };
+        if self.physical.as_ref().is_some_and(|last| last.at == *at) {
+            return None;
+        }
+        let point = Point {
+            at: *at,
+            since_clear: value.since_clear,
+            bits: value.received_bits,
+            errors: value.lane_errors,
+        };
+        let last = self.physical.replace(Box::new(point));
+        last.and_then(|last| raw_errors(&last, &point, bits_per_second))
+    }
+
+    fn record_module(&mut self, module: Option<&ReadAt<Module>>, lanes: usize) {
+        let Some(ReadAt { value, at }) = module else {
+            self.module = ModuleAlarms::default();
+            return;
+        };
+        if Some(*at) == self.module.at {
+            return;
+        }
+        let count = |before: u8, is_out: bool| if is_out { before.saturating_add(1) } else { 0 };
+        self.module = ModuleAlarms {
+            at: Some(*at),
+            hot: count(self.module.hot, value.is_hot()),
+            dark: count(self.module.dark, value.dark_lane(lanes).is_some()),
+        };
+    }
+}
+
+/// The errors between two readings. None if the device cleared its counts meanwhile, and if the number of bits is not
+/// what the rate of the link makes of the time: then it counts something else.
+fn raw_errors(last: &Point, now: &Point, bits_per_second: f32) -> Option<RawErrors> {
+    let bits = now.bits.checked_sub(last.bits).filter(|_| now.since_clear > last.since_clear)?;
+    let bits = bits as f32;
+    let expected = bits_per_second * now.at.since(last.at).as_secs_f32();
+    if !(0.5..2.0).contains(&(bits / expected)) {
+        return None;
+    }
+    let mut by_lane = [0.0; LANES];
+    for (lane, errors) in by_lane.iter_mut().enumerate() {
+        *errors = now.errors[lane].checked_sub(last.errors[lane])? as f32;
+    }
+    let errors: f32 = by_lane.iter().sum();
+    let worst = (0..LANES).max_by(|a, b| by_lane[*a].total_cmp(&by_lane[*b]))?;
+    let share = by_lane[worst] / errors;
+    // Links of one lane have no other.
+    let is_outlier = share > 0.5 && share < 1.0;
+    Some(RawErrors { errors, bits, at: now.at, lane: is_outlier.then_some((worst as u8, share)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ib_mad::register::PhysicalStatistics;
+
+    const RATE: f32 = 1e11;
+
+    fn statistics(seconds: u64, errors: [u64; 4]) -> PhysicalStatistics {
+        let mut lane_errors = [0; LANES];
+        lane_errors[..4].copy_from_slice(&errors);
+        PhysicalStatistics {
+            since_clear: seconds * 1_000,
+            received_bits: seconds * 100_000_000_000,
+            lane_errors,
+            ..PhysicalStatistics::default()
+        }
+    }
+
+    fn at(seconds: u64) -> Moment {
+        Moment(seconds * 1_000_000_000)
+    }
+
+    /// The errors of readings by second, of counts that have run for another number of seconds.
+    fn found(readings: &[(u64, u64, [u64; 4])]) -> Vec<Option<(f32, Option<u8>)>> {
+        let mut reported = Reported::default();
+        let update = |&(second, since, errors): &(u64, u64, [u64; 4])| {
+            let value = statistics(since, errors);
+            let physical = Some(ReadAt { value, at: at(second) });
+            let hardware = PortHardware { physical, ..PortHardware::default() };
+            let found = reported.update(Some(&hardware), RATE, 4, at(second + 5))?;
+            Some((found.errors, found.lane.map(|(lane, _)| lane)))
+        };
+        readings.iter().map(update).collect()
+    }
+
+    #[test]
+    fn errors_are_those_between_two_readings() {
+        for (readings, expected) in [
+            (&[(0, 100, [1; 4]), (60, 160, [11, 1, 1, 1])][..], Some((10.0, None))),
+            // Most of them on one lane.
+            (&[(0, 100, [1; 4]), (60, 160, [2, 91, 2, 2])], Some((93.0, Some(1)))),
+            (&[(0, 100, [1; 4]), (60, 160, [26, 26, 26, 26])], Some((100.0, None))),
+            // The same reading.
+            (&[(60, 160, [1; 4]), (60, 160, [1; 4])], None),
+            // Cleared meanwhile.
+            (&[(0, 100, [9; 4]), (60, 30, [9; 4])], None),
+            (&[(0, 100, [9; 4]), (60, 160, [8; 4])], None),
+            // Not the bits of this link.
+            (&[(0, 100, [1; 4]), (60, 800, [9; 4])], None),
+        ] {
+            assert_eq!(found(readings)[1], expected, "{readings:?}");
+        }
+    }
+
+    #[test]
+    fn old_reports_are_forgotten() {
+        let mut reported = Reported::default();
+        let physical = Some(ReadAt { value: statistics(100, [1; 4]), at: at(0) });
+        let hardware = PortHardware { physical, ..PortHardware::default() };
+        reported.update(Some(&hardware), RATE, 4, at(10));
+        assert!(reported.has_physical());
+        reported.update(Some(&hardware), RATE, 4, at(2_000));
+        assert!(!reported.has_physical());
+    }
+
+    #[test]
+    fn module_is_out_of_its_limits_after_two_readings() {
+        use ib_mad::register::monitor::{RX_POWER, TEMPERATURE};
+        let module = |degrees: u16, lane: u16| Module {
+            kind: 2,
+            temperature: degrees << 8,
+            temperature_high: 75 << 8,
+            rx_power: [631, 631, lane, 631, 0, 0, 0, 0],
+            rx_power_high: 3162,
+            rx_power_low: 100,
+            monitors: TEMPERATURE | RX_POWER,
+            ..Module::default()
+        };
+        let mut reported = Reported::default();
+        let mut read = |second: u64, module: Option<Module>| {
+            let module = module.map(|value| ReadAt { value, at: at(second) });
+            let hardware = PortHardware { module, ..PortHardware::default() };
+            reported.update(Some(&hardware), RATE, 4, at(second));
+            (reported.is_hot(), reported.is_dark())
+        };
+        assert_eq!(read(0, Some(module(80, 63))), (false, false));
+        assert_eq!(read(0, Some(module(80, 63))), (false, false), "the same reading");
+        assert_eq!(read(60, Some(module(80, 63))), (true, true));
+        assert_eq!(read(120, Some(module(60, 63))), (false, true));
+        assert_eq!(read(180, None), (false, false));
+    }
+}
