@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use fabric_exporter::config::options::FabricOptions;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::report::{Report, html};
@@ -28,6 +29,7 @@ use fabric_observation::{Observation, RecorderMetrics};
 use ib_fabric::Snapshot;
 use ib_mad::counter::CounterKind;
 use ib_mad::{Counter, Moment};
+use ib_sim::scenario::{Overrides, Scenario};
 use measure::{median, pin};
 use peak_alloc::PeakAlloc;
 use rig::Simulated;
@@ -199,17 +201,25 @@ fn suspect(file: &Path, at: SystemTime) {
     let micros = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros();
     let updated = db.execute(
         "INSERT INTO events (at, fabric, kind, link, place, text, detail)
-         SELECT ?1, 1, 'verdict', id, 'a cable', 'ok -> bad', '{\"from\": \"ok\", \"to\": \"bad\"}'
+         SELECT ?1, 1, 'verdict_changed', id, 'a cable', 'from ok to bad', '{\"from\": \"ok\", \"to\": \"bad\"}'
          FROM links ORDER BY id LIMIT ?2",
         (i64::try_from(micros).unwrap(), i64::try_from(SUSPECTS).unwrap()),
     );
     assert_eq!(updated.unwrap(), SUSPECTS);
 }
 
+/// The fabric, swept without its registers: what they cost depends on when a device has its turn.
+fn simulated() -> Simulated {
+    let scenario = Scenario::parse("history", STORY).unwrap();
+    let fabric =
+        FabricOptions { details: Some(true), registers: Some(false), ..FabricOptions::default() };
+    Simulated::with(scenario.resolve(&Overrides::default()).unwrap(), fabric)
+}
+
 /// Time from the start of a sweep until it is published, in turn without a recorder and with one that
 /// records the previous sweep on another CPU.
 fn beside(settings: &HistorySettings) -> [f64; 2] {
-    let simulated = Simulated::text(STORY);
+    let simulated = simulated();
     simulated.run_to(Duration::from_secs(5));
     let (send, taken) = std::sync::mpsc::channel::<Arc<Observation>>();
     let settings = settings.clone();
@@ -250,7 +260,7 @@ fn main() {
     let settings = HistorySettings::new(folder.path().join("history.db"));
     let file = settings.file.clone();
     let mut seen = {
-        let simulated = Simulated::text(STORY);
+        let simulated = simulated();
         simulated.run_to(Duration::from_secs(5));
         (*simulated.observation()).clone()
     };

@@ -30,6 +30,7 @@ const FAULTS: &[Fault] = &[
             ("link_down", "leaf-0-0 port 9", minutes(10), SOON),
             ("link_up", "leaf-0-0 port 9", minutes(15), SOON),
             ("flap", "leaf-0-0 port 9", minutes(10), SOON),
+            ("link_down_reason", "leaf-0-0 port 9", minutes(10), SOON),
             ("verdict_changed", "not Active: leaf-0-0 port 9 Down", minutes(10), SOON),
         ],
         places: &["leaf-0-0 port 9"],
@@ -47,6 +48,7 @@ const FAULTS: &[Fault] = &[
             ("node_down", "host-13", minutes(40), SOON),
             ("node_up", "host-13", Duration::from_secs(40 * 60 + 90), Duration::from_secs(60)),
             ("expected_link_down", "host-13", minutes(40), SOON),
+            ("link_down_reason", "remote side, device reset", minutes(40), SOON),
         ],
         places: &["host-13"],
         from: minutes(40),
@@ -71,6 +73,7 @@ const FAULTS: &[Fault] = &[
         tells: &[
             ("cable_moved", "host-9", minutes(70), SOON),
             ("cable_moved", "leaf-0-1 port 2", minutes(70), SOON),
+            ("cable_changed", "seen at leaf-0-1 port 2", minutes(70), Duration::from_secs(60)),
         ],
         places: &["leaf-0-1 port 2", "leaf-0-1 port 5", "host-9", "host-12"],
         from: minutes(70),
@@ -84,7 +87,9 @@ const FAULTS: &[Fault] = &[
 ];
 
 fn is_told(event: &Event, fault: &Fault) -> bool {
-    let is_there = |place: &&str| event.place.contains(*place);
+    // Both ends of a link report why it went down.
+    let is_reason = event.kind == "link_down_reason" && event.at < wall(fault.from + minutes(6));
+    let is_there = |place: &&str| event.place.contains(*place) || is_reason;
     fault.places.iter().any(is_there) && event.at >= wall(fault.from)
 }
 

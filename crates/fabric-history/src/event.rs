@@ -23,11 +23,13 @@ ib_mad::labeled_enum! {
         MasterChanged, "master_changed", "Another subnet manager became master.";
         ClockJump, "clock_jump", "The clock of the exporter's host was set. Times before and after this event cannot be compared.";
         LinkDown, "link_down", "A link went down.";
+        LinkDownReason, "link_down_reason", "The device of a port reported why its link went down or retrained.";
         LinkUp, "link_up", "A link came up.";
         Flap, "flap", "A link went down unexpectedly. Its time is that of the link down, so it precedes link_up.";
         ExpectedLinkDown, "expected_link_down", "A link went down because a node at its end was reset, or during maintenance.";
         LinkAdded, "link_added", "A new link was discovered.";
         CableMoved, "cable_moved", "The cable of a port now leads to another port.";
+        CableChanged, "cable_changed", "A port has another cable or module than before, by its serial number.";
         VerdictChanged, "verdict_changed", "The verdict of a link changed.";
         RateChanged, "rate_changed", "The width or speed of a link changed.";
         NodeDown, "node_down", "A node is missing or does not respond.";

@@ -1,6 +1,7 @@
 //! Detects what happened between two observations of a fabric. Reads no clock, and writes nothing.
 
 mod ports;
+mod reports;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use ib_mad::{Moment, label};
 
 use ports::{LastLink, LastPort, OpenCongestion};
 pub(super) use ports::{active_rate, rate_change};
+use reports::LastReports;
 
 /// Compares each observation of a fabric with the state at the one before.
 #[derive(Debug, Default)]
@@ -40,6 +42,7 @@ pub struct EventDetector {
     /// The start of the latest sweep: a port event publishes the same sweep again.
     last_sweep: Option<Moment>,
     congestions: BTreeMap<End, OpenCongestion>,
+    reports: LastReports,
 }
 
 impl EventDetector {
@@ -70,6 +73,7 @@ impl EventDetector {
             self.update_reads(&mut sweep);
         }
         self.update_congestions(&mut sweep);
+        self.reports.update(&mut sweep, &mut self.ports);
         self.has_begun = true;
         sweep.events
     }

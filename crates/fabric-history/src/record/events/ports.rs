@@ -187,6 +187,8 @@ pub(super) struct LastPort {
     was_read: bool,
     /// Sweeps since its counters were read, while its node responded and it had a link.
     missed: u32,
+    /// How often its link had gone down or retrained when the reason was last reported, or when it was first read.
+    pub link_downs: Option<u64>,
 }
 
 impl LastPort {
@@ -213,6 +215,12 @@ impl EventDetector {
             let counting = &found.counters;
             if std::mem::replace(&mut last.resets, counting.resets) != counting.resets {
                 reset.entry(fabric.end(port).0).or_default().push(port);
+            }
+            if last.link_downs.is_none() {
+                last.link_downs = sweep.snapshot.reading(port).map(|reading| {
+                    let count = |counter| reading.get(counter).unwrap_or(0);
+                    count(Counter::LinkDowned).saturating_add(count(Counter::LinkErrorRecoveries))
+                });
             }
             let mask = saturated(counting);
             let new = mask & !std::mem::replace(&mut last.saturated, mask);

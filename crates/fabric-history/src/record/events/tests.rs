@@ -335,3 +335,57 @@ fn congestion_ends_after_clock_was_set_back() {
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
     assert_eq!(events, ["congestion_end: no port waits for it any longer"]);
 }
+
+#[test]
+fn reported_link_down_reasons_and_changed_cables_are_events() {
+    use ib_fabric::hardware::{Hardware, PortHardware, ReadAt};
+    use ib_mad::register::{LinkDown, Module};
+
+    let module = |serial: u8| Module {
+        kind: 1,
+        part_number: *b"MFA7U10-H010    ",
+        serial_number: [serial; 16],
+        ..Module::default()
+    };
+    let mut sim = Simulation::new();
+    let set = |sim: &mut Simulation, ports: &[(u64, u8, u8, u64)]| {
+        let now = Moment((sim.sweep + 1) * 1_000_000_000);
+        let port = |&(node, port, serial, link_downs): &(u64, u8, u8, u64)| {
+            let down = LinkDown { blame: 2, remote_reason: 38, ..LinkDown::default() };
+            let hardware = PortHardware {
+                module: Some(ReadAt { value: module(serial), at: now }),
+                link_down: (link_downs > 0).then_some(ReadAt { value: down, at: now }),
+                link_downs,
+                ..PortHardware::default()
+            };
+            (end(node, port), Arc::new(hardware))
+        };
+        let ports = ports.iter().map(port).collect();
+        sim.snapshot().hardware = Arc::new(Hardware { ports, ..Hardware::default() });
+        let anchor = sim.snapshot().anchor;
+        for port in sim.snapshot().fabric.clone().port_indexes() {
+            let reading = Reading::empty(anchor.moment);
+            sim.snapshot().readings[port.0 as usize] = Some(reading);
+        }
+        sim.sweep()
+    };
+    // The first reports are what is known at the start.
+    assert_eq!(set(&mut sim, &[(1, 1, b'A', 0), (2, 1, b'A', 0), (1, 2, b'B', 0)]), [""; 0]);
+    assert_eq!(
+        set(&mut sim, &[(1, 1, b'A', 1), (2, 1, b'A', 0), (1, 2, b'B', 0)]),
+        ["link_down_reason: remote side, device reset"]
+    );
+    assert_eq!(set(&mut sim, &[(1, 1, b'A', 1), (2, 1, b'A', 0), (1, 2, b'B', 0)]), [""; 0]);
+    // Another cable, then the one from the other port.
+    assert_eq!(
+        set(&mut sim, &[(1, 1, b'C', 1), (2, 1, b'A', 0), (1, 2, b'B', 0)]),
+        ["cable_changed: serial number CCCCCCCCCCCCCCCC (part number MFA7U10-H010) instead of \
+          AAAAAAAAAAAAAAAA"]
+    );
+    let moved = set(&mut sim, &[(1, 1, b'B', 1), (2, 1, b'A', 0)]);
+    assert_eq!(
+        moved,
+        ["cable_changed: serial number BBBBBBBBBBBBBBBB (part number MFA7U10-H010) instead of \
+          CCCCCCCCCCCCCCCC, seen at node 1 port 2 until 1970-01-01T00:01:01.000Z"]
+    );
+}

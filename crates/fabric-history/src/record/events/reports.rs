@@ -1,0 +1,123 @@
+//! Events of what devices report of ports: why a link went down, and which cable or module a port has.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::event::EventKind;
+use crate::model::time;
+use crate::record::events::Sweep;
+use crate::record::events::ports::LastPort;
+use ib_fabric::PortIndex;
+use ib_fabric::hardware::{Hardware, PortHardware};
+use ib_fabric::topology::End;
+use ib_health::evidence::port_label;
+use ib_mad::register::text;
+
+/// How many earlier places of a cable are known.
+const MAX_PLACES: usize = 4;
+
+/// How many serial numbers are known besides those of all ports: a device may report another one each time.
+const MAX_FORMER: usize = 10_000;
+
+/// What was reported until now.
+#[derive(Debug, Default)]
+pub(super) struct LastReports {
+    hardware: Arc<Hardware>,
+    /// The serial number of each port's cable or module.
+    serials: HashMap<End, String>,
+    /// Where a serial number was seen, and until when.
+    places: HashMap<String, BTreeMap<End, SystemTime>>,
+}
+
+impl LastReports {
+    pub(super) fn update(&mut self, sweep: &mut Sweep, ports: &mut [LastPort]) {
+        let hardware = Arc::clone(&sweep.snapshot.hardware);
+        if Arc::ptr_eq(&self.hardware, &hardware) {
+            return;
+        }
+        let last = std::mem::replace(&mut self.hardware, Arc::clone(&hardware));
+        // Most ports were not read since: each has its turn within an interval.
+        for (end, port) in &hardware.ports {
+            let last = last.ports.get(end);
+            if last.is_some_and(|last| Arc::ptr_eq(last, port)) {
+                continue;
+            }
+            let Some(index) = sweep.snapshot.fabric.find(*end) else { continue };
+            update_link_down(sweep, *end, index, port, &mut ports[index.0 as usize]);
+            let module_at = |port: &PortHardware| port.module.as_ref().map(|read| read.at);
+            if last.and_then(|last| module_at(last)) != module_at(port) {
+                self.update_cable(sweep, *end, index, port);
+            }
+        }
+        self.forget_former();
+    }
+
+    /// Forgets the places of former cables, once there are too many.
+    fn forget_former(&mut self) {
+        if self.places.len() > self.serials.len() + MAX_FORMER {
+            let current: HashSet<&String> = self.serials.values().collect();
+            self.places.retain(|serial, _| current.contains(serial));
+        }
+    }
+
+    fn update_cable(&mut self, sweep: &mut Sweep, end: End, index: PortIndex, port: &PortHardware) {
+        let Some((module, read)) = port.plugged().zip(port.module.as_ref()) else { return };
+        let serial = text(&module.serial_number);
+        if serial.is_empty() {
+            return;
+        }
+        let was = self.serials.insert(end, serial.clone()).filter(|was| *was != serial);
+        let places = self.places.entry(serial.clone()).or_default();
+        let moved = if places.contains_key(&end) { None } else { earlier(places, sweep, index) };
+        let wall = sweep.snapshot.anchor.wall_of(read.at);
+        places.insert(end, wall);
+        if places.len() > MAX_PLACES
+            && let Some(oldest) = places.iter().min_by_key(|(_, until)| **until).map(|(of, _)| *of)
+        {
+            places.remove(&oldest);
+        }
+        if was.is_none() && moved.is_none() {
+            return;
+        }
+        let number = text(&module.part_number);
+        let was = was.map_or_else(String::new, |was| format!(" instead of {was}"));
+        let moved = moved.unwrap_or_default();
+        let says = format!("serial number {serial} (part number {number}){was}{moved}");
+        let place = port_label(sweep.snapshot, index);
+        sweep.push(EventKind::CableChanged, end.into(), place, says, read.at);
+    }
+}
+
+/// What had happened before a port was first read is no event.
+fn update_link_down(
+    sweep: &mut Sweep,
+    end: End,
+    index: PortIndex,
+    port: &PortHardware,
+    last: &mut LastPort,
+) {
+    let Some((read, known)) = port.link_down.as_ref().zip(last.link_downs.as_mut()) else { return };
+    if port.link_downs <= *known {
+        return;
+    }
+    *known = port.link_downs;
+    if let Some(reason) = read.value.describe() {
+        let place = port_label(sweep.snapshot, index);
+        sweep.push(EventKind::LinkDownReason, end.into(), place, reason, read.at);
+    }
+}
+
+/// Where a cable was before it was plugged into a port: `, seen at leaf-3 port 7 until …`. Its other end is no other
+/// place.
+fn earlier(places: &BTreeMap<End, SystemTime>, sweep: &Sweep, port: PortIndex) -> Option<String> {
+    let fabric = &sweep.snapshot.fabric;
+    let peer = fabric.port(port).peer.map(|peer| fabric.end(peer.port));
+    let elsewhere = || places.iter().filter(|(of, _)| Some(**of) != peer);
+    let until = elsewhere().map(|(_, until)| *until).max()?;
+    let names: Vec<String> = elsewhere()
+        .filter_map(|(of, _)| fabric.find(*of))
+        .map(|port| port_label(sweep.snapshot, port))
+        .collect();
+    Some(format!(", seen at {} until {}", names.join(" and "), time::text(until)))
+}
