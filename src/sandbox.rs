@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::Settings;
+use crate::config::{FabricSettings, Settings};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
@@ -81,7 +81,9 @@ fn needs(settings: &Settings, web: &[PathBuf], temporary: Option<&Path>) -> Allo
     read.push(settings.procfs.clone());
     // Files that are reloaded, and may have been replaced by then.
     let files = settings.fabrics.iter().flat_map(|fabric| {
-        [&fabric.node_name_map, &fabric.m_key_file, &fabric.maintenance_file].into_iter().flatten()
+        let FabricSettings { node_name_map, m_key_file, vs_key_file, maintenance_file, .. } =
+            fabric;
+        [node_name_map, m_key_file, vs_key_file, maintenance_file].into_iter().flatten()
     });
     let files: Vec<PathBuf> = files.chain(web).cloned().collect();
     read.extend(files.iter().flat_map(|file| [folders_of(file), folders_of_links(file)].concat()));

@@ -16,6 +16,8 @@ pub const NODE: &str = "/node/{guid}";
 pub const PORT: &str = "/port/{guid}/{port}";
 /// The topology of a fabric: `?fabric=NAME`.
 pub const TOPOLOGY: &str = "/topology";
+/// The list of cables and modules: `?fabric=NAME&sort=temperature`.
+pub const MODULES: &str = "/modules";
 /// The latest events.
 pub const EVENTS: &str = "/events";
 /// The devices of this host.

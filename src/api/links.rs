@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Serialize, Serializer};
 
 use fabric_observation::Observation;
+use ib_fabric::hardware::PortHardware;
 use ib_fabric::topology::Link as Cable;
 use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
 use ib_health::bit_errors::BerWindow;
@@ -17,6 +18,7 @@ use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
 use ib_mad::reading::CounterSet;
+use ib_mad::register::text;
 use ib_mad::{Counter, Moment, Reading};
 
 use super::model::{
@@ -101,7 +103,12 @@ impl<'a> FabricView<'a> {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Label::Borrowed(row.metric), count))
         });
+        let hardware = self.snapshot.hardware.port(fabric.end(port));
+        let module = hardware.and_then(PortHardware::plugged);
+        let known = |field: &[u8]| Some(text(field)).filter(|text| !text.is_empty());
         End {
+            part_number: module.and_then(|module| known(&module.part_number)),
+            serial_number: module.and_then(|module| known(&module.serial_number)),
             guid: node.identity.guid.to_string(),
             node: node.name.clone(),
             port: fabric.port(port).number,

@@ -4,6 +4,7 @@ pub mod address;
 pub mod history_service;
 pub mod links;
 pub mod model;
+pub mod modules;
 #[cfg(test)]
 mod openapi_tests;
 pub mod overview;
@@ -81,13 +82,16 @@ fn unwritable(_: serde_json::Error) -> (StatusCode, String) {
 /// that builds the JSON from these and the id in the path, which is empty if there is none.
 type Route = (&'static str, &'static [&'static str], fn(&SharedState, &Filter, &str) -> Built);
 
-static ROUTES: [Route; 7] = [
+static ROUTES: [Route; 8] = [
     ("/api/v1/overview", &[], |board, _, _| json(&overview::overview(board))),
     ("/api/v1/search", &["q"], |board, filter, _| json(&search::search(board, &filter.q))),
     (LINKS, &["fabric", "suspect"], |board, filter, _| {
         links::json(&board.fabrics, filter).map_err(unwritable)
     }),
     ("/api/v1/links/{id}", &["fabric"], link),
+    ("/api/v1/modules", &["fabric"], |board, filter, _| {
+        json(&modules::modules(&board.fabrics, filter))
+    }),
     ("/api/v1/nodes", &["fabric", "kind"], |board, filter, _| {
         json(&ports::nodes(&board.fabrics, filter))
     }),

@@ -18,7 +18,7 @@ use fabric_history::source::{self, Events};
 use fabric_observation::SharedState;
 use ib_mad::node::NodeKind;
 
-use super::model::{LinkDetail, Links, NodeDetail, Nodes, Overview, Search, Topologies};
+use super::model::{LinkDetail, Links, Modules, NodeDetail, Nodes, Overview, Search, Topologies};
 use super::{LINKS, OPENAPI, ROUTES};
 
 const FABRIC: &str = "fabric";
@@ -112,6 +112,7 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "/api/v1/search" => ("Search by name, GUID or LID", of::<Search>(make)),
             LINKS => ("List links", of::<Links>(make)),
             "/api/v1/links/{id}" => ("Get a link with both ports", of::<LinkDetail>(make)),
+            "/api/v1/modules" => ("List cables and modules", of::<Modules>(make)),
             "/api/v1/nodes" => ("List nodes", of::<Nodes>(make)),
             "/api/v1/nodes/{guid}" => ("Get a node with its ports", of::<NodeDetail>(make)),
             "/api/v1/topology" => ("Topology of each fabric", of::<Topologies>(make)),

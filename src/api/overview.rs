@@ -7,18 +7,19 @@ use std::sync::Arc;
 
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation, SharedState};
+use ib_fabric::hardware::FirmwareVersions;
 use ib_fabric::{NodeIndex, Snapshot};
 use ib_health::congestion::{Region as Waiting, Role, RootCause};
 use ib_health::{Reason, Verdict};
-use ib_mad::{Guid, port_state};
+use ib_mad::{Guid, device, port_state};
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort};
 
 use super::Fabrics;
 use super::links::{FabricView, ListFilter, ranked, rfc3339, with_findings};
 use super::model::{
-    Device, DevicePort, Fabric, Host, NodeCount, NodeName, Overview, ReasonCount, Region, Sweep,
-    Verdicts,
+    Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, NodeCount, NodeName,
+    Overview, ReasonCount, Region, Sweep, Verdicts,
 };
 use super::ports::{KINDS, name};
 
@@ -67,8 +68,35 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         worst_links: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).1,
         regions: assessment.regions.len(),
         congestion: regions.map(|waiting| region(waiting, view)).collect(),
+        firmware_differences: firmware_differences(snapshot),
         ..unswept
     }
+}
+
+/// How many nodes of a version are named.
+const MAX_NAMED: usize = 5;
+
+fn firmware_differences(snapshot: &Snapshot) -> Vec<FirmwareDifference> {
+    let fabric = &snapshot.fabric;
+    let types = snapshot.hardware.firmware(fabric).into_iter();
+    let difference = |it: FirmwareVersions| {
+        let name = |node: &NodeIndex| fabric.node(*node).name.clone();
+        let version = |(firmware, nodes): (String, Vec<NodeIndex>)| FirmwareVersion {
+            firmware,
+            nodes: nodes.len(),
+            names: nodes.iter().take(MAX_NAMED).map(name).collect(),
+        };
+        let mut versions: Vec<_> = it.versions.into_iter().map(version).collect();
+        versions.sort_by_key(|version| Reverse(version.nodes));
+        let (vendor, device) = it.device;
+        let name = device::name(vendor, device).map(str::to_owned);
+        FirmwareDifference {
+            device: name.unwrap_or_else(|| device.to_string()),
+            psid: it.board,
+            versions,
+        }
+    };
+    types.filter(|it| it.versions.len() > 1).take(MAX_LISTED).map(difference).collect()
 }
 
 fn reason_counts(reasons: BTreeMap<(Reason, Verdict), usize>) -> Vec<ReasonCount> {

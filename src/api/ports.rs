@@ -2,7 +2,7 @@
 //! full, built from the latest snapshots.
 
 use fabric_observation::Observation;
-use ib_fabric::hardware::PortHardware;
+use ib_fabric::hardware::{NodeHardware, ReadAt};
 use ib_fabric::topology::{Link as Cable, LinkId, Presence};
 use ib_fabric::{NodeIndex, PortIndex};
 use ib_health::congestion::Role;
@@ -15,8 +15,8 @@ use ib_mad::{Counter, Guid, Reading, device};
 
 use super::links::{FabricView, bit_errors, names, with_findings, worst_first};
 use super::model::{
-    Congestion, FabricNodes, LinkDetail, Module, Node, NodeDetail, Nodes, Peer, Port, PortName,
-    PreFecBer, ReportedBer, Verdicts, verdict_from,
+    Congestion, FabricNodes, Fan, LinkDetail, LinkDownReason, Module, Node, NodeDetail, Nodes,
+    Peer, Port, PortName, PreFecBer, ReportedBer, Verdicts, verdict_from,
 };
 use super::{Fabrics, Filter, selected};
 
@@ -102,9 +102,20 @@ fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
         firmware: general.map(|general| general.firmware()).filter(|version| !version.is_empty()),
         psid: general.map(|general| general.board()).filter(|board| !board.is_empty()),
         uptime_seconds: general.filter(|_| is_up).map(|general| general.uptime),
+        fans: hardware.filter(|_| is_up).map_or_else(Vec::new, fans),
         temperature: hardware.filter(|_| is_up).and_then(|it| it.temperature).map(|it| it.value),
         verdicts,
     }
+}
+
+fn fans(hardware: &NodeHardware) -> Vec<Fan> {
+    let out_of_range = hardware.fan_limits.map_or(0, |read| read.value.slow | read.value.fast);
+    let fan = |(&number, read): (&u8, &ReadAt<u16>)| Fan {
+        number,
+        rpm: read.value,
+        out_of_range: out_of_range >> number & 1 == 1,
+    };
+    hardware.fan_speeds.iter().map(fan).collect()
 }
 
 /// The link with this id and all current data of its ends, from the first of the selected fabrics that has it.
@@ -149,8 +160,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         Some((row.metric.into(), count))
     });
     let hardware = snapshot.hardware.port(fabric.end(index));
-    // Without a link the physical layer is not read.
-    let is_read = status.is_some_and(PortStatus::link_up);
+    let is_read = has_link(view, index);
     let best = || status?.best_rate_with(snapshot.status(peer?.port)?);
     Port {
         name: name(view, index),
@@ -178,27 +188,62 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         last_reset: counting.last_reset.and_then(|last| view.time(last)),
         bit_errors: bit_errors(&assessment.bit_errors),
         pre_fec_ber: pre_fec.filter(|it| it.ratio.is_finite() && it.limit.is_finite()).map(|it| {
-            let (at, stale) = (view.time(it.at), it.stale);
-            PreFecBer { ratio: it.ratio, limit: it.limit, measured_at: at, stale }
-        }),
-        reported_ber: hardware.filter(|_| is_read).and_then(|it| it.physical).map(|read| {
-            ReportedBer {
-                raw: read.value.raw_ber(),
-                effective: read.value.effective_ber(),
-                symbol: read.value.symbol_ber(),
+            let (lane, lane_share) = it.lane.unzip();
+            let measured_at = view.time(it.at);
+            PreFecBer {
+                ratio: it.ratio,
+                limit: it.limit,
+                measured_at,
+                stale: it.stale,
+                lane,
+                lane_share,
             }
         }),
-        module: hardware.and_then(PortHardware::plugged).map(|it| module(it, is_read)),
+        reported_ber: reported_ber(view, index),
+        link_down_reason: hardware.and_then(|it| it.link_down.as_ref()).map(|read| {
+            let side = read.value.side().map(|side| side.label().into());
+            LinkDownReason { side, reason: read.value.reason(), read_at: view.time(read.at) }
+        }),
+        trouble: hardware
+            .filter(|_| !is_read)
+            .and_then(|it| register::trouble(it.trouble?.value))
+            .map(Into::into),
+        module: module_of(view, index),
         wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         tick_reported: assessment.wait.is_some_and(|wait| wait.tick_told),
         congestion: assessment.role.map(|role| congestion(view, role)),
     }
 }
 
-/// A cable or module; what it measures only if that `is_read`.
-fn module(module: &register::Module, is_read: bool) -> Module {
-    let has = is_read && module.has(monitor::TEMPERATURE);
-    let measured = |value| has.then(|| module.celsius(value)).flatten();
+/// Whether a port has a link: without one the physical layer is not read.
+fn has_link(view: FabricView<'_>, port: PortIndex) -> bool {
+    view.snapshot.status(port).is_some_and(PortStatus::link_up)
+}
+
+/// The bit error ratios that a device reports of a port.
+pub(super) fn reported_ber(view: FabricView<'_>, port: PortIndex) -> Option<ReportedBer> {
+    let hardware = view.snapshot.hardware.port(view.snapshot.fabric.end(port))?;
+    let read = hardware.physical.as_ref().filter(|_| has_link(view, port))?;
+    let (raw, effective) = (read.value.raw_ber(), read.value.effective_ber());
+    Some(ReportedBer { raw, effective, symbol: read.value.symbol_ber() })
+}
+
+/// The cable or module of a port.
+pub(super) fn module_of(view: FabricView<'_>, port: PortIndex) -> Option<Module> {
+    let hardware = view.snapshot.hardware.port(view.snapshot.fabric.end(port))?;
+    let width = view.snapshot.status(port).and_then(|status| status.width);
+    let lanes = width.map_or(0, |width| width.lanes().into());
+    Some(module(hardware.plugged()?, has_link(view, port), lanes))
+}
+
+/// A cable or module; what it measures only if that `is_read`, of the lanes that the link uses.
+fn module(module: &register::Module, is_read: bool, lanes: usize) -> Module {
+    let has = |monitor| is_read && module.has(monitor);
+    let measured = |value| has(monitor::TEMPERATURE).then(|| module.celsius(value)).flatten();
+    let powers = |monitor, powers: &[u16]| {
+        let used = powers.iter().take(lanes).filter(|_| has(monitor));
+        used.map(|power| module.dbm(*power)).collect()
+    };
     Module {
         kind: module.technology_label().into(),
         form_factor: module.form_factor().into(),
@@ -209,6 +254,11 @@ fn module(module: &register::Module, is_read: bool) -> Module {
         length_meters: module.meters(),
         temperature: measured(module.temperature),
         temperature_alarm: measured(module.temperature_high),
+        rx_power: powers(monitor::RX_POWER, &module.rx_power),
+        tx_power: powers(monitor::TX_POWER, &module.tx_power),
+        rx_power_alarm: Some(module.rx_power_low)
+            .filter(|_| has(monitor::RX_POWER))
+            .and_then(|power| module.dbm(power)),
     }
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
-use crate::monitor::{m_keys_in, maintenance_in, names_in};
+use crate::monitor::{keys_in, maintenance_in, names_in};
 use exporter_web::WebConfig;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
@@ -122,7 +122,9 @@ pub fn inspect_site_file(
 ) -> Result<(usize, Vec<String>), ConfigError> {
     match kind {
         SiteFileKind::NodeNameMap => names_in(path).map(|names| (names.len(), Vec::new())),
-        SiteFileKind::MKey => m_keys_in(path).map(|file| (file.keys.len(), file.warnings)),
+        SiteFileKind::MKey | SiteFileKind::VsKey => {
+            keys_in(kind, path).map(|file| (file.keys.len(), file.warnings))
+        }
         SiteFileKind::Maintenance => maintenance_in(path).map(|it| (it.len(), Vec::new())),
     }
 }

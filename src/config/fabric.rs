@@ -39,6 +39,8 @@ pub struct FabricSettings {
     pub node_name_map: Option<PathBuf>,
     /// The fabric's M_Keys.
     pub m_key_file: Option<PathBuf>,
+    /// The VSKeys of devices.
+    pub vs_key_file: Option<PathBuf>,
     /// The P_Key of performance management; `None` for the first of the port's table.
     pub p_key: Option<PKey>,
     /// When PortRcvErrorDetails and PortXmitDiscardDetails are read, too.
@@ -133,6 +135,7 @@ impl FabricOptions {
             forget_after: seconds_or(self.forget_after, 7 * 24 * 3600),
             node_name_map: self.node_name_map,
             m_key_file: self.m_key_file,
+            vs_key_file: self.vs_key_file,
             p_key: self.pkey,
             details,
             limits: health.limit_table(),

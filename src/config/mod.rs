@@ -172,6 +172,7 @@ fn site_files(fabrics: &[FabricSettings]) -> Vec<(SiteFileKind, PathBuf)> {
         [
             (SiteFileKind::NodeNameMap, fabric.node_name_map.clone()),
             (SiteFileKind::MKey, fabric.m_key_file.clone()),
+            (SiteFileKind::VsKey, fabric.vs_key_file.clone()),
             (SiteFileKind::Maintenance, fabric.maintenance_file.clone()),
         ]
     };

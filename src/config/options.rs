@@ -324,6 +324,12 @@ section! {
         /// protection level 2 or 3. The exporter reloads it at each discovery. Without it, SMPs carry M_Key 0.
         #[arg(long = "fabric.m-key-file", value_name = "FILE")]
         m_key_file: PathBuf,
+        /// File with the VSKeys of devices
+        ///
+        /// One VSKey for all devices, or the guid2vskey file of the subnet manager. Required to read registers if a
+        /// key manager protects the vendor class. The exporter reloads it at each discovery. Keys are never guessed.
+        #[arg(long = "fabric.vs-key-file", value_name = "FILE")]
+        vs_key_file: PathBuf,
         /// P_Key for performance management
         ///
         /// The partition in which counters are read, such as 0x8001. The local port must be a full

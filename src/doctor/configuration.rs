@@ -90,6 +90,7 @@ fn check_site_file(kind: SiteFileKind, path: &Path) -> Vec<Finding> {
     let what = match kind {
         SiteFileKind::NodeNameMap => "--fabric.node-name-map",
         SiteFileKind::MKey => "--fabric.m-key-file",
+        SiteFileKind::VsKey => "--fabric.vs-key-file",
         SiteFileKind::Maintenance => "--health.maintenance-file",
     };
     let shown = path.display();

@@ -7,24 +7,29 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ib_fabric::collect::discovery::Discovery;
+use ib_fabric::collect::registers::{self, RegisterIntervals, RegisterReader};
 use ib_fabric::collect::sweep::SmSweep;
+use ib_fabric::hardware::{FirmwareVersions, Hardware};
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::snapshot::SubnetManager;
-use ib_fabric::{Fabric, Node};
+use ib_fabric::{Fabric, Node, NodeIndex, Snapshot};
 use ib_mad::label::plural;
 use ib_mad::m_key::MKeys;
 use ib_mad::node::NodeKind;
 use ib_mad::smp::SmState;
-use ib_mad::{Mad, Moment};
-use ib_umad::client::MadClient;
+use ib_mad::{Mad, Moment, device};
+use ib_umad::client::{MadClient, SendConfig};
 use ib_umad::query::{self, QueryPlan, RunError};
 use ib_umad::{MadTransport, QueuePair, Request, RequestError};
 
-use super::{Finding, Subject, bad, note, ok, shortened, warn};
+use super::{Finding, Subject, bad, grouped, note, ok, shortened, warn};
 
 /// How long the discovery may take. 60,000 ports of switches that respond in 50 µs take less; a fabric with
 /// many dead hosts may take more.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_millis(1_500);
+
+/// How long firmware versions may take: devices without the vendor class do not respond.
+const FIRMWARE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A query plan that sends nothing more after a deadline.
 struct WithDeadline<W> {
@@ -44,18 +49,71 @@ impl<W: QueryPlan> QueryPlan for WithDeadline<W> {
     }
 }
 
-/// Discovers the fabric and checks it; no finding if the device was removed meanwhile, which other checks report.
+/// Discovers the fabric and checks it, and its firmware if there are `vs_keys`; no finding if the device was removed meanwhile, which other checks report.
 pub(super) fn check(
     what: &str,
     site: (&NodeNameMap, &MKeys),
+    vs_keys: Option<MKeys>,
+    pace: SendConfig,
     client: &mut MadClient,
     wire: &mut impl MadTransport,
 ) -> Vec<Finding> {
     let Ok(found) = query_managers(site, client, wire) else { return Vec::new() };
     let (managers, fabric) = found.unzip();
     let mut findings = vec![standby_finding(&format!("{what}: standbys"), managers.as_deref())];
-    findings.extend(fabric.iter().flat_map(|fabric| check_identities(what, fabric)));
+    let Some(fabric) = fabric else { return findings };
+    let fabric = Arc::new(fabric);
+    findings.extend(check_identities(what, &fabric));
+    if let Some(keys) = vs_keys {
+        findings.extend(query_firmware(what, &fabric, keys, pace, wire).unwrap_or_default());
+    }
     findings
+}
+
+/// Reads GeneralInfo of all NVIDIA devices, once each.
+fn query_firmware(
+    what: &str,
+    fabric: &Arc<Fabric>,
+    vs_keys: MKeys,
+    pace: SendConfig,
+    wire: &mut impl MadTransport,
+) -> Result<Vec<Finding>, RunError> {
+    let (now, stop) = (wire.now(), AtomicBool::new(false));
+    let snapshot: Snapshot = Snapshot::blank(Arc::clone(fabric), wire.anchor());
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    reader.set_keys(vs_keys);
+    let mut run = reader.begin(&snapshot, now, now + FIRMWARE_TIMEOUT);
+    let pace = SendConfig { retries: 0, ..registers::send_config(pace) };
+    query::run(&mut run, &mut MadClient::new(pace), wire, &stop)?;
+    Ok(firmware_findings(what, fabric, &reader.hardware))
+}
+
+/// A finding for each type of device with different versions.
+fn firmware_findings(what: &str, fabric: &Fabric, hardware: &Hardware) -> Vec<Finding> {
+    let types = hardware.firmware(fabric);
+    let differing = types.iter().filter(|it| it.versions.len() > 1);
+    let finding = |it: &FirmwareVersions| {
+        let name = device::name(it.device.0, it.device.1).unwrap_or("unknown device");
+        let names = |node: &NodeIndex| &*fabric.node(*node).name;
+        let by_version = it.versions.iter();
+        let by_version: BTreeMap<&str, Vec<&str>> = by_version
+            .map(|(version, nodes)| (version.as_str(), nodes.iter().map(names).collect()))
+            .collect();
+        let found = format!("{name} {}: versions differ: {}", it.board, grouped(&by_version));
+        warn(Subject::Firmware, format!("{what}: firmware"), found)
+            .expected("the same version on all devices of this type")
+            .fix("update the others: flint, mlxfwmanager, or the switch operating system")
+    };
+    let findings: Vec<Finding> = differing.map(finding).collect();
+    let nodes: usize = types.iter().flat_map(|it| it.versions.values()).map(Vec::len).sum();
+    match (findings.is_empty(), nodes) {
+        (true, 0) => Vec::new(),
+        (true, nodes) => {
+            let found = format!("one version per type and board on {}", plural(nodes, "node"));
+            vec![ok(Subject::Firmware, format!("{what}: firmware"), found)]
+        }
+        (false, _) => findings,
+    }
 }
 
 /// Subnet managers, each with the name of its node.

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::config::FabricSettings;
-use crate::monitor::{m_keys_in, names_in};
+use crate::monitor::{keys_in, names_in};
+use fabric_observation::SiteFileKind;
 use ib_fabric::collect::local_port::{LocalPortQuery, LocalPortReport, MasterSm, NeighborReport};
 use ib_mad::clock::Clock;
 use ib_mad::port_state::{PortStatus, physical, state};
@@ -118,12 +119,16 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     };
     let what = format!("{what}, from {} port {}", port.hca, port.port);
     // A file that cannot be read has its own finding.
-    let keys = fabric.m_key_file.as_ref().and_then(|path| Some(m_keys_in(path).ok()?.keys));
+    let keys = fabric
+        .m_key_file
+        .as_ref()
+        .and_then(|path| Some(keys_in(SiteFileKind::MKey, path).ok()?.keys));
     let keys = keys.unwrap_or_default();
     let has_keys = !keys.is_empty();
     let mut home = LocalPortQuery::with_keys(keys.clone(), wire.port_guid());
     let (timeout, retries) = PACE;
-    let mut client = MadClient::new(SendConfig { timeout, retries, ..SendConfig::default() });
+    let pace = SendConfig { timeout, retries, ..SendConfig::default() };
+    let mut client = MadClient::new(pace);
     if let Err(error) = query::run(&mut home, &mut client, &mut wire, &AtomicBool::new(false)) {
         let found = format!("device lost during the check: {error}");
         return vec![bad(SubnetManager, what, found).fix("dmesg | tail")];
@@ -137,7 +142,12 @@ fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
         // A map that cannot be read has its own finding.
         let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
         let names = names.unwrap_or_default();
-        findings.extend(fabric::check(&what, (&names, &keys), &mut client, &mut wire));
+        let vs_keys = fabric.registers.map(|_| {
+            let file = fabric.vs_key_file.as_ref();
+            file.and_then(|path| keys_in(SiteFileKind::VsKey, path).ok()).unwrap_or_default().keys
+        });
+        let site = (&names, &keys);
+        findings.extend(fabric::check(&what, site, vs_keys, pace, &mut client, &mut wire));
     }
     findings
 }

@@ -12,7 +12,7 @@ pub mod host;
 mod report;
 mod site_files;
 
-pub use site_files::{MKeyFile, m_keys_in, maintenance_in, names_in};
+pub use site_files::{KeyFile, keys_in, maintenance_in, names_in};
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ impl Monitor {
         fabric_index: usize,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, ConfigError> {
-        let (files, names, MKeyFile { keys, warnings }, maintenance) = SiteFiles::open(&settings)?;
+        let (files, names, [m_keys, vs_keys], maintenance) = SiteFiles::open(&settings)?;
         let mut evaluator = LinkEvaluator::new(settings.limits.clone());
         evaluator.maintenance = maintenance;
         let counters = OptionalCounters { details: settings.details, fec: settings.fec };
@@ -117,10 +117,14 @@ impl Monitor {
         let mut monitor = Monitor {
             client,
             register_client,
-            registers: settings.registers.map(RegisterReader::new),
+            registers: settings.registers.map(|intervals| {
+                let mut reader = RegisterReader::new(intervals);
+                reader.set_keys(vs_keys.keys);
+                reader
+            }),
             files,
             names,
-            keys: Arc::new(keys),
+            keys: Arc::new(m_keys.keys),
             log_limiter: LogLimiter::default(),
             agents: AgentCache::new(counters),
             scheduler: DiscoveryScheduler::new(&settings),
@@ -140,7 +144,9 @@ impl Monitor {
             fabric: None,
             stats: MonitorStats::default(),
         };
-        monitor.warn(warnings, Moment::default(), "further M_Key file warnings not logged");
+        let start = Moment::default();
+        monitor.warn(m_keys.warnings, start, "further M_Key file warnings not logged");
+        monitor.warn(vs_keys.warnings, start, "further VSKey file warnings not logged");
         Ok(monitor)
     }
 
@@ -271,7 +277,7 @@ impl Monitor {
         self.scheduler.on_discovery_start();
         self.states_by_lid = true;
         self.refresh_names();
-        self.refresh_m_keys(wire.now());
+        self.refresh_keys(wire.now());
         wire.refresh();
         let anchor = wire.anchor();
         let tries = self.settings.pace.retries.saturating_add(1);

@@ -27,21 +27,26 @@ use crate::config::FabricSettings;
 #[derive(Debug)]
 pub(super) struct SiteFiles {
     names: Option<SiteFile<NodeNameMap>>,
-    keys: Option<SiteFile<MKeyFile>>,
+    keys: Option<SiteFile<KeyFile>>,
+    vs_keys: Option<SiteFile<KeyFile>>,
     pub(super) maintenance: Option<SiteFile<Vec<MaintenanceWindow>>>,
 }
 
 impl SiteFiles {
     pub(super) fn open(
         settings: &FabricSettings,
-    ) -> Result<(Self, NodeNameMap, MKeyFile, Vec<MaintenanceWindow>), ConfigError> {
+    ) -> Result<(Self, NodeNameMap, [KeyFile; 2], Vec<MaintenanceWindow>), ConfigError> {
         let (kind, path) = (SiteFileKind::NodeNameMap, settings.node_name_map.as_deref());
         let (names, name_map) = SiteFile::open(kind, path, names_in)?;
-        let (kind, path) = (SiteFileKind::MKey, settings.m_key_file.as_deref());
-        let (keys, key_file) = SiteFile::open(kind, path, m_keys_in)?;
+        let open_keys = |kind, path: &Option<PathBuf>| {
+            SiteFile::open(kind, path.as_deref(), move |path| keys_in(kind, path))
+        };
+        let (keys, m_keys) = open_keys(SiteFileKind::MKey, &settings.m_key_file)?;
+        let (vs_keys, known_vs_keys) = open_keys(SiteFileKind::VsKey, &settings.vs_key_file)?;
         let (kind, path) = (SiteFileKind::Maintenance, settings.maintenance_file.as_deref());
         let (maintenance, windows) = SiteFile::open(kind, path, maintenance_in)?;
-        Ok((SiteFiles { names, keys, maintenance }, name_map, key_file, windows))
+        let files = SiteFiles { names, keys, vs_keys, maintenance };
+        Ok((files, name_map, [m_keys, known_vs_keys], windows))
     }
 }
 
@@ -52,9 +57,9 @@ impl Monitor {
         }
     }
 
-    pub(super) fn refresh_m_keys(&mut self, now: Moment) {
+    pub(super) fn refresh_keys(&mut self, now: Moment) {
         let new = refresh(&self.settings.name, &mut self.files.keys);
-        if let Some(MKeyFile { keys, warnings }) = new {
+        if let Some(KeyFile { keys, warnings }) = new {
             // A node that refused the old key may accept the new one: all are queried at once. OpenSM rewrites
             // its file `neighbors` at each change of the topology, which is no reason to.
             if !keys.has_same_keys(&self.keys) {
@@ -64,16 +69,24 @@ impl Monitor {
             self.warn(warnings, now, "further M_Key file warnings not logged");
         }
         self.agents.keys = Arc::clone(&self.keys);
+        let new = refresh(&self.settings.name, &mut self.files.vs_keys);
+        if let Some(KeyFile { keys, warnings }) = new {
+            if let Some(registers) = &mut self.registers {
+                registers.set_keys(keys);
+            }
+            self.warn(warnings, now, "further VSKey file warnings not logged");
+        }
     }
 
     pub(super) fn refresh_maintenance(&mut self) {
         if let Some(windows) = refresh(&self.settings.name, &mut self.files.maintenance) {
             self.evaluator.maintenance = windows;
         }
-        let SiteFiles { names, keys, maintenance } = &self.files;
+        let SiteFiles { names, keys, vs_keys, maintenance } = &self.files;
         self.stats.site_files = [
             names.as_ref().map(|file| file.read_at),
             keys.as_ref().map(|file| file.read_at),
+            vs_keys.as_ref().map(|file| file.read_at),
             maintenance.as_ref().map(|file| file.read_at),
         ];
     }
@@ -227,31 +240,42 @@ const NEIGHBORS: &str = "neighbors";
 
 /// The content of the files, and warnings about them.
 #[derive(Debug, Default)]
-pub struct MKeyFile {
+pub struct KeyFile {
     /// The keys.
     pub keys: MKeys,
     /// Problems that do not keep the keys from being used.
     pub warnings: Vec<String>,
 }
 
-/// Reads an M_Key file; where its keys differ, the file `neighbors` beside it, too.
-pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
+/// Reads a file of M_Keys or VSKeys. Where M_Keys differ, the file `neighbors` beside it is read, too: the VSKey of a
+/// device is sent only once the device is known.
+pub fn keys_in(kind: SiteFileKind, path: &Path) -> Result<KeyFile, ConfigError> {
     let wrong = |path: &Path, problem: &dyn std::fmt::Display| {
-        ConfigError::in_file(SiteFileKind::MKey.name(), path, [problem])
+        let problem = problem.to_string();
+        let problem = match kind {
+            // The format is the same.
+            SiteFileKind::VsKey => problem
+                .replace("M_Key", "VSKey")
+                .replace("guid2mkey", "guid2vskey")
+                .replace("m-key-file", "vs-key-file"),
+            _ => problem,
+        };
+        ConfigError::in_file(kind.name(), path, [problem])
     };
     let mut warnings = Vec::new();
     let bytes = file::read(path, file::MAX_BYTES).map_err(|error| wrong(path, &error))?;
     let mode = std::fs::metadata(path).map_err(|error| wrong(path, &error))?.permissions().mode();
     if mode & 0o007 != 0 {
         warnings.push(format!(
-            "M_Key file {0} is accessible to other users (mode {1:04o}): run chmod 0640 {0}",
+            "{2} {0} is accessible to other users (mode {1:04o}): run chmod 0640 {0}",
             path.display(),
-            mode & 0o7777
+            mode & 0o7777,
+            kind.name()
         ));
     }
     let mut keys =
         MKeys::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| wrong(path, &error))?;
-    if keys.differ() {
+    if keys.differ() && kind == SiteFileKind::MKey {
         let neighbors = path.with_file_name(NEIGHBORS);
         match file::read(&neighbors, file::MAX_BYTES) {
             Ok(bytes) => {
@@ -267,7 +291,7 @@ pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
             )),
         }
     }
-    Ok(MKeyFile { keys, warnings })
+    Ok(KeyFile { keys, warnings })
 }
 
 #[derive(Debug, Deserialize)]
@@ -417,15 +441,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("guid2mkey");
         write(&path, "0xa 0x0000000000000001\n0xb 0x0000000000000002\n", 0o600);
-        let file = m_keys_in(&path).unwrap();
+        let file = keys_in(SiteFileKind::MKey, &path).unwrap();
         assert!(file.warnings[0].contains("neighbors cannot be read"), "{:?}", file.warnings);
         assert_eq!(file.keys.get_neighbor(Guid(0xa), 1), MKey::NONE);
         write(&folder.path().join("neighbors"), "0xa:1 0xb:5\n", 0o600);
-        let file = m_keys_in(&path).unwrap();
+        let file = keys_in(SiteFileKind::MKey, &path).unwrap();
         assert!(file.warnings.is_empty(), "{:?}", file.warnings);
         assert_eq!(file.keys.get_neighbor(Guid(0xa), 1), MKey(2));
         write(&folder.path().join("neighbors"), "\nnonsense\n", 0o600);
-        let error = m_keys_in(&path).unwrap_err().to_string();
+        let error = keys_in(SiteFileKind::MKey, &path).unwrap_err().to_string();
         assert!(error.contains("neighbors: line 2: it must be two ports"), "{error}");
     }
 
@@ -435,11 +459,12 @@ mod tests {
         let path = folder.path().join("key");
         for (mode, warns) in [(0o600, false), (0o640, false), (0o644, true), (0o602, true)] {
             write(&path, "0x5ec2e7\n", mode);
-            let warnings = m_keys_in(&path).unwrap().warnings;
+            let warnings = keys_in(SiteFileKind::MKey, &path).unwrap().warnings;
             assert_eq!(!warnings.is_empty(), warns, "{mode:o}");
             assert!(warnings.iter().all(|text| text.contains("chmod") && !text.contains("5ec2e7")));
         }
-        let error = m_keys_in(&folder.path().join("none")).unwrap_err().to_string();
+        let error =
+            keys_in(SiteFileKind::MKey, &folder.path().join("none")).unwrap_err().to_string();
         assert!(error.starts_with("M_Key file ") && error.contains("No such file"), "{error}");
     }
 

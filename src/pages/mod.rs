@@ -5,6 +5,7 @@ mod components;
 mod events;
 mod link;
 mod lists;
+mod modules;
 mod node;
 mod overview;
 mod runbooks;
@@ -29,6 +30,7 @@ pub(crate) fn router() -> Router<WebApp> {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
         .route(address::LINKS, get(lists::links))
+        .route(address::MODULES, get(modules::get))
         .route(address::SEARCH, get(lists::search))
         .route(address::HOST, get(node::host))
         .route(address::LINK, get(link::get))
@@ -57,10 +59,11 @@ static STYLE_ADDRESS: LazyLock<String> =
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-const NAVIGATION: [(&str, &str); 5] = [
+const NAVIGATION: [(&str, &str); 6] = [
     (address::OVERVIEW, "Overview"),
     (address::LINKS, "Links"),
     (address::TOPOLOGY, "Topology"),
+    (address::MODULES, "Modules"),
     (address::EVENTS, "Events"),
     (address::HOST, "This host"),
 ];

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
-use crate::api::model::{Device, DevicePort, Host, NodeDetail, Port};
+use crate::api::model::{Device, DevicePort, Host, Node, NodeDetail, Port};
 use crate::api::overview::overview;
 use crate::api::ports::node_by_guid;
 use crate::server::WebApp;
@@ -150,9 +150,24 @@ fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
             @if let Some(uptime) = node.uptime_seconds {
                 div { dt { "Device uptime" } dd { (humantime::format_duration(Duration::from_secs(uptime.into()))) } }
             }
+            @if !node.fans.is_empty() { div { dt { "Fans" } dd { (fans(node)) } } }
             @if let Some(degrees) = node.temperature { div { dt { "ASIC temperature" } dd { (format!("{degrees:.0} °C")) } } }
             @if let Some(found) = &node.last_found { div { dt { "Last discovered" } dd { (components::timestamp_and_age(clock, found, now)) } } }
         }
+    }
+}
+
+/// The slowest and the fastest fan, and those that are out of range.
+fn fans(node: &Node) -> Markup {
+    let speeds = || node.fans.iter().map(|fan| fan.rpm);
+    let out: Vec<String> = (node.fans.iter())
+        .filter(|fan| fan.out_of_range)
+        .map(|fan| format!("fan {} at {} rpm", fan.number, fan.rpm))
+        .collect();
+    html! {
+        (node.fans.len())
+        @if let Some((least, most)) = speeds().min().zip(speeds().max()) { ", " (least) " to " (most) " rpm" }
+        @if !out.is_empty() { ", " strong { "out of range: " (out.join(", ")) } }
     }
 }
 

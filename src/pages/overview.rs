@@ -131,6 +131,7 @@ fn section(
                 }
                 @if !it.worst_links.is_empty() { (worst(it, clock)) }
                 @if !it.congestion.is_empty() { (congestion(it, clock)) }
+                @if !it.firmware_differences.is_empty() { (firmware(it)) }
             }
         }
     } }
@@ -269,6 +270,24 @@ fn congestion(it: &Fabric, clock: &LocalClock) -> Markup {
         @if it.regions > it.congestion.len() {
             p .quiet { "and " (plural(it.regions - it.congestion.len(), "smaller region")) }
         }
+    }
+}
+
+fn firmware(it: &Fabric) -> Markup {
+    html! {
+        h3 { "Different firmware" }
+        @for difference in &it.firmware_differences { p {
+            (difference.device) span .quiet { " (PSID " (difference.psid) ")" } ": "
+            @for (nth, version) in difference.versions.iter().enumerate() {
+                @if nth > 0 { "; " }
+                (version.firmware) " on " (plural(version.nodes, "node"))
+                // The most frequent one is what the others are compared with.
+                @if nth > 0 {
+                    " (" bdi { (version.names.join(", ")) }
+                    @if version.nodes > version.names.len() { ", …" } ")"
+                }
+            }
+        } }
     }
 }
 

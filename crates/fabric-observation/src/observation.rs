@@ -61,6 +61,7 @@ labeled_enum! {
     pub enum SiteFileKind {
         NodeNameMap, "node_name_map", "The names of nodes.";
         MKey, "m_key", "The M_Keys of ports.";
+        VsKey, "vs_key", "The VSKeys of devices.";
         Maintenance, "maintenance", "Maintenance windows.";
     }
 }
@@ -71,6 +72,7 @@ impl SiteFileKind {
         match self {
             SiteFileKind::NodeNameMap => "node-name-map",
             SiteFileKind::MKey => "M_Key file",
+            SiteFileKind::VsKey => "VSKey file",
             SiteFileKind::Maintenance => "maintenance file",
         }
     }

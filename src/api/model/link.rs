@@ -107,6 +107,12 @@ models! {
         pub saturated: Vec<Label>,
         /// The share of time in which the port had data to send and no credit (PortXmitWait).
         pub wait_ratio: Option<f32>,
+        /// The part number of the cable or module, if the device reports it.
+        #[serde(default)]
+        pub part_number: Option<String>,
+        /// Its serial number: the same at both ends of a cable.
+        #[serde(default)]
+        pub serial_number: Option<String>,
     }
 
     /// The bit errors that a port received.
@@ -222,6 +228,12 @@ models! {
         /// The bit error ratios that the device computed since its counters were last cleared.
         #[serde(default)]
         pub reported_ber: Option<ReportedBer>,
+        /// Why the link last went down or retrained, as the device reports it.
+        #[serde(default)]
+        pub link_down_reason: Option<LinkDownReason>,
+        /// Why the port has no link, as the device reports it; null while it has one.
+        #[serde(default)]
+        pub trouble: Option<String>,
         /// The cable or module; null if none is plugged, or the device does not report it.
         #[serde(default)]
         pub module: Option<Module>,
@@ -241,6 +253,16 @@ models! {
         pub effective: Option<f64>,
         /// After FEC and retransmission (PLR).
         pub symbol: Option<f64>,
+    }
+
+    /// Why a link went down or retrained.
+    pub struct LinkDownReason {
+        /// The side that caused it: `local` or `remote`; null if not reported.
+        pub side: Option<Label>,
+        /// The reason; null if not reported.
+        pub reason: Option<String>,
+        /// When it was read (RFC 3339).
+        pub read_at: Option<String>,
     }
 
     /// A cable or module.
@@ -263,6 +285,15 @@ models! {
         pub temperature: Option<f64>,
         /// The module's own alarm threshold for it.
         pub temperature_alarm: Option<f64>,
+        /// The received optical power by lane in dBm, if the module measures it; null without light.
+        #[serde(default)]
+        pub rx_power: Vec<Option<f64>>,
+        /// The transmitted optical power by lane in dBm.
+        #[serde(default)]
+        pub tx_power: Vec<Option<f64>>,
+        /// The module's own low alarm threshold for the received power.
+        #[serde(default)]
+        pub rx_power_alarm: Option<f64>,
     }
 
     /// The neighbor of a port.
@@ -286,6 +317,12 @@ models! {
         /// Whether the counter has been saturated since, so that the ratio is not current.
         #[serde(default)]
         pub stale: bool,
+        /// The lane that has more of the errors than all others together.
+        #[serde(default)]
+        pub lane: Option<u8>,
+        /// Its share of the errors.
+        #[serde(default)]
+        pub lane_share: Option<f32>,
     }
 
     /// The role of a port in congestion.

@@ -12,6 +12,7 @@ macro_rules! models {
 }
 
 mod link;
+mod module;
 mod node;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ use std::borrow::Cow;
 use ib_health::Verdict;
 
 pub use link::*;
+pub use module::*;
 pub use node::*;
 
 /// A value of a small enumeration; constants are borrowed.
@@ -96,6 +98,29 @@ models! {
         pub regions: usize,
         /// The largest congestion regions. At most ten.
         pub congestion: Vec<Region>,
+        /// The types of devices that run different versions of firmware. At most ten.
+        #[serde(default)]
+        pub firmware_differences: Vec<FirmwareDifference>,
+    }
+
+    /// The devices of one type and board, with different versions of firmware.
+    pub struct FirmwareDifference {
+        /// The product name of the device, or its DeviceID.
+        pub device: String,
+        /// PSID: the board.
+        pub psid: String,
+        /// The versions, the most frequent first.
+        pub versions: Vec<FirmwareVersion>,
+    }
+
+    /// A version of firmware.
+    pub struct FirmwareVersion {
+        /// The version.
+        pub firmware: String,
+        /// Number of nodes that run it.
+        pub nodes: usize,
+        /// Their names. At most five.
+        pub names: Vec<String>,
     }
 
     /// A reason and the number of links of which it is the worst.

@@ -19,6 +19,16 @@ models! {
         pub nodes: Vec<Node>,
     }
 
+    /// A fan.
+    pub struct Fan {
+        /// Its number.
+        pub number: u8,
+        /// Its speed in rotations per minute.
+        pub rpm: u16,
+        /// Whether the switch reports that it is slower or faster than it should be.
+        pub out_of_range: bool,
+    }
+
     /// A node.
     pub struct Node {
         /// NodeGUID.
@@ -58,6 +68,9 @@ models! {
         /// Seconds from the last reset of the device to the latest report.
         #[serde(default)]
         pub uptime_seconds: Option<u32>,
+        /// The fans of a switch, if it reports them.
+        #[serde(default)]
+        pub fans: Vec<Fan>,
         /// The temperature of the ASIC in degrees Celsius.
         #[serde(default)]
         pub temperature: Option<f64>,

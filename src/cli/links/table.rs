@@ -31,11 +31,15 @@ pub fn write(
     if links.is_empty() {
         return Ok(());
     }
-    let heads = ["VERDICT", "FABRIC", "END A", "END B", "RATE", "REASON", "COUNTS"];
+    let heads = ["VERDICT", "FABRIC", "END A", "END B", "RATE", "REASON", "COUNTS", "CABLE"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(links.iter().map(|link| row(link)));
-    for row in rows.iter_mut().filter(|_| !several_fabrics) {
-        row.remove(1);
+    let has_cables = rows.iter().skip(1).any(|row| row.last().is_some_and(|cell| !cell.is_empty()));
+    for row in &mut rows {
+        row.truncate(heads.len() - usize::from(!has_cables));
+        if !several_fabrics {
+            row.remove(1);
+        }
     }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let mut widths: Vec<usize> = (0..rows[0].len()).filter_map(width).collect();
@@ -102,7 +106,20 @@ fn row(link: &Link) -> Vec<String> {
     };
     let (verdict, fabric) = (Verdict::word(&link.verdict).to_owned(), link.fabric.clone());
     let [a, b] = link.ends.each_ref().map(End::label);
-    vec![verdict, fabric, a, b, rate, reason(link), counts(link)]
+    vec![verdict, fabric, a, b, rate, reason(link), counts(link), cable(link)]
+}
+
+/// What a technician orders and looks for: part and serial number of the cable, or of the modules at both ends.
+fn cable(link: &Link) -> String {
+    let known = |end: &End| {
+        let parts = [&end.part_number, &end.serial_number].into_iter().flatten();
+        parts.map(String::as_str).collect::<Vec<_>>().join(" ")
+    };
+    match link.ends.each_ref().map(known) {
+        [a, b] if a == b || b.is_empty() => a,
+        [a, b] if a.is_empty() => b,
+        [a, b] => format!("A: {a}; B: {b}"),
+    }
 }
 
 /// The evidence of the most severe reason, and the number of the others.

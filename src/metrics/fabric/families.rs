@@ -23,6 +23,8 @@ use crate::metrics::{families, family};
 
 const NODE_LABELS: &[&str] = &["fabric", "guid"];
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
+/// The labels of a fan.
+const FAN_LABELS: &[&str] = &["fabric", "guid", "fan"];
 const LANE_LABELS: &[&str] = &["fabric", "guid", "port", "lane"];
 const WINDOW_LABELS: &[&str] = &["fabric", "link", "guid", "port", "window"];
 const REGION_LABELS: &[&str] = &["fabric", "root_guid", "root_port"];
@@ -146,6 +148,23 @@ families! {
             let hardware = item.hardware().filter(|_| item.is_up());
             samples.float_if_known(hardware.and_then(|it| it.temperature).map(|read| read.value));
         };
+    "infiniband_node_fan_speed_rpm" Gauge FAN_LABELS
+        "Speed of a switch's fan in rotations per minute."
+        => |item, samples| if let Some(hardware) = item.hardware().filter(|_| item.is_up()) {
+            for (fan, read) in &hardware.fan_speeds {
+                samples.label("fan", itoa::Buffer::new().format(*fan)).value(read.value.into());
+            }
+        };
+    "infiniband_node_fan_out_of_range" Gauge FAN_LABELS
+        "1 if the switch reports that a fan is slower or faster than it should be, 0 otherwise."
+        => |item, samples| if let Some((hardware, limits)) =
+            item.hardware().filter(|_| item.is_up()).and_then(|it| Some((it, it.fan_limits?.value)))
+        {
+            for fan in hardware.fan_speeds.keys() {
+                let is_out = (limits.slow | limits.fast) >> fan & 1;
+                samples.label("fan", itoa::Buffer::new().format(*fan)).value(is_out.into());
+            }
+        };
 }
 
 families! {
@@ -164,6 +183,14 @@ families! {
                     samples.label("layer", layer).float(ratio);
                 }
             }
+        };
+    "infiniband_port_link_down_reason_info" Gauge ["fabric", "guid", "port", "side", "reason"]
+        "Why the link last went down or retrained, as the device reports it, as labels, always 1. Label side: local or remote."
+        => |item, samples| if let Some(read) = item.hardware().and_then(|it| it.link_down.as_ref())
+            && let Some(reason) = read.value.reason()
+        {
+            samples.label_if_known("side", read.value.side().map(|side| side.label().to_owned()));
+            samples.label("reason", &reason).value(1);
         };
     "infiniband_module_info" Gauge
         ["fabric", "guid", "port", "vendor", "part_number", "serial_number", "revision", "kind",
@@ -304,7 +331,7 @@ families! {
             samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
         };
     "infiniband_link_repair" Gauge ["fabric", "link", "repair"]
-        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_host, or none (only congestion: the cable is not at fault). Absent if there is nothing to suggest."
+        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_cooling, check_host, or none (only congestion: the cable is not at fault). Absent if there is nothing to suggest."
         => |link, samples| {
             if let Some(repair) = link.assessment.repair {
                 samples.label("repair", repair.label()).value(1);

@@ -17,7 +17,7 @@ use ib_mad::counter::{CounterKind, CounterRow, LINK_ERRORS, TABLE};
 type EndsRow = (&'static str, fn(&Port, &str) -> Option<Markup>);
 
 /// The rows. One without a cell for either end is left out.
-const ROWS: [EndsRow; 15] = [
+const ROWS: [EndsRow; 18] = [
     ("Port", |port, fabric| {
         Some(html! {
             (components::node(fabric, &port.name.guid, &port.name.node)) ", " (components::node_kind(&port.name.node_type))
@@ -85,6 +85,28 @@ const ROWS: [EndsRow; 15] = [
             }
         })
     }),
+    ("Optical power", |port, _| {
+        let module = port.module.as_ref()?;
+        let list = |powers: &[Option<f64>]| {
+            let power = |it: &Option<f64>| it.map_or("none".into(), |dbm| format!("{dbm:.1}"));
+            powers.iter().map(power).collect::<Vec<_>>().join(", ")
+        };
+        (!module.rx_power.is_empty()).then(|| {
+            html! {
+                "rx " (list(&module.rx_power)) " dBm; tx " (list(&module.tx_power)) " dBm"
+                @if let Some(alarm) = module.rx_power_alarm {
+                    " " span .quiet { "(rx alarm below " (format!("{alarm:.1} dBm")) ")" }
+                }
+            }
+        })
+    }),
+    ("Last link down", |port, _| {
+        let reason = port.link_down_reason.as_ref()?;
+        let side = reason.side.as_ref().map(|side| format!("{side} side"));
+        let words = side.into_iter().chain(reason.reason.clone()).collect::<Vec<_>>().join(", ");
+        (!words.is_empty()).then(|| html! { (words) })
+    }),
+    ("No link because", |port, _| port.trouble.as_ref().map(|why| html! { (why) })),
     ("Reported BER", |port, _| {
         let ber = port.reported_ber.as_ref()?;
         let parts = [("raw", ber.raw), ("effective", ber.effective), ("symbol", ber.symbol)];
@@ -264,7 +286,11 @@ fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup
         @for port in ports { @if let Some(pre_fec) = &port.pre_fec_ber {
             p .quiet {
                 "Pre-FEC bit error ratio received by " (port.name.label()) ": " (format!("{:.1e}", pre_fec.ratio))
-                ", limit " (format!("{:.0e}", pre_fec.limit)) "."
+                ", limit " (format!("{:.0e}", pre_fec.limit))
+                @if let Some((lane, share)) = pre_fec.lane.zip(pre_fec.lane_share) {
+                    ", " (components::percent(share)) " of the errors on lane " (lane)
+                }
+                "."
                 @if pre_fec.stale {
                     " The counter is saturated: this is the last known ratio"
                     @if let Some(at) = &pre_fec.measured_at { ", measured " (components::timestamp_and_age(clock, at, swept_at)) }
