@@ -9,6 +9,7 @@ mod fuzz_corpus;
 mod judged;
 mod links;
 mod one_net_two_fabrics;
+mod registers;
 mod rig_works;
 mod scenario_effects;
 mod scenarios;

@@ -12,11 +12,14 @@
 mod batch;
 mod control;
 mod relay;
+mod simulation;
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+pub use simulation::Served;
 
 use super::Ibsim;
 use super::child::Output;
@@ -42,17 +45,21 @@ pub struct Proxy {
 impl Proxy {
     /// Starts a proxy before `ibsim`. The losses are the same in every run.
     pub fn between(ibsim: &Ibsim, delay: Duration, loss_permille: u32) -> Self {
+        Self::start(ibsim, Trouble { delay, loss_permille }, None)
+    }
+
+    /// Starts a proxy that has our simulation respond to MADs. The ibsim must have the same net.
+    pub fn to_simulation(ibsim: &Ibsim, served: Served) -> Self {
+        Self::start(ibsim, Trouble { delay: Duration::ZERO, loss_permille: 0 }, Some(served))
+    }
+
+    fn start(ibsim: &Ibsim, trouble: Trouble, served: Option<Served>) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (alive, stop) = UnixStream::pair().expect("no socket pair for the proxy");
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let front = format!("{}-proxy-{number}", ibsim.socket_name());
-        let control = control::Control::new(
-            &front,
-            ibsim.socket_name(),
-            Trouble { delay, loss_permille },
-            stop,
-        )
-        .unwrap_or_else(|e| panic!("the proxy cannot take the socket name {front}: {e}"));
+        let control = control::Control::new(&front, ibsim.socket_name(), trouble, served, stop)
+            .unwrap_or_else(|e| panic!("the proxy cannot take the socket name {front}: {e}"));
         let thread = std::thread::Builder::new()
             .name("proxy".to_owned())
             .spawn(move || control.run())

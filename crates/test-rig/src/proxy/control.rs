@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::relay::Relay;
+use super::simulation::{Responder, Served};
 use super::{Trouble, batch};
 
 /// A control message: magic, client's slot, type, length, then data; numbers in native byte order.
@@ -35,6 +36,7 @@ pub struct Control {
     front: String,
     back: String,
     trouble: Trouble,
+    served: Option<Served>,
     socket: UnixDatagram,
     stop: UnixStream,
     /// By the name of the client's own control socket.
@@ -59,11 +61,18 @@ struct Client {
 
 impl Control {
     /// Takes the name `front` for clients of the ibsim `back`.
-    pub fn new(front: &str, back: &str, trouble: Trouble, stop: UnixStream) -> io::Result<Self> {
+    pub fn new(
+        front: &str,
+        back: &str,
+        trouble: Trouble,
+        served: Option<Served>,
+        stop: UnixStream,
+    ) -> io::Result<Self> {
         Ok(Self {
             front: front.to_owned(),
             back: back.to_owned(),
             trouble,
+            served,
             socket: UnixDatagram::bind_addr(&address(&format!("{front}:ctl"))?)?,
             stop,
             clients: HashMap::new(),
@@ -145,7 +154,9 @@ impl Control {
         let front = bind_freed(&format!("{}:out{place}", self.front))?;
         front.connect_addr(&address(&format!("{}:in{pid}", self.front))?)?;
         let (alive, stop) = UnixStream::pair()?;
-        let relay = Relay { front, back, stop, number: self.count, trouble: self.trouble };
+        let responder = self.served.as_ref().map(Responder::new);
+        let (number, trouble) = (self.count, self.trouble);
+        let relay = Relay { front, back, stop, number, trouble, responder };
         self.count += 1;
         client.alive = Some(alive);
         client.thread = Some(

@@ -10,6 +10,7 @@ use libc::{POLLIN, POLLOUT};
 
 use super::Trouble;
 use super::batch::{self, Packet, PacketBuffers};
+use super::simulation::Responder;
 
 /// Both directions of one client. Its thread ends at the other end of `stop`, or when a peer is gone.
 pub struct Relay {
@@ -23,11 +24,13 @@ pub struct Relay {
     pub number: u64,
     /// Delay and loss.
     pub trouble: Trouble,
+    /// What responds in the place of ibsim.
+    pub responder: Option<Responder>,
 }
 
 impl Relay {
     /// Forwards MADs until the end. An error means that a peer is gone.
-    pub fn run(self) -> io::Result<()> {
+    pub fn run(mut self) -> io::Result<()> {
         batch::wake_precisely();
         self.front.set_nonblocking(true)?;
         self.back.set_nonblocking(true)?;
@@ -59,6 +62,11 @@ impl Relay {
                         requests.push_back(*request);
                     }
                 })?;
+            }
+            if let Some(responder) = &mut self.responder {
+                let now = Instant::now();
+                replies
+                    .extend(requests.drain(..).map(|request| (now, responder.respond(&request))));
             }
             send_all(&self.back, &mut requests, |packet| Some(packet))?;
             if back != 0 {
