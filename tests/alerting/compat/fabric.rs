@@ -262,6 +262,14 @@ fn treydock(stage: &Stage) {
         let told: BTreeSet<u64> = told.iter().map(|(_, value)| value.to_bits()).collect();
         assert_eq!(told, alone.map(f64::to_bits).into(), "{name}");
     }
+    let switches = stage.nodes.values().filter(|node| node["node_type"] == "switch").count();
+    // Registers are read after the sweeps that found the ports.
+    for (record, each) in [("uptime_seconds", 1), ("temperature_celsius", 1), ("fan_rpm", 8)] {
+        let query = format!("count(infiniband_switch_{record}{{fabric=\"{SWEPT}\"}})");
+        wait_until(Duration::from_secs(60), &query, || {
+            (stage.prometheus.number(&query) == Some((switches * each) as f64)).then_some(())
+        });
+    }
     infos(stage, table.rows.iter().flat_map(|row| &row.rules));
 }
 

@@ -327,6 +327,29 @@ fn treydock_info((side, kind): (&'static str, &'static str)) -> [Row; 2] {
     ]
 }
 
+/// What ibswinfo reads of switches, by their metrics and ours.
+fn treydock_environment() -> impl Iterator<Item = Row> {
+    let rows: [(&str, &str, &'static [&'static str], &str); 3] = [
+        ("uptime_seconds", "infiniband_node_uptime_seconds", &["guid"], ""),
+        ("temperature_celsius", "infiniband_node_temperature_celsius", &["guid"], ""),
+        (
+            "fan_rpm",
+            "infiniband_node_fan_speed_rpm",
+            &["guid", "fan"],
+            "`fan` is the number of the tachometer.",
+        ),
+    ];
+    rows.into_iter().map(|(theirs, ours, labels, differs)| {
+        let switches = format!("{ours}\nand on (fabric, guid) {TREYDOCK_NODES}{{type=\"SW\"}}");
+        let rule = Rule {
+            record: format!("infiniband_switch_{theirs}"),
+            expr: call(&format!("max by (fabric, {})", labels.join(", ")), &switches),
+            labels,
+        };
+        Row { rules: vec![rule], ours: ours.into(), scale: None, differs, per: Per::Node }
+    })
+}
+
 fn treydock() -> Exporter {
     let labels = "fabric, guid, port, device, type, speed, peer_guid, peer_port";
     let types =
@@ -361,6 +384,7 @@ fn treydock() -> Exporter {
     ));
     rows.extend(treydock_rate("raw_rate", |lane| lane.raw, ""));
     rows.extend(SIDES.into_iter().flat_map(treydock_info));
+    rows.extend(treydock_environment());
     Exporter {
         name: "treydock",
         title: "treydock/infiniband_exporter",
@@ -374,11 +398,12 @@ fn treydock() -> Exporter {
         ],
         rows,
         missing: &[
-            ("`infiniband_switch_hardware_info`", "Read by ibswinfo with vendor-specific MADs."),
-            ("`infiniband_switch_uptime_seconds`", "As above."),
-            ("`infiniband_switch_temperature_celsius`", "As above."),
-            ("`infiniband_switch_fan_…`", "As above."),
-            ("`infiniband_switch_power_supply_…`", "As above."),
+            (
+                "`infiniband_switch_hardware_info`",
+                "Firmware and PSID: `infiniband_node_firmware_info`. Part and serial number of a switch are not read.",
+            ),
+            ("`infiniband_switch_fan_status_info`", "`infiniband_node_fan_out_of_range`, by fan."),
+            ("`infiniband_switch_power_supply_…`", "Power supplies are not read."),
             (
                 "`infiniband_exporter_…`",
                 "Metrics of the exporter itself: `fabric_exporter_collector_success`, `fabric_exporter_sweep_duration_seconds`, `fabric_exporter_nodes_failed`, `fabric_exporter_ports_failed`.",

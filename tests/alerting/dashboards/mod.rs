@@ -34,8 +34,19 @@ const TYPES: [&str; 9] = [
     "timeseries",
 ];
 /// The unit ids of Grafana in use; any other word would be shown as it is, after each number.
-const UNITS: [&str; 9] =
-    ["Bps", "bytes", "cps", "dateTimeFromNow", "none", "percentunit", "s", "sci", "short"];
+const UNITS: [&str; 11] = [
+    "Bps",
+    "bytes",
+    "celsius",
+    "cps",
+    "dBm",
+    "dateTimeFromNow",
+    "none",
+    "percentunit",
+    "s",
+    "sci",
+    "short",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
