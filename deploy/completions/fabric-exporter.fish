@@ -41,6 +41,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.pkey -d 'P_Key for performance management' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
@@ -114,6 +115,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.pkey -d 'P_Key for performance management' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
@@ -149,6 +151,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.pkey -d 'P_Key for performance management' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
@@ -328,6 +331,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.node-name-map -d 'File with names for nodes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.m-key-file -d 'File with the M_Key of the fabric' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.vs-key-file -d 'File with the VSKeys of devices' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.pkey -d 'P_Key for performance management' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details -d 'Read error details in each sweep [default: false]' -r -f -a "true\t''
 false\t''"
