@@ -55,10 +55,6 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 const SCAN_INTERVAL: Duration = Duration::from_secs(2);
 /// The same where uevents are received: one may be lost all the same.
 const SCAN_INTERVAL_WITH_UEVENTS: Duration = Duration::from_secs(30);
-/// How long the last events of a node that goes are waited for. The kernel first sends the uevent, and then
-/// notifies its holders (`ib_uverbs_remove_one`: DEVICE_FATAL, of drivers that can disassociate from a device
-/// that is held); from the others nothing comes, and their removal waits for this time.
-const LAST_EVENTS: Duration = Duration::from_millis(50);
 /// Events of one device read before the others are served.
 const MAX_AT_ONCE: usize = 64;
 /// `SYSFS_MAGIC` (kernel: include/uapi/linux/magic.h).
@@ -179,6 +175,7 @@ impl EventLoop<'_> {
             self.read_node(&node, is_broken);
         }
         let now = self.clock.now();
+        self.registry.close_due(now);
         // A scan without a uevent. If it finds a change, uevents do not arrive.
         if now >= self.next_scan() && self.rescan(now) {
             if self.uevents_arrive {
@@ -188,11 +185,10 @@ impl EventLoop<'_> {
             self.send(HostEvent::DevicesChanged);
         }
         self.registry.open_one(now);
-        let open = self.registry.open();
-        let open: BTreeSet<String> = open.map(|(_, device, _)| device.to_owned()).collect();
-        if open != self.monitored {
-            self.monitored.clone_from(&open);
-            self.send(HostEvent::Monitored(open));
+        let monitored: BTreeSet<String> = self.registry.monitored().map(str::to_owned).collect();
+        if monitored != self.monitored {
+            self.monitored.clone_from(&monitored);
+            self.send(HostEvent::Monitored(monitored));
         }
     }
 
@@ -245,11 +241,8 @@ impl EventLoop<'_> {
         });
         for change in &changes {
             match change {
-                Change::NodeGone(node) => {
-                    self.read_last_events(node);
-                    self.registry.remove_node(node);
-                }
-                Change::DeviceGone(device) => self.registry.remove_device(device),
+                Change::NodeGone(node) => self.registry.close_soon(node, now),
+                Change::DeviceGone(device) => self.remove_device(device),
                 Change::Node(_) | Change::Device | Change::Netdev => {}
             }
         }
@@ -266,13 +259,14 @@ impl EventLoop<'_> {
         }
     }
 
-    fn read_last_events(&mut self, node: &str) {
-        let Some((.., fd)) = self.registry.open().find(|(name, ..)| *name == node) else { return };
-        let mut poll = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-        let rest = Timespec::try_from(LAST_EVENTS).ok();
-        if rustix::event::poll(&mut poll, rest.as_ref()).is_ok_and(|ready| ready > 0) {
-            self.read_node(node, false);
+    /// A device was removed, after its nodes: their last events have come.
+    fn remove_device(&mut self, device: &str) {
+        let nodes = self.registry.open().filter(|(_, of, _)| *of == device);
+        let nodes: Vec<String> = nodes.map(|(name, ..)| name.to_owned()).collect();
+        for node in nodes {
+            self.read_node(&node, false);
         }
+        self.registry.remove_device(device);
     }
 
     fn read_node(&mut self, node: &str, is_broken: bool) {

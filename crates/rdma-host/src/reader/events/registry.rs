@@ -18,6 +18,13 @@ use ib_mad::port_event::{PortEvent, PortEventKind};
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 /// How often opening a device is tried: the last time 51 s after the first.
 const MAX_TRIES: u32 = 11;
+/// How long the last events of a device that goes are waited for. The kernel first sends the uevent, and then
+/// notifies its holders (`ib_uverbs_remove_one`: DEVICE_FATAL, of drivers that can disassociate from a device
+/// that is held). Drivers of hardware can, nearly all: the event comes within milliseconds, or later on a busy
+/// host, and ends the wait.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
+/// The same of devices without hardware (rxe, siw): they send nothing, and their removal waits for this time.
+const LAST_EVENTS_OF_SOFTWARE: Duration = Duration::from_millis(50);
 /// The pause before a device whose events ended is opened again. One that is being removed is gone by then.
 const REOPEN_DELAY: Duration = Duration::from_secs(1);
 
@@ -48,6 +55,9 @@ enum NodeState {
 
 struct Node {
     device: Arc<str>,
+    is_hardware: bool,
+    /// The device is being removed: its node is closed at its last event, or at this moment.
+    closes: Option<Moment>,
     tries: u32,
     /// It was logged that its events are not received.
     warned: bool,
@@ -55,6 +65,13 @@ struct Node {
 }
 
 impl Node {
+    /// Waits for the last events, if there may be any. Returns whether to keep the node until then.
+    fn close_soon(&mut self, now: Moment) -> bool {
+        let wait = if self.is_hardware { LAST_EVENTS } else { LAST_EVENTS_OF_SOFTWARE };
+        self.closes.get_or_insert(now + wait);
+        matches!(self.state, NodeState::Open(_))
+    }
+
     /// Closes it. This counts as a try, so a device whose events keep ending is soon left closed.
     fn on_closed(&mut self, now: Moment) {
         if matches!(self.state, NodeState::Open(_)) {
@@ -84,7 +101,8 @@ impl DeviceRegistry {
         DeviceRegistry { class, wanted, open_device, nodes: BTreeMap::new() }
     }
 
-    /// Closes nodes that were removed, and schedules new ones. Returns whether any was added or removed.
+    /// Schedules the closing of nodes that were removed, and the opening of new ones. Returns whether any was added
+    /// or removed.
     pub fn rescan(&mut self, now: Moment) -> bool {
         let there = match nodes_below(&self.class) {
             Ok(there) => there,
@@ -95,10 +113,18 @@ impl DeviceRegistry {
                 return false;
             }
         };
-        let before = self.nodes.len();
-        // A node of the same name with another device is another node.
-        self.nodes.retain(|name, node| there.get(name).is_some_and(|it| **it == *node.device));
-        let mut changed = self.nodes.len() != before;
+        let mut changed = false;
+        self.nodes.retain(|name, node| {
+            let is_known = node.closes.is_some();
+            let (keep, is_same) = match there.get(name) {
+                None => (node.close_soon(now), is_known),
+                Some(device) if **device == *node.device && !is_known => (true, true),
+                // A node of the same name with another device is another node.
+                Some(_) => (false, false),
+            };
+            changed |= !is_same;
+            keep
+        });
         for (name, device) in there {
             if self.nodes.contains_key(&name) {
                 continue;
@@ -106,17 +132,27 @@ impl DeviceRegistry {
             changed = true;
             let wanted = (self.wanted)(&device);
             let state = if wanted { NodeState::Due(now) } else { NodeState::Abandoned };
-            self.nodes.insert(name, Node { device: device.into(), tries: 0, warned: false, state });
+            let is_hardware = self.class.join(&name).join("device").exists();
+            let device = device.into();
+            let node = Node { device, is_hardware, closes: None, tries: 0, warned: false, state };
+            self.nodes.insert(name, node);
         }
         changed
     }
 
-    /// A node is being removed: closes it at once, because the kernel waits for that.
-    pub fn remove_node(&mut self, name: &str) {
-        self.nodes.remove(name);
+    /// A node is being removed: closes it after its last events. The kernel may be waiting for that.
+    pub fn close_soon(&mut self, name: &str, now: Moment) {
+        if self.nodes.get_mut(name).is_some_and(|node| !node.close_soon(now)) {
+            self.nodes.remove(name);
+        }
     }
 
-    /// As [`remove_node`](Self::remove_node), by the device's name.
+    /// Closes the nodes whose last events did not come in time.
+    pub fn close_due(&mut self, now: Moment) {
+        self.nodes.retain(|_, node| node.closes.is_none_or(|at| at > now));
+    }
+
+    /// Closes the nodes of a device that was removed.
     pub fn remove_device(&mut self, device: &str) {
         self.nodes.retain(|_, node| *node.device != *device);
     }
@@ -135,7 +171,7 @@ impl DeviceRegistry {
     pub fn next_due(&self) -> Option<Moment> {
         let due = |node: &Node| match node.state {
             NodeState::Due(at) => Some(at),
-            _ => None,
+            _ => node.closes,
         };
         self.nodes.values().filter_map(due).min()
     }
@@ -170,6 +206,12 @@ impl DeviceRegistry {
         };
     }
 
+    /// The devices whose events are received, but for those that are being removed.
+    pub fn monitored(&self) -> impl Iterator<Item = &str> {
+        let is_open = |node: &&Node| matches!(node.state, NodeState::Open(_));
+        self.nodes.values().filter(is_open).filter(|it| it.closes.is_none()).map(|it| &*it.device)
+    }
+
     /// The open nodes with their devices and descriptors, which are to be polled.
     pub fn open(&self) -> impl Iterator<Item = (&str, &str, BorrowedFd<'_>)> {
         self.nodes.iter().filter_map(|(name, node)| match &node.state {
@@ -192,7 +234,7 @@ impl DeviceRegistry {
                 Err(error) if is_transient(&error) => return None,
                 Err(error) => {
                     tracing::debug!(device = &*node.device, %error, "event source closed");
-                    node.on_closed(at.moment);
+                    self.on_closed(name, at.moment);
                     return None;
                 }
             }
@@ -201,7 +243,10 @@ impl DeviceRegistry {
 
     /// The events of a node have ended, although it may still exist.
     pub fn on_closed(&mut self, name: &str, now: Moment) {
-        if let Some(node) = self.nodes.get_mut(name) {
+        let Some(node) = self.nodes.get_mut(name) else { return };
+        if node.closes.is_some() {
+            self.nodes.remove(name);
+        } else {
             node.on_closed(now);
         }
     }

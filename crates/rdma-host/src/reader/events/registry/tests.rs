@@ -98,10 +98,13 @@ fn wanted_devices_stay_open_until_removed() {
 
     // The kernel removes the node from its class before it sends the uevent.
     std::fs::remove_dir_all(host.node("uverbs0")).unwrap();
-    registry.remove_node("uverbs0");
-    assert_eq!(host.open(), ["uverbs2"]);
+    registry.close_soon("uverbs0", now);
+    assert!(!registry.rescan(now), "known by its uevent");
     std::fs::remove_dir_all(host.node("uverbs2")).unwrap();
-    assert!(registry.rescan(now));
+    assert!(registry.rescan(now), "without a uevent");
+    assert_eq!(host.open(), ["uverbs0", "uverbs2"], "their last events may come");
+    assert_eq!(registry.monitored().count(), 0);
+    registry.close_due(registry.next_due().unwrap());
     assert!(host.open().is_empty());
 
     host.set("uverbs3", "rxe3");
@@ -164,4 +167,28 @@ fn closed_device_is_reopened_a_limited_number_of_times() {
         assert!(host.open().is_empty());
     }
     assert_eq!(host.devices.borrow().tried, MAX_TRIES as usize);
+}
+
+#[test]
+fn last_events_of_hardware_are_waited_for() {
+    let host = Host::with(&[("uverbs0", "mlx5_0"), ("uverbs1", "mlx5_1"), ("uverbs2", "rxe0")]);
+    for node in ["uverbs0", "uverbs1"] {
+        std::fs::create_dir(host.node(node).join("device")).unwrap();
+    }
+    let (mut registry, now) = (host.registry(), Moment(0));
+    registry.rescan(now);
+    for node in ["uverbs0", "uverbs1", "uverbs2"] {
+        registry.open_one(now);
+        registry.close_soon(node, now);
+    }
+    registry.close_due(now + LAST_EVENTS_OF_SOFTWARE);
+    assert_eq!(host.open(), ["uverbs0", "uverbs1"]);
+    // DEVICE_FATAL is the last one.
+    registry.on_closed("uverbs0", now + Duration::from_secs(1));
+    assert_eq!(
+        (host.open(), registry.next_due()),
+        (vec!["uverbs1".to_owned()], Some(now + LAST_EVENTS))
+    );
+    registry.close_due(now + LAST_EVENTS);
+    assert!(host.open().is_empty() && registry.next_due().is_none());
 }
