@@ -25,8 +25,8 @@ ib_mad::labeled_enum! {
         LinkDown, "link_down", "A link went down.";
         LinkDownReason, "link_down_reason", "The device of a port reported why its link went down or retrained.";
         LinkUp, "link_up", "A link came up.";
-        Flap, "flap", "A link went down unexpectedly. Its time is that of the link down, so it precedes link_up.";
-        ExpectedLinkDown, "expected_link_down", "A link went down because a node at its end was reset, or during maintenance.";
+        Flap, "flap", "A link went down unexpectedly and came up again. The event has the time of the link down, and is therefore listed before link_up.";
+        ExpectedLinkDown, "expected_link_down", "A link went down and came up again because the node at one end was reset, or during maintenance.";
         LinkAdded, "link_added", "A new link was discovered.";
         CableMoved, "cable_moved", "The cable of a port now leads to another port.";
         CableChanged, "cable_changed", "A port has another cable or module than before, by its serial number.";

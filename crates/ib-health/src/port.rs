@@ -119,11 +119,13 @@ impl PortTracker {
             growth.seconds as f32,
         );
         let Incoming { bits_per_second, lanes, limits } = incoming;
-        let reported = self.reported.update(hardware, bits_per_second, lanes.into(), growth.at);
+        let from = self.quiet_until;
+        let reported =
+            self.reported.update(hardware, bits_per_second, lanes.into(), from, growth.at);
         if let Some((errors, limit)) = reported.zip(limits.pre_fec) {
             self.record_reported(&errors, limit);
         }
-        if !self.reported.has_physical() {
+        if !self.reported.is_measured() {
             self.record_pre_fec(&growth, incoming, was_full);
         }
         let bit_errors =
@@ -195,7 +197,7 @@ impl PortTracker {
 
     /// Whether the pre-FEC ratio is the last one before the counter of corrected symbols saturated.
     fn is_pre_fec_stale(&self) -> bool {
-        self.is_full(Counter::FecCorrectedSymbols) && !self.reported.has_physical()
+        self.is_full(Counter::FecCorrectedSymbols) && !self.reported.is_measured()
     }
 
     /// The port has another link, or its link has just trained: errors until `training_until` do not count.
@@ -225,7 +227,7 @@ impl PortTracker {
         if is_next
             && !is_read
             && !self.is_full(Counter::FecCorrectedSymbols)
-            && !self.reported.has_physical()
+            && !self.reported.is_measured()
         {
             self.pre_fec = None;
         }

@@ -18,6 +18,8 @@ const READINGS: u8 = 2;
 pub struct Reported {
     /// The latest counts: the next ones are compared with them. Boxed: many devices report none.
     physical: Option<Box<Point>>,
+    /// The latest two counts could be compared, and the device counts errors before correction.
+    measured: bool,
     module: ModuleAlarms,
 }
 
@@ -48,9 +50,9 @@ pub struct RawErrors {
 }
 
 impl Reported {
-    /// Whether errors before correction are reported: a device that leaves them 0 may count none.
-    pub fn has_physical(&self) -> bool {
-        self.physical.as_ref().is_some_and(|last| last.errors != [0; LANES])
+    /// Whether the latest two reports measure the errors before correction.
+    pub fn is_measured(&self) -> bool {
+        self.measured
     }
 
     /// Whether the module is above its alarm threshold.
@@ -63,25 +65,29 @@ impl Reported {
         self.module.dark >= READINGS
     }
 
-    /// Forgets the counts: the link is another one.
+    /// Forgets what was reported: the link has trained, perhaps with another module.
     pub fn restart(&mut self) {
-        self.physical = None;
+        *self = Reported::default();
     }
 
-    /// Records the reports of a port with this many lanes, which receives so many bits per second. Returns the errors
-    /// since the reading before, if there is a new one.
+    /// Records the reports of a port with this many lanes, which receives so many bits per second. What was
+    /// read before the second `from` includes errors of training, or is of another module. Returns the errors since the reading before, if there is a new one
+    /// that can be compared with it.
     pub fn update(
         &mut self,
         hardware: Option<&PortHardware>,
         bits_per_second: f32,
         lanes: usize,
+        from: u32,
         now: Moment,
     ) -> Option<RawErrors> {
-        self.record_module(hardware.and_then(|it| it.module.as_ref()), lanes);
+        let module = hardware.and_then(|it| it.module.as_ref());
+        self.record_module(module.filter(|read| read.at.whole_seconds() >= from), lanes);
         let physical = hardware.and_then(|it| it.physical.as_ref());
-        let physical = physical.filter(|read| now.since(read.at) < MAX_AGE);
-        let Some(ReadAt { value, at }) = physical else {
-            self.physical = None;
+        let is_current =
+            |read: &&ReadAt<_>| read.at.whole_seconds() >= from && now.since(read.at) < MAX_AGE;
+        let Some(ReadAt { value, at }) = physical.filter(is_current) else {
+            (self.physical, self.measured) = (None, false);
             return None;
         };
         if self.physical.as_ref().is_some_and(|last| last.at == *at) {
@@ -94,7 +100,11 @@ impl Reported {
             errors: value.lane_errors,
         };
         let last = self.physical.replace(Box::new(point));
-        last.and_then(|last| raw_errors(&last, &point, bits_per_second))
+        // A device that leaves the errors of all lanes 0 may count none.
+        let errors = last.and_then(|last| raw_errors(&last, &point, bits_per_second));
+        let errors = errors.filter(|_| point.errors != [0; LANES]);
+        self.measured = errors.is_some();
+        errors
     }
 
     fn record_module(&mut self, module: Option<&ReadAt<Module>>, lanes: usize) {
@@ -164,7 +174,7 @@ mod tests {
             let value = statistics(since, errors);
             let physical = Some(ReadAt { value, at: at(second) });
             let hardware = PortHardware { physical, ..PortHardware::default() };
-            let found = reported.update(Some(&hardware), RATE, 4, at(second + 5))?;
+            let found = reported.update(Some(&hardware), RATE, 4, 0, at(second + 5))?;
             Some((found.errors, found.lane.map(|(lane, _)| lane)))
         };
         readings.iter().map(update).collect()
@@ -192,12 +202,41 @@ mod tests {
     #[test]
     fn old_reports_are_forgotten() {
         let mut reported = Reported::default();
-        let physical = Some(ReadAt { value: statistics(100, [1; 4]), at: at(0) });
-        let hardware = PortHardware { physical, ..PortHardware::default() };
-        reported.update(Some(&hardware), RATE, 4, at(10));
-        assert!(reported.has_physical());
-        reported.update(Some(&hardware), RATE, 4, at(2_000));
-        assert!(!reported.has_physical());
+        let mut update = |read: u64, errors: u64, from: u32, now: u64| {
+            let value = statistics(100 + read, [errors; 4]);
+            let physical = Some(ReadAt { value, at: at(read) });
+            let hardware = PortHardware { physical, ..PortHardware::default() };
+            reported.update(Some(&hardware), RATE, 4, from, at(now));
+            reported.is_measured()
+        };
+        assert!(!update(0, 1, 0, 5), "one reading measures nothing");
+        assert!(update(60, 2, 0, 65));
+        assert!(update(60, 2, 0, 80), "the same reading");
+        assert!(!update(60, 2, 0, 2_000));
+        // Counts of the training are no reference.
+        assert!(!update(2_010, 5, 2_020, 2_025) && !update(2_070, 9, 2_020, 2_075));
+        assert!(update(2_130, 9, 2_020, 2_135));
+    }
+
+    #[test]
+    fn counts_that_cannot_be_compared_measure_nothing() {
+        let mut reported = Reported::default();
+        let mut update = |read: u64, value: PhysicalStatistics| {
+            let physical = Some(ReadAt { value, at: at(read) });
+            let hardware = PortHardware { physical, ..PortHardware::default() };
+            reported.update(Some(&hardware), RATE, 4, 0, at(read + 5));
+            reported.is_measured()
+        };
+        update(0, statistics(100, [1; 4]));
+        assert!(update(60, statistics(160, [2; 4])));
+        // Firmware that does not report the time since the last clear, or counts no errors.
+        let timeless = PhysicalStatistics { since_clear: 0, ..statistics(220, [3; 4]) };
+        assert!(
+            !update(120, timeless)
+                && !update(180, PhysicalStatistics { received_bits: 1, ..timeless })
+        );
+        assert!(!update(240, statistics(340, [0; 4])) && !update(300, statistics(400, [0; 4])));
+        assert!(update(360, statistics(460, [1; 4])));
     }
 
     #[test]
@@ -217,7 +256,7 @@ mod tests {
         let mut read = |second: u64, module: Option<Module>| {
             let module = module.map(|value| ReadAt { value, at: at(second) });
             let hardware = PortHardware { module, ..PortHardware::default() };
-            reported.update(Some(&hardware), RATE, 4, at(second));
+            reported.update(Some(&hardware), RATE, 4, 0, at(second));
             (reported.is_hot(), reported.is_dark())
         };
         assert_eq!(read(0, Some(module(80, 63))), (false, false));
@@ -225,5 +264,16 @@ mod tests {
         assert_eq!(read(60, Some(module(80, 63))), (true, true));
         assert_eq!(read(120, Some(module(60, 63))), (false, true));
         assert_eq!(read(180, None), (false, false));
+        read(240, Some(module(80, 63)));
+        // The link retrained: the module may be another one, and what was read before is of the old one.
+        let hot = |second: u64| {
+            let module = Some(ReadAt { value: module(80, 63), at: at(second) });
+            PortHardware { module, ..PortHardware::default() }
+        };
+        reported.restart();
+        for (second, is_hot) in [(240, false), (300, false), (360, true)] {
+            reported.update(Some(&hot(second)), RATE, 4, 250, at(second + 20));
+            assert_eq!(reported.is_hot(), is_hot, "{second}");
+        }
     }
 }
