@@ -160,7 +160,6 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         Some((row.metric.into(), count))
     });
     let hardware = snapshot.hardware.port(fabric.end(index));
-    let is_read = has_link(view, index);
     let best = || status?.best_rate_with(snapshot.status(peer?.port)?);
     Port {
         name: name(view, index),
@@ -205,7 +204,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
             LinkDownReason { side, reason: read.value.reason(), read_at: view.time(read.at) }
         }),
         trouble: hardware
-            .filter(|_| !is_read)
+            .filter(|_| status.is_some_and(|status| !status.link_up()))
             .and_then(|it| register::trouble(it.trouble?.value))
             .map(Into::into),
         module: module_of(view, index),
@@ -241,7 +240,8 @@ fn module(module: &register::Module, is_read: bool, lanes: usize) -> Module {
     let has = |monitor| is_read && module.has(monitor);
     let measured = |value| has(monitor::TEMPERATURE).then(|| module.celsius(value)).flatten();
     let powers = |monitor, powers: &[u16]| {
-        let used = powers.iter().take(lanes).filter(|_| has(monitor));
+        let is_known = has(monitor) && module.has_power_unit();
+        let used = powers.iter().take(lanes).filter(|_| is_known);
         used.map(|power| module.dbm(*power)).collect()
     };
     Module {
@@ -253,12 +253,10 @@ fn module(module: &register::Module, is_read: bool, lanes: usize) -> Module {
         revision: text(&module.revision),
         length_meters: module.meters(),
         temperature: measured(module.temperature),
-        temperature_alarm: measured(module.temperature_high),
+        temperature_alarm: module.temperature_alarm(),
         rx_power: powers(monitor::RX_POWER, &module.rx_power),
         tx_power: powers(monitor::TX_POWER, &module.tx_power),
-        rx_power_alarm: Some(module.rx_power_low)
-            .filter(|_| has(monitor::RX_POWER))
-            .and_then(|power| module.dbm(power)),
+        rx_power_alarm: module.rx_power_alarm(),
     }
 }
 

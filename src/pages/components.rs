@@ -275,6 +275,15 @@ pub fn fabric_field(names: &[&str], chosen: Option<&str>) -> Markup {
     html! { @if names.len() > 1 { (select_field("fabric", "Fabric", chosen, &options)) } }
 }
 
+/// The pager of a list: the page shown, of how many pages, and the address of each.
+pub fn list_pager(page: usize, pages: usize, address: impl Fn(usize) -> String) -> Markup {
+    let last = pages.max(1);
+    let previous = (page > 1).then(|| ("Previous", address((page - 1).min(last))));
+    let next = (page < last).then(|| ("Next", address(page + 1)));
+    let current = format!("Page {} of {}", count(page as u64), count(last as u64));
+    html! { @if last > 1 { (pager("Pages of the list", &current, [previous, next])) } }
+}
+
 /// The links to the previous and the next page of a list: the text and the address of each.
 pub fn pager(label: &str, current: &str, [previous, next]: [Option<(&str, String)>; 2]) -> Markup {
     html! { nav .leaf aria-label=(label) { ul {

@@ -101,7 +101,7 @@ fn page(query: &LinksQuery, board: &SharedState, found: usize, links: &[Link]) -
             }
             (table(links, names.len() > 1, &components::clock(board)))
         }
-        (pager(query, found))
+        (components::list_pager(query.page, found.div_ceil(PAGE_LENGTH), |page| query.address(page)))
     }
 }
 
@@ -140,14 +140,6 @@ fn table(links: &[Link], with_fabric: bool, clock: &LocalClock) -> Markup {
             td .when data-label="Since" { @if let Some(at) = &link.since { (components::ago(clock, at)) } }
         } } }
     } }
-}
-
-fn pager(query: &LinksQuery, found: usize) -> Markup {
-    let (page, last) = (query.page, found.div_ceil(PAGE_LENGTH).max(1));
-    let previous = (page > 1).then(|| ("Previous", query.address((page - 1).min(last))));
-    let next = (page < last).then(|| ("Next", query.address(page + 1)));
-    let current = format!("Page {} of {}", count(page as u64), count(last as u64));
-    html! { @if last > 1 { (components::pager("Pages of the list", &current, [previous, next])) } }
 }
 
 pub(super) async fn search(State(app): State<WebApp>, query: QueryResult) -> Response {

@@ -233,7 +233,7 @@ fn page(query: &ModulesQuery, fabrics: &Fabrics, rows: &[Row]) -> Markup {
             }
             (table(query, shown))
         }
-        (pager(query, rows.len()))
+        (components::list_pager(query.page, rows.len().div_ceil(PAGE_LENGTH), |page| query.address(query.column.key, page)))
     }
 }
 
@@ -261,13 +261,4 @@ fn table(query: &ModulesQuery, rows: &[Row]) -> Markup {
             td .n[column.is_number] data-label=(column.heading) { ((column.cell)(fabric, port)) }
         } } } }
     } }
-}
-
-fn pager(query: &ModulesQuery, found: usize) -> Markup {
-    let (page, last) = (query.page, found.div_ceil(PAGE_LENGTH).max(1));
-    let to = |page| query.address(query.column.key, page);
-    let previous = (page > 1).then(|| ("Previous", to((page - 1).min(last))));
-    let next = (page < last).then(|| ("Next", to(page + 1)));
-    let current = format!("Page {} of {}", count(page as u64), count(last as u64));
-    html! { @if last > 1 { (components::pager("Pages of the list", &current, [previous, next])) } }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ib_mad::register::{FanLimits, Fans, LinkDown, Module, PhysicalStatistics};
+use ib_mad::register::{FanLimits, Fans, LinkDown, Module, PhysicalStatistics, RegisterQuery};
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, Moment};
 
@@ -33,6 +33,35 @@ impl Hardware {
     /// What the device reports of a port.
     pub fn port(&self, port: End) -> Option<&PortHardware> {
         self.ports.get(&port).map(|hardware| &**hardware)
+    }
+
+    /// Forgets what a register reports of a port.
+    pub(crate) fn forget_port(&mut self, query: RegisterQuery, port: End) {
+        let Some(known) = self.ports.get_mut(&port) else { return };
+        let known = Arc::make_mut(known);
+        match query {
+            RegisterQuery::Module(_) => known.module = None,
+            RegisterQuery::PhysicalStatistics(_) => known.physical = None,
+            RegisterQuery::LinkDown(_) => known.link_down = None,
+            RegisterQuery::Troubleshooting(_) => known.trouble = None,
+            _ => {}
+        }
+    }
+
+    /// Forgets what a register reports of a node.
+    pub(crate) fn forget_node(&mut self, query: RegisterQuery, node: Guid) {
+        let Some(known) = self.nodes.get_mut(&node) else { return };
+        let known = Arc::make_mut(known);
+        match query {
+            RegisterQuery::Temperature(_) => known.temperature = None,
+            RegisterQuery::Fans => {
+                known.fans = None;
+                known.fan_speeds.clear();
+            }
+            RegisterQuery::FanSpeed(fan) => drop(known.fan_speeds.remove(&fan)),
+            RegisterQuery::FanLimits => known.fan_limits = None,
+            _ => {}
+        }
     }
 
     /// What a device reports of itself.

@@ -103,6 +103,14 @@ impl<V> Snapshot<V> {
         self.readings[port.0 as usize].as_ref()
     }
 
+    /// How often a port's link went down or recovered, as the port counts it; `None` without a reading.
+    pub fn link_downs(&self, port: PortIndex) -> Option<u64> {
+        let reading = self.reading(port)?;
+        let count = |counter| reading.get(counter).unwrap_or(0);
+        let [downs, recoveries] = [Counter::LinkDowned, Counter::LinkErrorRecoveries].map(count);
+        Some(downs.saturating_add(recoveries))
+    }
+
     /// Whether a node is present and responds.
     pub fn is_up(&self, node: NodeIndex) -> bool {
         self.fabric.node(node).present() && !self.silent[node.0 as usize]

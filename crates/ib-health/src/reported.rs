@@ -70,9 +70,9 @@ impl Reported {
         *self = Reported::default();
     }
 
-    /// Records the reports of a port with this many lanes, which receives so many bits per second. What was
-    /// read before the second `from` includes errors of training, or is of another module. Returns the errors since the reading before, if there is a new one
-    /// that can be compared with it.
+    /// Records the reports of a port with this many lanes, which receives so many bits per second. What was read
+    /// before the second `from` includes errors of training, or is of another module. Returns the errors since the
+    /// reading before, if there is a new one that can be compared with it.
     pub fn update(
         &mut self,
         hardware: Option<&PortHardware>,
@@ -101,7 +101,7 @@ impl Reported {
         };
         let last = self.physical.replace(Box::new(point));
         // A device that leaves the errors of all lanes 0 may count none.
-        let errors = last.and_then(|last| raw_errors(&last, &point, bits_per_second));
+        let errors = last.and_then(|last| raw_errors(&last, &point, bits_per_second, lanes));
         let errors = errors.filter(|_| point.errors != [0; LANES]);
         self.measured = errors.is_some();
         errors
@@ -126,7 +126,7 @@ impl Reported {
 
 /// The errors between two readings. None if the device cleared its counts meanwhile, and if the number of bits is not
 /// what the rate of the link makes of the time: then it counts something else.
-fn raw_errors(last: &Point, now: &Point, bits_per_second: f32) -> Option<RawErrors> {
+fn raw_errors(last: &Point, now: &Point, bits_per_second: f32, lanes: usize) -> Option<RawErrors> {
     let bits = now.bits.checked_sub(last.bits).filter(|_| now.since_clear > last.since_clear)?;
     let bits = bits as f32;
     let expected = bits_per_second * now.at.since(last.at).as_secs_f32();
@@ -140,8 +140,7 @@ fn raw_errors(last: &Point, now: &Point, bits_per_second: f32) -> Option<RawErro
     let errors: f32 = by_lane.iter().sum();
     let worst = (0..LANES).max_by(|a, b| by_lane[*a].total_cmp(&by_lane[*b]))?;
     let share = by_lane[worst] / errors;
-    // Links of one lane have no other.
-    let is_outlier = share > 0.5 && share < 1.0;
+    let is_outlier = lanes > 1 && share > 0.5;
     Some(RawErrors { errors, bits, at: now.at, lane: is_outlier.then_some((worst as u8, share)) })
 }
 
@@ -183,7 +182,7 @@ mod tests {
     #[test]
     fn errors_are_those_between_two_readings() {
         for (readings, expected) in [
-            (&[(0, 100, [1; 4]), (60, 160, [11, 1, 1, 1])][..], Some((10.0, None))),
+            (&[(0, 100, [1; 4]), (60, 160, [11, 1, 1, 1])][..], Some((10.0, Some(0)))),
             // Most of them on one lane.
             (&[(0, 100, [1; 4]), (60, 160, [2, 91, 2, 2])], Some((93.0, Some(1)))),
             (&[(0, 100, [1; 4]), (60, 160, [26, 26, 26, 26])], Some((100.0, None))),

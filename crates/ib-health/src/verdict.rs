@@ -37,8 +37,8 @@ ib_mad::labeled_enum! {
         Down, "down", "The link is down, and the nodes at both ends are present.";
         ReceiveErrors, "receive_errors", "A port receives corrupt packets.";
         LinkIntegrity, "link_integrity", "Local errors exceeded the threshold of the port itself.";
-        ModuleTemperature, "module_temperature", "A module is above its own alarm threshold of temperature.";
-        RxPower, "rx_power", "A module receives less light on a lane than its own alarm threshold.";
+        ModuleTemperature, "module_temperature", "The temperature of a module is at or above its own alarm threshold.";
+        RxPower, "rx_power", "The received optical power of a lane is below the module's own alarm threshold.";
         UpstreamErrors, "upstream_errors", "The port receives packets that were corrupted on a link further upstream. This link is not at fault.";
         Congested, "congested", "Congestion root: packets wait here because the receiver is slow or the link is fully utilized.";
         Victim, "victim", "Congestion victim: packets wait here because a later port on their path waits.";

@@ -464,23 +464,32 @@ pub mod monitor {
 }
 
 impl Module {
-    /// Whether the temperature is above the module's own alarm threshold.
-    pub fn is_hot(&self) -> bool {
-        let (now, high) = (self.celsius(self.temperature), self.celsius(self.temperature_high));
+    /// The module's own alarm threshold of temperature in degrees Celsius, if it has one.
+    pub fn temperature_alarm(&self) -> Option<f64> {
+        let high = self.celsius(self.temperature_high);
         // Data sheets have 70 °C and more: a lower threshold is none.
-        let high = high.filter(|high| *high >= 40.0 && self.has(monitor::TEMPERATURE));
-        now.zip(high).is_some_and(|(now, high)| now >= high)
+        high.filter(|high| *high >= 40.0 && self.has(monitor::TEMPERATURE))
+    }
+
+    /// Whether the temperature is at or above the module's own alarm threshold.
+    pub fn is_hot(&self) -> bool {
+        let now = self.celsius(self.temperature);
+        now.zip(self.temperature_alarm()).is_some_and(|(now, high)| now >= high)
+    }
+
+    /// The module's own alarm threshold of received optical power in dBm, if it is one that can be used.
+    pub fn rx_power_alarm(&self) -> Option<f64> {
+        let is_known = matches!(self.kind, 1 | 2)
+            && self.has(monitor::RX_POWER)
+            && self.is_in_microwatts()
+            && self.rx_power_low < self.rx_power_high;
+        self.dbm(self.rx_power_low).filter(|_| is_known)
     }
 
     /// The first of these lanes whose received optical power is below the module's own alarm threshold.
     pub fn dark_lane(&self, lanes: usize) -> Option<usize> {
-        let is_known = matches!(self.kind, 1 | 2)
-            && self.has(monitor::RX_POWER)
-            && self.is_in_microwatts()
-            && self.rx_power_low > 0
-            && self.rx_power_low < self.rx_power_high;
-        let lanes = self.rx_power.iter().take(lanes).position(|power| *power < self.rx_power_low);
-        lanes.filter(|_| is_known)
+        self.rx_power_alarm()?;
+        self.rx_power.iter().take(lanes).position(|power| *power < self.rx_power_low)
     }
 
     /// The request's unit of optical power is honored: an alarm threshold of -15 dBm is 32 microwatts, and no module
@@ -491,9 +500,16 @@ impl Module {
             && self.tx_power_low <= self.tx_power_high
     }
 
-    /// A power of this page in dBm; `None` for no light at all.
+    /// Whether the unit of optical powers is known: by the thresholds.
+    pub fn has_power_unit(&self) -> bool {
+        (self.rx_power_high, self.tx_power_high) != (0, 0)
+    }
+
+    /// A power of this page in dBm; `None` for no light at all, and if the unit is not known.
     pub fn dbm(&self, power: u16) -> Option<f64> {
-        if self.is_in_microwatts() {
+        if !self.has_power_unit() {
+            None
+        } else if self.is_in_microwatts() {
             (power > 0).then(|| 10.0 * (f64::from(power) / 1_000.0).log10())
         } else {
             Some(f64::from(power.cast_signed())).filter(|dbm| (-40.0..=20.0).contains(dbm))

@@ -2,10 +2,13 @@
 //!
 //! Each tier has its interval; within it, ports and devices take turns, so that no run reads all of them. What a
 //! device does not support is not requested again while the device stays. A timeout ends the requests to its device
-//! in a run. After two in a row the device is left alone for a time that doubles, because module pages are read over
-//! a slow bus and firmware may hang on it, and its reports are dropped. Nothing here says whether a node is up.
+//! in a run. What did not respond twice in a row is paused for a time that doubles, because module pages are read over
+//! a slow bus and firmware may hang on it, and its reports are dropped: one port, then all ports, then the device.
+//! Nothing here says whether a node is up.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod device;
+
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +20,7 @@ use ib_mad::register::{
     Troubleshooting, celsius,
 };
 use ib_mad::vendor::{self, GeneralInfo};
-use ib_mad::{Counter, Guid, Lid, Mad, Moment, PortNumber, device};
+use ib_mad::{Guid, Lid, Mad, Moment};
 use ib_umad::client::SendConfig;
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
@@ -26,14 +29,11 @@ use super::agent_cache::m_key_of;
 use super::take_turns;
 use crate::hardware::{Hardware, ReadAt};
 use crate::{NodeIndex, PortIndex, Snapshot};
+use device::Device;
 
 /// The deadline of a request: firmware reads some pages over the module's I2C bus. ibdiagnet has 500 ms and more for
 /// these; mstflint several seconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How long a device is left alone after it did not respond; each further time twice as long, up to the maximum.
-const MIN_PAUSE: Duration = Duration::from_secs(300);
-const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
 
 /// How often each tier is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,26 +56,6 @@ impl Default for RegisterIntervals {
 /// The limits of requests: one at a time to each device.
 pub fn send_config(pace: SendConfig) -> SendConfig {
     SendConfig { gmp_lid_window: 1, timeout: TIMEOUT.max(pace.timeout), ..pace }
-}
-
-impl Device {
-    fn refuses(&self, what: Option<RegisterQuery>) -> bool {
-        let (id, page) = kind(what);
-        [None, what.and_then(RegisterQuery::port)]
-            .into_iter()
-            .any(|port| self.refused.contains(&(id, page, port)))
-    }
-}
-
-/// A device: what it supports, and when it may be queried again.
-#[derive(Debug, Default)]
-struct Device {
-    /// Registers, with page or group, and attributes that it refused: of the device, or of a port.
-    refused: HashSet<(u16, u8, Option<PortNumber>)>,
-    /// Consecutive runs in which it did not respond to `hung`.
-    timeouts: u32,
-    hung: (u16, u8),
-    not_before: Moment,
 }
 
 /// What is known of the devices, kept from run to run.
@@ -146,7 +126,7 @@ impl RegisterReader {
             let about = fabric.node(node);
             let identity = &about.identity;
             let is_asked = matches!(identity.kind, NodeKind::Switch | NodeKind::Ca)
-                && device::is_mellanox(identity.vendor_id)
+                && ib_mad::device::is_mellanox(identity.vendor_id)
                 && snapshot.is_up(node);
             let device = self.devices.get(&identity.guid);
             if is_asked && device.is_none_or(|device| device.not_before <= now) {
@@ -176,22 +156,15 @@ impl RegisterReader {
         let is_switch = fabric.node(node).is_switch();
         let mut items = Vec::new();
         let mut push = |port: Option<PortIndex>, what| {
-            let link_downs = match what {
-                Some(RegisterQuery::LinkDown(_)) => {
-                    port.map_or(0, |port| link_downs(snapshot, port))
-                }
-                _ => 0,
-            };
             let key = port.map_or(MKey::NONE, |port| m_key_of(&self.keys, fabric, port));
             let lid = port.and_then(|port| fabric.lid_of(port));
-            let refused = self.devices.get(&guid).is_some_and(|it| it.refuses(what));
-            items.extend(lid.filter(|_| !refused).map(|lid| Item {
-                guid,
-                lid,
-                what,
-                link_downs,
-                key,
-            }));
+            let may_be_asked =
+                self.devices.get(&guid).is_none_or(|device| device.may_be_asked(what, now));
+            if let Some(lid) = lid.filter(|_| may_be_asked) {
+                // Requests of other registers ignore it.
+                let link_downs = port.and_then(|port| snapshot.link_downs(port)).unwrap_or(0);
+                items.push(Item { guid, lid, what, link_downs, key });
+            }
         };
         let ports = || fabric.ports_of(node).filter(|port| fabric.lid_of(*port).is_some());
         if environment(general.map(|read| read.at)) {
@@ -222,8 +195,8 @@ impl RegisterReader {
             for port in ports().filter(|port| fabric.port(*port).number != 0) {
                 let (end, number) = (fabric.end(port), fabric.port(port).number);
                 let known = self.hardware.ports.get(&end);
-                let downs = link_downs(snapshot, port);
-                if downs != known.map_or(0, |known| known.link_downs) {
+                let downs = snapshot.link_downs(port);
+                if downs.is_some_and(|downs| downs != known.map_or(0, |known| known.link_downs)) {
                     push(Some(port), Some(RegisterQuery::LinkDown(number)));
                 }
                 let status = snapshot.status(port);
@@ -272,20 +245,6 @@ struct Item {
     key: MKey,
 }
 
-/// How often a link went down or recovered, as its port counts it.
-fn link_downs<V>(snapshot: &Snapshot<V>, port: PortIndex) -> u64 {
-    let count = |counter| snapshot.reading(port).and_then(|reading| reading.get(counter));
-    [Counter::LinkDowned, Counter::LinkErrorRecoveries]
-        .into_iter()
-        .filter_map(count)
-        .fold(0, u64::saturating_add)
-}
-
-/// What a device supports or not: a register with its page or group, or GeneralInfo.
-fn kind(what: Option<RegisterQuery>) -> (u16, u8) {
-    what.map_or((GeneralInfo::ID, 0), RegisterQuery::kind)
-}
-
 /// The query plan; see the [module](self).
 #[derive(Debug)]
 pub struct RegisterRun<'a> {
@@ -306,7 +265,8 @@ impl QueryPlan for RegisterRun<'_> {
         loop {
             let item = self.queue.pop_front()?;
             // It did not respond earlier in this run.
-            if self.devices.get(&item.guid).is_some_and(|device| device.not_before > self.now) {
+            let device = self.devices.get(&item.guid);
+            if device.is_some_and(|device| !device.may_be_asked(item.what, self.now)) {
                 continue;
             }
             let query = item.what.map_or_else(vendor::general_info, RegisterQuery::get);
@@ -324,33 +284,14 @@ impl QueryPlan for RegisterRun<'_> {
         let device = self.devices.entry(guid).or_default();
         match outcome {
             Ok(mad) => {
-                // It may respond to everything but this.
-                if device.hung == kind(what) {
-                    device.timeouts = 0;
-                }
+                device.on_response(what);
                 self.record(item, mad, at);
             }
             Err(RequestError::Status(status)) if vendor::status::is_final(status) => {
-                let (id, page) = kind(what);
-                // A bad parameter may be the port: an internal one, or one without a module.
-                let port = what.and_then(RegisterQuery::port);
-                let is_of_port = status & 0xff == vendor::status::BAD_PARAMETER;
-                device.refused.insert((id, page, port.filter(|_| is_of_port)));
+                device.on_refusal(guid, what, status, Arc::make_mut(self.hardware));
             }
             Err(error) if error.is_no_response() && device.not_before <= at => {
-                device.timeouts += 1;
-                device.hung = kind(what);
-                if device.timeouts == 1 {
-                    // A MAD may be lost: the next run tries again.
-                    device.not_before = self.until;
-                } else {
-                    let pause = MIN_PAUSE * 2u32.saturating_pow((device.timeouts - 2).min(16));
-                    device.not_before = at + pause.min(MAX_PAUSE);
-                    // What it reported is out of date by then.
-                    let hardware = Arc::make_mut(self.hardware);
-                    hardware.nodes.remove(&guid);
-                    hardware.ports.retain(|(node, _), _| *node != guid);
-                }
+                device.on_timeout(guid, what, (at, self.until), Arc::make_mut(self.hardware));
             }
             // Busy, or another refusal: it is due again in the next run.
             Err(_) => {}
@@ -375,7 +316,11 @@ impl RegisterRun<'_> {
                 Some(RegisterQuery::Troubleshooting(_)) => {
                     port.trouble = Some(ReadAt { value: Troubleshooting::decode(mad).code, at });
                 }
-                _ => port.physical = Some(ReadAt { value: PhysicalStatistics::decode(mad), at }),
+                _ => {
+                    port.physical = Some(ReadAt { value: PhysicalStatistics::decode(mad), at });
+                    // It has a link.
+                    port.trouble = None;
+                }
             }
             return;
         }

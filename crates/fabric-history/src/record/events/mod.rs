@@ -113,6 +113,7 @@ impl EventDetector {
             }
             self.nodes.push(last.copied().unwrap_or_else(|| sweep.snapshot.is_up(index)));
         }
+        self.reports.forget_absent(&new);
         self.fabric = new;
     }
 

@@ -217,10 +217,7 @@ impl EventDetector {
                 reset.entry(fabric.end(port).0).or_default().push(port);
             }
             if last.link_downs.is_none() {
-                last.link_downs = sweep.snapshot.reading(port).map(|reading| {
-                    let count = |counter| reading.get(counter).unwrap_or(0);
-                    count(Counter::LinkDowned).saturating_add(count(Counter::LinkErrorRecoveries))
-                });
+                last.link_downs = sweep.snapshot.link_downs(port);
             }
             let mask = saturated(counting);
             let new = mask & !std::mem::replace(&mut last.saturated, mask);

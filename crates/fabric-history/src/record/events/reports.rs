@@ -8,10 +8,11 @@ use crate::event::EventKind;
 use crate::model::time;
 use crate::record::events::Sweep;
 use crate::record::events::ports::LastPort;
-use ib_fabric::PortIndex;
 use ib_fabric::hardware::{Hardware, PortHardware};
 use ib_fabric::topology::End;
+use ib_fabric::{Fabric, PortIndex};
 use ib_health::evidence::port_label;
+use ib_mad::port_state::PortStatus;
 use ib_mad::register::text;
 
 /// How many earlier places of a cable are known.
@@ -53,6 +54,11 @@ impl LastReports {
         self.forget_former();
     }
 
+    /// The fabric has other ports.
+    pub(super) fn forget_absent(&mut self, fabric: &Fabric) {
+        self.serials.retain(|end, _| fabric.find(*end).is_some());
+    }
+
     /// Forgets the places of former cables, once there are too many.
     fn forget_former(&mut self) {
         if self.places.len() > self.serials.len() + MAX_FORMER {
@@ -69,7 +75,8 @@ impl LastReports {
         }
         let was = self.serials.insert(end, serial.clone()).filter(|was| *was != serial);
         let places = self.places.entry(serial.clone()).or_default();
-        let moved = if places.contains_key(&end) { None } else { earlier(places, sweep, index) };
+        let moved =
+            if places.contains_key(&end) { None } else { earlier(places, sweep, index, &serial) };
         let wall = sweep.snapshot.anchor.wall_of(read.at);
         places.insert(end, wall);
         if places.len() > MAX_PLACES
@@ -109,11 +116,28 @@ fn update_link_down(
 }
 
 /// Where a cable was before it was plugged into a port: `, seen at leaf-3 port 7 until …`. Its other end is no other
-/// place.
-fn earlier(places: &BTreeMap<End, SystemTime>, sweep: &Sweep, port: PortIndex) -> Option<String> {
-    let fabric = &sweep.snapshot.fabric;
+/// place, and neither is a port that still has it: ports of one module or split cable report one serial number.
+fn earlier(
+    places: &BTreeMap<End, SystemTime>,
+    sweep: &Sweep,
+    port: PortIndex,
+    serial: &str,
+) -> Option<String> {
+    let (fabric, hardware) = (&sweep.snapshot.fabric, &sweep.snapshot.hardware);
     let peer = fabric.port(port).peer.map(|peer| fabric.end(peer.port));
-    let elsewhere = || places.iter().filter(|(of, _)| Some(**of) != peer);
+    let still_has_it = |of: &End| {
+        let is_up = fabric.find(*of).and_then(|it| sweep.snapshot.status(it));
+        let reported = hardware.port(*of);
+        // What was read before a link down may be gone.
+        let is_current = |it: &&PortHardware| {
+            let down = it.link_down.as_ref().map(|read| read.at);
+            it.module.as_ref().map(|read| read.at) >= down
+        };
+        let module = reported.filter(is_current).and_then(PortHardware::plugged);
+        is_up.is_some_and(PortStatus::link_up)
+            && module.is_some_and(|module| text(&module.serial_number) == serial)
+    };
+    let elsewhere = || places.iter().filter(|(of, _)| Some(**of) != peer && !still_has_it(of));
     let until = elsewhere().map(|(_, until)| *until).max()?;
     let names: Vec<String> = elsewhere()
         .filter_map(|(of, _)| fabric.find(*of))

@@ -388,4 +388,9 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
         ["cable_changed: serial number BBBBBBBBBBBBBBBB (part number MFA7U10-H010) instead of \
           CCCCCCCCCCCCCCCC, seen at node 1 port 2 until 1970-01-01T00:01:01.000Z"]
     );
+    // Ports of one module report one serial number.
+    assert_eq!(set(&mut sim, &[(1, 1, b'B', 1), (2, 1, b'A', 0), (1, 2, b'B', 0)]), [""; 0]);
+    let twin = set(&mut sim, &[(1, 1, b'D', 1), (1, 2, b'D', 0)]);
+    assert_eq!(twin.len(), 2, "{twin:?}");
+    assert!(twin.iter().all(|event| !event.contains("seen at")), "{twin:?}");
 }

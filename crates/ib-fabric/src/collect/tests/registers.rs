@@ -143,33 +143,91 @@ fn refused_registers_are_not_requested_again() {
     assert!(!again.values().flatten().flatten().any(is_temperature), "{again:?}");
 }
 
-#[test]
-fn unresponsive_device_is_left_alone_for_longer_each_time() {
-    let mut reader = RegisterReader::new(RegisterIntervals::default());
+/// Reads for a time from a switch that does not respond to some queries. Returns when it did not respond.
+fn timeouts(reader: &mut RegisterReader, hangs: impl Fn(&Query) -> bool) -> Vec<u64> {
     let snapshot = snapshot(0x2c9);
-    let hangs = |lid: u16, query: &Query| {
-        let hangs = lid == 1 && matches!(query.register, Some(RegisterQuery::Module(_)));
-        if hangs { Err(RequestError::TimedOut) } else { Ok(response(query, true)) }
-    };
-    read(&mut reader, &snapshot, 1, hangs);
     let mut asked = Vec::new();
-    for second in (2..4_000).step_by(10) {
-        let requested = read(&mut reader, &snapshot, second, hangs);
-        let modules = |queries: &Vec<Option<RegisterQuery>>| {
-            queries.iter().flatten().filter(|it| matches!(it, RegisterQuery::Module(_))).count()
-        };
-        let to_switch = requested.get(&1).map_or(0, modules);
-        assert!(to_switch <= 1, "one timeout ends the run of the device: {requested:?}");
-        if to_switch == 1 {
-            asked.push(second);
-        }
+    for second in (1..4_000).step_by(10) {
+        let unanswered = std::cell::Cell::new(0);
+        read(reader, &snapshot, second, |lid, query| {
+            if lid == 1 && hangs(query) {
+                unanswered.set(unanswered.get() + 1);
+                return Err(RequestError::TimedOut);
+            }
+            Ok(response(query, true))
+        });
+        assert!(unanswered.get() <= 1, "one timeout ends the run of the device");
+        asked.extend((unanswered.get() == 1).then_some(second));
     }
-    let pauses: Vec<u64> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    asked
+}
+
+fn module_of(query: &Query) -> Option<u8> {
+    match query.register {
+        Some(RegisterQuery::Module(port)) => Some(port),
+        _ => None,
+    }
+}
+
+#[test]
+fn timeouts_pause_a_port_or_a_register_or_a_device() {
+    let pauses = |asked: &[u64]| asked.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
+    let has_module = |reader: &RegisterReader, node, port| {
+        reader.hardware.ports.get(&testing::end(node, port)).is_some_and(|it| it.module.is_some())
+    };
+
     // A first timeout may be a lost MAD.
-    assert!(pauses.len() >= 3 && pauses[0] < 60 && pauses[1] >= 300, "{asked:?}");
-    assert!(pauses[2] >= 600, "{asked:?}");
-    assert!(!reader.hardware.ports.contains_key(&testing::end(1, 1)), "out of date");
-    assert!(reader.hardware.ports[&testing::end(2, 1)].module.is_some(), "others are read");
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let port = pauses(&timeouts(&mut reader, |query| module_of(query) == Some(2)));
+    assert!(port[0] < 60 && (300..600).contains(&port[1]) && port[2] >= 600, "{port:?}");
+    assert!(!has_module(&reader, 1, 2), "out of date");
+    assert!(has_module(&reader, 1, 1) && has_module(&reader, 2, 1), "others are read");
+
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let register = pauses(&timeouts(&mut reader, |query| module_of(query).is_some()));
+    assert!(register[..3].iter().all(|pause| *pause < 60), "{register:?}");
+    assert!((300..600).contains(&register[3]) && register[4] >= 600, "{register:?}");
+    let switch = &reader.hardware.ports[&testing::end(1, 1)];
+    assert!(switch.module.is_none() && switch.physical.is_some());
+
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    read(&mut reader, &snapshot(0x2c9), 0, all);
+    assert!(reader.hardware.nodes.contains_key(&Guid(1)));
+    let device = pauses(&timeouts(&mut reader, |_| true));
+    assert!(device[..device.len() - 3].iter().all(|pause| *pause < 120), "{device:?}");
+    assert!(device.len() <= 9 && device[device.len() - 1] >= 1_200, "{device:?}");
+    assert!(!reader.hardware.nodes.contains_key(&Guid(1)) && !has_module(&reader, 1, 1));
+}
+
+#[test]
+fn module_is_read_again_after_a_link_down() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let mut snapshot = snapshot(0x2c9);
+    read(&mut reader, &snapshot, 1, all);
+    read(&mut reader, &snapshot, 2, all);
+    let port = |reader: &RegisterReader| Arc::clone(&reader.hardware.ports[&testing::end(2, 1)]);
+    assert!(port(&reader).module.is_some() && port(&reader).link_down.is_none());
+    // Another module, which does not have the page.
+    let refuses = |lid: u16, query: &Query| match query.register {
+        Some(RegisterQuery::Module(_)) if lid == 2 => Err(RequestError::Status(BAD_PARAMETER)),
+        _ => Ok(response(query, true)),
+    };
+    read(&mut reader, &snapshot, 1_000, refuses);
+    assert!(port(&reader).module.is_none(), "out of date");
+    let asked = |requested: &BTreeMap<u16, Vec<Option<RegisterQuery>>>| {
+        requested.get(&2).is_some_and(|it| it.contains(&Some(RegisterQuery::Module(1))))
+    };
+    assert!(!asked(&read(&mut reader, &snapshot, 3_000, all)));
+    // A sweep that read no counters says nothing.
+    let index = snapshot.fabric.find(testing::end(2, 1)).unwrap().0 as usize;
+    snapshot.readings[index] = None;
+    assert!(!asked(&read(&mut reader, &snapshot, 3_001, all)));
+    let mut reading = ib_mad::reading::Reading::empty(Moment(0));
+    reading.set(Counter::LinkDowned, 1);
+    snapshot.readings[index] = Some(reading);
+    read(&mut reader, &snapshot, 3_002, all);
+    assert!(asked(&read(&mut reader, &snapshot, 3_003, all)));
+    assert!(port(&reader).module.is_some() && port(&reader).link_down.is_some());
 }
 
 #[test]
