@@ -53,9 +53,10 @@ impl Default for RegisterIntervals {
     }
 }
 
-/// The limits of requests: one at a time to each device.
+/// The limits of requests: one at a time to each device, and no retries: they would delay the next sweep, and what is
+/// due is requested again after it.
 pub fn send_config(pace: SendConfig) -> SendConfig {
-    SendConfig { gmp_lid_window: 1, timeout: TIMEOUT.max(pace.timeout), ..pace }
+    SendConfig { gmp_lid_window: 1, timeout: TIMEOUT.max(pace.timeout), retries: 0, ..pace }
 }
 
 /// What is known of the devices, kept from run to run.
