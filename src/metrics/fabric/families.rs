@@ -331,7 +331,7 @@ families! {
             samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
         };
     "infiniband_link_repair" Gauge ["fabric", "link", "repair"]
-        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_cooling, check_host, or none (only congestion: the cable is not at fault). Absent if there is nothing to suggest."
+        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_cooling, check_host, or none (only congestion: there is nothing to repair). Links without a suggestion have no series."
         => |link, samples| {
             if let Some(repair) = link.assessment.repair {
                 samples.label("repair", repair.label()).value(1);
@@ -396,7 +396,7 @@ families! {
     /// Status of counters, of fabrics and of the host.
     pub(in crate::metrics) COUNTING: Counted<'_>;
     "infiniband_port_saturated_counters" Gauge ["fabric", "guid", "port", "counter"]
-        "1 while a counter is saturated (its field has reached its maximum), 0 if it was saturated before. Its total is a lower bound from then on. Absent for counters that never saturated."
+        "1 while a counter is saturated (its field has reached its maximum), 0 after it was cleared. From the first saturation on, its total is a lower bound. Absent for counters that never saturated."
         => |counted, samples| {
             let counting = counted.counting;
             if counting.saturated.is_empty() {
@@ -497,7 +497,7 @@ families! {
 families! {
     pub(super) REGIONS: RegionItem<'_>;
     "infiniband_congestion_region_ports" Gauge ["fabric", "root_guid", "root_port", "level"]
-        "Ports of a congestion region: neighboring ports that wait together, by the root that waits most. Label level: low (below 15% of the time), medium (below 25%), high."
+        "Number of ports in a congestion region (neighboring ports that wait at the same time). Labels root_guid and root_port: its root; if it has several, the one that waits most. Label level: low (below 15% of the time), medium (below 25%), high."
         => |item, samples| {
             samples.label("level", item.region.level.label()).value(item.region.ports.into());
         };

@@ -1,7 +1,7 @@
 //! The state of nodes, ports and cables: at a moment, and in the sweeps of a window.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::time::SystemTime;
 
 use rusqlite::Result;
@@ -46,8 +46,7 @@ type Changes = HashMap<u32, Vec<(i64, State)>>;
 
 impl NodeTimeline {
     pub fn name(&self, began: i64) -> &str {
-        let after = self.names.partition_point(|(since, _)| *since <= began);
-        self.names.get(after.saturating_sub(1)).map_or("", |(_, name)| name)
+        name_at(&self.names, began)
     }
 
     pub fn is_present(&self, began: i64) -> bool {
@@ -70,8 +69,8 @@ impl CablePresence {
 impl Timeline {
     /// Reads how a fabric was from one sweep to another.
     pub(crate) fn read(sql: Sql<'_>, fabric: i64, first: i64, last: i64) -> Result<Self> {
-        let (node_states, _) = changes(sql, NODES, fabric, first, last)?;
-        let (port_states, is_known) = changes(sql, PORTS, fabric, first, last)?;
+        let (node_states, _) = changes(sql, NODES, fabric, first..=last, &|_| true)?;
+        let (port_states, is_known) = changes(sql, PORTS, fabric, first..=last, &|_| true)?;
         let mut timeline = Timeline { node_states, port_states, is_known, ..Timeline::default() };
         let nodes = sql.nodes(fabric)?.into_iter();
         let node = |(id, guid, kind): (u32, i64, String)| {
@@ -93,8 +92,10 @@ impl Timeline {
         timeline.ports = ports.map(|(port, node, number)| (port, (node, number))).collect();
         timeline.cables = sql.cable_presences((first, last))?;
         for cable in &timeline.cables {
-            for end in BTreeSet::from(cable.ends) {
-                timeline.cables_of.entry(end).or_default().push(*cable);
+            let [low, high] = cable.ends;
+            timeline.cables_of.entry(low).or_default().push(*cable);
+            if high != low {
+                timeline.cables_of.entry(high).or_default().push(*cable);
             }
         }
         Ok(timeline)
@@ -131,24 +132,30 @@ impl Timeline {
     }
 }
 
+fn name_at(names: &[(i64, String)], began: i64) -> &str {
+    let after = names.partition_point(|(since, _)| *since <= began);
+    names.get(after.saturating_sub(1)).map_or("", |(_, name)| name)
+}
+
 fn state(changes: &Changes, id: u32, began: i64) -> State {
     let changes = changes.get(&id).map_or(&[][..], Vec::as_slice);
     let after = changes.partition_point(|(since, _)| *since <= began);
     after.checked_sub(1).and_then(|at| changes.get(at)).map_or(State::default(), |it| it.1)
 }
 
-/// How states changed between two sweeps, from the latest complete ones before the first on; and whether any
-/// complete ones can be read.
+/// How the wanted states changed from one sweep to another, from the latest complete ones before the first on; and
+/// whether any complete ones can be read.
 fn changes(
     sql: Sql<'_>,
     kinds: [RecordKind; 2],
     fabric: i64,
-    first: i64,
-    last: i64,
+    sweeps: RangeInclusive<i64>,
+    wanted: &dyn Fn(u32) -> bool,
 ) -> Result<(Changes, bool)> {
+    let first = *sweeps.start();
     let from = sql.latest_frame(kinds[0], fabric, first)?.unwrap_or(first);
     let (mut changes, mut is_known) = (Changes::new(), false);
-    sql.states(kinds, fabric, from..=last, &mut |is_complete, began, data| {
+    sql.states(kinds, fabric, from..=*sweeps.end(), &mut |is_complete, began, data| {
         let Ok(frame) = Frame::unpack(data) else { return };
         is_known |= is_complete;
         if is_complete {
@@ -159,7 +166,7 @@ fn changes(
                 }
             }
         }
-        for entry in frame.entries() {
+        for entry in frame.entries().filter(|entry| wanted(entry.port)) {
             let course = changes.entry(entry.port).or_default();
             let mut now = match course.last() {
                 Some((_, was)) if !is_complete => *was,
@@ -185,40 +192,44 @@ pub(super) const NODES: [RecordKind; 2] = [RecordKind::NodeStates, RecordKind::N
 /// The cables of some ports in a window.
 pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> Result<Vec<Cable>> {
     let (from, to) = window.micros();
-    let fabrics = sql.fabrics()?;
-    let ports = sql.ports_at(ends)?.into_iter();
-    let of_port = |(id, port): (u32, Port)| {
-        Some((id, fabrics.iter().find(|(_, name)| *name == port.fabric)?))
-    };
-    let fabric_of: HashMap<u32, &(i64, String)> = ports.filter_map(of_port).collect();
-    if fabric_of.is_empty() {
-        return Ok(Vec::new());
-    }
+    let ids: Vec<u32> = sql.ports_at(ends)?.into_iter().map(|(id, _)| id).collect();
+    let present = sql.cable_presences_of(&ids, (from, to))?;
+    let ids: HashSet<u32> = present.iter().flat_map(|cable| cable.ends).collect();
+    let ports: HashMap<u32, Port> = sql.ports_by_id(ids.iter().copied())?.into_iter().collect();
+    let fabrics: HashMap<String, i64> =
+        sql.fabrics()?.into_iter().map(|(id, name)| (name, id)).collect();
     // As it was at the end of the window, or just before the sweep that missed it.
-    let mut moments: BTreeMap<(i64, &(i64, String)), Vec<CablePresence>> = BTreeMap::new();
-    for cable in sql.cable_presences((from, to))? {
-        if let Some(fabric) = cable.ends.iter().find_map(|end| fabric_of.get(end)) {
+    let mut moments: BTreeMap<(i64, i64), Vec<CablePresence>> = BTreeMap::new();
+    for cable in present {
+        let name = ports.get(&cable.ends[0]).map(|port| &port.fabric);
+        if let Some(fabric) = name.and_then(|name| fabrics.get(name)) {
             let at = to.min(cable.until.saturating_sub(1));
             moments.entry((at, *fabric)).or_default().push(cable);
         }
     }
     let mut cables: BTreeMap<_, Cable> = BTreeMap::new();
-    let mut timelines: HashMap<i64, Timeline> = HashMap::new();
-    for ((at, (fabric, name)), present) in moments {
-        let timeline = match timelines.entry(*fabric) {
-            Entry::Vacant(new) => new.insert(Timeline::read(sql, *fabric, at, at)?),
-            // Its nodes, names and ports are those of all times.
-            Entry::Occupied(known) => {
-                let timeline = known.into_mut();
-                (timeline.port_states, _) = changes(sql, PORTS, *fabric, at, at)?;
-                timeline
+    for ((at, fabric), present) in moments {
+        let (states, _) = changes(sql, PORTS, fabric, at..=at, &|port| ids.contains(&port))?;
+        for cable in present {
+            let [low, high] = cable.ends;
+            let Some(ends) = ports.get(&low).zip(ports.get(&high)) else { continue };
+            let mut ends = [ends.0.clone(), ends.1.clone()];
+            for (id, end) in cable.ends.into_iter().zip(&mut ends) {
+                name_at(&sql.names_of(id)?, at).clone_into(&mut end.node);
             }
-        };
-        // One that was present twice has its latest state.
-        let at_moment = present.iter().filter_map(|cable| timeline.cable_at(name, cable, at));
-        cables.extend(at_moment.map(|cable| (cable.link(), cable)));
+            let cable = cable_of(ends, cable.ends.map(|port| state(&states, port, at)));
+            // One that was present twice has its latest state.
+            cables.insert(cable.link(), cable);
+        }
     }
     Ok(cables.into_values().collect())
+}
+
+/// A cable by its ends, and their states in the same order.
+fn cable_of(mut ends: [Port; 2], [low, high]: [State; 2]) -> Cable {
+    ends.sort_by_key(Port::end);
+    // Both ends have the verdict on the cable; its rate is that of either end.
+    Cable { ends, up: low.up(), verdict: low.verdict(), rate: low.rate().or_else(|| high.rate()) }
 }
 
 /// The fabrics as they were at a moment; without those of which the states of ports cannot be read.
@@ -255,11 +266,6 @@ impl Timeline {
             Some(Port { fabric: fabric.to_owned(), guid, port, node })
         };
         let [low, high] = cable.ends;
-        let mut ends = [end(low)?, end(high)?];
-        ends.sort_by_key(Port::end);
-        // Both ends have the verdict on the cable; its rate is that of either end.
-        let [low, high] = cable.ends.map(|port| self.port(port, at));
-        let rate = low.rate().or_else(|| high.rate());
-        Some(Cable { ends, up: low.up(), verdict: low.verdict(), rate })
+        Some(cable_of([end(low)?, end(high)?], cable.ends.map(|port| self.port(port, at))))
     }
 }

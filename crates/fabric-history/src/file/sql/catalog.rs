@@ -44,6 +44,11 @@ statements! {
         "SELECT node, since, name FROM names JOIN nodes ON nodes.id = node
          WHERE fabric = ?1 ORDER BY node, since";
 
+    /// The names of a port's node, with the sweeps from which on it had them, the earliest first.
+    names_of(port: u32) -> rows Vec<(i64, String)>:
+        "SELECT since, name FROM names JOIN ports ON ports.node = names.node
+         WHERE ports.id = ?1 ORDER BY since";
+
     /// The presence intervals of a fabric's nodes that overlap a time range.
     presences(fabric: i64, from: i64, to: i64) -> rows Vec<(u32, i64, i64)>:
         "SELECT node, since, coalesce(until, 9223372036854775807) FROM presences
@@ -104,11 +109,27 @@ impl Sql<'_> {
     }
 
     /// The cables of all fabrics that were present in a time range, the earliest first.
-    pub fn cable_presences(self, (from, to): (i64, i64)) -> Result<Vec<CablePresence>> {
-        let sql =
+    pub fn cable_presences(self, range: (i64, i64)) -> Result<Vec<CablePresence>> {
+        self.cables(range, "")
+    }
+
+    /// The same of some ports, by their ids.
+    pub fn cable_presences_of(self, ports: &[u32], range: (i64, i64)) -> Result<Vec<CablePresence>> {
+        let ids: Vec<String> = ports.iter().map(u32::to_string).collect();
+        let ids = ids.join(",");
+        let which = format!(
+            " AND link IN (SELECT id FROM links WHERE low IN ({ids})
+                           UNION SELECT id FROM links WHERE high IN ({ids}))"
+        );
+        self.cables(range, &which)
+    }
+
+    fn cables(self, (from, to): (i64, i64), which: &str) -> Result<Vec<CablePresence>> {
+        let sql = format!(
             "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
-                   WHERE since <= ?2 AND (until IS NULL OR until > ?1) ORDER BY since, cables.id";
-        let rows: Vec<(u32, u32, i64, i64)> = self.rows(sql, [from, to, i64::MAX])?;
+             WHERE since <= ?2 AND (until IS NULL OR until > ?1){which} ORDER BY since, cables.id"
+        );
+        let rows: Vec<(u32, u32, i64, i64)> = self.rows(&sql, [from, to, i64::MAX])?;
         let rows = rows.into_iter();
         let cable = |(low, high, since, until)| CablePresence { ends: [low, high], since, until };
         Ok(rows.map(cable).collect())
