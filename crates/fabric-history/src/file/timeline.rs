@@ -166,7 +166,7 @@ fn changes(
                 }
             }
         }
-        for entry in frame.entries().filter(|entry| wanted(entry.port)) {
+        for entry in frame.entries().iter().filter(|entry| wanted(entry.port)) {
             let course = changes.entry(entry.port).or_default();
             let mut now = match course.last() {
                 Some((_, was)) if !is_complete => *was,
