@@ -97,9 +97,10 @@ impl RegisterReader {
         until: Moment,
     ) -> RegisterRun<'a> {
         self.forget_absent(snapshot);
-        let queue = self.due(snapshot, now);
+        let due = self.due(snapshot, now);
+        let ready = (0..due.len()).collect();
         let RegisterReader { devices, hardware, .. } = self;
-        RegisterRun { devices, hardware, queue, queried: Vec::new(), now, until }
+        RegisterRun { devices, hardware, due, ready, queried: Vec::new(), now, until }
     }
 
     /// Forgets the devices that are gone: one that comes back may have other firmware and other modules.
@@ -118,11 +119,10 @@ impl RegisterReader {
         hardware.ports.retain(|(guid, _), _| is_present(guid));
     }
 
-    /// The requests that are due: of all devices the first, then of all the second, so that each of the many devices has
-    /// one in flight.
-    fn due<V>(&self, snapshot: &Snapshot<V>, now: Moment) -> VecDeque<Item> {
+    /// The requests that are due, by device.
+    fn due<V>(&self, snapshot: &Snapshot<V>, now: Moment) -> Vec<VecDeque<Item>> {
         let fabric = &snapshot.fabric;
-        let mut by_device: Vec<VecDeque<Item>> = Vec::new();
+        let mut by_device = Vec::new();
         for node in fabric.node_indexes() {
             let about = fabric.node(node);
             let identity = &about.identity;
@@ -134,12 +134,7 @@ impl RegisterReader {
                 by_device.push(self.due_of(snapshot, node, now).collect());
             }
         }
-        let mut queue = VecDeque::new();
-        while !by_device.is_empty() {
-            queue.extend(by_device.iter_mut().filter_map(VecDeque::pop_front));
-            by_device.retain(|items| !items.is_empty());
-        }
-        queue
+        by_device
     }
 
     fn due_of<V>(
@@ -252,8 +247,12 @@ pub struct RegisterRun<'a> {
     devices: &'a mut HashMap<Guid, Device>,
     /// Copied by the first response of a run: until then snapshots share it.
     hardware: &'a mut Arc<Hardware>,
-    queue: VecDeque<Item>,
-    queried: Vec<Item>,
+    /// By device, in the order of their turns.
+    due: Vec<VecDeque<Item>>,
+    /// The devices without a request in flight.
+    ready: VecDeque<usize>,
+    /// With the index of its device.
+    queried: Vec<(Item, usize)>,
     now: Moment,
     until: Moment,
 }
@@ -264,15 +263,21 @@ impl QueryPlan for RegisterRun<'_> {
             return None;
         }
         loop {
-            let item = self.queue.pop_front()?;
+            let index = *self.ready.front()?;
+            let item = self.due.get_mut(index).and_then(VecDeque::pop_front);
+            let Some(item) = item else {
+                self.ready.pop_front();
+                continue;
+            };
             // It did not respond earlier in this run.
             let device = self.devices.get(&item.guid);
             if device.is_some_and(|device| !device.may_be_asked(item.what, self.now)) {
                 continue;
             }
+            self.ready.pop_front();
             let query = item.what.map_or_else(vendor::general_info, RegisterQuery::get);
             let query = query.with_m_key(item.key);
-            self.queried.push(item);
+            self.queried.push((item, index));
             let request = Request { to: Address::Lid(item.lid), query };
             return Some((request, self.queried.len() as u64 - 1));
         }
@@ -280,7 +285,8 @@ impl QueryPlan for RegisterRun<'_> {
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         self.now = at;
-        let Some(&item) = self.queried.get(tag as usize) else { return };
+        let Some(&(item, index)) = self.queried.get(tag as usize) else { return };
+        self.ready.push_back(index);
         let Item { guid, what, .. } = item;
         let device = self.devices.entry(guid).or_default();
         match outcome {

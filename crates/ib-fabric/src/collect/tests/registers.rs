@@ -253,3 +253,24 @@ fn reports_of_absent_devices_are_forgotten() {
     read(&mut reader, &after, 3, all);
     assert_eq!((reader.hardware.nodes.len(), reader.hardware.ports.len()), (1, 1));
 }
+
+#[test]
+fn one_request_is_in_flight_to_each_device() {
+    let mut reader = RegisterReader::new(RegisterIntervals::default());
+    let snapshot = snapshot(0x2c9);
+    read(&mut reader, &snapshot, 1, all);
+    let at = Moment(2 * SECOND);
+    let mut run = reader.begin(&snapshot, at, Moment(12 * SECOND));
+    let mut in_flight = BTreeMap::new();
+    while let Some((request, tag)) = run.next_request(QueuePair::Qp1) {
+        let Address::Lid(lid) = request.to else { panic!("{request:?}") };
+        assert_eq!(in_flight.insert(lid.0, tag), None, "{lid:?}");
+    }
+    assert_eq!(in_flight.len(), 3);
+    // What does not respond is not requested again in the run.
+    run.handle_outcome(in_flight[&1], Err(RequestError::TimedOut), Moment(4 * SECOND));
+    assert!(run.next_request(QueuePair::Qp1).is_none());
+    run.handle_outcome(in_flight[&2], Err(RequestError::Busy), Moment(5 * SECOND));
+    let next = run.next_request(QueuePair::Qp1).map(|(request, _)| request.to);
+    assert_eq!(next, Some(Address::Lid(ib_mad::Lid(2))));
+}
