@@ -114,7 +114,11 @@ impl Sql<'_> {
     }
 
     /// The same of some ports, by their ids.
-    pub fn cable_presences_of(self, ports: &[u32], range: (i64, i64)) -> Result<Vec<CablePresence>> {
+    pub fn cable_presences_of(
+        self,
+        ports: &[u32],
+        range: (i64, i64),
+    ) -> Result<Vec<CablePresence>> {
         let ids: Vec<String> = ports.iter().map(u32::to_string).collect();
         let ids = ids.join(",");
         let which = format!(
