@@ -22,8 +22,8 @@ use ib_mad::register::text;
 use ib_mad::{Counter, Moment, Reading};
 
 use super::model::{
-    BitErrors, End, FabricLinks, Label, Link, LinkReason, Links, Rank, SuggestedRepair, Verdicts,
-    WindowErrors,
+    BitErrors, End, FabricLinks, Label, Link, LinkPlace, LinkReason, Links, Severity,
+    SuggestedRepair, Verdicts, WindowErrors,
 };
 use super::{Fabrics, Filter, model, selected};
 
@@ -148,6 +148,14 @@ pub(super) fn names(counters: CounterSet) -> Vec<Label> {
     rows.map(|row| row.metric.into()).collect()
 }
 
+/// The bit error ratios of the windows with data.
+fn ratios(errors: &bit_errors::BitErrors) -> impl Iterator<Item = f64> {
+    let watched = BerWindow::ALL
+        .into_iter()
+        .filter(|window| !errors.windows[*window as usize].span().is_zero());
+    watched.filter_map(|window| errors.ratio(window)).filter(|ratio| ratio.is_finite())
+}
+
 /// The measurements of the windows with data.
 fn windows(errors: &bit_errors::BitErrors) -> impl Iterator<Item = WindowErrors> {
     let windows = BerWindow::ALL.into_iter().zip(errors.windows);
@@ -253,9 +261,12 @@ pub(crate) fn ranked(
     skip: usize,
     count: usize,
 ) -> (usize, Vec<Link>) {
+    let observations = selected(fabrics, filter.fabric).filter(|it| it.snapshot.is_some());
+    let observations: Vec<&Observation> = observations.map(|it| &**it).collect();
+    let views: Vec<FabricView<'_>> =
+        observations.iter().filter_map(|it| FabricView::new(it)).collect();
     let mut ranked = Vec::new();
-    for observation in selected(fabrics, filter.fabric) {
-        let Some(view) = FabricView::new(observation) else { continue };
+    for ((fabric, view), observation) in views.iter().enumerate().zip(&observations) {
         let named = nodes_named(view.snapshot, filter.text);
         for (cable, verdict, assessment) in with_findings(observation) {
             let is_named = |port: PortIndex| {
@@ -264,21 +275,31 @@ pub(crate) fn ranked(
             };
             let is_selected = filter.verdicts.is_empty() || filter.verdicts.contains(&verdict);
             if is_selected && (is_named(cable.0) || is_named(cable.1)) {
-                ranked.push((rank(view, cable, assessment), view, cable, assessment));
+                ranked.push((severity(*view, cable, assessment), fabric as u32, cable, assessment));
             }
         }
     }
     let found = ranked.len();
     let end = skip.saturating_add(count).min(found);
+    // Few have the same severity: the names of most links are never looked up.
+    let order = |a: &Ranked<'_>, b: &Ranked<'_>| {
+        let place = |it: &Ranked<'_>| place(views[it.1 as usize], it.2);
+        a.0.cmp(&b.0).then_with(|| place(a).cmp(&place(b)))
+    };
     // The order of the rest does not matter.
     if end < found {
-        ranked.select_nth_unstable_by_key(end, |it| it.0);
+        ranked.select_nth_unstable_by(end, order);
     }
     ranked.truncate(end);
-    ranked.sort_by_key(|it| it.0);
+    ranked.sort_by(order);
     let page = ranked.into_iter().skip(skip);
-    (found, page.map(|(_, view, cable, assessment)| view.link(cable, assessment)).collect())
+    let link =
+        |(_, fabric, cable, assessment): Ranked<'_>| views[fabric as usize].link(cable, assessment);
+    (found, page.map(link).collect())
 }
+
+/// A link's severity, the index of its fabric, its cable and its assessment.
+type Ranked<'a> = (Severity, u32, Cable, Option<&'a LinkAssessment>);
 
 /// For each node whether a text is in its name; `None` without a text.
 fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
@@ -287,19 +308,23 @@ fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
     (!text.is_empty()).then(|| snapshot.fabric.nodes.iter().map(has).collect())
 }
 
-/// The rank of the model that would be built from this link.
-fn rank<'a>(view: FabricView<'a>, cable: Cable, assessment: Option<&LinkAssessment>) -> Rank<'a> {
-    let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
+/// The severity of the model that would be built from this link.
+fn severity(view: FabricView<'_>, cable: Cable, assessment: Option<&LinkAssessment>) -> Severity {
     let ends = [cable.0, cable.1];
     let ports = ends.iter().filter_map(|port| view.assessment.ports.get(port.0 as usize));
-    let windows = ports.flat_map(|port| windows(&port.bit_errors));
-    let errors = ends.map(|port| snapshot.reading(port).map_or(0, Reading::link_errors));
-    model::rank(
+    let ratios = ports.flat_map(|port| ratios(&port.bit_errors));
+    let errors = ends.map(|port| view.snapshot.reading(port).map_or(0, Reading::link_errors));
+    model::severity(
         assessment.map_or(Verdict::Unknown, |link| link.verdict),
-        windows.filter_map(|window| window.ratio).fold(0.0, f64::max),
+        ratios.fold(0.0, f64::max),
         errors[0].saturating_add(errors[1]),
-        (view.name, ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number))),
     )
+}
+
+fn place(view: FabricView<'_>, cable: Cable) -> LinkPlace<'_> {
+    let fabric = &view.snapshot.fabric;
+    let end = |port| (&*fabric.node_of(port).name, fabric.port(port).number);
+    (view.name, [cable.0, cable.1].map(end))
 }
 
 #[cfg(test)]
@@ -456,7 +481,7 @@ mod tests {
         let models = &links(&board, &Filter::default()).fabrics[0].links;
         let mut ranks = Vec::new();
         for ((cable, _, assessment), model) in with_findings(&board[0]).zip(models) {
-            let rank = rank(view, cable, assessment);
+            let rank = (severity(view, cable, assessment), place(view, cable));
             assert_eq!(rank, model.rank());
             ranks.push(rank);
         }

@@ -339,24 +339,24 @@ models! {
 /// The name of a link's fabric, and the node name and port number of each end.
 pub type LinkPlace<'a> = (&'a str, [(&'a str, u8); 2]);
 
-/// The sort key of a list that begins with the worst link: verdict, whether an unknown link has errors, bit error ratio,
-/// link errors; then the place.
-pub type Rank<'a> = (Reverse<(Verdict, bool, u64, u64)>, LinkPlace<'a>);
+/// The first sort key of a list that begins with the worst link: verdict, whether an unknown link has errors, bit error
+/// ratio, link errors. The second one is the place.
+pub type Severity = Reverse<(Verdict, bool, u64, u64)>;
 
-/// The rank by the highest bit error ratio and the link errors of both ends.
-pub fn rank(verdict: Verdict, ratio: f64, errors: u64, place: LinkPlace<'_>) -> Rank<'_> {
+/// The severity by the highest bit error ratio and the link errors of both ends.
+pub fn severity(verdict: Verdict, ratio: f64, errors: u64) -> Severity {
     // Unknown links with errors come before those without, whatever their ratios.
     let is_suspect = verdict == Verdict::Unknown && errors > 0;
     // Ratios are not negative, so their bits have the same order.
-    (Reverse((verdict, is_suspect, ratio.to_bits(), errors)), place)
+    Reverse((verdict, is_suspect, ratio.to_bits(), errors))
 }
 
 impl Link {
     /// The sort key of a list that begins with the worst link.
-    pub fn rank(&self) -> Rank<'_> {
+    pub fn rank(&self) -> (Severity, LinkPlace<'_>) {
         let ends = self.ends.each_ref().map(|end| (&*end.node, end.port));
         let (ratio, errors) = (self.worst_ratio(), self.local_errors());
-        rank(self.verdict(), ratio, errors, (&self.fabric, ends))
+        (severity(self.verdict(), ratio, errors), (&*self.fabric, ends))
     }
 
     /// The verdict; an unrecognized label, from a newer exporter, is `unknown`.
