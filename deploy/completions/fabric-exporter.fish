@@ -49,6 +49,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
@@ -123,6 +125,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
@@ -159,6 +163,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''
@@ -339,6 +345,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.fec -d 'Read FEC counters [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.physical-interval -d 'Interval of reading the physical layer of ports [default: 1m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.lanes -d 'Export errors by lane and the FEC histogram of each port [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.module-interval -d 'Interval of reading modules [default: 10m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.environment-interval -d 'Interval of reading uptime and temperature of devices [default: 1m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.clear-saturated -d 'Clear nearly saturated counters [default: false]' -r -f -a "true\t''

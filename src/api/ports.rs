@@ -199,6 +199,10 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
             }
         }),
         reported_ber: reported_ber(view, index),
+        fec_histogram: hardware
+            .filter(|_| has_link(view, index))
+            .and_then(|it| it.fec_histogram.as_ref())
+            .map_or_else(Vec::new, |read| read.value.blocks.to_vec()),
         link_down_reason: hardware.and_then(|it| it.link_down.as_ref()).map(|read| {
             let side = read.value.side().map(|side| side.label().into());
             LinkDownReason { side, reason: read.value.reason(), read_at: view.time(read.at) }
@@ -224,7 +228,15 @@ pub(super) fn reported_ber(view: FabricView<'_>, port: PortIndex) -> Option<Repo
     let hardware = view.snapshot.hardware.port(view.snapshot.fabric.end(port))?;
     let read = hardware.physical.as_ref().filter(|_| has_link(view, port))?;
     let (raw, effective) = (read.value.raw_ber(), read.value.effective_ber());
-    Some(ReportedBer { raw, effective, symbol: read.value.symbol_ber() })
+    let width = view.snapshot.status(port).and_then(|status| status.width);
+    let lanes = read.value.lane_errors.iter().take(width.map_or(0, |it| it.lanes().into()));
+    Some(ReportedBer {
+        raw,
+        effective,
+        symbol: read.value.symbol_ber(),
+        lane_errors: lanes.copied().collect(),
+        since_clear_seconds: Some(read.value.since_clear / 1_000).filter(|seconds| *seconds > 0),
+    })
 }
 
 /// The cable or module of a port.

@@ -145,6 +145,7 @@ impl FabricOptions {
                 physical: seconds_or(self.physical_interval, 60),
                 module: seconds_or(self.module_interval, 600),
                 environment: seconds_or(self.environment_interval, 60),
+                lanes: self.lanes.unwrap_or(false),
             }),
             clear_saturated: self.clear_saturated.unwrap_or(false),
             pace,

@@ -366,6 +366,10 @@ section! {
         /// Interval of reading the physical layer of ports [default: 1m]
         #[arg(long = "fabric.physical-interval", value_name = "DURATION", hide_short_help = true)]
         physical_interval: HumanDuration,
+        /// Export errors by lane and the FEC histogram of each port [default: false]
+        ///
+        /// One more MAD per port and --fabric.physical-interval, and 20 more series per port.
+        lanes: bool => "fabric.lanes",
         /// Interval of reading modules [default: 10m]
         #[arg(long = "fabric.module-interval", value_name = "DURATION", hide_short_help = true)]
         module_interval: HumanDuration,

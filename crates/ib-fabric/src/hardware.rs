@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ib_mad::register::{FanLimits, Fans, LinkDown, Module, PhysicalStatistics, RegisterQuery};
+use ib_mad::register::{
+    FanLimits, Fans, FecHistogram, LinkDown, Module, PhysicalStatistics, PowerSupplies,
+    RegisterQuery,
+};
 use ib_mad::vendor::GeneralInfo;
 use ib_mad::{Guid, Moment};
 
@@ -27,6 +30,8 @@ pub struct Hardware {
     pub nodes: HashMap<Guid, Arc<NodeHardware>>,
     /// By port.
     pub ports: HashMap<End, Arc<PortHardware>>,
+    /// Whether errors by lane and histograms of FEC are of interest.
+    pub has_lanes: bool,
 }
 
 impl Hardware {
@@ -42,6 +47,7 @@ impl Hardware {
         match query {
             RegisterQuery::Module(_) => known.module = None,
             RegisterQuery::PhysicalStatistics(_) => known.physical = None,
+            RegisterQuery::FecHistogram(_) => known.fec_histogram = None,
             RegisterQuery::LinkDown(_) => known.link_down = None,
             RegisterQuery::Troubleshooting(_) => known.trouble = None,
             _ => {}
@@ -60,6 +66,11 @@ impl Hardware {
             }
             RegisterQuery::FanSpeed(fan) => drop(known.fan_speeds.remove(&fan)),
             RegisterQuery::FanLimits => known.fan_limits = None,
+            RegisterQuery::Temperatures { first, count } => {
+                let last = first.saturating_add(count.into());
+                known.temperatures.retain(|sensor, _| !(first..last).contains(sensor));
+            }
+            RegisterQuery::PowerSupplies => known.power_supplies = None,
             _ => {}
         }
     }
@@ -125,6 +136,10 @@ pub struct NodeHardware {
     pub fan_speeds: BTreeMap<u8, ReadAt<u16>>,
     /// Which fans are out of range.
     pub fan_limits: Option<ReadAt<FanLimits>>,
+    /// The temperatures of sensors in degrees Celsius: those of modules are numbered from [`Temperatures::MODULES`] on.
+    pub temperatures: BTreeMap<u16, ReadAt<f64>>,
+    /// Its power supplies.
+    pub power_supplies: Option<Box<ReadAt<PowerSupplies>>>,
 }
 
 /// What a device reports of a port.
@@ -132,6 +147,8 @@ pub struct NodeHardware {
 pub struct PortHardware {
     /// Bits, errors and bit error ratios; see [`PhysicalStatistics`].
     pub physical: Option<ReadAt<PhysicalStatistics>>,
+    /// Blocks by corrected symbols, if that is read ([`Hardware::has_lanes`]).
+    pub fec_histogram: Option<Box<ReadAt<FecHistogram>>>,
     /// The cable or module that is plugged.
     pub module: Option<ReadAt<Module>>,
     /// Why its link last went down or recovered.

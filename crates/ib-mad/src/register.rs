@@ -57,6 +57,8 @@ pub enum RegisterQuery {
     FanSpeed(u8),
     /// [`FanLimits`]: which are too slow or too fast.
     FanLimits,
+    /// [`PowerSupplies`].
+    PowerSupplies,
 }
 
 attribute! {
@@ -94,7 +96,7 @@ attribute! {
 }
 
 impl RegisterQuery {
-    /// The register's ID, and the page, the group or the fan where it has several: what a device supports or not.
+    /// The register's ID, and the page, the group, the fan or the first sensor where it has several: what a device supports or not.
     pub fn kind(self) -> (u16, u8) {
         match self {
             RegisterQuery::PhysicalStatistics(_) => (PhysicalStatistics::ID, 0x16),
@@ -103,10 +105,11 @@ impl RegisterQuery {
             RegisterQuery::Module(_) => (Module::ID, 3),
             RegisterQuery::LinkDown(_) => (LinkDown::ID, 6),
             RegisterQuery::Temperature(_) => (Temperature::ID, 0),
-            RegisterQuery::Temperatures { .. } => (Temperatures::ID, 0),
+            RegisterQuery::Temperatures { first, .. } => (Temperatures::ID, first as u8),
             RegisterQuery::Fans => (Fans::ID, 0),
             RegisterQuery::FanSpeed(fan) => (FanSpeed::ID, fan),
             RegisterQuery::FanLimits => (FanLimits::ID, 0),
+            RegisterQuery::PowerSupplies => (PowerSupplies::ID, 0),
         }
     }
 
@@ -146,6 +149,7 @@ impl RegisterQuery {
                 (Fans::ID, ..) => RegisterQuery::Fans,
                 (FanSpeed::ID, ..) => RegisterQuery::FanSpeed(FanSelect::decode(mad).fan),
                 (FanLimits::ID, ..) => RegisterQuery::FanLimits,
+                (PowerSupplies::ID, ..) => RegisterQuery::PowerSupplies,
                 _ => return None,
             };
         Some(query)
@@ -169,7 +173,7 @@ impl RegisterQuery {
                 SensorSelect { sensor: first, count }.encode(mad);
             }
             RegisterQuery::FanSpeed(fan) => FanSelect { fan }.encode(mad),
-            RegisterQuery::Fans | RegisterQuery::FanLimits => {}
+            RegisterQuery::Fans | RegisterQuery::FanLimits | RegisterQuery::PowerSupplies => {}
         }
     }
 }
@@ -310,6 +314,14 @@ impl Temperatures {
     pub const MODULES: u16 = 64;
     /// The most sensors that are read at once; the first block has room for 51.
     pub const MAX: usize = 32;
+
+    /// The sensors that have a temperature, with their degrees Celsius.
+    pub fn known(&self) -> impl Iterator<Item = (u16, f64)> {
+        let records = self.records.into_iter().take(self.count.into()).enumerate();
+        records.filter_map(|(nth, record)| {
+            Some((self.first.checked_add(nth as u16)?, celsius(record as u16)?))
+        })
+    }
 }
 
 /// The temperature of a sensor in degrees Celsius, from eighths. The codes of sensors that have none (0x8000 and the
@@ -321,6 +333,41 @@ pub fn celsius(eighths: u16) -> Option<f64> {
 
 /// Temperatures that ibdiagnet accepts.
 const PLAUSIBLE: std::ops::RangeInclusive<f64> = -40.0..=125.0;
+
+attribute! {
+    /// MSPS: the power supplies of a switch. The register tables of mstflint have no layout: this one is ibswinfo's.
+    pub struct PowerSupplies = 0x900d {
+        first: [u32; PowerSupplies::WORDS] = bytes(0x0, 4), "The record of the first one.";
+        second: [u32; PowerSupplies::WORDS] = bytes(0x50, 4), "The record of the second one.";
+    }
+}
+
+/// What identifies a power supply. Managed switches report wrong states of theirs, so states are not decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerSupply {
+    /// ASCII.
+    pub serial_number: [u8; 12],
+    /// ASCII.
+    pub part_number: [u8; 16],
+}
+
+impl PowerSupplies {
+    /// The length of a record.
+    pub const WORDS: usize = 20;
+    /// The high half byte of the record of a power supply that is present.
+    pub const PRESENT: u32 = 5;
+
+    /// The power supplies that are present.
+    pub fn supplies(&self) -> [Option<PowerSupply>; 2] {
+        [self.first, self.second].map(|words| {
+            let byte = |index: usize| words[index / 4].to_be_bytes()[index % 4];
+            (words[0] >> 28 == PowerSupplies::PRESENT).then(|| PowerSupply {
+                serial_number: std::array::from_fn(|index| byte(16 + index)),
+                part_number: std::array::from_fn(|index| byte(48 + index)),
+            })
+        })
+    }
+}
 
 attribute! {
     /// MFCR: the fans of a switch.
@@ -519,6 +566,11 @@ impl Module {
     /// Whether the module measures a value; see [`monitor`].
     pub fn has(&self, monitor: u8) -> bool {
         self.monitors & monitor != 0
+    }
+
+    /// A bias current of this page in amperes.
+    pub fn amperes(&self, bias: u16) -> f64 {
+        f64::from(u32::from(bias) << self.bias_scale.min(3)) * 2e-6
     }
 
     /// A temperature of this page in degrees Celsius.

@@ -228,6 +228,9 @@ models! {
         /// The bit error ratios that the device computed since its counters were last cleared.
         #[serde(default)]
         pub reported_ber: Option<ReportedBer>,
+        /// FEC blocks by bin of the device's histogram; empty without `--fabric.lanes`.
+        #[serde(default)]
+        pub fec_histogram: Vec<u64>,
         /// Why the link last went down or retrained, as the device reports it.
         #[serde(default)]
         pub link_down_reason: Option<LinkDownReason>,
@@ -253,6 +256,12 @@ models! {
         pub effective: Option<f64>,
         /// After FEC and retransmission (PLR).
         pub symbol: Option<f64>,
+        /// Errors before FEC by lane, since the device last cleared its counters.
+        #[serde(default)]
+        pub lane_errors: Vec<u64>,
+        /// Seconds since the device last cleared its counters; null if it does not report them.
+        #[serde(default)]
+        pub since_clear_seconds: Option<u64>,
     }
 
     /// Why a link went down or retrained.

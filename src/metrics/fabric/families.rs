@@ -15,7 +15,7 @@ use ib_mad::counter::TABLE as COUNTERS;
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
-use ib_mad::register::{LANES, Module, monitor, text};
+use ib_mad::register::{LANES, Module, Temperatures, monitor, text};
 use ib_mad::smp::SmState;
 use ib_mad::vendor::GeneralInfo;
 
@@ -78,6 +78,16 @@ impl<'a> PortItem<'a> {
     /// Whether the link is up: without it the physical layer is not read.
     fn is_read(&self) -> bool {
         self.status().is_some_and(PortStatus::link_up)
+    }
+
+    /// Whether the link is up, and errors by lane are exported.
+    fn has_lanes(&self) -> bool {
+        self.is_read() && self.snapshot.hardware.has_lanes
+    }
+
+    /// The number of lanes that the link uses.
+    fn lanes(&self) -> usize {
+        self.status().and_then(|status| status.width).map_or(LANES, |it| it.lanes().into())
     }
 
     /// The module if it has a monitor.
@@ -148,6 +158,27 @@ families! {
             let hardware = item.hardware().filter(|_| item.is_up());
             samples.float_if_known(hardware.and_then(|it| it.temperature).map(|read| read.value));
         };
+    "infiniband_node_module_temperature_celsius" Gauge ["fabric", "guid", "module"]
+        "Temperature of a module of a switch, by the switch's number of the module from 1 on. Read more often than infiniband_module_temperature_celsius, which is by port."
+        => |item, samples| if let Some(hardware) = item.hardware().filter(|_| item.is_up()) {
+            for (sensor, read) in &hardware.temperatures {
+                let module = sensor + 1 - Temperatures::MODULES;
+                samples.label("module", itoa::Buffer::new().format(module)).float(read.value);
+            }
+        };
+    "infiniband_node_power_supply_info" Gauge
+        ["fabric", "guid", "number", "part_number", "serial_number"]
+        "Power supply of a switch as labels, always 1. Its state is not reported: that of managed switches is wrong."
+        => |item, samples| if let Some(read) =
+            item.hardware().filter(|_| item.is_up()).and_then(|it| it.power_supplies.as_ref())
+        {
+            for (number, supply) in (1u8..).zip(read.value.supplies()) {
+                let Some(supply) = supply else { continue };
+                samples.label("number", itoa::Buffer::new().format(number));
+                samples.label("part_number", &text(&supply.part_number));
+                samples.label("serial_number", &text(&supply.serial_number)).value(1);
+            }
+        };
     "infiniband_node_fan_speed_rpm" Gauge FAN_LABELS
         "Speed of a switch's fan in rotations per minute."
         => |item, samples| if let Some(hardware) = item.hardware().filter(|_| item.is_up()) {
@@ -184,6 +215,24 @@ families! {
                 }
             }
         };
+    "infiniband_port_lane_raw_errors" Counter LANE_LABELS
+        "Errors before FEC by lane, since the device last cleared them. Needs --fabric.lanes."
+        => |item, samples| if let Some(read) =
+            item.hardware().filter(|_| item.has_lanes()).and_then(|it| it.physical)
+        {
+            for (lane, errors) in read.value.lane_errors.iter().enumerate().take(item.lanes()) {
+                samples.label("lane", itoa::Buffer::new().format(lane)).value(*errors);
+            }
+        };
+    "infiniband_port_fec_histogram_blocks" Counter ["fabric", "guid", "port", "bin"]
+        "FEC blocks by bin of the device's histogram, since the device last cleared them. On most links the bin is the number of corrected symbols. Needs --fabric.lanes."
+        => |item, samples| if let Some(read) =
+            item.hardware().filter(|_| item.has_lanes()).and_then(|it| it.fec_histogram.as_ref())
+        {
+            for (bin, blocks) in read.value.blocks.iter().enumerate() {
+                samples.label("bin", itoa::Buffer::new().format(bin)).value(*blocks);
+            }
+        };
     "infiniband_port_link_down_reason_info" Gauge ["fabric", "guid", "port", "side", "reason"]
         "Why the link last went down or retrained, as the device reports it, as labels, always 1. Label side: local or remote."
         => |item, samples| if let Some(read) = item.hardware().and_then(|it| it.link_down.as_ref())
@@ -218,7 +267,7 @@ families! {
     "infiniband_module_temperature_alarm_celsius" Gauge PORT_LABELS
         "The module's own high temperature alarm threshold."
         => |item, samples| if let Some(module) = item.measured(monitor::TEMPERATURE) {
-            samples.float_if_known(module.celsius(module.temperature_high));
+            samples.float_if_known(module.temperature_alarm());
         };
     "infiniband_module_rx_power_dbm" Gauge LANE_LABELS
         "Received optical power by lane. Absent without light."
@@ -230,6 +279,13 @@ families! {
         => |item, samples| if let Some(module) = item.measured(monitor::TX_POWER) {
             write_lanes(item, samples, module.tx_power.map(|power| module.dbm(power)));
         };
+    "infiniband_module_tx_bias_amperes" Gauge LANE_LABELS
+        "Bias current of the laser by lane."
+        => |item, samples| if let Some(module) = item.measured(monitor::BIAS) {
+            for (lane, bias) in module.tx_bias.iter().enumerate().take(item.lanes()) {
+                samples.label("lane", itoa::Buffer::new().format(lane)).float(module.amperes(*bias));
+            }
+        };
     "infiniband_module_voltage_volts" Gauge PORT_LABELS
         "Supply voltage of the module, if it measures it."
         => |item, samples| if let Some(module) = item.measured(monitor::VOLTAGE) {
@@ -239,8 +295,7 @@ families! {
 
 /// Writes the values of the lanes that the link uses.
 fn write_lanes(item: &PortItem<'_>, samples: &mut Samples<'_>, values: [Option<f64>; LANES]) {
-    let used = item.status().and_then(|status| status.width).map_or(LANES, |it| it.lanes().into());
-    for (lane, value) in values.into_iter().enumerate().take(used) {
+    for (lane, value) in values.into_iter().enumerate().take(item.lanes()) {
         if let Some(value) = value {
             let hundredths = (value * 100.0).round() / 100.0;
             samples.label("lane", itoa::Buffer::new().format(lane)).float(hundredths);

@@ -17,7 +17,7 @@ use ib_mad::counter::{CounterKind, CounterRow, LINK_ERRORS, TABLE};
 type EndsRow = (&'static str, fn(&Port, &str) -> Option<Markup>);
 
 /// The rows. One without a cell for either end is left out.
-const ROWS: [EndsRow; 18] = [
+const ROWS: [EndsRow; 20] = [
     ("Port", |port, fabric| {
         Some(html! {
             (components::node(fabric, &port.name.guid, &port.name.node)) ", " (components::node_kind(&port.name.node_type))
@@ -117,6 +117,26 @@ const ROWS: [EndsRow; 18] = [
             })
             .collect();
         (!known.is_empty()).then(|| html! { (known.join(", ")) })
+    }),
+    ("Raw errors by lane", |port, _| {
+        let ber = port.reported_ber.as_ref()?;
+        let errors: Vec<String> =
+            ber.lane_errors.iter().map(|errors| components::count(*errors)).collect();
+        let is_any = ber.lane_errors.iter().any(|errors| *errors > 0);
+        is_any.then(|| {
+            html! {
+                (errors.join(" · "))
+                @if let Some(seconds) = ber.since_clear_seconds {
+                    " " span .quiet { "in " (components::duration(Duration::from_secs(seconds))) }
+                }
+            }
+        })
+    }),
+    ("FEC histogram", |port, _| {
+        let last = port.fec_histogram.iter().rposition(|blocks| *blocks > 0)?;
+        let bins: Vec<String> =
+            port.fec_histogram[..=last].iter().map(|it| components::count(*it)).collect();
+        Some(html! { (bins.join(" · ")) " " span .quiet { "blocks by bin from 0 on" } })
     }),
     ("Impossible values", |port, _| {
         (port.impossible_readings > 0).then(|| {

@@ -167,3 +167,52 @@ fn hung_module_pages_do_not_delay_other_devices() {
     let sweeps = observation.stats.sweeps;
     assert!((60..=61).contains(&sweeps), "{sweeps} sweeps in 15 minutes");
 }
+
+#[test]
+fn lanes_and_histograms_are_exported_if_wanted() {
+    use fabric_exporter::config::options::FabricOptions;
+    use ib_sim::scenario::{Overrides, Scenario};
+
+    let text = "timeline:\n\
+                - dirty-connector: {at: 1m, into: 'spine-0[2]', lane: 2, ratio: 6e-5}\n\
+                - hot-module: {at: 1m, port: 'spine-0[3]', celsius: 78}\n";
+    let started = |lanes: bool| {
+        let story = Scenario::parse("lanes", text).unwrap().resolve(&Overrides::default()).unwrap();
+        let options = FabricOptions { lanes: Some(lanes), ..FabricOptions::default() };
+        let simulated = Simulated::with(story, options);
+        simulated.run_to(minutes(5));
+        simulated
+    };
+    const ERRORS: &str = "infiniband_port_lane_raw_errors_total";
+    const BLOCKS: &str = "infiniband_port_fec_histogram_blocks_total";
+    let simulated = started(true);
+    let observation = simulated.observation();
+    let snapshot = observation.snapshot.as_ref().unwrap();
+    let found = link(&observation, "spine-0[2]").unwrap().link;
+    let is_spine = |port: &ib_fabric::PortIndex| snapshot.fabric.node_of(*port).name == "spine-0";
+    let (guid, port) = snapshot.fabric.end([found.0, found.1].into_iter().find(is_spine).unwrap());
+    let (guid, port) = (guid.to_string(), port.to_string());
+    let now = simulated.metrics();
+    let of = |name: &str, label: &'static str, at: usize| {
+        now.get_u64(name, &[("guid", &guid), ("port", &port), (label, &at.to_string())])
+    };
+    let lanes: Vec<u64> = (0..4).map(|lane| of(ERRORS, "lane", lane).unwrap()).collect();
+    assert!((0..4).all(|lane| lane == 2 || lanes[lane] * 100 < lanes[2]), "{lanes:?}");
+    assert_eq!(of(ERRORS, "lane", 4), None, "a link of four lanes");
+    let bins: Vec<u64> = (0..16).map(|bin| of(BLOCKS, "bin", bin).unwrap()).collect();
+    assert!(bins[0] > bins[1] && bins[1] > bins[2] && bins[2] > 0 && bins[3] == 0, "{bins:?}");
+    let of_module = |module| {
+        let labels = [("guid", &*guid), ("module", module)];
+        now.get("infiniband_node_module_temperature_celsius", &labels)
+    };
+    assert_eq!(of_module("3"), Some(78.0));
+    let supplies = now.all("infiniband_node_power_supply_info");
+    let serials: Vec<&str> = supplies
+        .filter(|(labels, _)| labels["guid"] == guid)
+        .map(|(labels, _)| &*labels["serial_number"])
+        .collect();
+    assert!(serials.len() == 2 && serials[0] != serials[1], "{serials:?}");
+
+    let now = started(false).metrics();
+    assert_eq!((now.all(ERRORS).count(), now.all(BLOCKS).count()), (0, 0));
+}

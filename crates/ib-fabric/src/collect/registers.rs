@@ -7,6 +7,7 @@
 //! Nothing here says whether a node is up.
 
 mod device;
+mod due;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,10 +15,9 @@ use std::time::Duration;
 
 use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::node::NodeKind;
-use ib_mad::port_state::state;
 use ib_mad::register::{
-    FanLimits, FanSpeed, Fans, LinkDown, Module, PhysicalStatistics, RegisterQuery, Temperature,
-    Troubleshooting, celsius,
+    FanLimits, FanSpeed, Fans, FecHistogram, LinkDown, Module, PhysicalStatistics, PowerSupplies,
+    RegisterQuery, Temperature, Temperatures, Troubleshooting, celsius,
 };
 use ib_mad::vendor::{self, GeneralInfo};
 use ib_mad::{Guid, Lid, Mad, Moment};
@@ -27,8 +27,8 @@ use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::agent_cache::m_key_of;
 use super::take_turns;
+use crate::Snapshot;
 use crate::hardware::{Hardware, ReadAt};
-use crate::{NodeIndex, PortIndex, Snapshot};
 use device::Device;
 
 /// The deadline of a request: firmware reads some pages over the module's I2C bus. ibdiagnet has 500 ms and more for
@@ -42,14 +42,16 @@ pub struct RegisterIntervals {
     pub physical: Duration,
     /// The modules of ports.
     pub module: Duration,
-    /// Devices: uptime and temperature.
+    /// Devices: uptime, temperatures and fans.
     pub environment: Duration,
+    /// Whether histograms of FEC are read with the physical layer, and errors by lane are of interest.
+    pub lanes: bool,
 }
 
 impl Default for RegisterIntervals {
     fn default() -> Self {
         let [physical, module, environment] = [60, 600, 60].map(Duration::from_secs);
-        RegisterIntervals { physical, module, environment }
+        RegisterIntervals { physical, module, environment, lanes: false }
     }
 }
 
@@ -77,7 +79,7 @@ impl RegisterReader {
             intervals,
             devices: HashMap::new(),
             keys: MKeys::default(),
-            hardware: Arc::default(),
+            hardware: Arc::new(Hardware { has_lanes: intervals.lanes, ..Hardware::default() }),
         }
     }
 
@@ -131,102 +133,10 @@ impl RegisterReader {
                 && snapshot.is_up(node);
             let device = self.devices.get(&identity.guid);
             if is_asked && device.is_none_or(|device| device.not_before <= now) {
-                by_device.push(self.due_of(snapshot, node, now).collect());
+                by_device.push(due::of_device(self, snapshot, node, now));
             }
         }
         by_device
-    }
-
-    fn due_of<V>(
-        &self,
-        snapshot: &Snapshot<V>,
-        node: NodeIndex,
-        now: Moment,
-    ) -> impl Iterator<Item = Item> {
-        let fabric = &snapshot.fabric;
-        let guid = fabric.node(node).identity.guid;
-        let known = self.hardware.nodes.get(&guid);
-        let general = known.and_then(|known| known.general);
-        let environment =
-            |last: Option<Moment>| take_turns((guid, 0), self.intervals.environment, last, now);
-        let is_switch = fabric.node(node).is_switch();
-        let mut items = Vec::new();
-        let mut push = |port: Option<PortIndex>, what| {
-            let key = port.map_or(MKey::NONE, |port| m_key_of(&self.keys, fabric, port));
-            let lid = port.and_then(|port| fabric.lid_of(port));
-            let may_be_asked =
-                self.devices.get(&guid).is_none_or(|device| device.may_be_asked(what, now));
-            if let Some(lid) = lid.filter(|_| may_be_asked) {
-                // Requests of other registers ignore it.
-                let link_downs = port.and_then(|port| snapshot.link_downs(port)).unwrap_or(0);
-                items.push(Item { guid, lid, what, link_downs, key });
-            }
-        };
-        let ports = || fabric.ports_of(node).filter(|port| fabric.lid_of(*port).is_some());
-        if environment(general.map(|read| read.at)) {
-            push(ports().next(), None);
-        }
-        if general.is_some_and(|read| read.value.has(GeneralInfo::ACCESS_REGISTER)) {
-            let temperature = known.and_then(|known| known.temperature);
-            if environment(temperature.map(|read| read.at)) {
-                push(ports().next(), Some(RegisterQuery::Temperature(0)));
-            }
-            if is_switch {
-                let fans = known.and_then(|known| known.fans);
-                if environment(fans.map(|read| read.at)) {
-                    push(ports().next(), Some(RegisterQuery::Fans));
-                }
-                let present = fans.map_or(0, |read| read.value.present);
-                for fan in (0..16).filter(|fan| present >> fan & 1 == 1) {
-                    let speed = known.and_then(|known| known.fan_speeds.get(&fan));
-                    if environment(speed.map(|read| read.at)) {
-                        push(ports().next(), Some(RegisterQuery::FanSpeed(fan)));
-                    }
-                }
-                let limits = known.and_then(|known| known.fan_limits).map(|read| read.at);
-                if present != 0 && environment(limits) {
-                    push(ports().next(), Some(RegisterQuery::FanLimits));
-                }
-            }
-            for port in ports().filter(|port| fabric.port(*port).number != 0) {
-                let (end, number) = (fabric.end(port), fabric.port(port).number);
-                let known = self.hardware.ports.get(&end);
-                let downs = snapshot.link_downs(port);
-                if downs.is_some_and(|downs| downs != known.map_or(0, |known| known.link_downs)) {
-                    push(Some(port), Some(RegisterQuery::LinkDown(number)));
-                }
-                let status = snapshot.status(port);
-                if !status.is_some_and(|it| it.link_up() && it.state == state::ACTIVE) {
-                    let trouble = known.and_then(|known| known.trouble).map(|read| read.at);
-                    if fabric.port(port).peer.is_some()
-                        && take_turns(end, self.intervals.physical, trouble, now)
-                    {
-                        push(Some(port), Some(RegisterQuery::Troubleshooting(number)));
-                    }
-                    continue;
-                }
-                let physical = known.and_then(|known| known.physical).map(|read| read.at);
-                if take_turns(end, self.intervals.physical, physical, now) {
-                    push(Some(port), Some(RegisterQuery::PhysicalStatistics(number)));
-                }
-                let module = known.and_then(|known| known.module);
-                // What is out of its limits is read again soon: one reading is no evidence.
-                let lanes = status.and_then(|it| it.width).map_or(0, |it| it.lanes().into());
-                let is_suspect = module.is_some_and(|read| {
-                    read.value.is_hot() || read.value.dark_lane(lanes).is_some()
-                });
-                let interval =
-                    if is_suspect { self.intervals.physical } else { self.intervals.module };
-                // After a link down it may be another one.
-                let down_at = known.and_then(|known| known.link_down).map(|read| read.at);
-                let last =
-                    module.map(|read| read.at).filter(|at| down_at.is_none_or(|down| down < *at));
-                if take_turns(end, interval, last, now) {
-                    push(Some(port), Some(RegisterQuery::Module(number)));
-                }
-            }
-        }
-        items.into_iter()
     }
 }
 
@@ -316,6 +226,10 @@ impl RegisterRun<'_> {
                 Some(RegisterQuery::Module(_)) => {
                     port.module = Some(ReadAt { value: Module::decode(mad), at });
                 }
+                Some(RegisterQuery::FecHistogram(_)) => {
+                    let value = FecHistogram::decode(mad);
+                    port.fec_histogram = Some(Box::new(ReadAt { value, at }));
+                }
                 Some(RegisterQuery::LinkDown(_)) => {
                     port.link_down = Some(ReadAt { value: LinkDown::decode(mad), at });
                     port.link_downs = link_downs;
@@ -344,6 +258,18 @@ impl RegisterRun<'_> {
             }
             Some(RegisterQuery::FanLimits) => {
                 node.fan_limits = Some(ReadAt { value: FanLimits::decode(mad), at });
+            }
+            Some(RegisterQuery::Temperatures { first, count }) => {
+                let last = first.saturating_add(count.into());
+                node.temperatures.retain(|sensor, _| !(first..last).contains(sensor));
+                let known = Temperatures::decode(mad);
+                let known = known.known().filter(|(sensor, _)| (first..last).contains(sensor));
+                node.temperatures
+                    .extend(known.map(|(sensor, value)| (sensor, ReadAt { value, at })));
+            }
+            Some(RegisterQuery::PowerSupplies) => {
+                let value = PowerSupplies::decode(mad);
+                node.power_supplies = Some(Box::new(ReadAt { value, at }));
             }
             Some(_) => {
                 let degrees = celsius(Temperature::decode(mad).degrees);

@@ -5,7 +5,7 @@ use crate::mad::method;
 use crate::{Class, LEN};
 
 fn any_query() -> impl Strategy<Value = RegisterQuery> {
-    (any::<u8>(), any::<u16>(), 0..10u8).prop_map(|(port, sensor, which)| match which {
+    (any::<u8>(), any::<u16>(), 0..11u8).prop_map(|(port, sensor, which)| match which {
         0 => RegisterQuery::PhysicalStatistics(port),
         1 => RegisterQuery::FecHistogram(port),
         2 => RegisterQuery::Troubleshooting(port),
@@ -15,6 +15,7 @@ fn any_query() -> impl Strategy<Value = RegisterQuery> {
         6 => RegisterQuery::Temperatures { first: sensor & 0xfff, count: port },
         7 => RegisterQuery::Fans,
         8 => RegisterQuery::FanSpeed(port & 0xf),
+        9 => RegisterQuery::PowerSupplies,
         _ => RegisterQuery::FanLimits,
     })
 }
@@ -152,4 +153,26 @@ fn module_without_identity_is_unplugged() {
     assert!(!Module::default().is_plugged());
     assert!(!Module { kind: 4, vendor: [b'x'; 16], ..Module::default() }.is_plugged());
     assert!(Module { kind: 3, vendor: [b'x'; 16], ..Module::default() }.is_plugged());
+}
+
+#[test]
+fn absent_sensors_and_power_supplies_are_left_out() {
+    let mut records = [0; Temperatures::MAX];
+    // Highest and current; no sensor; a passive cable; beyond the count.
+    records[..5].copy_from_slice(&[0x0220_0208, 0x8000_8000, 0, 0x01f0_01e0, 0x0200_0200]);
+    let sensors = Temperatures { first: Temperatures::MODULES, count: 4, records };
+    assert_eq!(sensors.known().collect::<Vec<_>>(), [(64, 65.0), (67, 60.0)]);
+    let end = Temperatures { first: u16::MAX, count: 255, records: [0x208; Temperatures::MAX] };
+    assert_eq!(end.known().count(), 1);
+
+    let mut first = [0; PowerSupplies::WORDS];
+    (first[0], first[4], first[12]) = (0x5000_0010, 0x4142_4300, 0x5053_5531);
+    let second = [0x1234_5678; PowerSupplies::WORDS];
+    let [known, absent] = PowerSupplies { first, second }.supplies();
+    let known = known.unwrap();
+    assert_eq!(
+        (text(&known.serial_number), text(&known.part_number)),
+        ("ABC".into(), "PSU1".into())
+    );
+    assert_eq!(absent, None);
 }

@@ -6,8 +6,9 @@ use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::rate::Speed;
 use ib_mad::register::{
-    ACCESS_REGISTER, FanLimits, FanSpeed, Fans, LANES, LinkDown, Module, PhysicalStatistics,
-    RegisterQuery, START, Temperature, Temperatures, Troubleshooting, monitor,
+    ACCESS_REGISTER, BINS, FanLimits, FanSpeed, Fans, FecHistogram, LANES, LinkDown, Module,
+    PhysicalStatistics, PowerSupplies, RegisterQuery, START, Temperature, Temperatures,
+    Troubleshooting, monitor,
 };
 use ib_mad::vendor::{self, GeneralInfo, status};
 use ib_mad::{Mad, PortNumber, status as mad_status};
@@ -128,6 +129,9 @@ fn register(
         RegisterQuery::PhysicalStatistics(number) => {
             physical_statistics(simulation, port(number)?).encode(response);
         }
+        RegisterQuery::FecHistogram(number) => {
+            fec_histogram(simulation, port(number)?).encode(response);
+        }
         RegisterQuery::Module(number) => module(simulation, port(number)?).encode(response),
         RegisterQuery::Temperature(0) => {
             let degrees = ASIC_DEGREES * 8;
@@ -156,7 +160,7 @@ fn register(
         }
         RegisterQuery::FanSpeed(_) => return Err(status::BAD_PARAMETER),
         RegisterQuery::FanLimits => FanLimits::default().encode(response),
-        RegisterQuery::FecHistogram(_) => return Err(status::UNSUPPORTED_REGISTER),
+        RegisterQuery::PowerSupplies => power_supplies(net.port(at).node).encode(response),
     }
     Ok(())
 }
@@ -235,6 +239,41 @@ fn physical_statistics(simulation: &Simulation, port: PortId) -> PhysicalStatist
         symbol_coefficient: coefficient,
         effective_errors: whole(counted.lost),
     }
+}
+
+/// Bits of a block of RS(544,514): 544 symbols of 10 bits.
+const BLOCK_BITS: f64 = 5_440.0;
+
+/// Errors are rare and apart from each other: nearly all of them in a block of their own, and one in 16 in a block with
+/// another one.
+fn fec_histogram(simulation: &Simulation, port: PortId) -> FecHistogram {
+    let counted = simulation.port(port).physical.at(simulation.now());
+    let errors = counted.raw + counted.dirty;
+    let (one, two) = (whole(errors * 15.0 / 16.0), whole(errors / 32.0));
+    let mut blocks = [0; BINS];
+    blocks[..3].copy_from_slice(&[
+        whole(counted.bits / BLOCK_BITS).saturating_sub(one + two),
+        one,
+        two,
+    ]);
+    FecHistogram { blocks }
+}
+
+/// Two, with serial numbers of their own.
+fn power_supplies(node: NodeId) -> PowerSupplies {
+    let [first, second] = [1, 2].map(|number| {
+        let mut record = [0; PowerSupplies::WORDS];
+        record[0] = PowerSupplies::PRESENT << 28 | 0x10;
+        let mut write = |first: usize, text: &str| {
+            for (word, bytes) in record[first..].iter_mut().zip(text.as_bytes().chunks_exact(4)) {
+                *word = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            }
+        };
+        write(4, &format!("MT25PS{:05}{number}", node.0));
+        write(12, "MTEF-PSF-AC-C   ");
+        record
+    });
+    PowerSupplies { first, second }
 }
 
 #[expect(clippy::cast_sign_loss, reason = "counts are not negative")]

@@ -1,6 +1,6 @@
 //! Events of what devices report of ports: why a link went down, and which cable or module a port has.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -8,10 +8,11 @@ use crate::event::EventKind;
 use crate::model::time;
 use crate::record::events::Sweep;
 use crate::record::events::ports::LastPort;
-use ib_fabric::hardware::{Hardware, PortHardware};
+use ib_fabric::hardware::PortHardware;
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, PortIndex};
 use ib_health::evidence::port_label;
+use ib_mad::Moment;
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::text;
 
@@ -24,30 +25,31 @@ const MAX_FORMER: usize = 10_000;
 /// What was reported until now.
 #[derive(Debug, Default)]
 pub(super) struct LastReports {
-    hardware: Arc<Hardware>,
+    /// Reports until then were handled.
+    until: Moment,
     /// The serial number of each port's cable or module.
-    serials: HashMap<End, String>,
+    serials: HashMap<End, Arc<str>>,
     /// Where a serial number was seen, and until when.
-    places: HashMap<String, BTreeMap<End, SystemTime>>,
+    places: HashMap<Arc<str>, Places>,
 }
+
+/// Few: the two ends of a cable, in nearly all cases.
+type Places = Vec<(End, SystemTime)>;
 
 impl LastReports {
     pub(super) fn update(&mut self, sweep: &mut Sweep, ports: &mut [LastPort]) {
         let hardware = Arc::clone(&sweep.snapshot.hardware);
-        if Arc::ptr_eq(&self.hardware, &hardware) {
-            return;
-        }
-        let last = std::mem::replace(&mut self.hardware, Arc::clone(&hardware));
+        let since = std::mem::replace(&mut self.until, sweep.snapshot.ended);
         // Most ports were not read since: each has its turn within an interval.
         for (end, port) in &hardware.ports {
-            let last = last.ports.get(end);
-            if last.is_some_and(|last| Arc::ptr_eq(last, port)) {
+            let is_cable_new = port.module.as_ref().is_some_and(|read| read.at > since);
+            let is_reason_new = port.link_down.as_ref().is_some_and(|read| read.at > since);
+            if !is_cable_new && !is_reason_new {
                 continue;
             }
             let Some(index) = sweep.snapshot.fabric.find(*end) else { continue };
             update_link_down(sweep, *end, index, port, &mut ports[index.0 as usize]);
-            let module_at = |port: &PortHardware| port.module.as_ref().map(|read| read.at);
-            if last.and_then(|last| module_at(last)) != module_at(port) {
+            if is_cable_new {
                 self.update_cable(sweep, *end, index, port);
             }
         }
@@ -62,27 +64,34 @@ impl LastReports {
     /// Forgets the places of former cables, once there are too many.
     fn forget_former(&mut self) {
         if self.places.len() > self.serials.len() + MAX_FORMER {
-            let current: HashSet<&String> = self.serials.values().collect();
+            let current: HashSet<&Arc<str>> = self.serials.values().collect();
             self.places.retain(|serial, _| current.contains(serial));
         }
     }
 
     fn update_cable(&mut self, sweep: &mut Sweep, end: End, index: PortIndex, port: &PortHardware) {
         let Some((module, read)) = port.plugged().zip(port.module.as_ref()) else { return };
-        let serial = text(&module.serial_number);
-        if serial.is_empty() {
+        let text_of = text(&module.serial_number);
+        if text_of.is_empty() {
             return;
         }
-        let was = self.serials.insert(end, serial.clone()).filter(|was| *was != serial);
-        let places = self.places.entry(serial.clone()).or_default();
-        let moved =
-            if places.contains_key(&end) { None } else { earlier(places, sweep, index, &serial) };
+        let known = self.places.get_key_value(&*text_of).map(|(serial, _)| Arc::clone(serial));
+        let serial = known.unwrap_or_else(|| text_of.into());
+        let was = self.serials.insert(end, Arc::clone(&serial)).filter(|was| *was != serial);
+        let places = self.places.entry(Arc::clone(&serial)).or_default();
+        let place = places.iter().position(|(of, _)| *of == end);
+        let moved = if place.is_some() { None } else { earlier(places, sweep, index, &serial) };
         let wall = sweep.snapshot.anchor.wall_of(read.at);
-        places.insert(end, wall);
+        if let Some((_, until)) = place.and_then(|place| places.get_mut(place)) {
+            *until = wall;
+        } else {
+            places.reserve_exact(1);
+            places.push((end, wall));
+        }
         if places.len() > MAX_PLACES
-            && let Some(oldest) = places.iter().min_by_key(|(_, until)| **until).map(|(of, _)| *of)
+            && let Some(oldest) = (0..places.len()).min_by_key(|place| places[*place].1)
         {
-            places.remove(&oldest);
+            places.remove(oldest);
         }
         if was.is_none() && moved.is_none() {
             return;
@@ -117,12 +126,7 @@ fn update_link_down(
 
 /// Where a cable was before it was plugged into a port: `, seen at leaf-3 port 7 until …`. Its other end is no other
 /// place, and neither is a port that still has it: ports of one module or split cable report one serial number.
-fn earlier(
-    places: &BTreeMap<End, SystemTime>,
-    sweep: &Sweep,
-    port: PortIndex,
-    serial: &str,
-) -> Option<String> {
+fn earlier(places: &Places, sweep: &Sweep, port: PortIndex, serial: &str) -> Option<String> {
     let (fabric, hardware) = (&sweep.snapshot.fabric, &sweep.snapshot.hardware);
     let peer = fabric.port(port).peer.map(|peer| fabric.end(peer.port));
     let still_has_it = |of: &End| {
@@ -137,7 +141,7 @@ fn earlier(
         is_up.is_some_and(PortStatus::link_up)
             && module.is_some_and(|module| text(&module.serial_number) == serial)
     };
-    let elsewhere = || places.iter().filter(|(of, _)| Some(**of) != peer && !still_has_it(of));
+    let elsewhere = || places.iter().filter(|(of, _)| Some(*of) != peer && !still_has_it(of));
     let until = elsewhere().map(|(_, until)| *until).max()?;
     let names: Vec<String> = elsewhere()
         .filter_map(|(of, _)| fabric.find(*of))

@@ -349,7 +349,7 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
     };
     let mut sim = Simulation::new();
     let set = |sim: &mut Simulation, ports: &[(u64, u8, u8, u64)]| {
-        let now = Moment((sim.sweep + 1) * 1_000_000_000);
+        let now = Moment((sim.sweep + 2) * 1_000_000_000);
         let port = |&(node, port, serial, link_downs): &(u64, u8, u8, u64)| {
             let down = LinkDown { blame: 2, remote_reason: 38, ..LinkDown::default() };
             let hardware = PortHardware {
@@ -386,7 +386,7 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
     assert_eq!(
         moved,
         ["cable_changed: serial number BBBBBBBBBBBBBBBB (part number MFA7U10-H010) instead of \
-          CCCCCCCCCCCCCCCC, seen at node 1 port 2 until 1970-01-01T00:01:01.000Z"]
+          CCCCCCCCCCCCCCCC, seen at node 1 port 2 until 1970-01-01T00:01:02.000Z"]
     );
     // Ports of one module report one serial number.
     assert_eq!(set(&mut sim, &[(1, 1, b'B', 1), (2, 1, b'A', 0), (1, 2, b'B', 0)]), [""; 0]);

@@ -272,5 +272,5 @@ fn one_request_is_in_flight_to_each_device() {
     assert!(run.next_request(QueuePair::Qp1).is_none());
     run.handle_outcome(in_flight[&2], Err(RequestError::Busy), Moment(5 * SECOND));
     let next = run.next_request(QueuePair::Qp1).map(|(request, _)| request.to);
-    assert_eq!(next, Some(Address::Lid(ib_mad::Lid(2))));
+    assert_eq!(next, Some(Address::Lid(Lid(2))));
 }
