@@ -224,7 +224,7 @@ families! {
                 samples.label("lane", itoa::Buffer::new().format(lane)).value(*errors);
             }
         };
-    "infiniband_port_fec_histogram_blocks" Counter ["fabric", "guid", "port", "bin"]
+    "infiniband_port_fec_bin_blocks" Counter ["fabric", "guid", "port", "bin"]
         "FEC blocks by bin of the device's histogram, since the device last cleared them. On most links the bin is the number of corrected symbols. Needs --fabric.lanes."
         => |item, samples| if let Some(read) =
             item.hardware().filter(|_| item.has_lanes()).and_then(|it| it.fec_histogram.as_ref())

@@ -184,7 +184,7 @@ fn lanes_and_histograms_are_exported_if_wanted() {
         simulated
     };
     const ERRORS: &str = "infiniband_port_lane_raw_errors_total";
-    const BLOCKS: &str = "infiniband_port_fec_histogram_blocks_total";
+    const BLOCKS: &str = "infiniband_port_fec_bin_blocks_total";
     let simulated = started(true);
     let observation = simulated.observation();
     let snapshot = observation.snapshot.as_ref().unwrap();
