@@ -173,6 +173,9 @@ fn lanes_and_histograms_are_exported_if_wanted() {
     use fabric_exporter::config::options::FabricOptions;
     use ib_sim::scenario::{Overrides, Scenario};
 
+    const ERRORS: &str = "infiniband_port_lane_raw_errors_total";
+    const BLOCKS: &str = "infiniband_port_fec_bin_blocks_total";
+
     let text = "timeline:\n\
                 - dirty-connector: {at: 1m, into: 'spine-0[2]', lane: 2, ratio: 6e-5}\n\
                 - hot-module: {at: 1m, port: 'spine-0[3]', celsius: 78}\n";
@@ -183,8 +186,6 @@ fn lanes_and_histograms_are_exported_if_wanted() {
         simulated.run_to(minutes(5));
         simulated
     };
-    const ERRORS: &str = "infiniband_port_lane_raw_errors_total";
-    const BLOCKS: &str = "infiniband_port_fec_bin_blocks_total";
     let simulated = started(true);
     let observation = simulated.observation();
     let snapshot = observation.snapshot.as_ref().unwrap();
