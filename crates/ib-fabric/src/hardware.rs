@@ -136,7 +136,8 @@ pub struct NodeHardware {
     pub fan_speeds: BTreeMap<u8, ReadAt<u16>>,
     /// Which fans are out of range.
     pub fan_limits: Option<ReadAt<FanLimits>>,
-    /// The temperatures of sensors in degrees Celsius: those of modules are numbered from [`Temperatures::MODULES`] on.
+    /// The temperatures of sensors in degrees Celsius: those of modules are numbered from
+    /// [`MODULES`](ib_mad::register::Temperatures::MODULES) on.
     pub temperatures: BTreeMap<u16, ReadAt<f64>>,
     /// Its power supplies.
     pub power_supplies: Option<Box<ReadAt<PowerSupplies>>>,
