@@ -65,7 +65,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.capture-limit -d 'Size limit of the capture in MiB [default: 100]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.interval -d 'Interval of host reads [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.device-include -d 'Read only matching devices' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.device-exclude -d 'Do not open matching devices' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.device-exclude -d 'Do not read matching devices' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.error-backoff -d 'Retry interval for unreadable files [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.events -d 'Receive device and kernel events [default: true]' -r -f -a "true\t''
 false\t''"
@@ -178,7 +178,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.capture -d 'Record all MADs in this file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.capture-limit -d 'Size limit of the capture in MiB [default: 100]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.device-include -d 'Read only matching devices' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.device-exclude -d 'Do not open matching devices' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.device-exclude -d 'Do not read matching devices' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.error-backoff -d 'Retry interval for unreadable files [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.events -d 'Receive device and kernel events [default: true]' -r -f -a "true\t''
 false\t''"
@@ -330,8 +330,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand check" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l scenario -d 'YAML file with a fabric and a timeline of faults' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l topology -d 'Use the fabric of an ibnetdiscover or ibsim file' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l hosts -d 'Number of hosts [default: as in the scenario]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l speedup -d 'Run the timeline X times as fast' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l clock -d 'Run the simulated clock X times as fast' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l speedup -d 'Let the events of the scenario follow each other X times as fast' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l clock -d 'Let simulated time run X times as fast' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.name -d 'Value of the label fabric [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.discovery-interval -d 'Discovery interval [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long missing nodes are reported as down [default: 7d]' -r

@@ -64,17 +64,17 @@ pub struct DemoArgs {
     topology: Option<PathBuf>,
     /// Number of hosts [default: as in the scenario]
     ///
-    /// Of a fat tree. The built-in scenario needs at least 29.
+    /// Only for fabrics that are fat trees. The built-in scenario needs at least 29.
     #[arg(long, value_name = "N")]
     hosts: Option<u32>,
-    /// Run the timeline X times as fast
+    /// Let the events of the scenario follow each other X times as fast
     ///
-    /// From 0.1 to 10000. Rates of traffic and errors do not change.
+    /// From 0.1 to 10000. Counters increase at their normal rates.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     speedup: f64,
-    /// Run the simulated clock X times as fast
+    /// Let simulated time run X times as fast
     ///
-    /// From 1 to 100. Applies to timeline, counters, sweeps and verdicts. Timestamps are then in the future.
+    /// From 1 to 100: events, counters, sweeps and timestamps, which are then in the future.
     #[arg(long, value_name = "X", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     clock: u32,
     #[command(flatten)]

@@ -198,7 +198,7 @@ section! {
         /// The regular expression must match the whole device name, as in "mlx5_.*".
         #[arg(long = "host.device-include", value_name = "REGEX")]
         device_include: String,
-        /// Do not open matching devices
+        /// Do not read matching devices
         ///
         /// The regular expression must match the whole device name.
         #[arg(long = "host.device-exclude", value_name = "REGEX")]
@@ -272,7 +272,7 @@ section! {
         size: ByteSize,
         /// Retention of traffic per sweep [default: 24h]
         ///
-        /// Also of PortXmitWait and FEC corrections. Traffic per hour is kept longer.
+        /// The same holds for PortXmitWait and FEC corrections. Traffic per hour is kept longer.
         #[arg(long = "history.traffic-retention", value_name = "DURATION", hide_short_help = true)]
         traffic_retention: HumanDuration,
         /// Retention of everything else [default: 30d]
@@ -305,7 +305,7 @@ section! {
         interval: HumanDuration,
         /// Discovery interval [default: 5m]
         ///
-        /// While nothing changes. After a change the exporter starts a discovery at once.
+        /// How often to discover the fabric while nothing changes. After a change the exporter starts a discovery at once.
         #[arg(long = "fabric.discovery-interval", value_name = "DURATION", hide_short_help = true)]
         discovery_interval: HumanDuration,
         /// How long missing nodes are reported as down [default: 7d]
@@ -357,8 +357,8 @@ section! {
         registers: bool,
         /// Do not read registers of NVIDIA devices
         ///
-        /// Registers have firmware, uptime and temperature of devices, bit error ratios of ports, and modules. They
-        /// are read by Gets of the vendor-specific management class.
+        /// Registers contain the firmware version, uptime and temperature of devices, the bit error ratios of ports, and
+        /// the data of modules. They are read by Gets of the vendor-specific management class.
         #[arg(long = "no-fabric.registers", num_args = 0, default_missing_value = "true",
               overrides_with = "registers")]
         #[serde(skip)]
