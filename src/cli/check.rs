@@ -36,7 +36,7 @@ pub struct CheckArgs {
     config_file: Option<PathBuf>,
     /// Web config file: TLS, users, headers
     ///
-    /// Instead of the one that the config file names.
+    /// With --config.file: checked in place of the web config file that it names.
     #[arg(long = "web.config.file", value_name = "FILE")]
     web_config_file: Option<PathBuf>,
 }

@@ -75,8 +75,8 @@ section! {
         /// Listen address [default: :10315]
         ///
         /// HOST:PORT, or :PORT for all addresses of this host. Repeat the option for several
-        /// addresses. A host name means all of its addresses; addresses that this host does not have
-        /// are skipped with a warning, unless none is left.
+        /// addresses. A host name means all of its addresses. Those that this host does not have are
+        /// skipped with a warning; if it has none of them, the exporter does not start.
         #[arg(long = "web.listen-address", value_name = "ADDRESS")]
         listen_address: Vec<String>,
         /// Path of the metrics [default: /metrics]
@@ -205,7 +205,7 @@ section! {
         device_exclude: String,
         /// Retry interval for unreadable files [default: 5m]
         ///
-        /// Some device files return an error or no value, for example on a restricted function. The
+        /// Some device files return an error or no value, for example on a virtual function. The
         /// exporter skips them for this time, because such reads can flood the kernel log.
         #[arg(long = "host.error-backoff", value_name = "DURATION", hide_short_help = true)]
         error_backoff: HumanDuration,
@@ -245,8 +245,8 @@ section! {
     HealthOptions {
         /// File with planned maintenance
         ///
-        /// A YAML list of nodes and ports with start and end times. Meanwhile their link downs count as
-        /// expected, and the verdict of their links is unknown. The exporter reloads the file when it changes.
+        /// A YAML list of nodes and ports with start and end times. Between these times, link downs
+        /// count as expected, and the verdict of the links is unknown. The exporter reloads the file when it changes.
         #[arg(long = "health.maintenance-file", value_name = "FILE")]
         maintenance_file: PathBuf,
         /// Limits of bit error ratios, which precede the built-in ones; only in the config file.

@@ -29,12 +29,12 @@ pub struct ExportArgs {
     format: Option<ExportFormat>,
     /// Export only this node
     ///
-    /// With its ports and links. A name or GUID; may be repeated.
+    /// With its ports and links. A name or GUID. May be repeated.
     #[arg(long, value_name = "NODE")]
     node: Vec<String>,
     /// Export only this link
     ///
-    /// Its id, or NODE[PORT]; may be repeated.
+    /// Its id, or one of its ports as in 'leaf-0-1[9]'. May be repeated.
     #[arg(long, value_name = "LINK")]
     link: Vec<String>,
     /// Interval of samples [default: one per sweep]
@@ -65,7 +65,7 @@ enum ExportFormat {
     Csv,
     /// One JSON object per line
     Jsonl,
-    /// Totals and states with timestamps, as Prometheus would have scraped them
+    /// Counter totals and states with timestamps, as Prometheus would have scraped them
     Openmetrics,
 }
 

@@ -37,7 +37,7 @@ Examples:
   fabric-exporter history report --since 3h -o incident.html --url http://127.0.0.1:10315
   fabric-exporter history export --since 1d -o counters.csv --file history.db
 
-Either --file or --url is required. Times are in the local time zone.";
+Either --file or --url is required. Tables show local times; --json and exports have UTC, with a Z.";
 
 /// The arguments of `history`.
 #[derive(Args, Debug)]

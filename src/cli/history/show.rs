@@ -39,7 +39,7 @@ pub struct EventsArgs {
     node: Option<String>,
     /// List only events of this link
     ///
-    /// Its id, or NODE[PORT].
+    /// Its id, or one of its ports as in 'leaf-0-1[9]'.
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
     /// List only events of this kind
@@ -57,9 +57,9 @@ pub struct EventsArgs {
 /// The arguments of `history port`.
 #[derive(Args, Debug)]
 pub struct PortArgs {
-    /// Port: NODE[PORT], or NODE for all of its ports
+    /// Port, such as 'leaf-0-1[9]', or a node for all of its ports
     ///
-    /// NODE is a name or GUID, as in 'leaf-0-1[9]'.
+    /// A node by its name or GUID, with the port number in brackets.
     #[arg(value_name = "PORT")]
     port: String,
     #[command(flatten)]
@@ -69,9 +69,9 @@ pub struct PortArgs {
 /// The arguments of `history link`.
 #[derive(Args, Debug)]
 pub struct LinkArgs {
-    /// Link: its id, NODE[PORT], or NODE for all of its links
+    /// Link: its id, one of its ports as in 'leaf-0-1[9]', or a node for all of its links
     ///
-    /// NODE is a name or GUID, as in 'leaf-0-1[9]'.
+    /// A node by its name or GUID, with the port number in brackets.
     #[arg(value_name = "LINK")]
     link: String,
     #[command(flatten)]

@@ -58,7 +58,7 @@ value means that the counter is saturated. The exit code does not depend on the 
 pub struct LinksArgs {
     /// List only suspect links
     ///
-    /// Links that are bad, degraded, or unknown with errors of their own.
+    /// Links that are bad or degraded, and unknown links whose ports counted errors.
     #[arg(long)]
     suspect: bool,
     /// List only the links of this fabric
