@@ -297,7 +297,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history;
 events\t'Events, one row each'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l format -d 'Output format [default: by the extension of --output, or csv]' -r -f -a "csv\t'Comma-separated values with a header'
 jsonl\t'One JSON object per line'
-openmetrics\t'Totals and states with timestamps, as Prometheus would have scraped them'"
+openmetrics\t'Counter totals and states with timestamps, as Prometheus would have scraped them'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l node -d 'Export only this node' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l link -d 'Export only this link' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand history; and __fish_seen_subcommand_from export" -l step -d 'Interval of samples [default: one per sweep]' -r
