@@ -4,6 +4,8 @@ use std::path::Path;
 
 use test_rig::{Exporter, Ibsim, OpenSm, topology};
 
+use super::{RecordedSimulation, events, minutes, wall};
+
 fn start(ibsim: &Ibsim, file: &Path) -> Exporter {
     let file = format!("--history.file={}", file.display());
     let mut exporter = Exporter::start(ibsim, &["--fabric.interval=1s", &file]);
@@ -60,4 +62,31 @@ fn totals_survive_a_restart() {
     let mut fourth = start(&ibsim, &folder.path().join("another.db"));
     assert_eq!(symbol_errors(&fourth), Some(5));
     assert!(fourth.stop().success());
+}
+
+#[test]
+fn cable_that_moved_during_a_restart_is_recognized() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let story = "timeline:\n- move-cable: {at: 20m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}";
+    let mut simulation = RecordedSimulation::new(story, &file);
+    simulation.run_to(minutes(15));
+    let RecordedSimulation { simulated, mut recorder, .. } = simulation;
+    recorder.finish(wall(minutes(15)));
+    drop(recorder);
+    simulated.run_to(minutes(25));
+    let mut simulation = RecordedSimulation::of(simulated, &file);
+    simulation.at = minutes(25);
+    simulation.run_to(minutes(40));
+    // The ports have exchanged their cables.
+    let changed = events(&file).into_iter().filter(|event| event.kind == "cable_changed");
+    let places: Vec<_> = changed
+        .map(|event| {
+            let (_, seen) = event.text.split_once(", seen at ").unwrap();
+            (event.place.clone(), seen.split_once(" until ").unwrap().0.to_owned())
+        })
+        .collect();
+    let ports = ["leaf-0-1 port 2", "leaf-0-1 port 5"].map(str::to_owned);
+    let [low, high] = ports;
+    assert_eq!(places, [(low.clone(), high.clone()), (high, low)]);
 }

@@ -25,7 +25,8 @@ use crate::file::{ensure_free, folder_of, free, schema};
 use crate::model::Window;
 
 /// The tables of the catalog. They are copied completely: names take little space.
-const CATALOG: [&str; 7] = ["fabrics", "counters", "nodes", "names", "ports", "links", "befores"];
+const CATALOG: [&str; 8] =
+    ["fabrics", "counters", "nodes", "names", "ports", "links", "befores", "modules"];
 
 /// Free space is checked each time this number of rows is copied: of 60,000 ports' traffic that is 6 MB.
 const CHECK_EVERY: usize = 256;

@@ -25,8 +25,9 @@ pub(crate) const APPLICATION: i32 = 0x6661_6278;
 /// Its offset in the header, in network order (sqlite.org/fileformat2.html, 1.3).
 pub(crate) const APPLICATION_AT: std::ops::Range<usize> = 68..72;
 
-/// The `user_version` of a file with these tables. Version 1 was never released, and is not read.
-pub(crate) const VERSION: i64 = 2;
+/// The `user_version` of a file with these tables. Versions 1 and 2 were never released, and are not
+/// read.
+pub(crate) const VERSION: i64 = 3;
 
 const TABLES: &str = "
     CREATE TABLE fabrics (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -87,6 +88,11 @@ const TABLES: &str = "
         id INTEGER PRIMARY KEY, node INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER);
     CREATE INDEX presences_by_node ON presences (node);
     CREATE INDEX presences_by_end ON presences (until) WHERE until IS NOT NULL;
+    -- In which ports cables and modules were seen, by serial number: those that still are there have no end.
+    CREATE TABLE modules (
+        fabric INTEGER NOT NULL, guid INTEGER NOT NULL, port INTEGER NOT NULL, serial TEXT NOT NULL,
+        until INTEGER, PRIMARY KEY (fabric, guid, port, serial)) WITHOUT ROWID;
+    CREATE INDEX modules_by_end ON modules (until) WHERE until IS NOT NULL;
 ";
 
 /// The version of a file; 0 of an empty one.

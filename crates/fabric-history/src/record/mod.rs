@@ -14,6 +14,7 @@ mod deltas;
 pub mod events;
 mod host;
 mod hourly_digest;
+mod module_places;
 pub mod recorder;
 mod retention;
 pub mod store;

@@ -19,6 +19,7 @@ use crate::event::{EventKind, NewEvent};
 use crate::file::{Header, count_aside};
 use crate::record::events::EventDetector;
 use crate::record::host::HostFabric;
+use crate::record::module_places::ModulePlaces;
 use crate::record::store::Store;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
@@ -173,8 +174,10 @@ impl Recorder {
     /// Records an observation. `now` is the time of day.
     pub fn record(&mut self, observation: &Observation, now: SystemTime) {
         let name = &observation.fabric;
-        let mut fabric = (self.fabrics.remove(name))
-            .unwrap_or_else(|| RecordedFabric::new(name, EventDetector::default(), now));
+        let mut fabric = match self.fabrics.remove(name) {
+            Some(fabric) => fabric,
+            None => RecordedFabric::new(name, self.detector(name), now),
+        };
         fabric.events.extend(fabric.detector.update(observation, now));
         // When a device is removed, the state is published without a new sweep.
         let sweeps = observation.stats.sweeps;
@@ -193,7 +196,10 @@ impl Recorder {
         if sweep.is_some() || !fabric.events.is_empty() {
             let began = Instant::now();
             let sweep = sweep.map(|sweep| (&**sweep, &observation.assessment));
-            match self.write(name, &fabric.events, sweep, fabric.clock.trusted_time()) {
+            let written = self.write_places(name, fabric.detector.places()).and_then(|()| {
+                self.write(name, &fabric.events, sweep, fabric.clock.trusted_time())
+            });
+            match written {
                 Ok(()) => {
                     fabric.events.clear();
                     self.metrics.update(|it| it.write_duration = began.elapsed());
@@ -210,6 +216,32 @@ impl Recorder {
         }
         self.fabrics.insert(name.clone(), fabric);
         self.count_set_aside();
+    }
+
+    /// A detector that knows where cables were seen in earlier runs.
+    fn detector(&mut self, fabric: &str) -> EventDetector {
+        let mut detector = EventDetector::default();
+        let places = self.store.as_ref().map(|store| store.module_places(fabric)).transpose();
+        match places {
+            Ok(places) => detector.places().restore(places.unwrap_or_default()),
+            Err(error) => self.handle_error(&error),
+        }
+        detector
+    }
+
+    fn write_places(
+        &mut self,
+        fabric: &str,
+        places: &mut ModulePlaces,
+    ) -> Result<(), HistoryError> {
+        if places.changes().is_empty() {
+            return Ok(());
+        }
+        let store = open_store(&mut self.store, &mut self.header, &self.settings.file)?;
+        store.ensure_free_space(self.settings.least_free, &self.metrics)?;
+        store.write_module_places(fabric, places.changes())?;
+        places.clear_changes();
+        Ok(())
     }
 
     fn write(

@@ -62,6 +62,9 @@ const KEEP_SWEEP_TRAFFIC: Duration = Duration::from_secs(3600);
 /// Age up to which hourly traffic is preferred to the last hour's traffic by sweep.
 const KEEP_HOURLY_TRAFFIC: Duration = Duration::from_secs(3 * 24 * 3600);
 
+/// How many former places of cables and modules are kept.
+const MAX_FORMER_MODULES: u32 = 100_000;
+
 /// Frames that are not needed to reconstruct totals: those before the latest totals of their fabric. Without
 /// any, no counter was ever read, and there is nothing to reconstruct.
 fn not_needed() -> String {
@@ -100,6 +103,7 @@ impl Store {
         self.drop_hourly_traffic(rare)?;
         self.drop_sweeps(Some(rare), traffic)?;
         self.drop_events(Some(rare))?;
+        self.drop_former_modules(rare)?;
         let all = i64::MAX;
         for _ in 0..MAX_ROUNDS {
             let is_dropped = self.used_bytes()? > settings.size
@@ -222,6 +226,17 @@ impl Store {
         self.sql().execute(&cables, [oldest, fabric])?;
         self.sql().execute(nodes, [oldest, fabric])?;
         Ok(())
+    }
+
+    /// Drops the former places of cables from before a time, and the oldest ones if there are too many: a device may
+    /// report another serial number each time.
+    fn drop_former_modules(&self, before: i64) -> Result<()> {
+        let sql = format!(
+            "DELETE FROM modules WHERE until IS NOT NULL AND until < max(?1, coalesce(
+                 (SELECT until FROM modules WHERE until IS NOT NULL
+                  ORDER BY until DESC LIMIT 1 OFFSET {MAX_FORMER_MODULES}), 0))"
+        );
+        self.sql().execute(&sql, [before / 1_000_000]).map(drop)
     }
 
     pub(super) fn fabrics(&self) -> Result<Vec<i64>> {

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Result, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
 use crate::file::Header;
-use crate::file::record_kind::RecordKind;
+use crate::file::record_kind::{RecordKind, guid_bits};
 use crate::file::sql::Sql;
 use crate::file::totals::TotalsTable;
 use crate::file::{
@@ -19,11 +19,13 @@ use crate::file::{
 };
 use crate::record::catalog::{Catalog, FabricIds};
 use crate::record::deltas::{CounterDeltas, StateDeltas, SweepWriter};
+use crate::record::module_places::{self, Place, PlaceChange};
 use crate::record::unreferenced::drop_unused;
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
 use ib_health::Assessment;
 use ib_health::totals::{ResetOffsets, TotalsSeed};
+use ib_mad::register::text;
 use ib_mad::{Counter, Guid, PortNumber};
 
 /// All totals are written every so many sweeps, so that reconstructing totals never takes longer than
@@ -177,6 +179,49 @@ impl Store {
             }
         }
         Ok(memory)
+    }
+
+    /// Where the cables and modules of a fabric were seen, the oldest places first. What had not left was there until
+    /// the last sweep.
+    pub fn module_places(&self, fabric: &str) -> Result<Vec<PlaceChange>, HistoryError> {
+        let read = || {
+            let rows: Vec<(i64, PortNumber, String, i64, bool)> = self.sql().rows(
+                "SELECT guid, port, serial, coalesce(until, (SELECT max(ended) FROM sweeps
+                         WHERE sweeps.fabric = modules.fabric) / 1000000, 0) AS until, until IS NOT NULL
+                     FROM modules JOIN fabrics ON fabrics.id = fabric WHERE fabrics.name = ?1 ORDER BY 4",
+                [fabric],
+            )?;
+            let places = rows.into_iter().filter_map(|(guid, port, serial, until, has_left)| {
+                let until = u32::try_from(until).unwrap_or_default();
+                let end = (Guid(guid.cast_unsigned()), port);
+                let place = Place { end, until, has_left };
+                Some(PlaceChange { serial: module_places::serial(serial.as_bytes())?, place })
+            });
+            Ok(places.collect())
+        };
+        read().map_err(HistoryError::database(&self.path, "read modules"))
+    }
+
+    /// Writes where cables and modules are, or were.
+    pub fn write_module_places(
+        &mut self,
+        fabric: &str,
+        changes: &[PlaceChange],
+    ) -> Result<(), HistoryError> {
+        let mut write = || {
+            let db = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let fabric = self.catalog.fabric(&db, fabric)?.fabric;
+            for PlaceChange { serial, place } in changes {
+                let until = place.has_left.then_some(place.until);
+                Sql(&db).execute(
+                    "INSERT OR REPLACE INTO modules (fabric, guid, port, serial, until)
+                     VALUES (?1, ?2, ?3, ?4, ?5)",
+                    params![fabric, guid_bits(place.end.0), place.end.1, text(serial), until],
+                )?;
+            }
+            db.commit()
+        };
+        write().map_err(HistoryError::database(&self.path, "write modules"))
     }
 
     /// Writes events, and a sweep if there is one, in one transaction; returns how many kinds of counter

@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use crate::event::{About, EventKind, NewEvent};
+use crate::record::module_places::ModulePlaces;
 use fabric_observation::{Collector, Observation};
 use ib_fabric::change::FabricChange;
 use ib_fabric::topology::{End, Link, LinkId};
@@ -49,6 +50,11 @@ impl EventDetector {
     /// A detector for a host's devices.
     pub fn of_host() -> Self {
         EventDetector { is_of_host: true, ..EventDetector::default() }
+    }
+
+    /// Where cables and modules were seen.
+    pub fn places(&mut self) -> &mut ModulePlaces {
+        &mut self.reports.places
     }
 
     /// The events since the observation before. The first observation is the reference and has none.
@@ -113,7 +119,7 @@ impl EventDetector {
             }
             self.nodes.push(last.copied().unwrap_or_else(|| sweep.snapshot.is_up(index)));
         }
-        self.reports.forget_absent(&new);
+        self.reports.places.forget_absent(&new);
         self.fabric = new;
     }
 

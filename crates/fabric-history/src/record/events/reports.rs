@@ -1,40 +1,28 @@
 //! Events of what devices report of ports: why a link went down, and which cable or module a port has.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::event::EventKind;
 use crate::model::time;
 use crate::record::events::Sweep;
 use crate::record::events::ports::LastPort;
+use crate::record::module_places::{self, ModulePlaces, Place, Serial, unix_seconds};
+use ib_fabric::PortIndex;
 use ib_fabric::hardware::PortHardware;
 use ib_fabric::topology::End;
-use ib_fabric::{Fabric, PortIndex};
 use ib_health::evidence::port_label;
 use ib_mad::Moment;
 use ib_mad::port_state::PortStatus;
 use ib_mad::register::text;
-
-/// How many earlier places of a cable are known.
-const MAX_PLACES: usize = 4;
-
-/// How many serial numbers are known besides those of all ports: a device may report another one each time.
-const MAX_FORMER: usize = 10_000;
 
 /// What was reported until now.
 #[derive(Debug, Default)]
 pub(super) struct LastReports {
     /// Reports until then were handled.
     until: Moment,
-    /// The serial number of each port's cable or module.
-    serials: HashMap<End, Arc<str>>,
-    /// Where a serial number was seen, and until when.
-    places: HashMap<Arc<str>, Places>,
+    pub places: ModulePlaces,
 }
-
-/// Few: the two ends of a cable, in nearly all cases.
-type Places = Vec<(End, SystemTime)>;
 
 impl LastReports {
     pub(super) fn update(&mut self, sweep: &mut Sweep, ports: &mut [LastPort]) {
@@ -51,54 +39,28 @@ impl LastReports {
             update_link_down(sweep, *end, index, port, &mut ports[index.0 as usize]);
             if is_cable_new {
                 self.update_cable(sweep, *end, index, port);
+            } else {
+                // It may be pulled: its place until the link is up again is not known.
+                self.places.leave(*end);
             }
         }
-        self.forget_former();
-    }
-
-    /// The fabric has other ports.
-    pub(super) fn forget_absent(&mut self, fabric: &Fabric) {
-        self.serials.retain(|end, _| fabric.find(*end).is_some());
-    }
-
-    /// Forgets the places of former cables, once there are too many.
-    fn forget_former(&mut self) {
-        if self.places.len() > self.serials.len() + MAX_FORMER {
-            let current: HashSet<&Arc<str>> = self.serials.values().collect();
-            self.places.retain(|serial, _| current.contains(serial));
-        }
+        self.places.forget_former();
     }
 
     fn update_cable(&mut self, sweep: &mut Sweep, end: End, index: PortIndex, port: &PortHardware) {
         let Some((module, read)) = port.plugged().zip(port.module.as_ref()) else { return };
-        let text_of = text(&module.serial_number);
-        if text_of.is_empty() {
-            return;
-        }
-        let known = self.places.get_key_value(&*text_of).map(|(serial, _)| Arc::clone(serial));
-        let serial = known.unwrap_or_else(|| text_of.into());
-        let was = self.serials.insert(end, Arc::clone(&serial)).filter(|was| *was != serial);
-        let places = self.places.entry(Arc::clone(&serial)).or_default();
-        let place = places.iter().position(|(of, _)| *of == end);
-        let moved = if place.is_some() { None } else { earlier(places, sweep, index, &serial) };
+        let Some(serial) = module_places::serial(&module.serial_number) else { return };
         let wall = sweep.snapshot.anchor.wall_of(read.at);
-        if let Some((_, until)) = place.and_then(|place| places.get_mut(place)) {
-            *until = wall;
-        } else {
-            places.reserve_exact(1);
-            places.push((end, wall));
-        }
-        if places.len() > MAX_PLACES
-            && let Some(oldest) = (0..places.len()).min_by_key(|place| places[*place].1)
-        {
-            places.remove(oldest);
-        }
+        let before = self.places.of(serial);
+        let is_known = before.iter().any(|place| place.end == end);
+        let moved = if is_known { None } else { earlier(before, sweep, index, serial) };
+        let was = self.places.enter(end, serial, unix_seconds(wall)).filter(|was| *was != serial);
         if was.is_none() && moved.is_none() {
             return;
         }
         let number = text(&module.part_number);
-        let was = was.map_or_else(String::new, |was| format!(" instead of {was}"));
-        let moved = moved.unwrap_or_default();
+        let was = was.map_or_else(String::new, |was| format!(" instead of {}", text(&was)));
+        let (serial, moved) = (text(&serial), moved.unwrap_or_default());
         let says = format!("serial number {serial} (part number {number}){was}{moved}");
         let place = port_label(sweep.snapshot, index);
         sweep.push(EventKind::CableChanged, end.into(), place, says, read.at);
@@ -126,7 +88,7 @@ fn update_link_down(
 
 /// Where a cable was before it was plugged into a port: `, seen at leaf-3 port 7 until …`. Its other end is no other
 /// place, and neither is a port that still has it: ports of one module or split cable report one serial number.
-fn earlier(places: &Places, sweep: &Sweep, port: PortIndex, serial: &str) -> Option<String> {
+fn earlier(places: &[Place], sweep: &Sweep, port: PortIndex, serial: Serial) -> Option<String> {
     let (fabric, hardware) = (&sweep.snapshot.fabric, &sweep.snapshot.hardware);
     let peer = fabric.port(port).peer.map(|peer| fabric.end(peer.port));
     let still_has_it = |of: &End| {
@@ -139,13 +101,15 @@ fn earlier(places: &Places, sweep: &Sweep, port: PortIndex, serial: &str) -> Opt
         };
         let module = reported.filter(is_current).and_then(PortHardware::plugged);
         is_up.is_some_and(PortStatus::link_up)
-            && module.is_some_and(|module| text(&module.serial_number) == serial)
+            && module.and_then(|module| module_places::serial(&module.serial_number))
+                == Some(serial)
     };
-    let elsewhere = || places.iter().filter(|(of, _)| Some(*of) != peer && !still_has_it(of));
-    let until = elsewhere().map(|(_, until)| *until).max()?;
+    let elsewhere = || places.iter().filter(|it| Some(it.end) != peer && !still_has_it(&it.end));
     let names: Vec<String> = elsewhere()
-        .filter_map(|(of, _)| fabric.find(*of))
+        .filter_map(|place| fabric.find(place.end))
         .map(|port| port_label(sweep.snapshot, port))
         .collect();
-    Some(format!(", seen at {} until {}", names.join(" and "), time::text(until)))
+    let until = elsewhere().map(|place| place.until).max().filter(|_| !names.is_empty())?;
+    let until = time::text(UNIX_EPOCH + Duration::from_secs(until.into()));
+    Some(format!(", seen at {} until {until}", names.join(" and ")))
 }
