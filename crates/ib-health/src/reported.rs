@@ -81,7 +81,7 @@ impl Reported {
         from: u32,
         now: Moment,
     ) -> Option<RawErrors> {
-        let module = hardware.and_then(|it| it.module.as_ref());
+        let module = hardware.and_then(|it| it.module.as_deref());
         self.record_module(module.filter(|read| read.at.whole_seconds() >= from), lanes);
         let physical = hardware.and_then(|it| it.physical.as_ref());
         let is_current =
@@ -146,6 +146,8 @@ fn raw_errors(last: &Point, now: &Point, bits_per_second: f32, lanes: usize) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use ib_mad::register::PhysicalStatistics;
 
@@ -253,7 +255,7 @@ mod tests {
         };
         let mut reported = Reported::default();
         let mut read = |second: u64, module: Option<Module>| {
-            let module = module.map(|value| ReadAt { value, at: at(second) });
+            let module = module.map(|value| Arc::new(ReadAt { value, at: at(second) }));
             let hardware = PortHardware { module, ..PortHardware::default() };
             reported.update(Some(&hardware), RATE, 4, 0, at(second));
             (reported.is_hot(), reported.is_dark())
@@ -266,7 +268,7 @@ mod tests {
         read(240, Some(module(80, 63)));
         // The link retrained: the module may be another one, and what was read before is of the old one.
         let hot = |second: u64| {
-            let module = Some(ReadAt { value: module(80, 63), at: at(second) });
+            let module = Some(Arc::new(ReadAt { value: module(80, 63), at: at(second) }));
             PortHardware { module, ..PortHardware::default() }
         };
         reported.restart();

@@ -96,7 +96,7 @@ fn link_down_has_the_reason_of_its_device() {
     simulated.run_to(minutes(14));
     let observation = simulated.observation();
     let hardware = &observation.snapshot.as_ref().unwrap().hardware;
-    assert!(hardware.ports.values().all(|port| port.link_down.is_none()), "no link went down");
+    assert!(hardware.ports().all(|(_, port)| port.link_down.is_none()), "no link went down");
     simulated.run_to(minutes(18));
     let observation = simulated.observation();
     let snapshot = observation.snapshot.as_ref().unwrap();

@@ -79,7 +79,7 @@ impl RegisterReader {
             intervals,
             devices: HashMap::new(),
             keys: MKeys::default(),
-            hardware: Arc::new(Hardware { has_lanes: intervals.lanes, ..Hardware::default() }),
+            hardware: Arc::new(Hardware::new(intervals.lanes)),
         }
     }
 
@@ -112,13 +112,10 @@ impl RegisterReader {
             fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present())
         };
         self.devices.retain(|guid, _| is_present(guid));
-        let known = &*self.hardware;
-        if known.nodes.keys().chain(known.ports.keys().map(|(guid, _)| guid)).all(is_present) {
-            return;
+        // Without a change snapshots share it.
+        if !self.hardware.devices().all(is_present) {
+            Arc::make_mut(&mut self.hardware).retain(is_present);
         }
-        let hardware = Arc::make_mut(&mut self.hardware);
-        hardware.nodes.retain(|guid, _| is_present(guid));
-        hardware.ports.retain(|(guid, _), _| is_present(guid));
     }
 
     /// The requests that are due, by device.
@@ -221,10 +218,10 @@ impl RegisterRun<'_> {
         let Item { guid, what, link_downs, .. } = item;
         let hardware = Arc::make_mut(self.hardware);
         if let Some(number) = what.and_then(RegisterQuery::port) {
-            let port = Arc::make_mut(hardware.ports.entry((guid, number)).or_default());
+            let port = hardware.port_mut((guid, number));
             match what {
                 Some(RegisterQuery::Module(_)) => {
-                    port.module = Some(ReadAt { value: Module::decode(mad), at });
+                    port.module = Some(Arc::new(ReadAt { value: Module::decode(mad), at }));
                 }
                 Some(RegisterQuery::FecHistogram(_)) => {
                     let value = FecHistogram::decode(mad);

@@ -121,6 +121,7 @@ impl MadClient {
     pub fn begin_run(&mut self) {
         // A route may lead to another node in another run; a LID rarely does.
         self.destinations.retain(|(_, to), _| !matches!(to, Address::Directed(_)));
+        self.destinations.shrink_to(2 * self.destinations.len());
         self.backing_off.clear();
         self.destinations.values_mut().for_each(Destination::begin_run);
     }
@@ -155,7 +156,12 @@ impl MadClient {
     }
 
     fn enqueue(&mut self, key: Key, pending: Pending) {
-        self.destination(key).queue.push_back(pending);
+        let queue = &mut self.destination(key).queue;
+        if queue.is_empty() {
+            // Of hundreds of bytes each: by default a queue allocates four, of each of 10,000 LIDs.
+            queue.reserve_exact(1);
+        }
+        queue.push_back(pending);
         self.queued += 1;
         self.mark_ready(key);
     }
@@ -192,6 +198,9 @@ impl MadClient {
                 continue;
             }
             let mut pending = destination.queue.pop_front()?;
+            if destination.queue.is_empty() {
+                destination.queue = VecDeque::new();
+            }
             pending.tries += 1;
             destination.in_flight += 1;
             self.in_flight[qp as usize] += 1;

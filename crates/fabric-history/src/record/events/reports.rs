@@ -29,19 +29,19 @@ impl LastReports {
         let hardware = Arc::clone(&sweep.snapshot.hardware);
         let since = std::mem::replace(&mut self.until, sweep.snapshot.ended);
         // Most ports were not read since: each has its turn within an interval.
-        for (end, port) in &hardware.ports {
+        for (end, port) in hardware.ports() {
             let is_cable_new = port.module.as_ref().is_some_and(|read| read.at > since);
             let is_reason_new = port.link_down.as_ref().is_some_and(|read| read.at > since);
             if !is_cable_new && !is_reason_new {
                 continue;
             }
-            let Some(index) = sweep.snapshot.fabric.find(*end) else { continue };
-            update_link_down(sweep, *end, index, port, &mut ports[index.0 as usize]);
+            let Some(index) = sweep.snapshot.fabric.find(end) else { continue };
+            update_link_down(sweep, end, index, port, &mut ports[index.0 as usize]);
             if is_cable_new {
-                self.update_cable(sweep, *end, index, port);
+                self.update_cable(sweep, end, index, port);
             } else {
                 // It may be pulled: its place until the link is up again is not known.
-                self.places.leave(*end);
+                self.places.leave(end);
             }
         }
         self.places.forget_former();

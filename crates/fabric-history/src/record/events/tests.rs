@@ -350,18 +350,17 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
     let mut sim = Simulation::new();
     let set = |sim: &mut Simulation, ports: &[(u64, u8, u8, u64)]| {
         let now = Moment((sim.sweep + 2) * 1_000_000_000);
-        let port = |&(node, port, serial, link_downs): &(u64, u8, u8, u64)| {
+        let mut hardware = Hardware::default();
+        for &(node, port, serial, link_downs) in ports {
             let down = LinkDown { blame: 2, remote_reason: 38, ..LinkDown::default() };
-            let hardware = PortHardware {
-                module: Some(ReadAt { value: module(serial), at: now }),
+            *hardware.port_mut(end(node, port)) = PortHardware {
+                module: Some(Arc::new(ReadAt { value: module(serial), at: now })),
                 link_down: (link_downs > 0).then_some(ReadAt { value: down, at: now }),
                 link_downs,
                 ..PortHardware::default()
             };
-            (end(node, port), Arc::new(hardware))
-        };
-        let ports = ports.iter().map(port).collect();
-        sim.snapshot().hardware = Arc::new(Hardware { ports, ..Hardware::default() });
+        }
+        sim.snapshot().hardware = Arc::new(hardware);
         let anchor = sim.snapshot().anchor;
         for port in sim.snapshot().fabric.clone().port_indexes() {
             let reading = Reading::empty(anchor.moment);

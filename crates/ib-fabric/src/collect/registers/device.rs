@@ -116,15 +116,14 @@ impl Device {
 /// Forgets what was reported.
 fn forget(hardware: &mut Hardware, guid: Guid, what: Option<RegisterQuery>, scope: Scope) {
     let Some(query) = what.filter(|_| scope != Scope::Device) else {
-        hardware.nodes.remove(&guid);
-        hardware.ports.retain(|(node, _), _| *node != guid);
+        hardware.retain(|node| *node != guid);
         return;
     };
     match scope {
         Scope::Port(_, port) => hardware.forget_port(query, (guid, port)),
         _ if query.port().is_some() => {
-            let ports = hardware.ports.keys().filter(|(node, _)| *node == guid);
-            let ports: Vec<_> = ports.copied().collect();
+            let ports = hardware.ports().map(|(end, _)| end).filter(|(node, _)| *node == guid);
+            let ports: Vec<_> = ports.collect();
             for end in ports {
                 hardware.forget_port(query, end);
             }

@@ -123,7 +123,7 @@ impl<V> Due<'_, V> {
         if intervals.lanes && is_due(intervals.physical, histogram) {
             self.push(port, Some(RegisterQuery::FecHistogram(number)));
         }
-        let module = known.and_then(|known| known.module);
+        let module = known.and_then(|known| known.module.as_ref());
         // What is out of its limits is read again soon: one reading is no evidence.
         let lanes = status.and_then(|it| it.width).map_or(0, |it| it.lanes().into());
         let is_suspect =

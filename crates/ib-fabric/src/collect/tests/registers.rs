@@ -86,9 +86,9 @@ fn registers_are_read_of_devices_that_announce_them() {
     // All ports of the switch by its LID, without port 0.
     let ports: Vec<_> = second[&1].iter().flatten().filter_map(|it| it.port()).collect();
     assert_eq!((ports.len(), ports.contains(&0)), (8, false), "{second:?}");
-    let port = &reader.hardware.ports[&testing::end(1, 2)];
+    let port = reader.hardware.port(testing::end(1, 2)).unwrap();
     assert_eq!(port.physical.unwrap().value.symbol_errors, 5);
-    assert!(port.module.unwrap().value.is_plugged());
+    assert!(port.plugged().is_some());
     let switch = &reader.hardware.nodes[&Guid(1)];
     assert_eq!(
         (switch.general.unwrap().value.uptime, switch.temperature.unwrap().value),
@@ -173,7 +173,7 @@ fn module_of(query: &Query) -> Option<u8> {
 fn timeouts_pause_a_port_or_a_register_or_a_device() {
     let pauses = |asked: &[u64]| asked.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
     let has_module = |reader: &RegisterReader, node, port| {
-        reader.hardware.ports.get(&testing::end(node, port)).is_some_and(|it| it.module.is_some())
+        reader.hardware.port(testing::end(node, port)).is_some_and(|it| it.module.is_some())
     };
 
     // A first timeout may be a lost MAD.
@@ -187,7 +187,7 @@ fn timeouts_pause_a_port_or_a_register_or_a_device() {
     let register = pauses(&timeouts(&mut reader, |query| module_of(query).is_some()));
     assert!(register[..3].iter().all(|pause| *pause < 60), "{register:?}");
     assert!((300..600).contains(&register[3]) && register[4] >= 600, "{register:?}");
-    let switch = &reader.hardware.ports[&testing::end(1, 1)];
+    let switch = reader.hardware.port(testing::end(1, 1)).unwrap();
     assert!(switch.module.is_none() && switch.physical.is_some());
 
     let mut reader = RegisterReader::new(RegisterIntervals::default());
@@ -205,7 +205,7 @@ fn module_is_read_again_after_a_link_down() {
     let mut snapshot = snapshot(0x2c9);
     read(&mut reader, &snapshot, 1, all);
     read(&mut reader, &snapshot, 2, all);
-    let port = |reader: &RegisterReader| Arc::clone(&reader.hardware.ports[&testing::end(2, 1)]);
+    let port = |reader: &RegisterReader| reader.hardware.port(testing::end(2, 1)).unwrap().clone();
     assert!(port(&reader).module.is_some() && port(&reader).link_down.is_none());
     // Another module, which does not have the page.
     let refuses = |lid: u16, query: &Query| match query.register {
@@ -246,12 +246,12 @@ fn reports_of_absent_devices_are_forgotten() {
     let before = snapshot(0x2c9);
     read(&mut reader, &before, 1, all);
     read(&mut reader, &before, 2, all);
-    assert_eq!((reader.hardware.nodes.len(), reader.hardware.ports.len()), (3, 6));
+    assert_eq!((reader.hardware.nodes.len(), reader.hardware.ports().count()), (3, 6));
     let fabric = testing::fabric(vec![testing::found(3, CA, 1)], &[], None);
     let after = Snapshot { fabric: Arc::new(fabric), ..before };
     let after = Snapshot::blank(after.fabric, after.anchor);
     read(&mut reader, &after, 3, all);
-    assert_eq!((reader.hardware.nodes.len(), reader.hardware.ports.len()), (1, 1));
+    assert_eq!((reader.hardware.nodes.len(), reader.hardware.ports().count()), (1, 1));
 }
 
 #[test]
