@@ -1,7 +1,7 @@
 //! Sandboxes the process: it drops the privileges that it does not need.
 //!
 //! Once devices are open, sockets are bound and the history's file is locked, the exporter only reads: it starts no
-//! programs, opens no connections, and needs no capability. So the kernel keeps a process that a hostile MAD, file or
+//! programs, opens no connections, and needs no capability (except to read modules). So the kernel keeps a process that a hostile MAD, file or
 //! request has taken over from the rest of the host (landlock(7), capabilities(7), `PR_SET_NO_NEW_PRIVS`). Threads
 //! inherit the restrictions, which cannot be removed again, so they are applied before the first thread starts.
 //!
@@ -51,6 +51,8 @@ struct AllowedPaths {
     remove_dirs: Vec<PathBuf>,
     /// Folders of devices to open, write to and control (ioctl).
     devices: Vec<PathBuf>,
+    /// Whether modules of network interfaces are read.
+    modules: bool,
 }
 
 /// Restricts the process to what it needs with these settings, these files of its web config, and a temporary
@@ -101,7 +103,8 @@ fn needs(settings: &Settings, web: &[PathBuf], temporary: Option<&Path>) -> Allo
     let history = settings.history.iter();
     let write = history.flat_map(|history| folders_of(&history.file)).collect();
     let empty = temporary.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
-    AllowedPaths { read, files, write, remove_dirs: empty, devices }
+    let modules = settings.host.as_ref().is_some_and(|host| host.read.modules);
+    AllowedPaths { read, files, write, remove_dirs: empty, devices, modules }
 }
 
 /// The folders that contain a symbolic link to a folder in a file's path, such as `certs` in
@@ -124,14 +127,17 @@ fn folders_of(file: &Path) -> Vec<PathBuf> {
     std::iter::once(folder(file)).chain(real.map(|real| folder(&real))).collect()
 }
 
-/// Drops all capabilities, except one that is needed for files or folders of other users. The user root can
-/// open root's devices and files without a capability.
+/// Drops all capabilities, except one that is needed for files or folders of other users, and the one to read modules.
+/// The user root can open root's devices and files without a capability.
 fn drop_capabilities(paths: &AllowedPaths) -> Result<(), Errno> {
     let held = capabilities(None)?;
     let folders = paths.write.iter().map(|folder| nearest_existing(folder));
     let (writes, reads) =
         (!folders.into_iter().all(is_owned), !are_readable_without(held, &paths.files)?);
-    let kept = kept(held.permitted, writes, reads);
+    let mut kept = kept(held.permitted, writes, reads);
+    if paths.modules {
+        kept |= held.permitted & CapabilitySet::NET_ADMIN;
+    }
     if (held.permitted | held.inheritable).difference(kept).is_empty() {
         return Ok(());
     }

@@ -11,17 +11,17 @@ use ib_fabric::hardware::FirmwareVersions;
 use ib_fabric::{NodeIndex, Snapshot};
 use ib_health::congestion::{Region as Waiting, Role, RootCause};
 use ib_health::{Reason, Verdict};
-use ib_mad::{Guid, device, port_state};
+use ib_mad::{Guid, device, port_state, register};
 use ib_umad::stats::MadOutcome;
-use rdma_host::model::{Device as HostDevice, Port as HostPort};
+use rdma_host::model::{Device as HostDevice, Port as HostPort, Sensor};
 
 use super::Fabrics;
 use super::links::{FabricView, ListFilter, ranked, rfc3339, with_findings};
 use super::model::{
     Device, DevicePort, Fabric, FirmwareDifference, FirmwareVersion, Host, NodeCount, NodeName,
-    Overview, ReasonCount, Region, Sweep, Verdicts,
+    Overview, ReasonCount, Region, Sweep, Temperature, Verdicts,
 };
-use super::ports::{KINDS, name};
+use super::ports::{self, KINDS, name};
 
 /// The most entries of each list: the worst links, the largest regions, the nodes that are not up.
 const MAX_LISTED: usize = 10;
@@ -192,9 +192,15 @@ fn device(device: &HostDevice, guid: Guid, fabrics: &Fabrics) -> Device {
         hca_type: device.info.hca_type.clone(),
         firmware: device.info.firmware.clone(),
         readable: device.is_readable,
+        temperatures: device.sensors.iter().map(temperature).collect(),
         fabric: node_in(fabrics, guid),
         ports: device.ports.iter().map(|it| device_port(it, guid, fabrics)).collect(),
     }
+}
+
+fn temperature(sensor: &Sensor) -> Temperature {
+    let Sensor { label, celsius, critical } = sensor;
+    Temperature { sensor: label.clone(), celsius: *celsius, critical_celsius: *critical }
 }
 
 fn device_port(port: &HostPort, guid: Guid, fabrics: &Fabrics) -> DevicePort {
@@ -205,7 +211,10 @@ fn device_port(port: &HostPort, guid: Guid, fabrics: &Fabrics) -> DevicePort {
         Some((link.to_string(), observation.fabric.clone()))
     });
     let (link, link_fabric) = link.unzip();
+    let module = port.netdevs.iter().find_map(|netdev| netdev.module.as_deref());
+    let lanes = port.width.map_or(register::LANES, |width| width.lanes().into());
     DevicePort {
+        module: module.map(|module| ports::module(module, true, lanes)),
         port: port.number,
         link_layer: port.link_layer.clone(),
         state: port.state.map_or("unknown", port_state::state::name).into(),

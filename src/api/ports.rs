@@ -248,7 +248,7 @@ pub(super) fn module_of(view: FabricView<'_>, port: PortIndex) -> Option<Module>
 }
 
 /// A cable or module; what it measures only if that `is_read`, of the lanes that the link uses.
-fn module(module: &register::Module, is_read: bool, lanes: usize) -> Module {
+pub(super) fn module(module: &register::Module, is_read: bool, lanes: usize) -> Module {
     let has = |monitor| is_read && module.has(monitor);
     let measured = |value| has(monitor::TEMPERATURE).then(|| module.celsius(value)).flatten();
     let powers = |monitor, powers: &[u16]| {

@@ -218,6 +218,11 @@ section! {
         ///
         /// The same counters as "ethtool -S".
         ethtool: bool => "host.ethtool",
+        /// Read cables and modules of Ethernet ports [default: false]
+        ///
+        /// The same data as "ethtool -m": part and serial number, temperature, optical power. Requires
+        /// CAP_NET_ADMIN and Linux 5.13 or later.
+        modules: bool => "host.modules",
         /// Read connection manager counters [default: false]
         ///
         /// 44 more series per port, most of them 0. Requires Linux 5.2 or later.

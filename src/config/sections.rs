@@ -160,6 +160,7 @@ impl HostOptions {
                 error_backoff: seconds_or(self.error_backoff, 300),
                 ethtool: self.ethtool.unwrap_or(true),
                 cm: self.cm_counters.unwrap_or(false),
+                modules: self.modules.unwrap_or(false),
             },
             forget_after: fabrics.iter().map(|it| it.forget_after).max().unwrap_or_default(),
             events: self.events.unwrap_or(true),

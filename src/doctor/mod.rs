@@ -226,7 +226,12 @@ impl CheckedHost {
         let Settings { host, sysfs, .. } = &options.settings;
         let filter = host.as_ref().map(|host| host.filter.clone()).unwrap_or_default();
         // There is one read only, so no backoff.
-        let read = ReadOptions { error_backoff: Duration::ZERO, ethtool: false, cm: false };
+        let read = ReadOptions {
+            error_backoff: Duration::ZERO,
+            ethtool: false,
+            cm: false,
+            modules: false,
+        };
         let mut reader = HostReader::new(sysfs.clone(), filter, read, Clock::start());
         let HostSnapshot { devices, .. } = reader.read();
         CheckedHost { options, devices }

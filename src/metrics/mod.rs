@@ -8,6 +8,7 @@
 
 pub mod fabric;
 pub mod host;
+mod modules;
 pub mod process;
 pub mod self_metrics;
 

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
-use crate::api::model::{Device, DevicePort, Host, Node, NodeDetail, Port};
+use crate::api::model::{Device, DevicePort, Host, Module, Node, NodeDetail, Port};
 use crate::api::overview::overview;
 use crate::api::ports::node_by_guid;
 use crate::server::WebApp;
@@ -251,17 +251,43 @@ fn host_page(host: &Host) -> Markup {
                     ", " a href=(address::node(fabric, &device.guid)) { "node" } " in fabric " bdi { (fabric) }
                 }
             }
+            @if !device.temperatures.is_empty() { p { "Temperature: " (temperatures(device)) } }
             @if !device.readable { p { strong { "Not readable: " } "the device did not respond in time, or the kernel lists no ports." } }
             @if !device.ports.is_empty() { (device_ports(device)) }
         } }
     }
 }
 
+/// The temperatures of a device, in bold from the critical one on.
+fn temperatures(device: &Device) -> Markup {
+    html! { @for (index, it) in device.temperatures.iter().enumerate() {
+        @let text = format!("{:.0} °C", it.celsius);
+        @if index > 0 { ", " }
+        (it.sensor) " "
+        @if it.critical_celsius.is_some_and(|critical| it.celsius >= critical) { strong { (text) } } @else { (text) }
+    } }
+}
+
+/// A cable or module in one line.
+fn module(module: &Module) -> Markup {
+    let power = |it: &Option<f64>| it.map_or("none".into(), |dbm| format!("{dbm:.1}"));
+    html! {
+        (module.vendor) " " (module.part_number) ", serial number " (module.serial_number)
+        @if let Some(celsius) = module.temperature { ", " (format!("{celsius:.0} °C")) }
+        @if !module.rx_power.is_empty() {
+            ", rx " (module.rx_power.iter().map(power).collect::<Vec<_>>().join(", ")) " dBm"
+        }
+    }
+}
+
 fn device_ports(device: &Device) -> Markup {
+    let has_modules = device.ports.iter().any(|port| port.module.is_some());
     html! { table .stack {
         thead { tr {
             th .n scope="col" { "Port" } th scope="col" { "Link layer" } th scope="col" { "State" } th .n scope="col" { "Rate" }
-            th .n scope="col" { "LID" } th scope="col" { "Interfaces" } th scope="col" { "Link" }
+            th .n scope="col" { "LID" } th scope="col" { "Interfaces" }
+            @if has_modules { th scope="col" { "Cable or module" } }
+            th scope="col" { "Link" }
         } }
         tbody { @for port in &device.ports { tr {
             th .n scope="row" data-label="Port" { (port.port) }
@@ -270,6 +296,7 @@ fn device_ports(device: &Device) -> Markup {
             td .n data-label="Rate" { @if let Some(bytes) = port.rate { (bit_rate(bytes)) } }
             td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
             td data-label="Interfaces" { (port.interfaces.join(", ")) }
+            @if has_modules { td data-label="Cable or module" { @if let Some(it) = &port.module { (module(it)) } } }
             td data-label="Link" { @match port.link.as_ref().zip(port.link_fabric.as_deref()) {
                 Some((link, fabric)) => a href=(address::link(fabric, link)) { "link" },
                 None => "",

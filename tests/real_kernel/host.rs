@@ -404,3 +404,92 @@ fn interfaces_are_exported_with_their_ports() {
     eth.set(1, "state", 1);
     watch.wait_value("infiniband_netdev_up", &roce, 0);
 }
+
+/// Offset of a byte of an upper page in the memory of [`TestHca::module`].
+const fn upper(page: usize, at: usize) -> usize {
+    128 + page * 128 + (at - 128)
+}
+
+#[test]
+fn module_is_read_as_by_ethtool() {
+    let hca = Guest::get().testhca("hostmodule", 1, true);
+    for (at, bytes) in [
+        // QSFP28: 42.5 degrees, 3.3 V, 0.5 mW and 10 microwatts received, 6 mA, 1 mW transmitted.
+        (0, &[0x11][..]),
+        (22, &[0x2a, 0x80, 0, 0, 0x80, 0xe8]),
+        (34, &[0x13, 0x88, 0, 0x64, 0x13, 0x88, 0x13, 0x88]),
+        (42, &[0x0b, 0xb8, 0x0b, 0xb8, 0x0b, 0xb8, 0x0b, 0xb8]),
+        (50, &[0x27, 0x10, 0x27, 0x10, 0x27, 0x10, 0x27, 0x10]),
+        (upper(0, 128), &[0x11, 0, 0x0c]),
+        (upper(0, 147), &[0x40]),
+        (upper(0, 148), b"Mellanox        "),
+        (upper(0, 168), b"MMA1B00-C100D   A2"),
+        (upper(0, 186), &[0x42, 0x68]),
+        (upper(0, 196), b"MT2012FT01234   "),
+        (upper(0, 220), &[0x0c]),
+        (upper(3, 128), &[0x4b, 0, 0, 0]),
+        (upper(3, 176), &[0x6c, 0xd2, 0x02, 0x8a]),
+        (upper(3, 192), &[0x6c, 0xd2, 0x02, 0x8a]),
+    ] {
+        hca.module(1, at, bytes);
+    }
+    let watch = Watch::start(hca.name(), &["--host.modules"]);
+    let info = "infiniband_module_info";
+    let labels =
+        watch.wait("a module", |now| now.all(info).next().map(|(labels, _)| labels.clone()));
+    let text = Guest::get().must(&format!("ethtool -m {}", hca.netdev(1)));
+    let of_ethtool = |name: &str| {
+        let line = text.lines().filter_map(|line| line.split_once(':'));
+        let found =
+            line.filter(|(of, _)| of.trim() == name).map(|(_, value)| value.trim().to_owned());
+        found.last().unwrap_or_else(|| panic!("no {name} in {text}"))
+    };
+    for (label, name) in [
+        ("vendor", "Vendor name"),
+        ("part_number", "Vendor PN"),
+        ("serial_number", "Vendor SN"),
+        ("revision", "Vendor rev"),
+    ] {
+        assert_eq!(labels[label], of_ethtool(name), "{label}");
+    }
+    assert_eq!((&*labels["form_factor"], &*labels["device"]), ("QSFP28", hca.name()));
+    let now = watch.exporter.metrics();
+    let number = |text: &str| -> f64 { text.split_whitespace().next().unwrap().parse().unwrap() };
+    let dbm = |text: &str| number(text.split_once('/').unwrap().1);
+    let lane = [("lane", "1")];
+    for (metric, labels, told) in [
+        (
+            "infiniband_module_temperature_celsius",
+            &[][..],
+            number(&of_ethtool("Module temperature")),
+        ),
+        (
+            "infiniband_module_temperature_alarm_celsius",
+            &[],
+            number(&of_ethtool("Module temperature high alarm threshold")),
+        ),
+        ("infiniband_module_voltage_volts", &[], number(&of_ethtool("Module voltage"))),
+        (
+            "infiniband_module_rx_power_dbm",
+            &lane,
+            dbm(&of_ethtool("Rcvr signal avg optical power(Channel 2)")),
+        ),
+        (
+            "infiniband_module_tx_power_dbm",
+            &lane,
+            dbm(&of_ethtool("Transmit avg optical power (Channel 2)")),
+        ),
+        (
+            "infiniband_module_tx_bias_amperes",
+            &lane,
+            number(&of_ethtool("Laser tx bias current (Channel 2)")) / 1_000.0,
+        ),
+    ] {
+        let found = now.get(metric, labels).unwrap_or_else(|| panic!("no {metric}"));
+        assert!((found - told).abs() < 0.01, "{metric}: {found}, ethtool: {told}");
+    }
+    // A module that is pulled is no longer reported.
+    hca.module(1, 0, &[0]);
+    hca.set(1, "state", 1);
+    watch.wait("no module", |now| now.all(info).next().is_none().then_some(()));
+}

@@ -221,10 +221,22 @@ models! {
         pub firmware: String,
         /// Whether the device could be read in time.
         pub readable: bool,
+        /// The temperatures that the device measures (hwmon).
+        pub temperatures: Vec<Temperature>,
         /// The fabric that has a node with this GUID, if any.
         pub fabric: Option<String>,
         /// The ports of the device.
         pub ports: Vec<DevicePort>,
+    }
+
+    /// A temperature of a device of this host.
+    pub struct Temperature {
+        /// The driver's name of the sensor: `asic`.
+        pub sensor: String,
+        /// Degrees Celsius.
+        pub celsius: f64,
+        /// The critical temperature in degrees Celsius, if the driver reports one.
+        pub critical_celsius: Option<f64>,
     }
 
     /// A port of a device of this host.
@@ -239,6 +251,8 @@ models! {
         pub rate: Option<u64>,
         /// The LID, once the subnet manager has assigned one.
         pub lid: Option<u16>,
+        /// The cable or module, if it is read (`--host.modules`).
+        pub module: Option<Module>,
         /// The network interfaces of the port.
         pub interfaces: Vec<String>,
         /// The id of the link, if a fabric has the port.

@@ -15,10 +15,11 @@ use ib_mad::counter::TABLE as COUNTERS;
 use ib_mad::moment::Anchor;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::{Speed, Width};
-use ib_mad::register::{LANES, Module, Temperatures, monitor, text};
+use ib_mad::register::{LANES, Temperatures, text};
 use ib_mad::smp::SmState;
 use ib_mad::vendor::GeneralInfo;
 
+use crate::metrics::modules::ModuleItem;
 use crate::metrics::{families, family};
 
 const NODE_LABELS: &[&str] = &["fabric", "guid"];
@@ -71,8 +72,10 @@ impl<'a> PortItem<'a> {
         self.snapshot.hardware.port(self.snapshot.fabric.end(self.port))
     }
 
-    fn module(&self) -> Option<&'a Module> {
-        self.hardware()?.plugged()
+    /// The module, if one is plugged.
+    pub fn module(&self) -> Option<ModuleItem<'a>> {
+        let module = self.hardware()?.plugged()?;
+        Some(ModuleItem { module, lanes: self.lanes(), is_current: self.is_read() })
     }
 
     /// Whether the link is up: without it the physical layer is not read.
@@ -88,11 +91,6 @@ impl<'a> PortItem<'a> {
     /// The number of lanes that the link uses.
     fn lanes(&self) -> usize {
         self.status().and_then(|status| status.width).map_or(LANES, |it| it.lanes().into())
-    }
-
-    /// The module if it has a monitor.
-    fn measured(&self, monitor: u8) -> Option<&'a Module> {
-        self.module().filter(|module| self.is_read() && module.has(monitor))
     }
 
     fn bit_errors(&self) -> Option<&'a BitErrors> {
@@ -199,7 +197,7 @@ families! {
 }
 
 families! {
-    /// What a port's device reports of its physical layer and of its module.
+    /// What a port's device reports of its physical layer.
     pub(super) HARDWARE: PortItem<'_>;
     "infiniband_port_reported_bit_error_ratio" Gauge ["fabric", "guid", "port", "layer"]
         "Bit error ratio that the device computed since its counters were last cleared. Label layer: raw (before FEC), effective (after FEC) or symbol (after FEC and retransmission)."
@@ -241,66 +239,6 @@ families! {
             samples.label_if_known("side", read.value.side().map(|side| side.label().to_owned()));
             samples.label("reason", &reason).value(1);
         };
-    "infiniband_module_info" Gauge
-        ["fabric", "guid", "port", "vendor", "part_number", "serial_number", "revision", "kind",
-         "form_factor", "length_meters"]
-        "Cable or module of a port as labels, always 1. Both ends of a cable have the same serial number."
-        => |item, samples| if let Some(module) = item.module() {
-            for (name, field) in [
-                ("vendor", &module.vendor[..]),
-                ("part_number", &module.part_number),
-                ("serial_number", &module.serial_number),
-                ("revision", &module.revision),
-            ] {
-                samples.label(name, &text(field));
-            }
-            samples.label("kind", module.technology_label());
-            samples.label("form_factor", module.form_factor());
-            samples.label_if_known("length_meters", module.meters().map(|it| it.to_string()));
-            samples.value(1);
-        };
-    "infiniband_module_temperature_celsius" Gauge PORT_LABELS
-        "Temperature of the module, if it measures it."
-        => |item, samples| if let Some(module) = item.measured(monitor::TEMPERATURE) {
-            samples.float_if_known(module.celsius(module.temperature));
-        };
-    "infiniband_module_temperature_alarm_celsius" Gauge PORT_LABELS
-        "The module's own high temperature alarm threshold."
-        => |item, samples| if let Some(module) = item.measured(monitor::TEMPERATURE) {
-            samples.float_if_known(module.temperature_alarm());
-        };
-    "infiniband_module_rx_power_dbm" Gauge LANE_LABELS
-        "Received optical power by lane. Absent without light."
-        => |item, samples| if let Some(module) = item.measured(monitor::RX_POWER) {
-            write_lanes(item, samples, module.rx_power.map(|power| module.dbm(power)));
-        };
-    "infiniband_module_tx_power_dbm" Gauge LANE_LABELS
-        "Transmitted optical power by lane. Absent without light."
-        => |item, samples| if let Some(module) = item.measured(monitor::TX_POWER) {
-            write_lanes(item, samples, module.tx_power.map(|power| module.dbm(power)));
-        };
-    "infiniband_module_tx_bias_amperes" Gauge LANE_LABELS
-        "Bias current of the laser by lane."
-        => |item, samples| if let Some(module) = item.measured(monitor::BIAS) {
-            for (lane, bias) in module.tx_bias.iter().enumerate().take(item.lanes()) {
-                samples.label("lane", itoa::Buffer::new().format(lane)).float(module.amperes(*bias));
-            }
-        };
-    "infiniband_module_voltage_volts" Gauge PORT_LABELS
-        "Supply voltage of the module, if it measures it."
-        => |item, samples| if let Some(module) = item.measured(monitor::VOLTAGE) {
-            samples.float(f64::from(module.voltage) / 10_000.0);
-        };
-}
-
-/// Writes the values of the lanes that the link uses.
-fn write_lanes(item: &PortItem<'_>, samples: &mut Samples<'_>, values: [Option<f64>; LANES]) {
-    for (lane, value) in values.into_iter().enumerate().take(item.lanes()) {
-        if let Some(value) = value {
-            let hundredths = (value * 100.0).round() / 100.0;
-            samples.label("lane", itoa::Buffer::new().format(lane)).float(hundredths);
-        }
-    }
 }
 
 families! {

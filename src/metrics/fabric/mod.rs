@@ -16,6 +16,8 @@ use fabric_observation::families::counter_family;
 use ib_fabric::PortIndex;
 use ib_mad::counter::{TABLE, scaled};
 
+use super::modules::MODULES;
+
 pub(super) use families::{COUNTING, Counted, PORT_STATES};
 use families::{
     DIRECTIONS, HARDWARE, LINKS, LinkItem, MANAGERS, NODES, NodeItem, PORT_INFOS, PORTS, PortItem,
@@ -29,7 +31,8 @@ pub(super) fn names<T>(table: &[(Family, T)]) -> impl Iterator<Item = Family> {
 
 /// The families of nodes and ports, without the counters.
 pub fn families() -> impl Iterator<Item = Family> {
-    names(NODES).chain(names(PORT_INFOS)).chain(names(HARDWARE)).chain(names(PORT_STATES))
+    let of_ports = names(PORT_INFOS).chain(names(HARDWARE)).chain(names(MODULES));
+    names(NODES).chain(of_ports).chain(names(PORT_STATES))
 }
 
 /// The families of assessments of nodes, ports and links.
@@ -59,6 +62,7 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
     parts.each(NODES, &items.nodes);
     parts.each(PORT_INFOS, &items.ports);
     parts.each(HARDWARE, &items.ports);
+    parts.each_of(MODULES, &items.ports, PortItem::module);
     parts.each(PORT_STATES, &items.ports);
     for row in TABLE {
         parts.numbers(counter_family(row.counter), &items.ports, |item| {

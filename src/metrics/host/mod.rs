@@ -14,11 +14,13 @@ use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
 use ib_mad::port_event::PortEventKind;
 use ib_mad::rate::{Speed, Width};
+use ib_mad::register::LANES;
 use ib_mad::{Guid, PortNumber};
 use rdma_host::model::cm::Group;
 use rdma_host::model::{Device, HwReading, IpoibMode, Netdev, Port, cm, ethernet, hw_counter};
 
 use super::fabric::{COUNTING, Counted, PORT_STATES, names};
+use super::modules::{MODULES, ModuleItem};
 use super::{families, family};
 
 const DEVICE_LABELS: &[&str] = &["fabric", "guid", "device"];
@@ -31,6 +33,13 @@ struct HostPort<'a> {
     /// The totals of its counters; `None` if they were not read.
     pub read: Option<&'a HostPortTotals>,
     pub anchor: &'a Anchor,
+}
+
+impl HostPort<'_> {
+    /// The number of lanes that the link uses; all if it is not known.
+    fn lanes(&self) -> usize {
+        self.port.width.map_or(LANES, |width| width.lanes().into())
+    }
 }
 
 /// The events of a port, or of a device without a port.
@@ -76,6 +85,28 @@ const PORT_VALUES: [fn(&Port) -> Option<u64>; 4] = [
     |port| port.rate,
     |port| port.width.map(|width| width.lanes().into()),
 ];
+
+const SENSOR_LABELS: &[&str] = &["fabric", "guid", "device", "sensor"];
+
+families! {
+    SENSORS: &Device;
+    "infiniband_device_temperature_celsius" Gauge SENSOR_LABELS
+        "Temperature of an RDMA device of this host, from hwmon. Label sensor: the driver's name for it, such as asic."
+        => |device, samples| {
+            for sensor in &device.sensors {
+                samples.label("sensor", &sensor.label).float(sensor.celsius);
+            }
+        };
+    "infiniband_device_temperature_critical_celsius" Gauge SENSOR_LABELS
+        "Critical temperature of the sensor, if the driver reports one."
+        => |device, samples| {
+            for sensor in &device.sensors {
+                if let Some(critical) = sensor.critical {
+                    samples.label("sensor", &sensor.label).float(critical);
+                }
+            }
+        };
+}
 
 families! {
     PORTS: HostPort<'_>;
@@ -175,6 +206,7 @@ families! {
 /// The families, without those of the drivers' tables.
 pub fn families() -> impl Iterator<Item = Family> {
     names(DEVICES)
+        .chain(names(SENSORS))
         .chain(names(PORTS))
         .chain([DEVICE_UP, HEARD, LINK_LOSSES])
         .chain(names(EVENTS))
@@ -232,10 +264,15 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
             Some(scaled(item.read?.reading.get(row.counter)?, row.scale))
         });
     }
+    parts.each_of(MODULES, &items.ports, |item| {
+        let module = item.port.netdevs.iter().find_map(|netdev| netdev.module.as_deref())?;
+        Some(ModuleItem { module, lanes: item.lanes(), is_current: true })
+    });
     parts.each_of(COUNTING, &items.ports, |item| {
         Some(Counted { anchor: item.anchor, counting: &item.read?.counters })
     });
     parts.each(DEVICES, &items.devices);
+    parts.each(SENSORS, &items.devices);
     parts.numbers(DEVICE_UP, &items.up, |up| Some((*up).into()));
     parts.each(PORTS, &items.ports);
     parts.numbers(HEARD, &items.devices, |device| Some(is_open(&device.name).into()));

@@ -96,6 +96,7 @@ fn netdev_with_unread_state_has_no_up_sample() {
         mtu: None,
         carrier_changes: None,
         ethernet: Vec::new(),
+        module: None,
     };
     let up_of = |netdev: &Netdev| {
         let mut port = port(1);

@@ -12,6 +12,7 @@
  *	NAME port P hwfail ERRNO		the same for hw_counters/, 0 to end it
  *	NAME port P hwhang 0|1		reads of hw_counters/ block, as with firmware that hangs
  *	NAME port P ethtool STATISTIC N		only with eth
+ *	NAME port P module OFFSET BYTE		only with eth
  *
  * Numbers are those of the InfiniBand specification and <rdma/ib_verbs.h>. If a command fails, the write
  * fails, and the kernel log has the command.
@@ -115,6 +116,8 @@ static int set_named(struct testhca_port *port, const char *what, const char *na
 		return set_counter(port, name, value);
 	if (!strcmp(what, "ethtool"))
 		return testhca_netdev_set_stat(port->netdev, name, value);
+	if (!strcmp(what, "module"))
+		return testhca_netdev_set_module(port->netdev, name, value);
 	if (strcmp(what, "hw"))
 		return -EINVAL;
 	index = testhca_hw_index(name);

@@ -93,6 +93,7 @@ int testhca_hw_index(const char *name);
 int testhca_netdev_create(struct testhca *hca, u32 port);
 void testhca_netdev_destroy(struct net_device *netdev);
 void testhca_netdev_set_carrier(struct net_device *netdev, bool carrier);
+int testhca_netdev_set_module(struct net_device *netdev, const char *at, u64 value);
 int testhca_netdev_set_stat(struct net_device *netdev, const char *name, u64 value);
 
 /* pma.c */

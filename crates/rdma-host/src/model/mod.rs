@@ -1,5 +1,6 @@
 //! The RDMA devices of a host, as values.
 
+pub mod eeprom;
 pub mod ethernet;
 pub mod hw_counter;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::reading::{Raw, Reading};
+use ib_mad::register::Module;
 use ib_mad::{Guid, Lid, PortNumber, labeled_enum};
 
 /// All devices of a host, as one read found them. Immutable.
@@ -41,6 +43,8 @@ pub struct Device {
     pub ports: Vec<Port>,
     /// Its driver's own counters for all ports together.
     pub hw: HwReading,
+    /// Its temperatures.
+    pub sensors: Vec<Sensor>,
     /// How many of its files are not read at present, because the latest read gave no value.
     pub unreadable_files: usize,
 }
@@ -95,6 +99,17 @@ pub struct Port {
     pub netdevs: Vec<Netdev>,
 }
 
+/// A temperature that a device measures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensor {
+    /// The driver's name for it: `asic`, `Module0`.
+    pub label: String,
+    /// Degrees Celsius.
+    pub celsius: f64,
+    /// The critical temperature, in degrees Celsius.
+    pub critical: Option<f64>,
+}
+
 /// A driver's own counters. Ports that are alike share the names.
 #[derive(Clone, Debug, Default)]
 #[expect(missing_docs, reason = "the other names say it")]
@@ -124,6 +139,8 @@ pub struct Netdev {
     pub mtu: Option<u64>,
     pub carrier_changes: Option<u64>,
     pub ethernet: Vec<EthernetValue>,
+    /// The cable or module, if it is read.
+    pub module: Option<Arc<Module>>,
 }
 
 labeled_enum! {

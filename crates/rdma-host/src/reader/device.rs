@@ -12,6 +12,7 @@ use ib_mad::{Counter, Moment, PortNumber, Reading};
 
 use super::ReadContext;
 use super::counters::{Attempt, BackoffFile, Counters};
+use super::hwmon::HwmonReader;
 use super::netdev::{NetdevReader, Owner};
 use super::sysfs::{self, Directory};
 
@@ -29,6 +30,7 @@ pub(super) struct DeviceReader {
     /// Its ports could not be listed, which is tried again at each read.
     ports_unlisted: bool,
     hw: Option<HwReader>,
+    hwmon: HwmonReader,
 }
 
 impl DeviceReader {
@@ -38,6 +40,7 @@ impl DeviceReader {
         let mut reader = DeviceReader {
             sysfs: sysfs.to_owned(),
             hw: HwReader::open(&directory),
+            hwmon: HwmonReader::default(),
             directory,
             device: Device { name: name.into(), instance, ..Device::default() },
             info_expires: Moment::default(),
@@ -99,6 +102,7 @@ impl DeviceReader {
                 name: &self.device.name,
                 ports: self.ports.len(),
                 ethtool: context.options.ethtool,
+                modules: context.options.modules,
             };
             for port in &mut self.ports {
                 port.open_netdevs(&owner);
@@ -116,7 +120,8 @@ impl DeviceReader {
         let unreadable_files = self.ports.iter().map(PortReader::failed).sum::<usize>()
             + self.hw.as_ref().map_or(0, |hw| hw.counters.failed());
         let is_readable = !self.ports_unlisted;
-        Ok(Device { is_readable, ports, hw, unreadable_files, ..self.device.clone() })
+        let sensors = self.hwmon.read(&self.directory, now).to_vec();
+        Ok(Device { is_readable, ports, hw, sensors, unreadable_files, ..self.device.clone() })
     }
 
     fn read_info(&self) -> DeviceInfo {

@@ -8,6 +8,8 @@ mod device;
 pub mod ethtool;
 pub mod events;
 pub mod executor;
+mod hwmon;
+mod module;
 mod netdev;
 pub mod sysfs;
 
@@ -38,6 +40,8 @@ pub struct ReadOptions {
     pub ethtool: bool,
     /// Whether to read the connection manager's counters.
     pub cm: bool,
+    /// Whether to read the modules of Ethernet ports, which requires CAP_NET_ADMIN.
+    pub modules: bool,
 }
 
 /// A filter by device name. A device that it excludes is never opened.

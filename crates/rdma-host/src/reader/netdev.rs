@@ -9,6 +9,7 @@ use ib_mad::PortNumber;
 
 use super::counters::Attempt;
 use super::ethtool::EthernetReader;
+use super::module::ModuleReader;
 use super::sysfs::Directory;
 
 /// ARPHRD_INFINIBAND (kernel: include/uapi/linux/if_arp.h).
@@ -24,6 +25,8 @@ pub(super) struct Owner<'a> {
     pub ports: usize,
     /// Whether to read the statistics of its Ethernet driver.
     pub ethtool: bool,
+    /// Whether to read the module of an Ethernet port.
+    pub modules: bool,
 }
 
 impl Owner<'_> {
@@ -103,6 +106,7 @@ pub(super) struct NetdevReader {
     directory: Directory,
     is_ipoib: bool,
     ethernet: Option<EthernetReader>,
+    module: Option<ModuleReader>,
 }
 
 impl NetdevReader {
@@ -110,7 +114,11 @@ impl NetdevReader {
         let directory = Directory::open(&owner.class.join(name))?;
         let is_ipoib = directory.text("type") == TYPE_INFINIBAND;
         let ethernet = owner.ethtool.then(|| EthernetReader::open(&directory, name));
-        Ok(NetdevReader { name: name.into(), directory, is_ipoib, ethernet })
+        let name = name.into();
+        // Neither IPoIB nor a bond has a module; the sweep reads those of InfiniBand.
+        let has_module = owner.modules && !is_ipoib && directory.open_below("device").is_ok();
+        let module = if has_module { ModuleReader::open(&name) } else { None };
+        Ok(NetdevReader { name, directory, is_ipoib, ethernet, module })
     }
 
     /// Whether the interface is still there, under its name.
@@ -121,13 +129,15 @@ impl NetdevReader {
     pub(super) fn read(&mut self, attempt: Attempt) -> Netdev {
         let text = |name| self.directory.read(name, str::to_owned).ok();
         let mode = text(c"mode").filter(|_| self.is_ipoib);
+        let carrier_changes = text(c"carrier_changes").and_then(|text| text.parse().ok());
         Netdev {
             name: Arc::clone(&self.name),
             ipoib: mode.and_then(|mode| IpoibMode::from_label(&mode)),
             operstate: text(c"operstate").unwrap_or_default(),
             mtu: text(c"mtu").and_then(|text| text.parse().ok()),
-            carrier_changes: text(c"carrier_changes").and_then(|text| text.parse().ok()),
+            carrier_changes,
             ethernet: self.ethernet.as_mut().map(|it| it.read(attempt)).unwrap_or_default(),
+            module: self.module.as_mut().and_then(|it| it.read(attempt, carrier_changes)),
         }
     }
 }

@@ -43,7 +43,7 @@ impl Sysfs {
 
     fn host(&self) -> HostReader {
         let error_backoff = Duration::from_secs(3600);
-        let options = ReadOptions { error_backoff, ethtool: true, cm: true };
+        let options = ReadOptions { error_backoff, ethtool: true, cm: true, modules: false };
         HostReader::new(self.0.path().to_owned(), DeviceFilter::default(), options, Clock::start())
     }
 }
@@ -195,7 +195,7 @@ fn panicking_device_is_reopened_at_next_read() {
     let panics = Arc::new(AtomicBool::new(true));
     let must_panic = Arc::clone(&panics);
     let error_backoff = Duration::from_secs(3600);
-    let options = ReadOptions { error_backoff, ethtool: false, cm: false };
+    let options = ReadOptions { error_backoff, ethtool: false, cm: false, modules: false };
     let context = ReadContext { clock: Clock::start(), options };
     host.executor =
         TimeoutExecutor::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {

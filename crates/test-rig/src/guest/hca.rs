@@ -63,6 +63,13 @@ impl TestHca {
         self.tell(&format!("port {port} ethtool {name} {value}"));
     }
 
+    /// Writes to the memory of the module beside a port: at 0 to 127 of its lower half, from there on of the upper
+    /// halves of its pages.
+    pub fn module(&self, port: u32, at: usize, bytes: &[u8]) {
+        let set = |(index, byte): (usize, &u8)| format!("module {} {byte}", at + index);
+        self.set_all(port, &bytes.iter().enumerate().map(set).collect::<Vec<_>>());
+    }
+
     /// Sets many things of a port at once, each as `what name value`: `hw np_cnp_sent 7`.
     pub fn set_all(&self, port: u32, settings: &[String]) {
         let tell = |it: &String| format!("testhca {} port {port} {it}\n", self.name);

@@ -1,5 +1,6 @@
-//! Reads the statistics of an Ethernet driver: ETHTOOL_GSTATS, which `ethtool -S` prints.
+//! Reads the statistics of an Ethernet driver: ETHTOOL_GSTATS, which `ethtool -S` prints; and modules by netlink.
 
+pub(crate) mod netlink;
 mod sys;
 
 use std::io;
