@@ -71,6 +71,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.ethtool -d 'Read Ethernet driver statistics [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.modules -d 'Read cables and modules of Ethernet ports [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.cm-counters -d 'Read connection manager counters [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.maintenance-file -d 'File with planned maintenance' -r -F
@@ -183,6 +185,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.events -d 'Receive device and kernel events [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.ethtool -d 'Read Ethernet driver statistics [default: true]' -r -f -a "true\t''
+false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.modules -d 'Read cables and modules of Ethernet ports [default: false]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.cm-counters -d 'Read connection manager counters [default: false]' -r -f -a "true\t''
 false\t''"

@@ -209,7 +209,7 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -
         }),
         trouble: hardware
             .filter(|_| status.is_some_and(|status| !status.link_up()))
-            .and_then(|it| register::trouble(it.trouble?.value))
+            .and_then(|it| register::trouble(it.trouble.as_ref()?.value))
             .map(Into::into),
         module: module_of(view, index),
         wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),

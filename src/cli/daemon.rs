@@ -163,6 +163,7 @@ impl<'a> Daemon<'a> {
         if self.settings.confine {
             sandbox::enter(self.settings, &security.files(), self.temporary);
         }
+        memory::map_large_arrays();
         if let Some(recorder) = self.recorder.take() {
             let runtime = tokio::runtime::Builder::new_current_thread().build();
             let runtime = runtime

@@ -188,7 +188,9 @@ pub struct NodeHardware {
 #[derive(Clone, Debug, Default)]
 pub struct PortHardware {
     /// Bits, errors and bit error ratios; see [`PhysicalStatistics`].
-    pub physical: Option<ReadAt<PhysicalStatistics>>,
+    ///
+    /// Shared with what compares it with the next reading.
+    pub physical: Option<Arc<ReadAt<PhysicalStatistics>>>,
     /// Blocks by corrected symbols, if that is read ([`Hardware::has_lanes`]).
     pub fec_histogram: Option<Box<ReadAt<FecHistogram>>>,
     /// The cable or module that is plugged.
@@ -196,11 +198,11 @@ pub struct PortHardware {
     /// Shared, because all else of a port is read more often.
     pub module: Option<Arc<ReadAt<Module>>>,
     /// Why its link last went down or recovered.
-    pub link_down: Option<ReadAt<LinkDown>>,
+    pub link_down: Option<Box<ReadAt<LinkDown>>>,
     /// How often it had gone down or recovered when that was read: it is read again when the number changes.
     pub link_downs: u64,
     /// Why it has no link, in the codes of [`trouble`](ib_mad::register::trouble); read while it has none.
-    pub trouble: Option<ReadAt<u16>>,
+    pub trouble: Option<Box<ReadAt<u16>>>,
 }
 
 impl PortHardware {

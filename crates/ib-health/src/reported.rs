@@ -1,10 +1,11 @@
 //! What a device reports of a port's physical layer and module, from reading to reading.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ib_fabric::hardware::{PortHardware, ReadAt};
 use ib_mad::Moment;
-use ib_mad::register::{LANES, Module};
+use ib_mad::register::{LANES, Module, PhysicalStatistics};
 
 /// Reports that are older than this are out of date: with longer intervals the counters of error correction decide.
 const MAX_AGE: Duration = Duration::from_secs(15 * 60);
@@ -16,19 +17,11 @@ const READINGS: u8 = 2;
 /// What is kept of a port's reports.
 #[derive(Clone, Debug, Default)]
 pub struct Reported {
-    /// The latest counts: the next ones are compared with them. Boxed: many devices report none.
-    physical: Option<Box<Point>>,
+    /// The latest counts: the next ones are compared with them.
+    physical: Option<Arc<ReadAt<PhysicalStatistics>>>,
     /// The latest two counts could be compared, and the device counts errors before correction.
     measured: bool,
     module: ModuleAlarms,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Point {
-    at: Moment,
-    since_clear: u64,
-    bits: u64,
-    errors: [u64; LANES],
 }
 
 /// How many readings in a row found a module out of its limits.
@@ -84,25 +77,20 @@ impl Reported {
         let module = hardware.and_then(|it| it.module.as_deref());
         self.record_module(module.filter(|read| read.at.whole_seconds() >= from), lanes);
         let physical = hardware.and_then(|it| it.physical.as_ref());
-        let is_current =
-            |read: &&ReadAt<_>| read.at.whole_seconds() >= from && now.since(read.at) < MAX_AGE;
-        let Some(ReadAt { value, at }) = physical.filter(is_current) else {
+        let is_current = |read: &&Arc<ReadAt<_>>| {
+            read.at.whole_seconds() >= from && now.since(read.at) < MAX_AGE
+        };
+        let Some(read) = physical.filter(is_current) else {
             (self.physical, self.measured) = (None, false);
             return None;
         };
-        if self.physical.as_ref().is_some_and(|last| last.at == *at) {
+        if self.physical.as_ref().is_some_and(|last| last.at == read.at) {
             return None;
         }
-        let point = Point {
-            at: *at,
-            since_clear: value.since_clear,
-            bits: value.received_bits,
-            errors: value.lane_errors,
-        };
-        let last = self.physical.replace(Box::new(point));
+        let last = self.physical.replace(Arc::clone(read));
         // A device that leaves the errors of all lanes 0 may count none.
-        let errors = last.and_then(|last| raw_errors(&last, &point, bits_per_second, lanes));
-        let errors = errors.filter(|_| point.errors != [0; LANES]);
+        let errors = last.and_then(|last| raw_errors(&last, read, bits_per_second, lanes));
+        let errors = errors.filter(|_| read.value.lane_errors != [0; LANES]);
         self.measured = errors.is_some();
         errors
     }
@@ -126,22 +114,29 @@ impl Reported {
 
 /// The errors between two readings. None if the device cleared its counts meanwhile, and if the number of bits is not
 /// what the rate of the link makes of the time: then it counts something else.
-fn raw_errors(last: &Point, now: &Point, bits_per_second: f32, lanes: usize) -> Option<RawErrors> {
-    let bits = now.bits.checked_sub(last.bits).filter(|_| now.since_clear > last.since_clear)?;
-    let bits = bits as f32;
-    let expected = bits_per_second * now.at.since(last.at).as_secs_f32();
+fn raw_errors(
+    last: &ReadAt<PhysicalStatistics>,
+    now: &ReadAt<PhysicalStatistics>,
+    bits_per_second: f32,
+    lanes: usize,
+) -> Option<RawErrors> {
+    let seconds = now.at.since(last.at).as_secs_f32();
+    let (last, at, now) = (&last.value, now.at, &now.value);
+    let bits = now.received_bits.checked_sub(last.received_bits);
+    let bits = bits.filter(|_| now.since_clear > last.since_clear)? as f32;
+    let expected = bits_per_second * seconds;
     if !(0.5..2.0).contains(&(bits / expected)) {
         return None;
     }
     let mut by_lane = [0.0; LANES];
     for (lane, errors) in by_lane.iter_mut().enumerate() {
-        *errors = now.errors[lane].checked_sub(last.errors[lane])? as f32;
+        *errors = now.lane_errors[lane].checked_sub(last.lane_errors[lane])? as f32;
     }
     let errors: f32 = by_lane.iter().sum();
     let worst = (0..LANES).max_by(|a, b| by_lane[*a].total_cmp(&by_lane[*b]))?;
     let share = by_lane[worst] / errors;
     let is_outlier = lanes > 1 && share > 0.5;
-    Some(RawErrors { errors, bits, at: now.at, lane: is_outlier.then_some((worst as u8, share)) })
+    Some(RawErrors { errors, bits, at, lane: is_outlier.then_some((worst as u8, share)) })
 }
 
 #[cfg(test)]
@@ -173,7 +168,7 @@ mod tests {
         let mut reported = Reported::default();
         let update = |&(second, since, errors): &(u64, u64, [u64; 4])| {
             let value = statistics(since, errors);
-            let physical = Some(ReadAt { value, at: at(second) });
+            let physical = Some(Arc::new(ReadAt { value, at: at(second) }));
             let hardware = PortHardware { physical, ..PortHardware::default() };
             let found = reported.update(Some(&hardware), RATE, 4, 0, at(second + 5))?;
             Some((found.errors, found.lane.map(|(lane, _)| lane)))
@@ -205,7 +200,7 @@ mod tests {
         let mut reported = Reported::default();
         let mut update = |read: u64, errors: u64, from: u32, now: u64| {
             let value = statistics(100 + read, [errors; 4]);
-            let physical = Some(ReadAt { value, at: at(read) });
+            let physical = Some(Arc::new(ReadAt { value, at: at(read) }));
             let hardware = PortHardware { physical, ..PortHardware::default() };
             reported.update(Some(&hardware), RATE, 4, from, at(now));
             reported.is_measured()
@@ -223,7 +218,7 @@ mod tests {
     fn counts_that_cannot_be_compared_measure_nothing() {
         let mut reported = Reported::default();
         let mut update = |read: u64, value: PhysicalStatistics| {
-            let physical = Some(ReadAt { value, at: at(read) });
+            let physical = Some(Arc::new(ReadAt { value, at: at(read) }));
             let hardware = PortHardware { physical, ..PortHardware::default() };
             reported.update(Some(&hardware), RATE, 4, 0, at(read + 5));
             reported.is_measured()

@@ -202,7 +202,7 @@ families! {
     "infiniband_port_reported_bit_error_ratio" Gauge ["fabric", "guid", "port", "layer"]
         "Bit error ratio that the device computed since its counters were last cleared. Label layer: raw (before FEC), effective (after FEC) or symbol (after FEC and retransmission)."
         => |item, samples| if let Some(read) =
-            item.hardware().filter(|_| item.is_read()).and_then(|it| it.physical)
+            item.hardware().filter(|_| item.is_read()).and_then(|it| it.physical.as_ref())
         {
             let read = &read.value;
             for (layer, ratio) in
@@ -216,7 +216,7 @@ families! {
     "infiniband_port_lane_raw_errors" Counter LANE_LABELS
         "Errors before FEC by lane, since the device last cleared them. Needs --fabric.lanes."
         => |item, samples| if let Some(read) =
-            item.hardware().filter(|_| item.has_lanes()).and_then(|it| it.physical)
+            item.hardware().filter(|_| item.has_lanes()).and_then(|it| it.physical.as_ref())
         {
             for (lane, errors) in read.value.lane_errors.iter().enumerate().take(item.lanes()) {
                 samples.label("lane", itoa::Buffer::new().format(lane)).value(*errors);

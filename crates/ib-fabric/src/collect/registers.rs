@@ -228,14 +228,16 @@ impl RegisterRun<'_> {
                     port.fec_histogram = Some(Box::new(ReadAt { value, at }));
                 }
                 Some(RegisterQuery::LinkDown(_)) => {
-                    port.link_down = Some(ReadAt { value: LinkDown::decode(mad), at });
+                    port.link_down = Some(Box::new(ReadAt { value: LinkDown::decode(mad), at }));
                     port.link_downs = link_downs;
                 }
                 Some(RegisterQuery::Troubleshooting(_)) => {
-                    port.trouble = Some(ReadAt { value: Troubleshooting::decode(mad).code, at });
+                    let value = Troubleshooting::decode(mad).code;
+                    port.trouble = Some(Box::new(ReadAt { value, at }));
                 }
                 _ => {
-                    port.physical = Some(ReadAt { value: PhysicalStatistics::decode(mad), at });
+                    port.physical =
+                        Some(Arc::new(ReadAt { value: PhysicalStatistics::decode(mad), at }));
                     // It has a link.
                     port.trouble = None;
                 }

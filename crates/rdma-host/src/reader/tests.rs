@@ -253,3 +253,31 @@ fn whole_name_matches_and_exclude_wins() {
         assert!(!error.is_empty() && !error.contains('\n'), "{error:?}");
     }
 }
+
+#[test]
+fn temperatures_are_read_from_hwmon() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx5_0", 1);
+    for (file, text) in [
+        ("hwmon4/temp1_input", "61000\n"),
+        ("hwmon4/temp1_label", "asic\n"),
+        ("hwmon4/temp1_crit", "105000\n"),
+        ("hwmon4/temp2_input", "-4500\n"),
+        ("hwmon4/temp3_input", "N/A\n"),
+        // Another monitor of the same device.
+        ("hwmon5/temp1_input", "40000\n"),
+        ("hwmon5/temp1_label", "asic\n"),
+    ] {
+        sysfs.put(&format!("infiniband/mlx5_0/device/hwmon/{file}"), text);
+    }
+    let sensor = |label: &str, celsius, critical| crate::model::Sensor {
+        label: label.to_owned(),
+        celsius,
+        critical,
+    };
+    let devices = sysfs.host().read().devices;
+    assert_eq!(
+        devices[0].sensors,
+        [sensor("asic", 61.0, Some(105.0)), sensor("temp2", -4.5, None)]
+    );
+}

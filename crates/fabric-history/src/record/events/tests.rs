@@ -355,7 +355,7 @@ fn reported_link_down_reasons_and_changed_cables_are_events() {
             let down = LinkDown { blame: 2, remote_reason: 38, ..LinkDown::default() };
             *hardware.port_mut(end(node, port)) = PortHardware {
                 module: Some(Arc::new(ReadAt { value: module(serial), at: now })),
-                link_down: (link_downs > 0).then_some(ReadAt { value: down, at: now }),
+                link_down: (link_downs > 0).then(|| Box::new(ReadAt { value: down, at: now })),
                 link_downs,
                 ..PortHardware::default()
             };

@@ -109,13 +109,13 @@ impl<V> Due<'_, V> {
         let is_due = |interval: Duration, last| take_turns(end, interval, last, now);
         let status = self.snapshot.status(port);
         if !status.is_some_and(|it| it.link_up() && it.state == state::ACTIVE) {
-            let trouble = known.and_then(|known| known.trouble).map(|read| read.at);
+            let trouble = known.and_then(|known| known.trouble.as_ref()).map(|read| read.at);
             if fabric.port(port).peer.is_some() && is_due(intervals.physical, trouble) {
                 self.push(port, Some(RegisterQuery::Troubleshooting(number)));
             }
             return;
         }
-        let physical = known.and_then(|known| known.physical).map(|read| read.at);
+        let physical = known.and_then(|known| known.physical.as_ref()).map(|read| read.at);
         if is_due(intervals.physical, physical) {
             self.push(port, Some(RegisterQuery::PhysicalStatistics(number)));
         }
@@ -130,7 +130,7 @@ impl<V> Due<'_, V> {
             module.is_some_and(|read| read.value.is_hot() || read.value.dark_lane(lanes).is_some());
         let interval = if is_suspect { intervals.physical } else { intervals.module };
         // After a link down it may be another one.
-        let down_at = known.and_then(|known| known.link_down).map(|read| read.at);
+        let down_at = known.and_then(|known| known.link_down.as_ref()).map(|read| read.at);
         let last = module.map(|read| read.at).filter(|at| down_at.is_none_or(|down| down < *at));
         if is_due(interval, last) {
             self.push(port, Some(RegisterQuery::Module(number)));

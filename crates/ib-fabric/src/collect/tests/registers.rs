@@ -87,7 +87,7 @@ fn registers_are_read_of_devices_that_announce_them() {
     let ports: Vec<_> = second[&1].iter().flatten().filter_map(|it| it.port()).collect();
     assert_eq!((ports.len(), ports.contains(&0)), (8, false), "{second:?}");
     let port = reader.hardware.port(testing::end(1, 2)).unwrap();
-    assert_eq!(port.physical.unwrap().value.symbol_errors, 5);
+    assert_eq!(port.physical.as_ref().unwrap().value.symbol_errors, 5);
     assert!(port.plugged().is_some());
     let switch = &reader.hardware.nodes[&Guid(1)];
     assert_eq!(
