@@ -488,6 +488,9 @@ fn module_is_read_as_by_ethtool() {
         let found = now.get(metric, labels).unwrap_or_else(|| panic!("no {metric}"));
         assert!((found - told).abs() < 0.01, "{metric}: {found}, ethtool: {told}");
     }
+    let page = watch.exporter.get("/host", &[]);
+    let page = page.text();
+    assert!(page.contains("MMA1B00-C100D") && page.contains("rx -3.0, -20.0"), "{page}");
     // A module that is pulled is no longer reported.
     hca.module(1, 0, &[0]);
     hca.set(1, "state", 1);
