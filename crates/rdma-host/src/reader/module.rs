@@ -30,6 +30,8 @@ pub(super) struct ModuleReader {
     /// How often the carrier had changed at the latest read: after a change the module may be another one.
     carrier_changes: Option<u64>,
     backoff: Backoff,
+    /// The missing capability was logged.
+    has_warned: bool,
 }
 
 impl ModuleReader {
@@ -47,6 +49,7 @@ impl ModuleReader {
             next: Moment::default(),
             carrier_changes: None,
             backoff: Backoff::default(),
+            has_warned: false,
         })
     }
 
@@ -91,13 +94,17 @@ impl ModuleReader {
     }
 
     fn log(&mut self, error: &io::Error) {
-        let netdev = &*self.netdev;
+        let netdev = Arc::clone(&self.netdev);
+        let netdev = &*netdev;
         match error.raw_os_error() {
-            Some(libc::EPERM) => tracing::warn!(
-                netdev,
-                "modules cannot be read without CAP_NET_ADMIN: give the exporter this capability, or unset \
-                 --host.modules"
-            ),
+            Some(libc::EPERM) if !self.has_warned => {
+                self.has_warned = true;
+                tracing::warn!(
+                    netdev,
+                    "modules cannot be read without CAP_NET_ADMIN: give the exporter this capability, or unset \
+                     --host.modules"
+                );
+            }
             // No module is plugged, or the driver cannot read it.
             _ => tracing::debug!(netdev, %error, "module cannot be read"),
         }

@@ -51,6 +51,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct EthtoolNetlink {
     socket: OwnedFd,
     family: u16,
+    /// The number of the latest request: its response has the same one.
+    sequence: u32,
 }
 
 impl EthtoolNetlink {
@@ -65,15 +67,16 @@ impl EthtoolNetlink {
         sockopt::set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
         let mut request = message(CONTROLLER, GET_FAMILY);
         add(&mut request, ATTRIBUTE_FAMILY_NAME, b"ethtool\0");
-        let response = transact(&socket, request)?;
+        let response = transact(&socket, request, 0)?;
         let family = attributes(&response).find(|(kind, _)| *kind == ATTRIBUTE_FAMILY_ID);
         let family = family.and_then(|(_, value)| value.first_chunk().copied());
         let family = family.ok_or_else(|| malformed("no family id"))?;
-        Ok(EthtoolNetlink { socket, family: u16::from_ne_bytes(family) })
+        Ok(EthtoolNetlink { socket, family: u16::from_ne_bytes(family), sequence: 0 })
     }
 
     /// Reads half a page of the module of an interface.
-    pub fn module_page(&self, netdev: &str, page: Page) -> io::Result<[u8; HALF]> {
+    pub fn module_page(&mut self, netdev: &str, page: Page) -> io::Result<[u8; HALF]> {
+        self.sequence = self.sequence.wrapping_add(1);
         let mut request = message(self.family, MODULE_EEPROM_GET);
         let mut header = Vec::new();
         add(&mut header, attribute::DEV_NAME, &[netdev.as_bytes(), &[0]].concat());
@@ -83,7 +86,7 @@ impl EthtoolNetlink {
         add(&mut request, attribute::PAGE, &[page.number]);
         add(&mut request, attribute::BANK, &[0]);
         add(&mut request, attribute::I2C_ADDRESS, &[page.address]);
-        let response = transact(&self.socket, request)?;
+        let response = transact(&self.socket, request, self.sequence)?;
         let data = attributes(&response).find(|(kind, _)| *kind == attribute::DATA);
         let data = data.and_then(|(_, data)| data.first_chunk().copied());
         data.ok_or_else(|| malformed("no data of the module"))
@@ -94,7 +97,7 @@ fn malformed(problem: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
-/// The headers of a message, whose length [`transact`] sets.
+/// The headers of a message, whose length and sequence number [`transact`] sets.
 fn message(family: u16, command: u8) -> Vec<u8> {
     let mut message = vec![0; HEADERS];
     message[4..6].copy_from_slice(&family.to_ne_bytes());
@@ -113,13 +116,21 @@ fn add(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
 }
 
 /// Sends a request and returns the response behind its headers.
-fn transact(socket: &OwnedFd, mut request: Vec<u8>) -> io::Result<Vec<u8>> {
+fn transact(socket: &OwnedFd, mut request: Vec<u8>, sequence: u32) -> io::Result<Vec<u8>> {
     let length = request.len() as u32;
     request[..4].copy_from_slice(&length.to_ne_bytes());
+    request[8..12].copy_from_slice(&sequence.to_ne_bytes());
     rustix::net::send(socket, &request, SendFlags::empty())?;
     let mut buffer = [0; 4096];
-    let (length, _) = rustix::net::recv(socket, &mut buffer[..], RecvFlags::empty())?;
-    response(buffer.get(..length).unwrap_or_default())
+    // The response to a request that timed out may come first.
+    for _ in 0..8 {
+        let (length, _) = rustix::net::recv(socket, &mut buffer[..], RecvFlags::empty())?;
+        let datagram = buffer.get(..length).unwrap_or_default();
+        if datagram.get(8..12) == Some(&sequence.to_ne_bytes()) {
+            return response(datagram);
+        }
+    }
+    Err(malformed("responses to other requests"))
 }
 
 /// The attributes of a datagram with one response.
@@ -170,10 +181,10 @@ mod tests {
         assert_eq!(response(&datagram).unwrap_err().raw_os_error(), Some(libc::EPERM));
     }
 
-    /// On a kernel with netlink: the loopback interface has no module.
+    /// The loopback interface has no module.
     #[test]
     fn interface_without_a_module_is_an_error() {
-        let Ok(netlink) = EthtoolNetlink::open() else { return };
+        let mut netlink = EthtoolNetlink::open().unwrap();
         let error = netlink.module_page("lo", crate::model::eeprom::FIRST).unwrap_err();
         let code = error.raw_os_error();
         assert!(matches!(code, Some(libc::EPERM | libc::EOPNOTSUPP)), "{error}");
