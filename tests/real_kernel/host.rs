@@ -439,10 +439,9 @@ fn module_is_read_as_by_ethtool() {
         watch.wait("a module", |now| now.all(info).next().map(|(labels, _)| labels.clone()));
     let text = Guest::get().must(&format!("ethtool -m {}", hca.netdev(1)));
     let of_ethtool = |name: &str| {
-        let line = text.lines().filter_map(|line| line.split_once(':'));
-        let found =
-            line.filter(|(of, _)| of.trim() == name).map(|(_, value)| value.trim().to_owned());
-        found.last().unwrap_or_else(|| panic!("no {name} in {text}"))
+        let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+        let line = lines.find(|(of, _)| of.trim() == name);
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).1.trim().to_owned()
     };
     for (label, name) in [
         ("vendor", "Vendor name"),

@@ -70,13 +70,12 @@ impl ModulePlaces {
         }
         let place = Place { end, until, has_left: false };
         let places = self.places.entry(serial).or_default();
-        let is_new = match places.iter_mut().find(|known| known.end == end) {
-            Some(known) => std::mem::replace(known, place).has_left,
-            None => {
-                add(places, place);
-                true
-            }
-        };
+        let known = places.iter_mut().find(|known| known.end == end);
+        let before = known.map(|known| std::mem::replace(known, place));
+        if before.is_none() {
+            add(places, place);
+        }
+        let is_new = before.is_none_or(|before| before.has_left);
         if is_new {
             self.changes.push(PlaceChange { serial, place });
         }

@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(module.temperature_alarm(), Some(75.0));
         assert_eq!((module.voltage, module.wavelength), (33_000, 850));
         assert_eq!((module.rx_power[0], module.rx_power[1], module.tx_power[0]), (500, 10, 1_000));
-        assert_eq!(module.amperes(module.tx_bias[0]), 0.006);
+        assert_eq!((module.tx_bias[0], module.bias_scale), (3_000, 0));
         // Below the alarm threshold of 65 microwatts.
         assert_eq!(module.dark_lane(4), Some(1));
     }
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(register::text(&module.vendor), "NVIDIA");
         assert_eq!(module.celsius(module.temperature), Some(60.0));
         assert_eq!((module.tx_power[0], module.rx_power[7]), (1_000, 500));
-        assert_eq!(module.amperes(module.tx_bias[0]), 0.012);
+        assert_eq!((module.tx_bias[0], module.bias_scale), (3_000, 1));
         assert!(module.has(monitor::RX_POWER) && module.rx_power_alarm().is_some());
         assert_eq!(decode(&first, &pages[..3]).unwrap().monitors & monitor::RX_POWER, 0);
     }
