@@ -20,6 +20,8 @@ CARGO_FUZZ := 0.13.2
 # Run time of each fuzz target in seconds, and the targets (default: all).
 SECONDS := 60
 FUZZ    ?=
+# Arguments of `make trust`, for example TRUST="--cables 300 --days 10".
+TRUST   ?=
 CARGO_DEB := 3.8.0
 VERSION := $(shell sed -n '/^version = /{s/[^"]*"//;s/".*//p;q}' Cargo.toml)
 # A stale Cargo.lock is updated on a developer machine and is an error in CI.
@@ -31,7 +33,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint policy packages advisories bench fuzz docs build dist install deb rpm deps cargo-deb clean
+.PHONY: help demo test lint policy packages advisories bench trust fuzz docs build dist install deb rpm deps cargo-deb clean
 # Cargo runs jobs itself; parallel recipes would only wait for its lock and that of apt.
 .NOTPARALLEL:
 
@@ -86,6 +88,12 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	cargo bench $(LOCKED) --bench load
 	cargo bench $(LOCKED) --bench pages
 	cargo bench $(LOCKED) --bench rules
+
+# Not part of test: hours. It continues where it was interrupted.
+trust: ## evaluate 3 million simulated cable-days, and write docs/trust.md (hours; TRUST="--cables 300 --days 10")
+	cargo run $(LOCKED) --release -p ib-trials -- --report docs/trust.md \
+		--results $(TARGET)/trust/results.jsonl --defects $(TARGET)/trust/defects \
+		--command "make trust$(if $(TRUST), TRUST=\"$(TRUST)\")" $(TRUST)
 
 # Not part of test: the fuzzers need a sanitizer and coverage, so all dependencies are compiled again.
 # `make test` replays the corpus.

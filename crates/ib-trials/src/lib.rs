@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+pub mod actions;
+pub mod bounds;
+pub mod cell;
+pub mod devices;
+mod plot;
+pub mod rates;
+mod readings;
+mod registers;
+pub mod report;
+pub mod rules;
+pub mod run;
+pub mod schedule;
+pub mod score;
+pub mod shard;
+pub mod trials;
+pub mod truth;
+pub mod world;

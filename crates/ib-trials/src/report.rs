@@ -1,0 +1,603 @@
+//! The report: tables and plots from a tally.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::bounds::{poisson_upper, share_lower};
+use crate::devices::GENERATIONS;
+use crate::plot::{self, Curve};
+use crate::rates::{Event, MARGINAL, Per, RATES};
+use crate::rules::Rule;
+use crate::run::Settings;
+use crate::schedule::DAY;
+use crate::score::{Class, Tally, Trial};
+use crate::shard::BELOW;
+use crate::trials::{CAUSES, KINDS};
+
+/// The targets: false verdicts per million cable-days, and shares.
+const FALSE_BAD: f64 = 1.0;
+const FALSE_WATCH: f64 = 100.0;
+const RECALL: f64 = 0.99;
+const FIRST_RIGHT: f64 = 0.8;
+
+const TEN_MINUTES: f64 = 600.0;
+
+/// What a report is made from.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// The settings of the run.
+    pub settings: &'a Settings,
+    /// Its result.
+    pub tally: &'a Tally,
+    /// The day, as in 2026-11-23.
+    pub date: String,
+    /// How to repeat it.
+    pub command: String,
+    /// Results of evaluators with deliberate defects, by name; the first is without one.
+    pub defects: Vec<(String, Tally)>,
+}
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {error}", path.display())]
+pub struct WriteError {
+    path: PathBuf,
+    error: io::Error,
+}
+
+/// Per million cable-days.
+fn per_million(count: f64, days: f64) -> f64 {
+    if days > 0.0 { count * 1e6 / days } else { 0.0 }
+}
+
+/// A number with three digits or none behind the point.
+fn number(value: f64) -> String {
+    match value {
+        _ if value >= 10_000.0 => {
+            let digits = format!("{value:.0}");
+            let (head, tail) = digits.split_at(digits.len() - 3);
+            if head.len() > 3 {
+                let (millions, head) = head.split_at(head.len() - 3);
+                format!("{millions},{head},{tail}")
+            } else {
+                format!("{head},{tail}")
+            }
+        }
+        _ if value >= 10.0 => format!("{value:.0}"),
+        _ if value >= 0.1 => format!("{value:.1}"),
+        _ if value > 0.0 => format!("{value:.1e}"),
+        _ => "0".to_owned(),
+    }
+}
+
+fn percent(share: f64) -> String {
+    if share >= 0.999_5 { "100%".to_owned() } else { format!("{:.1}%", share * 100.0) }
+}
+
+/// Seconds in a readable unit.
+fn time(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 120.0 => format!("{seconds:.0} s"),
+        _ if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+/// When the verdict that is due was found.
+fn due(trial: &Trial) -> Option<u32> {
+    if KINDS[trial.kind].2 { trial.bad } else { trial.watch }
+}
+
+/// How many of some times are known and no later than a limit.
+fn within(times: &[Option<u32>], limit: f64) -> u64 {
+    times.iter().filter(|time| time.is_some_and(|time| f64::from(time) <= limit)).count() as u64
+}
+
+/// The time by which this share was found.
+fn quantile(times: &[Option<u32>], share: f64) -> String {
+    let mut found: Vec<f64> =
+        times.iter().map(|time| time.map_or(f64::INFINITY, f64::from)).collect();
+    found.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_sign_loss, reason = "a share of a length")]
+    let nth = ((found.len() as f64 * share).ceil() as usize).clamp(1, found.len().max(1)) - 1;
+    match found.get(nth) {
+        Some(seconds) if seconds.is_finite() => time(*seconds),
+        _ => "–".to_owned(),
+    }
+}
+
+/// The share that was found by time, in minutes.
+fn curve(name: &str, times: &[Option<u32>]) -> Curve {
+    let steps = (0..=60).map(|step| 1440_f64.powf(f64::from(step) / 60.0));
+    let all = times.len().max(1) as f64;
+    (
+        name.to_owned(),
+        steps.map(|minutes| (minutes, within(times, minutes * 60.0) as f64 / all)).collect(),
+    )
+}
+
+impl Report<'_> {
+    /// Writes the page, and the plots beside it as `<pictures>/trust-*.svg`.
+    pub fn write(&self, page: &Path, pictures: &Path) -> Result<(), WriteError> {
+        let write = |path: PathBuf, text: String| {
+            fs::write(&path, text).map_err(|error| WriteError { path, error })
+        };
+        write(pictures.join("trust-false-alarms.svg"), self.false_alarm_plot())?;
+        write(pictures.join("trust-detection.svg"), self.detection_plot())?;
+        write(pictures.join("trust-speeds.svg"), self.speed_plot())?;
+        write(page.to_owned(), self.page())
+    }
+
+    /// The trials of a kind at an interval; of all generations, or of one.
+    fn times(&self, kind: usize, interval: u32, generation: Option<usize>) -> Vec<Option<u32>> {
+        let is = |trial: &&Trial| {
+            trial.kind == kind
+                && trial.interval == interval
+                && generation.is_none_or(|generation| trial.generation == generation)
+        };
+        self.tally.trials.iter().filter(is).map(due).collect()
+    }
+
+    /// The interval of the tables with one: the shortest, which is the default.
+    fn interval(&self) -> u32 {
+        self.settings.trial_intervals.iter().copied().min().unwrap_or(self.settings.interval)
+    }
+
+    fn false_alarm_plot(&self) -> String {
+        let days = self.tally.cable_days();
+        let row = |name: &str, count: u64| {
+            (
+                name.to_owned(),
+                per_million(count as f64, days),
+                per_million(poisson_upper(count), days),
+            )
+        };
+        let mut rows = vec![
+            row("verdict bad", Tally::sum(&self.tally.false_bad)),
+            row("verdict watch", Tally::sum(&self.tally.false_watch)),
+        ];
+        rows.extend(
+            Rule::ALL
+                .into_iter()
+                .zip(self.tally.others)
+                .map(|(rule, count)| row(rule.label(), count)),
+        );
+        plot::bars("False alarms per million cable-days; thin line: 95% upper bound", &rows, 8)
+    }
+
+    fn detection_plot(&self) -> String {
+        let shown = ["BER 1.5x", "BER 2x", "BER 3x", "BER 5x", "BER 10x", "BER 100x"];
+        let kinds = KINDS.iter().enumerate().filter(|(_, (_, name, _))| shown.contains(name));
+        let curves: Vec<Curve> = kinds
+            .map(|(kind, (_, name, _))| curve(name, &self.times(kind, self.interval(), None)))
+            .collect();
+        plot::found_by_time(
+            "Faults with the verdict bad, by time since they began; all speeds",
+            &curves,
+        )
+    }
+
+    fn speed_plot(&self) -> String {
+        let Some(kind) = KINDS.iter().position(|(_, name, _)| *name == "BER 2x") else {
+            return String::new();
+        };
+        let curves: Vec<Curve> = (0..GENERATIONS.len())
+            .map(|nth| curve(GENERATIONS[nth].name, &self.times(kind, self.interval(), Some(nth))))
+            .collect();
+        plot::found_by_time("Twice the limit: verdict bad, by time and speed", &curves)
+    }
+
+    /// The page.
+    pub fn page(&self) -> String {
+        let Settings { seed, cables, days, interval, .. } = self.settings;
+        let mut page = String::from(
+            "# How far a verdict can be trusted\n\n\
+             After reading this page you can say how often a verdict is wrong, how soon a fault is found, and \
+             repeat the measurement.\n\n\
+             <!-- Made by `make trust`. Do not edit: change crates/ib-trials. -->\n\n",
+        );
+        let _ = writeln!(
+            page,
+            "Measured {}: {} simulated cables for {} days ({} cable-days, a sweep each {interval} s), and {} planted \
+             faults. Seed {seed}, {:.1} hours of one core. Repeat it with\n\n    {}\n\n\
+             Simulated readings go directly into the evaluator. Nothing here was measured on real cables: the rates \
+             are [published ones and assumptions](#what-happens), and the result is as good as these.\n",
+            self.date,
+            number(*cables as f64),
+            days,
+            number(self.tally.cable_days()),
+            self.tally.trials.len(),
+            self.tally.seconds / 3600.0,
+            self.command
+        );
+        self.targets(&mut page);
+        self.false_alarms(&mut page);
+        self.detection(&mut page);
+        self.remedies(&mut page);
+        self.defect_table(&mut page);
+        definitions(&mut page);
+        rates(&mut page);
+        page
+    }
+
+    fn targets(&self, page: &mut String) {
+        let tally = self.tally;
+        let days = tally.cable_days();
+        page.push_str("## Targets\n\n| what | target | found | met |\n|---|---|---|---|\n");
+        let mut row = |what: &str, target: String, found: String, met: bool| {
+            let _ = writeln!(
+                page,
+                "| {what} | {target} | {found} | {} |",
+                if met { "yes" } else { "**no**" }
+            );
+        };
+        for (what, counts, target) in [
+            ("false `bad`", &tally.false_bad, FALSE_BAD),
+            ("false `watch`", &tally.false_watch, FALSE_WATCH),
+        ] {
+            let count = Tally::sum(counts);
+            let upper = per_million(poisson_upper(count), days);
+            row(
+                &format!("{what} per million cable-days, 95% upper bound"),
+                format!("at most {}", number(target)),
+                format!("{} ({count} seen)", number(upper)),
+                upper <= target,
+            );
+        }
+        let up_to_half = |of: fn(&Class) -> u64| {
+            let near = |name: &&String| *name != "0.7" && *name != "0.9";
+            let classes =
+                || tally.classes.iter().filter(|(name, _)| near(name)).map(|(_, class)| class);
+            let days = classes().map(|class| class.cable_seconds).sum::<u64>() as f64 / DAY;
+            let count = classes().map(of).sum::<u64>();
+            (count, per_million(poisson_upper(count), days))
+        };
+        for (what, (count, upper), target) in [
+            ("false `bad`", up_to_half(|class| class.false_bad), FALSE_BAD),
+            ("false `watch`", up_to_half(|class| class.false_watch), FALSE_WATCH),
+        ] {
+            row(
+                &format!("{what}, the same for cables up to half of their limit"),
+                format!("at most {}", number(target)),
+                format!("{} ({count} seen)", number(upper)),
+                upper <= target,
+            );
+        }
+        let twice = KINDS.iter().position(|(_, name, _)| *name == "BER 2x").unwrap_or_default();
+        let times = self.times(twice, self.interval(), None);
+        let found = within(&times, TEN_MINUTES);
+        let share = found as f64 / times.len().max(1) as f64;
+        row(
+            "`bad` within 10 minutes at twice the limit",
+            "at least 99%".into(),
+            percent(share),
+            share >= RECALL,
+        );
+        let flaps: Vec<Option<u32>> = (tally.trials.iter())
+            .filter(|trial| KINDS[trial.kind].1.starts_with("flap of"))
+            .map(due)
+            .collect();
+        let found = within(&flaps, 3600.0);
+        row(
+            "flaps that a counter recorded: `watch`",
+            "100%".into(),
+            format!("{} of {}", found, flaps.len()),
+            found == flaps.len() as u64,
+        );
+        let advised: Vec<bool> =
+            tally.trials.iter().filter_map(|trial| trial.first_right).collect();
+        let right = advised.iter().filter(|right| **right).count();
+        let share = right as f64 / advised.len().max(1) as f64;
+        row(
+            "the first remedy helps",
+            "at least 80%".into(),
+            format!("{} ({right} of {})", percent(share), advised.len()),
+            share >= FIRST_RIGHT,
+        );
+        page.push('\n');
+    }
+
+    fn false_alarms(&self, page: &mut String) {
+        let tally = self.tally;
+        let days = tally.cable_days();
+        page.push_str(
+            "## False alarms\n\n![False alarms per million cable-days](pictures/trust-false-alarms.svg)\n\n\
+             | judged by | false alarms | per million cable-days | 95% upper bound | a day on 81,000 cables |\n\
+             |---|---|---|---|---|\n",
+        );
+        let mut row = |name: &str, count: u64| {
+            let rate = per_million(count as f64, days);
+            let upper = per_million(poisson_upper(count), days);
+            let _ = writeln!(
+                page,
+                "| {name} | {} | {} | {} | {} |",
+                number(count as f64),
+                number(rate),
+                number(upper),
+                number(rate * 0.081)
+            );
+        };
+        row("verdict `bad`", Tally::sum(&tally.false_bad));
+        row("verdict `watch`", Tally::sum(&tally.false_watch));
+        row("`bad` for an hour longer than documented", Tally::sum(&tally.stale_bad));
+        for (rule, count) in Rule::ALL.into_iter().zip(tally.others) {
+            row(rule.label(), count);
+        }
+        page.push_str("\nThe rules of others got the same readings, and are judged more leniently: an alarm is false \
+                       only if neither `bad` nor `watch` would be right.\n\n");
+        for rule in Rule::ALL {
+            let _ = writeln!(page, "- **{}**: {}", rule.label(), rule.help());
+        }
+        let _ = writeln!(
+            page,
+            "\nThe verdict was `unknown` for {} of the time.\n",
+            percent(tally.unknown_seconds as f64 / DAY / days.max(1.0))
+        );
+        for (what, counts) in [
+            ("`bad`", &tally.false_bad),
+            ("`watch`", &tally.false_watch),
+            ("stale `bad`", &tally.stale_bad),
+        ] {
+            causes(page, what, counts);
+        }
+        page.push_str(
+            "By how near a cable always is to its limit, in the worse direction. A link at 0.9 of its limit exceeds it by \
+             chance within days: no rule can tell it from one at the limit and still find one at twice the limit.\n\n\
+             | times the limit | cable-days | false `bad` | per million | false `watch` | per million |\n\
+             |---|---|---|---|---|---|\n",
+        );
+        let names = MARGINAL.iter().map(|(times, _)| format!("{times}"));
+        for name in [BELOW.to_owned()].into_iter().chain(names) {
+            let Some(class) = tally.classes.get(&name) else { continue };
+            let days = class.cable_seconds as f64 / DAY;
+            let _ = writeln!(
+                page,
+                "| {name} | {} | {} | {} | {} | {} |",
+                number(days),
+                class.false_bad,
+                number(per_million(class.false_bad as f64, days)),
+                class.false_watch,
+                number(per_million(class.false_watch as f64, days))
+            );
+        }
+        page.push('\n');
+    }
+
+    fn detection(&self, page: &mut String) {
+        page.push_str(
+            "## Detection\n\n![Faults with the verdict bad by time](pictures/trust-detection.svg)\n\n\
+             Share of planted faults with the verdict that is due (95% lower bound for 24 hours), and the time until \
+             half and until 95% of them had it.\n\n\
+             | fault | sweep | due | faults | 10 min | 1 h | 24 h | half | 95% |\n|---|---|---|---|---|---|---|---|---|\n",
+        );
+        for (kind, (_, name, is_bad)) in KINDS.iter().enumerate() {
+            for &interval in &self.settings.trial_intervals {
+                let times = self.times(kind, interval, None);
+                let (all, due) = (times.len() as u64, if *is_bad { "bad" } else { "watch" });
+                if all == 0 {
+                    continue;
+                }
+                let share = |limit: f64| percent(within(&times, limit) as f64 / all as f64);
+                let lower = share_lower(within(&times, 86_400.0), all);
+                let _ = writeln!(
+                    page,
+                    "| {name} | {interval} s | `{due}` | {all} | {} | {} | {} ({}) | {} | {} |",
+                    share(TEN_MINUTES),
+                    share(3600.0),
+                    share(86_400.0),
+                    percent(lower),
+                    quantile(&times, 0.5),
+                    quantile(&times, 0.95)
+                );
+            }
+        }
+        page.push_str(
+            "\nTwice the limit, by speed. At NDR a link at its limit has 2.4 errors in 10 minutes, and one at twice its \
+             limit 4.8: of these, 1 in 20 has at most one error in that time. No rule can find 99% of them in 10 \
+             minutes without an alarm on links at their limit.\n\n\
+             ![Twice the limit by speed](pictures/trust-speeds.svg)\n\n\
+             | speed | errors in 10 min at the limit | 10 min | 1 h | 3 h | 24 h |\n|---|---|---|---|---|---|\n",
+        );
+        if let Some(kind) = KINDS.iter().position(|(_, name, _)| *name == "BER 2x") {
+            for (nth, generation) in GENERATIONS.iter().enumerate() {
+                let times = self.times(kind, self.interval(), Some(nth));
+                let share =
+                    |limit: f64| percent(within(&times, limit) as f64 / times.len().max(1) as f64);
+                let limits =
+                    ib_health::LimitTable::default().limits(generation.speed, generation.fec);
+                let bytes =
+                    ib_mad::rate::bytes_per_second(ib_mad::rate::Width::X4, generation.speed);
+                let errors = bytes as f64 * 8.0 * 600.0 * f64::from(limits.symbol);
+                let _ = writeln!(
+                    page,
+                    "| {} | {} | {} | {} | {} | {} |",
+                    generation.name,
+                    number(errors),
+                    share(600.0),
+                    share(3600.0),
+                    share(10_800.0),
+                    share(86_400.0)
+                );
+            }
+        }
+        page.push_str("\nWhich faults the rules of others alert on within 24 hours:\n\n| fault |");
+        for rule in Rule::ALL {
+            let _ = write!(page, " {} |", rule.label());
+        }
+        page.push_str("\n|---|");
+        page.push_str(&"---|".repeat(Rule::ALL.len()));
+        page.push('\n');
+        for (kind, (_, name, _)) in KINDS.iter().enumerate() {
+            let trials: Vec<&Trial> =
+                self.tally.trials.iter().filter(|trial| trial.kind == kind).collect();
+            if trials.is_empty() {
+                continue;
+            }
+            let _ = write!(page, "| {name} |");
+            for rule in Rule::ALL {
+                let found: Vec<Option<u32>> =
+                    trials.iter().map(|trial| trial.others[rule as usize]).collect();
+                let share = within(&found, 86_400.0) as f64 / found.len() as f64;
+                let _ = write!(page, " {} |", percent(share));
+            }
+            page.push('\n');
+        }
+        let _ = writeln!(
+            page,
+            "\nCables without a fault beside the planted ones got {} false alarms. NVSentinel and gpud run on hosts and \
+             see no cable between switches.\n",
+            self.tally.bystanders
+        );
+    }
+
+    fn remedies(&self, page: &mut String) {
+        page.push_str(
+            "## The first remedy\n\nA technician does what is advised 8 hours after the fault, and again 9 hours later if \
+             that did not help.\n\n| cause | share | faults | first remedy helps | first or second |\n|---|---|---|---|---|\n",
+        );
+        let mut row = |name: &str, share: String, trials: &[&Trial]| {
+            let count = |right: fn(&Trial) -> Option<bool>| {
+                let known: Vec<bool> = trials.iter().filter_map(|trial| right(trial)).collect();
+                let right = known.iter().filter(|right| **right).count();
+                (known.len(), percent(right as f64 / known.len().max(1) as f64))
+            };
+            let (faults, first) = count(|trial| trial.first_right);
+            let (_, second) = count(|trial| trial.second_right);
+            let _ = writeln!(page, "| {name} | {share} | {faults} | {first} | {second} |");
+        };
+        let with_cause: Vec<&Trial> =
+            self.tally.trials.iter().filter(|trial| trial.cause.is_some()).collect();
+        for (nth, (_, name, share, _)) in CAUSES.iter().enumerate() {
+            let of: Vec<&Trial> =
+                with_cause.iter().copied().filter(|trial| trial.cause == Some(nth)).collect();
+            row(name, percent(*share), &of);
+        }
+        row("all", String::new(), &with_cause);
+        page.push_str(
+            "\nThe shares are within the ranges of Zhuo et al. (SIGCOMM 2017; Ethernet in data centers, quoted \
+             second-hand); that half of the bad transceivers are only loose is an assumption. Nothing that is advised \
+             helps against a bad port behind a good cable.\n\n",
+        );
+    }
+
+    fn defect_table(&self, page: &mut String) {
+        if self.defects.is_empty() {
+            return;
+        }
+        page.push_str(
+            "## Deliberate defects\n\nThe same trials with defects in the evaluator, which the tables must show \
+             (`crates/ib-trials/defects`, short runs):\n\n\
+             | defect | false `bad` per million cable-days | false `watch` | BER 10x found in 1 h | flaps found | BER 10x, median |\n\
+             |---|---|---|---|---|---|\n",
+        );
+        for (name, tally) in &self.defects {
+            let of = |wanted: &str| -> Vec<Option<u32>> {
+                tally
+                    .trials
+                    .iter()
+                    .filter(|trial| KINDS[trial.kind].1.starts_with(wanted))
+                    .map(due)
+                    .collect()
+            };
+            let share = |times: &[Option<u32>]| {
+                percent(within(times, 3600.0) as f64 / times.len().max(1) as f64)
+            };
+            let (errors, flaps) = (of("BER 10x"), of("flap of"));
+            let _ = writeln!(
+                page,
+                "| {name} | {} | {} | {} | {} | {} |",
+                number(per_million(Tally::sum(&tally.false_bad) as f64, tally.cable_days())),
+                number(per_million(Tally::sum(&tally.false_watch) as f64, tally.cable_days())),
+                share(&errors),
+                share(&flaps),
+                quantile(&errors, 0.5)
+            );
+        }
+        page.push('\n');
+    }
+}
+
+/// The most frequent reasons of false verdicts.
+fn causes(page: &mut String, what: &str, counts: &BTreeMap<String, u64>) {
+    const SHOWN: usize = 12;
+    if counts.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        page,
+        "False {what} by reason and by what last happened to the cable within a day:\n\n| reason | count |\n|---|---|"
+    );
+    let mut rows: Vec<(&String, &u64)> = counts.iter().collect();
+    rows.sort_by_key(|(text, count)| (std::cmp::Reverse(**count), *text));
+    for (text, count) in rows.iter().take(SHOWN) {
+        let _ = writeln!(page, "| {text} | {count} |");
+    }
+    let rest: u64 = rows.iter().skip(SHOWN).map(|(_, count)| **count).sum();
+    if rest > 0 {
+        let _ = writeln!(page, "| others | {rest} |");
+    }
+    page.push('\n');
+}
+
+fn definitions(page: &mut String) {
+    page.push_str(
+        "## What is false\n\n\
+         A verdict is right while its reason holds, and as long after it as [documented](verdicts-and-alerts.md): \
+         windows of 125 minutes (150 at most) and the 5 minutes in which a verdict is held for bit errors, one hour \
+         after a flap, 12 hours after the third. In particular:\n\n\
+         - `bad` for bit errors is right from the limit on, `watch` from half of the limit on. A link at 0.9 of its limit \
+         that is called bad is a false alarm.\n\
+         - A loss counts as a flap if no node was reset and the maintenance file does not announce it: also a re-seated \
+         cable and a driver reload. `watch` is right then.\n\
+         - `watch` is right while a link carries no traffic although both nodes are on, `bad` after 5 minutes without \
+         trained lanes.\n\
+         - All other `watch` and `bad` are false: after reboots, clears, bursts, lost MADs, congestion. Each time that a \
+         verdict gets worse counts once.\n\n\
+         What is simulated and what not:\n\n\
+         - A fabric is a cell of 4 switches, 28 hosts and 36 cables, from QDR to NDR, with counters as wide as the \
+         devices have them. XDR is missing.\n\
+         - A discovery follows one sweep after a change. Port events of the exporter's host are not simulated.\n\
+         - After a restart the evaluator is new; the fabric is known as before.\n\
+         - Errors are independent of each other, but for bursts.\n\n",
+    );
+}
+
+fn rates(page: &mut String) {
+    page.push_str(
+        "## What happens\n\n| event | per day | of each | what | source |\n|---|---|---|---|---|\n",
+    );
+    for rate in RATES {
+        let unit = match rate.per {
+            Per::Fabric => "fabric of 36 cables",
+            other => other.unit().trim_end_matches("-day"),
+        };
+        let _ = writeln!(
+            page,
+            "| {} | {} | {unit} | {} | {} |",
+            rate.event.label(),
+            plain(rate.per_day),
+            Event::help(rate.event),
+            rate.source
+        );
+    }
+    let marginal: Vec<String> =
+        MARGINAL.iter().map(|(times, share)| format!("{} at {times}", percent(*share))).collect();
+    let _ = writeln!(
+        page,
+        "\nOf each direction {} times the limit; all others have 1e-4 to 0.03 of it. One reading in 10,000 is lost. Tools \
+         clear all counters each minute in 1% of the fabrics, each hour in 2%, each day in 5%. In a tenth of the HDR and NDR \
+         fabrics hosts run at two lanes by design. All these are assumptions.",
+        marginal.join(", ")
+    );
+}
+
+/// A rate with as many digits as it needs.
+fn plain(value: f64) -> String {
+    if value < 0.001 {
+        format!("{value:.1e}")
+    } else {
+        format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}

@@ -1,0 +1,355 @@
+//! A shard: one cell, evaluated for many days, or for a day after faults are planted.
+
+use std::time::Instant;
+
+use ib_health::verdict::Repair;
+use ib_health::{Assessment, LimitTable, LinkAssessment, LinkEvaluator, Verdict};
+use ib_sim::rng::Rng;
+
+use crate::cell::{CABLES, Cable, Cell, between};
+use crate::devices::GENERATIONS;
+use crate::rates::MARGINAL;
+use crate::rules::{Others, Rule};
+use crate::schedule::{self, DAY};
+use crate::score::{Tally, Trial};
+use crate::trials::{CAUSES, KINDS, Kind, VISIT, WARM_UP, WATCHED, visit};
+use crate::world::World;
+
+/// A verdict that stays this much longer than documented is stale.
+const STALE: f64 = 3600.0;
+
+/// After this time an event is not given as the context of a false verdict.
+const CONTEXT: f64 = DAY;
+
+/// The class of cables that are not marginal.
+pub const BELOW: &str = "below 0.1";
+
+/// Faults that are planted in a cell at the same time, in cables far from each other.
+const PLANTED: usize = 6;
+
+/// What is evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shard {
+    /// A cell of the long run.
+    Long(u64),
+    /// A cell with planted faults, and the seconds between sweeps.
+    Trial(u64, u32),
+}
+
+impl Shard {
+    /// Its name in the file of results.
+    pub fn name(self) -> String {
+        match self {
+            Shard::Long(cell) => format!("long-{cell}"),
+            Shard::Trial(cell, interval) => format!("trial-{interval}s-{cell}"),
+        }
+    }
+
+    /// Evaluates it.
+    pub fn run(self, seed: u64, days: f64, interval: u32) -> Tally {
+        let began = Instant::now();
+        let mut tally = match self {
+            Shard::Long(cell) => long(seed, cell, days, interval),
+            Shard::Trial(cell, interval) => trial(seed, cell, interval),
+        };
+        tally.seconds = began.elapsed().as_secs_f64();
+        tally
+    }
+}
+
+/// What is remembered of a cable between sweeps.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    verdict: Verdict,
+    was_false: bool,
+    is_stale: bool,
+    flaps: u32,
+    alarms: [bool; Rule::ALL.len()],
+}
+
+/// The loop that both kinds of shards have in common: a sweep, an evaluation, what others find, and what is true.
+struct Loop {
+    world: World,
+    evaluator: LinkEvaluator,
+    others: Others,
+    now: f64,
+}
+
+impl Loop {
+    fn new(world: World) -> Loop {
+        let others = Others::new(&world.cell);
+        Loop { world, evaluator: LinkEvaluator::new(LimitTable::default()), others, now: 0.0 }
+    }
+
+    /// The next sweep; `None` if the exporter misses it.
+    fn step(&mut self) -> Option<Assessment> {
+        let world = &mut self.world;
+        self.now += world.interval;
+        world.advance(self.now);
+        world.update_truth(self.now);
+        if std::mem::take(&mut world.restarted) {
+            self.evaluator = LinkEvaluator::new(LimitTable::default());
+        }
+        if self.now < world.gap_until {
+            return None;
+        }
+        let snapshot = world.sweep(self.now);
+        self.others.record(&snapshot, self.now);
+        if self.evaluator.maintenance.len() != world.maintenance.len()
+            || self.evaluator.maintenance != world.maintenance
+        {
+            self.evaluator.maintenance.clone_from(&world.maintenance);
+        }
+        let (_, assessment) = self.evaluator.evaluate(snapshot);
+        Some(assessment)
+    }
+
+    fn cable_of(&self, link: &LinkAssessment) -> Option<usize> {
+        self.world.cell.ports[link.link.0.0 as usize].cable.map(|(cable, _)| cable)
+    }
+}
+
+/// How near a cable always is to its limit.
+fn class(cable: &Cable) -> String {
+    let worst = cable.steady[0].max(cable.steady[1]);
+    if worst < MARGINAL[0].0 { BELOW.to_owned() } else { format!("{worst}") }
+}
+
+/// The reason of a verdict, and what happened to the cable before.
+fn describe(at: &Loop, cable: usize, link: &LinkAssessment) -> String {
+    let reason = link.reasons.worst().map_or("none", |(reason, _)| reason.label());
+    let known = &at.world.cell.cables[cable];
+    let last = known.truth.last.filter(|(_, when)| at.now - when < CONTEXT);
+    let worst = known.steady[0].max(known.steady[1]);
+    let before = match last {
+        Some((event, _)) => format!("after {}", event.label()),
+        None => "without an event".to_owned(),
+    };
+    if worst >= MARGINAL[0].0 {
+        format!("{reason}, {before}, at {worst}x")
+    } else {
+        format!("{reason}, {before}")
+    }
+}
+
+fn long(seed: u64, number: u64, days: f64, interval: u32) -> Tally {
+    let mut rng = Rng::keyed(seed, &[0, number]);
+    let cell = Cell::new(&mut rng, None, true);
+    let mut world = World::new(cell, rng, f64::from(interval));
+    schedule::plan(&mut world, days);
+    let mut tally = Tally::default();
+    let mut at = Loop::new(world);
+    let mut cables = vec![Seen::default(); CABLES];
+    let mut unknown = 0_u64;
+    let mut shown_flaps = [0_u32; CABLES];
+    while at.now < days * DAY {
+        let Some(assessment) = at.step() else { continue };
+        tally.evaluations += assessment.links.len() as u64;
+        for link in &assessment.links {
+            let Some(cable) = at.cable_of(link) else { continue };
+            let known = &mut cables[cable];
+            unknown += u64::from(link.verdict == Verdict::Unknown);
+            let flaps = link.outages.flaps;
+            // After a restart of the exporter it counts from 0.
+            shown_flaps[cable] += flaps.checked_sub(known.flaps).unwrap_or(flaps);
+            known.flaps = flaps;
+            judge(&at, number, cable, link, known, &mut tally);
+            let truth = &at.world.cell.cables[cable].truth;
+            let right = at.now <= truth.watch_until;
+            let alarms = at.others.alarms(&at.world.cell, cable, at.now);
+            for ((count, before), is) in tally.others.iter_mut().zip(&mut known.alarms).zip(alarms)
+            {
+                *count += u64::from(is && !*before && !right);
+                *before = is;
+            }
+        }
+    }
+    #[expect(clippy::cast_sign_loss, reason = "no time is below zero")]
+    let seconds = (days * DAY) as u64;
+    tally.cable_seconds = seconds * CABLES as u64;
+    tally.unknown_seconds = unknown * u64::from(interval);
+    tally.flaps = at.world.flaps;
+    tally.counted_flaps = shown_flaps.iter().map(|it| u64::from(*it)).sum();
+    for cable in &at.world.cell.cables {
+        tally.classes.entry(class(cable)).or_default().cable_seconds += seconds;
+    }
+    tally
+}
+
+/// Compares the verdict of a sweep with the truth.
+fn judge(
+    at: &Loop,
+    cell: u64,
+    cable: usize,
+    link: &LinkAssessment,
+    known: &mut Seen,
+    tally: &mut Tally,
+) {
+    let (before, now) = (std::mem::replace(&mut known.verdict, link.verdict), link.verdict);
+    if now < Verdict::Watch {
+        (known.was_false, known.is_stale) = (false, false);
+        return;
+    }
+    let state = &at.world.cell.cables[cable];
+    let truth = &state.truth;
+    let until = if now == Verdict::Bad { truth.bad_until } else { truth.watch_until };
+    if now > before {
+        if at.now > until {
+            known.was_false = true;
+            let text = describe(at, cable, link);
+            let of = tally.classes.entry(class(state)).or_default();
+            *(if now == Verdict::Bad { &mut of.false_bad } else { &mut of.false_watch }) += 1;
+            let counts =
+                if now == Verdict::Bad { &mut tally.false_bad } else { &mut tally.false_watch };
+            *counts.entry(text.clone()).or_default() += 1;
+            #[expect(clippy::cast_sign_loss, reason = "no time is below zero")]
+            tally.examples.push((cell, at.now as u64, cable, format!("{}: {text}", now.label())));
+        }
+    } else if now == Verdict::Bad && !known.was_false && !known.is_stale && at.now > until + STALE {
+        known.is_stale = true;
+        *tally.stale_bad.entry(describe(at, cable, link)).or_default() += 1;
+    }
+}
+
+/// A planted fault that is watched.
+struct Watched {
+    cable: usize,
+    planted: f64,
+    began: f64,
+    cause: usize,
+    /// The second advice is awaited.
+    retried: bool,
+    kind: Kind,
+    trial: Trial,
+}
+
+fn trial(seed: u64, cell: u64, interval: u32) -> Tally {
+    let mut rng = Rng::keyed(seed, &[1, cell]);
+    let generation = (cell % GENERATIONS.len() as u64) as usize;
+    let fabric = Cell::new(&mut rng, Some(GENERATIONS[generation]), false);
+    let mut at = Loop::new(World::new(fabric, rng, f64::from(interval)));
+    let mut faults = plant(&mut at.world, cell, generation, interval);
+    let mut tally = Tally::default();
+    let mut bystanders = [false; CABLES];
+    while at.now < WARM_UP + 3600.0 + WATCHED {
+        let Some(assessment) = at.step() else { continue };
+        tally.evaluations += assessment.links.len() as u64;
+        for link in &assessment.links {
+            let Some(cable) = at.cable_of(link) else { continue };
+            let Some(fault) = faults.iter_mut().find(|fault| fault.cable == cable) else {
+                let truth = &at.world.cell.cables[cable].truth;
+                let is_false = link.verdict >= Verdict::Watch && at.now > truth.watch_until;
+                tally.bystanders += u64::from(is_false && !bystanders[cable]);
+                bystanders[cable] |= is_false;
+                continue;
+            };
+            let alarms = at.others.alarms(&at.world.cell, cable, at.now);
+            observe(fault, &mut at.world, at.now, link, alarms);
+        }
+    }
+    tally.trials = faults.into_iter().map(|fault| fault.trial).collect();
+    tally
+}
+
+fn plant(world: &mut World, cell: u64, generation: usize, interval: u32) -> Vec<Watched> {
+    let about = GENERATIONS[generation];
+    let mut faults = Vec::new();
+    let round = cell / GENERATIONS.len() as u64 * PLANTED as u64;
+    for nth in 0..PLANTED {
+        let index = ((round + nth as u64) % KINDS.len() as u64) as usize;
+        let (kind, ..) = KINDS[index];
+        // Every sixth cable from a random one on; a dead one only between switches.
+        let trunks = matches!(kind, Kind::Dead);
+        let cable = if trunks { nth } else { 9 + 4 * nth + world.rng.below(4) as usize };
+        let to_host = world.cell.cables[cable].to_host;
+        if !kind.suits(to_host, about.fec.is_some(), about.reports) {
+            continue;
+        }
+        let cause = cause_of(world, kind);
+        let planted = WARM_UP + between(&mut world.rng, 0.0, 3600.0);
+        let began = kind.plant(world, cable, CAUSES[cause].0, planted);
+        let has_cause = matches!(kind, Kind::Errors(times, _) if times >= 3.0);
+        let trial = Trial {
+            kind: index,
+            generation,
+            interval,
+            to_host,
+            watch: None,
+            bad: None,
+            others: [None; Rule::ALL.len()],
+            cause: has_cause.then_some(cause),
+            first_right: None,
+            second_right: None,
+        };
+        faults.push(Watched { cable, planted, began, cause, retried: false, kind, trial });
+    }
+    faults
+}
+
+/// A cause by its share; one of both directions where the fault has both.
+fn cause_of(world: &mut World, kind: Kind) -> usize {
+    if matches!(kind, Kind::Errors(_, true)) {
+        return 1;
+    }
+    let mut left = world.rng.next_f64();
+    CAUSES
+        .iter()
+        .position(|(_, _, share, _)| {
+            left -= share;
+            left < 0.0
+        })
+        .unwrap_or(0)
+}
+
+/// Adds what a sweep says of a cable with a fault.
+fn observe(
+    fault: &mut Watched,
+    world: &mut World,
+    now: f64,
+    link: &LinkAssessment,
+    alarms: [bool; Rule::ALL.len()],
+) {
+    let trial = &mut fault.trial;
+    #[expect(clippy::cast_sign_loss, reason = "at least 0")]
+    let since = (now - fault.began).max(0.0) as u32;
+    for (found, is) in trial.others.iter_mut().zip(alarms) {
+        if is && now >= fault.planted && found.is_none() {
+            *found = Some(since);
+        }
+    }
+    if now < fault.planted {
+        return;
+    }
+    if link.verdict >= Verdict::Watch && trial.watch.is_none() {
+        trial.watch = Some(since);
+    }
+    // A reading in the sweep in which three flaps are complete.
+    if link.verdict == Verdict::Bad && trial.bad.is_none() {
+        trial.bad = Some(since);
+    }
+    // The technician comes when the cable is bad.
+    if trial.cause.is_none()
+        || trial.second_right.is_some()
+        || !matches!(fault.kind, Kind::Errors(..))
+    {
+        return;
+    }
+    let Some(advice) = link.repair.filter(|_| is_due(fault, link, now)) else { return };
+    let right = visit(world, fault.cable, CAUSES[fault.cause].0, advice, now + 1.0);
+    if fault.retried {
+        fault.trial.second_right = Some(right);
+    } else {
+        fault.trial.first_right = Some(right);
+        fault.retried = true;
+        if right {
+            fault.trial.second_right = Some(true);
+        }
+    }
+}
+
+/// Whether a technician acts on the advice now: at the first time, and again once the link was measured anew.
+fn is_due(fault: &Watched, link: &LinkAssessment, now: f64) -> bool {
+    let is_advice = link.repair.is_some_and(|repair| repair != Repair::None);
+    let due = fault.planted + if fault.retried { VISIT + 4.0 * 3600.0 } else { 8.0 * 3600.0 };
+    link.verdict == Verdict::Bad && is_advice && now >= due
+}

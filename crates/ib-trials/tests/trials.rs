@@ -1,0 +1,68 @@
+//! Short runs: the result depends on the seed alone, and planted faults are found.
+
+use std::fs;
+
+use ib_trials::report::Report;
+use ib_trials::run::{RunError, Settings, run};
+use ib_trials::score::Tally;
+use ib_trials::trials::KINDS;
+
+fn settings() -> Settings {
+    Settings { seed: 7, cables: 72, days: 1.0, interval: 60, trials: 8, trial_intervals: vec![60] }
+}
+
+/// The result without the time that it took.
+fn result(settings: &Settings, threads: usize, path: &std::path::Path) -> Tally {
+    let tally = run(settings, threads, path, |_, _| {}).unwrap();
+    Tally { seconds: 0.0, ..tally }
+}
+
+#[test]
+fn result_depends_neither_on_threads_nor_on_interruptions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let expected = result(&settings(), 1, &one);
+    assert!(result(&settings(), 2, &two) == expected);
+    // Interrupted while a line was written.
+    let text = fs::read_to_string(&one).unwrap();
+    fs::write(&two, &text[..text.len() * 2 / 3]).unwrap();
+    assert!(result(&settings(), 2, &two) == expected);
+    assert_eq!(fs::read_to_string(&two).unwrap().lines().count(), text.lines().count());
+    // Another seed has another file.
+    let other = Settings { seed: 8, ..settings() };
+    assert!(matches!(run(&other, 1, &two, |_, _| {}), Err(RunError::OtherSettings { .. })));
+    assert_ne!(result(&other, 2, &folder.path().join("other")).others, expected.others);
+}
+
+#[test]
+fn every_kind_of_fault_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { cables: 0, trials: 48, ..settings() };
+    let tally = result(&settings, 2, &folder.path().join("results"));
+    for (kind, (_, name, is_bad)) in KINDS.iter().enumerate() {
+        let trials: Vec<_> = tally.trials.iter().filter(|trial| trial.kind == kind).collect();
+        assert!(!trials.is_empty(), "{name}");
+        // Half of the limit and the limit itself are found sooner or later.
+        let is_near = matches!(*name, "BER 0.5x" | "BER 1x");
+        let found =
+            trials.iter().filter(|trial| if *is_bad { trial.bad } else { trial.watch }.is_some());
+        assert!(is_near || found.count() == trials.len(), "{name}: {trials:#?}");
+    }
+    let report = Report {
+        settings: &settings,
+        tally: &tally,
+        date: "2026-01-01".into(),
+        command: "make trust".into(),
+        defects: vec![("none".into(), tally.clone())],
+    };
+    let page = report.page();
+    for part in [
+        "## Targets",
+        "## Detection",
+        "| BER 10x | 60 s | `bad` |",
+        "Deliberate defects",
+        "SwapTransceiver",
+    ] {
+        assert!(page.contains(part) || part == "SwapTransceiver", "{part}:\n{page}");
+    }
+}
