@@ -160,10 +160,6 @@ pub struct PreFecBer {
 /// would have had a quarter of an error. At NDR, 1e-14 takes 625 s.
 pub const ENOUGH: f32 = 2.5;
 
-/// The intervals between the points of a window in which there must have been errors. One event, such as a
-/// burst of noise, may be read in two of them if a sweep falls into it; a bad cable has errors in more.
-const STEADY: usize = 3;
-
 /// The number of errors that a link with `expected` errors does not exceed by chance. For a link at a tenth
 /// of its limit, which is called normal, the probability is below 1e-10 in a window of any length (Poisson;
 /// the maximum, 3e-11, is where 0.54 are expected); for one at half its limit below 2e-6.
@@ -211,10 +207,17 @@ impl BerWindows {
             found.windows[window as usize] = Measurement { errors, seconds };
             kept.record(window.length(), at, counted);
             let (errors, expected) = (errors as f32, found.expected(window));
-            let steady = kept.busy_intervals(counted) >= STEADY;
-            let level = if steady && errors > chance_limit(expected) {
+            // A bad cable has errors all the time. A burst may be read in two intervals, if a sweep falls into it, and
+            // there may be two: the others must show a ratio of that height, too.
+            let exceeds = |share: f32| {
+                errors > chance_limit(expected * share) && {
+                    let (quiet, seconds) = kept.quiet_growth(at, counted);
+                    quiet > 0 && quiet as f32 >= seconds * bits_per_second * limit * share
+                }
+            };
+            let level = if exceeds(1.0) {
                 BitErrorLevel::Over
-            } else if steady && errors > chance_limit(expected / 2.0) {
+            } else if exceeds(0.5) {
                 BitErrorLevel::Raised
             } else if expected >= ENOUGH {
                 BitErrorLevel::Fine

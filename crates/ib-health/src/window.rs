@@ -57,10 +57,23 @@ impl SlidingWindow {
         Some((value.wrapping_sub(*before), at.seconds_since(*since)))
     }
 
-    /// In how many of the intervals between its points, and since the last one, the counter grew.
-    pub fn busy_intervals(&self, value: u32) -> usize {
-        let values = self.points().iter().map(|(_, value)| *value).chain([value]);
-        values.clone().zip(values.skip(1)).filter(|(before, after)| before != after).count()
+    /// The same without the two intervals between points, or since the last one, in which the counter grew most.
+    pub fn quiet_growth(&self, at: Tick, value: u32) -> (u32, f32) {
+        let points = self.points().iter().copied().chain([(at, value)]);
+        let (mut growth, mut seconds) = (0, 0.0);
+        let mut busiest = [(0, 0.0); 2];
+        for ((since, before), (until, after)) in points.clone().zip(points.skip(1)) {
+            let mut interval = (after.wrapping_sub(before), until.seconds_since(since));
+            // The busier one stays; what is left in the end is quieter than both.
+            for known in &mut busiest {
+                if interval.0 > known.0 {
+                    std::mem::swap(known, &mut interval);
+                }
+            }
+            growth += interval.0;
+            seconds += interval.1;
+        }
+        (growth, seconds)
     }
 }
 
@@ -184,15 +197,24 @@ mod tests {
     }
 
     #[test]
-    fn burst_grows_in_one_interval_only() {
+    fn quiet_growth_leaves_out_two_intervals() {
         let mut window = SlidingWindow::default();
-        for sweep in 0..6 {
-            window.record(Duration::from_secs(75), tick(f64::from(sweep) * 15.0), 7);
-        }
-        assert_eq!(window.busy_intervals(7), 0);
-        assert_eq!(window.busy_intervals(1000), 1);
-        window.record(Duration::from_secs(75), tick(90.0), 1000);
-        assert_eq!(window.busy_intervals(1001), 2);
+        let mut record = |sweep: u32, value: u32| {
+            window.record(Duration::from_secs(75), tick(f64::from(sweep) * 15.0), value);
+            window.quiet_growth(tick(f64::from(sweep) * 15.0), value)
+        };
+        assert_eq!(record(0, 7), (0, 0.0));
+        assert_eq!(record(1, 7).0, 0);
+        assert_eq!(record(2, 1007).0, 0);
+        assert_eq!(record(3, 1010).0, 0);
+        // 1000 and 3 are left out.
+        let (growth, seconds) = record(4, 1012);
+        assert!(growth == 2 && (seconds - 30.0).abs() < 0.1, "{growth} in {seconds}");
+        // 1000 and 5.
+        assert_eq!(record(5, 1017).0, 5);
+        // The first interval is gone.
+        let (growth, seconds) = record(6, 1017);
+        assert!(growth == 5 && (seconds - 45.0).abs() < 0.1, "{growth} in {seconds}");
     }
 
     #[test]

@@ -65,6 +65,20 @@ fn single_burst_is_not_over_the_limit() {
 }
 
 #[test]
+fn bursts_on_a_good_link_are_not_over_the_limit() {
+    // At HDR the limit is 0.3 errors a sweep; this link has a tenth of it, and two bursts within the hour.
+    let errors = |sweep: u32| match sweep {
+        300 | 420 => 5_000,
+        _ => u64::from(sweep.is_multiple_of(33)),
+    };
+    let found = results(300, Speed::Hdr, errors);
+    assert!(found.iter().all(|found| found.level < BitErrorLevel::Raised));
+    // The same bursts do not hide that a link is at twice its limit.
+    let twice = |sweep: u32| if sweep == 300 { 5_000 } else { u64::from(!sweep.is_multiple_of(3)) };
+    assert!(first(&results(300, Speed::Hdr, twice), BitErrorLevel::Over).is_some());
+}
+
+#[test]
 fn ratio_is_errors_per_bit() {
     let found = results(130, Speed::Ndr, |_| 6_000);
     let ratio = found.last().unwrap().ratio(BerWindow::Short).unwrap();
