@@ -22,11 +22,16 @@ pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
 /// Errors in the first seconds of a link do not count: its ends still adapt to each other.
 pub const TRAINING: Duration = Duration::from_secs(30);
 
+/// Readings in one to two [`PERIOD`]s in which packets must have been corrupted: a burst of noise may be read in two.
+const CORRUPTING: f32 = 3.0;
+
 /// What was received in a [`PERIOD`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceivedSums {
     /// Packets that this link corrupted: received corrupt, and sent intact by the other end.
     pub corrupted: f32,
+    /// Readings that showed such packets.
+    corrupting: f32,
     /// Packets that were received marked bad.
     pub marked: f32,
     /// Words of four bytes that were received.
@@ -108,7 +113,9 @@ impl PortTracker {
         let status = self.totals.status();
         let grown = |counter| growth.get(counter).unwrap_or(0) as f32;
         let sums = &mut self.recent.current;
-        sums.corrupted += local_physical_errors(&growth, status) as f32;
+        let corrupted = local_physical_errors(&growth, status);
+        sums.corrupted += corrupted as f32;
+        sums.corrupting += if corrupted > 0 { 1.0 } else { 0.0 };
         sums.marked += grown(Counter::RcvRemotePhysicalErrors);
         sums.received += grown(Counter::RcvData);
         sums.link_integrity += grown(Counter::LocalLinkIntegrityErrors);
@@ -238,12 +245,15 @@ impl PortTracker {
         self.recent.sum(|it| it.marked) > 0.0
     }
 
-    /// Whether more packets were corrupted than the allowed bit errors explain, if the bits are known.
+    /// Whether more packets were corrupted than the allowed bit errors explain, and not only in a burst, if the bits
+    /// are known.
     pub fn exceeds_packet_error_limit(&self) -> bool {
         let Some(incoming) = self.incoming else { return false };
         let bits = self.recent.sum(|it| it.received) * 32.0;
         let limit = bit_errors::chance_limit(bits * incoming.limits.symbol);
-        !self.is_full(Counter::RcvData) && self.recent.sum(|it| it.corrupted) > limit
+        !self.is_full(Counter::RcvData)
+            && self.recent.sum(|it| it.corrupted) > limit
+            && self.recent.sum(|it| it.corrupting) >= CORRUPTING
     }
 
     /// Whether the pre-FEC bit error ratio exceeds its limit, by more than chance explains, as it was last
@@ -285,6 +295,31 @@ fn local_physical_errors(growth: &Growth, status: CounterStatus) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether a port has too many corrupt packets after readings every 15 s that add so many to RcvErrors.
+    fn exceeds(errors: &[u64]) -> bool {
+        let mut state = PortTracker::default();
+        let limits = Limits { symbol: 1e-13, pre_fec: None };
+        let incoming = Some(Incoming { bits_per_second: 2e11, lanes: 4, limits });
+        let mut sum = 0;
+        for (at, errors) in errors.iter().enumerate() {
+            sum += errors;
+            let mut reading = Reading::empty(Moment(15_000_000_000 * at as u64));
+            reading.set(Counter::RcvErrors, sum);
+            reading.set(Counter::RcvData, 1_000_000 * at as u64);
+            state.update(&mut reading, None, incoming, 25_000_000_000);
+        }
+        state.exceeds_packet_error_limit()
+    }
+
+    #[test]
+    fn single_burst_of_corrupt_packets_is_no_fault() {
+        assert!(!exceeds(&[0, 0, 5_000, 0, 0, 0]));
+        // A sweep fell into it.
+        assert!(!exceeds(&[0, 0, 3_000, 2_000, 0, 0]));
+        assert!(exceeds(&[0, 2, 0, 2, 0, 2]));
+        assert!(!exceeds(&[0, 1, 0, 1, 0, 1]), "too few");
+    }
 
     /// Recent local physical errors, from readings every 15 s of (RcvErrors, RcvRemotePhysicalErrors,
     /// RcvLocalPhysicalErrors); `None` where the last one is not due.
