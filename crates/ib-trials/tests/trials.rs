@@ -1,4 +1,5 @@
 //! Short runs: the result depends on the seed alone, and planted faults are found.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 
