@@ -1,26 +1,32 @@
 //! The report: tables and plots from a tally.
 
+mod assumptions;
+mod faults;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::bounds::{poisson_upper, share_lower};
+use crate::bounds::poisson_upper;
 use crate::devices::GENERATIONS;
 use crate::plot::{self, Curve};
-use crate::rates::{Event, MARGINAL, Per, RATES};
+use crate::rates::MARGINAL;
 use crate::rules::Rule;
 use crate::run::Settings;
 use crate::schedule::DAY;
 use crate::score::{Class, Tally, Trial};
 use crate::shard::BELOW;
-use crate::trials::{CAUSES, KINDS};
+use crate::trials::KINDS;
 
 /// The targets: false verdicts per million cable-days, and shares.
 const FALSE_BAD: f64 = 1.0;
 const FALSE_WATCH: f64 = 100.0;
 const RECALL: f64 = 0.99;
 const FIRST_RIGHT: f64 = 0.8;
+
+/// Millions of cables of a large fabric.
+const FLEET: f64 = 0.081;
 
 const TEN_MINUTES: f64 = 600.0;
 
@@ -145,25 +151,26 @@ impl Report<'_> {
         self.settings.trial_intervals.iter().copied().min().unwrap_or(self.settings.interval)
     }
 
-    fn false_alarm_plot(&self) -> String {
-        let days = self.tally.cable_days();
-        let row = |name: &str, count: u64| {
-            (
-                name.to_owned(),
-                per_million(count as f64, days),
-                per_million(poisson_upper(count), days),
-            )
-        };
+    /// The judges, with their false alarms and the cable-days that they judged.
+    fn judges(&self) -> Vec<(&'static str, u64, f64)> {
+        let (days, ndr) = (self.tally.cable_days(), self.tally.ndr_seconds as f64 / DAY);
         let mut rows = vec![
-            row("verdict bad", Tally::sum(&self.tally.false_bad)),
-            row("verdict watch", Tally::sum(&self.tally.false_watch)),
+            ("verdict bad", Tally::sum(&self.tally.false_bad), days),
+            ("verdict watch", Tally::sum(&self.tally.false_watch), days),
         ];
-        rows.extend(
-            Rule::ALL
-                .into_iter()
-                .zip(self.tally.others)
-                .map(|(rule, count)| row(rule.label(), count)),
-        );
+        let others = Rule::ALL.into_iter().zip(self.tally.others);
+        rows.extend(others.map(|(rule, count)| {
+            (rule.label(), count, if rule.is_for_ndr() { ndr } else { days })
+        }));
+        rows
+    }
+
+    fn false_alarm_plot(&self) -> String {
+        let row = |(name, count, days): (&str, u64, f64)| {
+            let upper = per_million(poisson_upper(count), days);
+            (name.to_owned(), per_million(count as f64, days), upper)
+        };
+        let rows: Vec<_> = self.judges().into_iter().map(row).collect();
         plot::bars("False alarms per million cable-days; thin line: 95% upper bound", &rows, 8)
     }
 
@@ -217,8 +224,8 @@ impl Report<'_> {
         self.detection(&mut page);
         self.remedies(&mut page);
         self.defect_table(&mut page);
-        definitions(&mut page);
-        rates(&mut page);
+        assumptions::definitions(&mut page);
+        assumptions::rates(&mut page);
         page
     }
 
@@ -307,7 +314,7 @@ impl Report<'_> {
              | judged by | false alarms | per million cable-days | 95% upper bound | a day on 81,000 cables |\n\
              |---|---|---|---|---|\n",
         );
-        let mut row = |name: &str, count: u64| {
+        let mut row = |name: &str, count: u64, days: f64| {
             let rate = per_million(count as f64, days);
             let upper = per_million(poisson_upper(count), days);
             let _ = writeln!(
@@ -316,15 +323,13 @@ impl Report<'_> {
                 number(count as f64),
                 number(rate),
                 number(upper),
-                number(rate * 0.081)
+                number(rate * FLEET)
             );
         };
-        row("verdict `bad`", Tally::sum(&tally.false_bad));
-        row("verdict `watch`", Tally::sum(&tally.false_watch));
-        row("`bad` for an hour longer than documented", Tally::sum(&tally.stale_bad));
-        for (rule, count) in Rule::ALL.into_iter().zip(tally.others) {
-            row(rule.label(), count);
+        for (name, count, days) in self.judges() {
+            row(name, count, days);
         }
+        row("bad for an hour longer than documented", Tally::sum(&tally.stale_bad), days);
         page.push_str("\nThe rules of others got the same readings, and are judged more leniently: an alarm is false \
                        only if neither `bad` nor `watch` would be right.\n\n");
         for rule in Rule::ALL {
@@ -332,8 +337,11 @@ impl Report<'_> {
         }
         let _ = writeln!(
             page,
-            "\nThe verdict was `unknown` for {} of the time.\n",
-            percent(tally.unknown_seconds as f64 / DAY / days.max(1.0))
+            "\nThe verdict was `unknown` for {} of the time. Links went down {} times that were flaps; the evaluator \
+             counted {}. A loss counts as a reboot if counters are cleared before the next sweep.\n",
+            percent(tally.unknown_seconds as f64 / DAY / days.max(1.0)),
+            number(tally.flaps as f64),
+            number(tally.counted_flaps as f64)
         );
         for (what, counts) in [
             ("`bad`", &tally.false_bad),
@@ -363,123 +371,6 @@ impl Report<'_> {
             );
         }
         page.push('\n');
-    }
-
-    fn detection(&self, page: &mut String) {
-        page.push_str(
-            "## Detection\n\n![Faults with the verdict bad by time](pictures/trust-detection.svg)\n\n\
-             Share of planted faults with the verdict that is due (95% lower bound for 24 hours), and the time until \
-             half and until 95% of them had it.\n\n\
-             | fault | sweep | due | faults | 10 min | 1 h | 24 h | half | 95% |\n|---|---|---|---|---|---|---|---|---|\n",
-        );
-        for (kind, (_, name, is_bad)) in KINDS.iter().enumerate() {
-            for &interval in &self.settings.trial_intervals {
-                let times = self.times(kind, interval, None);
-                let (all, due) = (times.len() as u64, if *is_bad { "bad" } else { "watch" });
-                if all == 0 {
-                    continue;
-                }
-                let share = |limit: f64| percent(within(&times, limit) as f64 / all as f64);
-                let lower = share_lower(within(&times, 86_400.0), all);
-                let _ = writeln!(
-                    page,
-                    "| {name} | {interval} s | `{due}` | {all} | {} | {} | {} ({}) | {} | {} |",
-                    share(TEN_MINUTES),
-                    share(3600.0),
-                    share(86_400.0),
-                    percent(lower),
-                    quantile(&times, 0.5),
-                    quantile(&times, 0.95)
-                );
-            }
-        }
-        page.push_str(
-            "\nTwice the limit, by speed. At NDR a link at its limit has 2.4 errors in 10 minutes, and one at twice its \
-             limit 4.8: of these, 1 in 20 has at most one error in that time. No rule can find 99% of them in 10 \
-             minutes without an alarm on links at their limit.\n\n\
-             ![Twice the limit by speed](pictures/trust-speeds.svg)\n\n\
-             | speed | errors in 10 min at the limit | 10 min | 1 h | 3 h | 24 h |\n|---|---|---|---|---|---|\n",
-        );
-        if let Some(kind) = KINDS.iter().position(|(_, name, _)| *name == "BER 2x") {
-            for (nth, generation) in GENERATIONS.iter().enumerate() {
-                let times = self.times(kind, self.interval(), Some(nth));
-                let share =
-                    |limit: f64| percent(within(&times, limit) as f64 / times.len().max(1) as f64);
-                let limits =
-                    ib_health::LimitTable::default().limits(generation.speed, generation.fec);
-                let bytes =
-                    ib_mad::rate::bytes_per_second(ib_mad::rate::Width::X4, generation.speed);
-                let errors = bytes as f64 * 8.0 * 600.0 * f64::from(limits.symbol);
-                let _ = writeln!(
-                    page,
-                    "| {} | {} | {} | {} | {} | {} |",
-                    generation.name,
-                    number(errors),
-                    share(600.0),
-                    share(3600.0),
-                    share(10_800.0),
-                    share(86_400.0)
-                );
-            }
-        }
-        page.push_str("\nWhich faults the rules of others alert on within 24 hours:\n\n| fault |");
-        for rule in Rule::ALL {
-            let _ = write!(page, " {} |", rule.label());
-        }
-        page.push_str("\n|---|");
-        page.push_str(&"---|".repeat(Rule::ALL.len()));
-        page.push('\n');
-        for (kind, (_, name, _)) in KINDS.iter().enumerate() {
-            let trials: Vec<&Trial> =
-                self.tally.trials.iter().filter(|trial| trial.kind == kind).collect();
-            if trials.is_empty() {
-                continue;
-            }
-            let _ = write!(page, "| {name} |");
-            for rule in Rule::ALL {
-                let found: Vec<Option<u32>> =
-                    trials.iter().map(|trial| trial.others[rule as usize]).collect();
-                let share = within(&found, 86_400.0) as f64 / found.len() as f64;
-                let _ = write!(page, " {} |", percent(share));
-            }
-            page.push('\n');
-        }
-        let _ = writeln!(
-            page,
-            "\nCables without a fault beside the planted ones got {} false alarms. NVSentinel and gpud run on hosts and \
-             see no cable between switches.\n",
-            self.tally.bystanders
-        );
-    }
-
-    fn remedies(&self, page: &mut String) {
-        page.push_str(
-            "## The first remedy\n\nA technician does what is advised 8 hours after the fault, and again 9 hours later if \
-             that did not help.\n\n| cause | share | faults | first remedy helps | first or second |\n|---|---|---|---|---|\n",
-        );
-        let mut row = |name: &str, share: String, trials: &[&Trial]| {
-            let count = |right: fn(&Trial) -> Option<bool>| {
-                let known: Vec<bool> = trials.iter().filter_map(|trial| right(trial)).collect();
-                let right = known.iter().filter(|right| **right).count();
-                (known.len(), percent(right as f64 / known.len().max(1) as f64))
-            };
-            let (faults, first) = count(|trial| trial.first_right);
-            let (_, second) = count(|trial| trial.second_right);
-            let _ = writeln!(page, "| {name} | {share} | {faults} | {first} | {second} |");
-        };
-        let with_cause: Vec<&Trial> =
-            self.tally.trials.iter().filter(|trial| trial.cause.is_some()).collect();
-        for (nth, (_, name, share, _)) in CAUSES.iter().enumerate() {
-            let of: Vec<&Trial> =
-                with_cause.iter().copied().filter(|trial| trial.cause == Some(nth)).collect();
-            row(name, percent(*share), &of);
-        }
-        row("all", String::new(), &with_cause);
-        page.push_str(
-            "\nThe shares are within the ranges of Zhuo et al. (SIGCOMM 2017; Ethernet in data centers, quoted \
-             second-hand); that half of the bad transceivers are only loose is an assumption. Nothing that is advised \
-             helps against a bad port behind a good cable.\n\n",
-        );
     }
 
     fn defect_table(&self, page: &mut String) {
@@ -539,65 +430,4 @@ fn causes(page: &mut String, what: &str, counts: &BTreeMap<String, u64>) {
         let _ = writeln!(page, "| others | {rest} |");
     }
     page.push('\n');
-}
-
-fn definitions(page: &mut String) {
-    page.push_str(
-        "## What is false\n\n\
-         A verdict is right while its reason holds, and as long after it as [documented](verdicts-and-alerts.md): \
-         windows of 125 minutes (150 at most) and the 5 minutes in which a verdict is held for bit errors, one hour \
-         after a flap, 12 hours after the third. In particular:\n\n\
-         - `bad` for bit errors is right from the limit on, `watch` from half of the limit on. A link at 0.9 of its limit \
-         that is called bad is a false alarm.\n\
-         - A loss counts as a flap if no node was reset and the maintenance file does not announce it: also a re-seated \
-         cable and a driver reload. `watch` is right then.\n\
-         - `watch` is right while a link carries no traffic although both nodes are on, `bad` after 5 minutes without \
-         trained lanes.\n\
-         - All other `watch` and `bad` are false: after reboots, clears, bursts, lost MADs, congestion. Each time that a \
-         verdict gets worse counts once.\n\n\
-         What is simulated and what not:\n\n\
-         - A fabric is a cell of 4 switches, 28 hosts and 36 cables, from QDR to NDR, with counters as wide as the \
-         devices have them. XDR is missing.\n\
-         - A discovery follows one sweep after a change. Port events of the exporter's host are not simulated.\n\
-         - After a restart the evaluator is new; the fabric is known as before.\n\
-         - Errors are independent of each other, but for bursts.\n\n",
-    );
-}
-
-fn rates(page: &mut String) {
-    page.push_str(
-        "## What happens\n\n| event | per day | of each | what | source |\n|---|---|---|---|---|\n",
-    );
-    for rate in RATES {
-        let unit = match rate.per {
-            Per::Fabric => "fabric of 36 cables",
-            other => other.unit().trim_end_matches("-day"),
-        };
-        let _ = writeln!(
-            page,
-            "| {} | {} | {unit} | {} | {} |",
-            rate.event.label(),
-            plain(rate.per_day),
-            Event::help(rate.event),
-            rate.source
-        );
-    }
-    let marginal: Vec<String> =
-        MARGINAL.iter().map(|(times, share)| format!("{} at {times}", percent(*share))).collect();
-    let _ = writeln!(
-        page,
-        "\nOf each direction {} times the limit; all others have 1e-4 to 0.03 of it. One reading in 10,000 is lost. Tools \
-         clear all counters each minute in 1% of the fabrics, each hour in 2%, each day in 5%. In a tenth of the HDR and NDR \
-         fabrics hosts run at two lanes by design. All these are assumptions.",
-        marginal.join(", ")
-    );
-}
-
-/// A rate with as many digits as it needs.
-fn plain(value: f64) -> String {
-    if value < 0.001 {
-        format!("{value:.1e}")
-    } else {
-        format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
 }

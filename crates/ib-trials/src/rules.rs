@@ -5,6 +5,7 @@
 
 use ib_fabric::Snapshot;
 use ib_mad::Counter;
+use ib_mad::rate::Speed;
 use ib_mad::reading::Raw;
 
 use crate::cell::Cell;
@@ -17,7 +18,7 @@ ib_mad::labeled_enum! {
         HourlyLimit, "120 symbol errors an hour", "More than 120 symbol errors in an hour at either end, at any speed.";
         NvSentinel, "NVSentinel", "At the host's end: LinkDowned, LocalLinkIntegrityErrors or ExcessiveBufferOverrunErrors grew, more than 120 symbol errors in an hour, or the port is down. Defaults of its fatal conditions.";
         Gpud, "gpud", "At the host's end: down for 4 minutes, or three times in 12 hours Active again after at least 25 s. Its defaults.";
-        UfmPdr, "UFM PDR", "LinkDowned of both ends grew, more than 1e-14 of the bits wrong in 12 minutes, or 1e-15 in 125 minutes; every 5 minutes. README and defaults of the plugin, without temperature and packet drop rate.";
+        UfmPdr, "UFM PDR", "LinkDowned of both ends grew, more than 1e-14 of the bits wrong in 12 minutes, or 1e-15 in 125 minutes; every 5 minutes. The procedure for NDR in the README of the plugin, judged on NDR only; without temperature.";
         UfmPdrDrops, "UFM PDR with drops", "The same, and more than 1e-12 of the packets received with errors in 5 minutes.";
     }
 }
@@ -67,6 +68,13 @@ pub struct Others {
     returns: Vec<Vec<f64>>,
     /// What UFM's plugin found at its latest reading.
     ufm: Vec<[bool; 2]>,
+}
+
+impl Rule {
+    /// Whether it is published for NDR only.
+    pub fn is_for_ndr(self) -> bool {
+        matches!(self, Rule::UfmPdr | Rule::UfmPdrDrops)
+    }
 }
 
 impl Others {
@@ -128,7 +136,7 @@ impl Others {
                 || hourly(ends[1]));
         // UFM compares at its own readings.
         let bits = cell.bytes_per_second(cable) * 8.0;
-        if now % PART < 15.0 {
+        if now % PART < 15.0 && cell.generation.speed == Speed::Ndr {
             let over = |kept: &Kept, parts: usize, ratio: f64| {
                 let errors = kept.symbols[1..=parts.min(LONG - 1)]
                     .iter()

@@ -13,6 +13,8 @@ use crate::schedule::DAY;
 pub struct Tally {
     /// Simulated time of the long run, in cable-seconds. Whole numbers: JSON does not keep the last bit of others.
     pub cable_seconds: u64,
+    /// Of these, at NDR.
+    pub ndr_seconds: u64,
     /// Of these, with the verdict `unknown`.
     pub unknown_seconds: u64,
     /// Evaluations of links.
@@ -84,6 +86,7 @@ impl Tally {
     /// Adds another part.
     pub fn add(&mut self, more: Tally) {
         self.cable_seconds += more.cable_seconds;
+        self.ndr_seconds += more.ndr_seconds;
         self.unknown_seconds += more.unknown_seconds;
         self.evaluations += more.evaluations;
         for (known, more) in [

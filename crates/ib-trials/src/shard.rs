@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use ib_health::verdict::Repair;
 use ib_health::{Assessment, LimitTable, LinkAssessment, LinkEvaluator, Verdict};
+use ib_mad::rate::Speed;
 use ib_sim::rng::Rng;
 
 use crate::cell::{CABLES, Cable, Cell, between};
@@ -167,6 +168,9 @@ fn long(seed: u64, number: u64, days: f64, interval: u32) -> Tally {
     #[expect(clippy::cast_sign_loss, reason = "no time is below zero")]
     let seconds = (days * DAY) as u64;
     tally.cable_seconds = seconds * CABLES as u64;
+    if at.world.cell.generation.speed == Speed::Ndr {
+        tally.ndr_seconds = tally.cable_seconds;
+    }
     tally.unknown_seconds = unknown * u64::from(interval);
     tally.flaps = at.world.flaps;
     tally.counted_flaps = shown_flaps.iter().map(|it| u64::from(*it)).sum();
