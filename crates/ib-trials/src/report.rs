@@ -208,7 +208,7 @@ impl Report<'_> {
         let _ = writeln!(
             page,
             "Measured {}: {} simulated cables for {} days ({} cable-days, a sweep each {interval} s), and {} planted \
-             faults. Seed {seed}, {:.1} hours of one core. Repeat it with\n\n    {}\n\n\
+             faults. Seed {seed}, {:.1} hours of one thread. Repeat it with\n\n    {}\n\n\
              Simulated readings go directly into the evaluator. Nothing here was measured on real cables: the rates \
              are [published ones and assumptions](#what-happens), and the result is as good as these.\n",
             self.date,
@@ -352,7 +352,7 @@ impl Report<'_> {
         }
         page.push_str(
             "By how near a cable always is to its limit, in the worse direction. A link at 0.9 of its limit exceeds it by \
-             chance within days: no rule can tell it from one at the limit and still find one at twice the limit.\n\n\
+             chance within days; a rule that waited for more evidence would find links at twice the limit later.\n\n\
              | times the limit | cable-days | false `bad` | per million | false `watch` | per million |\n\
              |---|---|---|---|---|---|\n",
         );
