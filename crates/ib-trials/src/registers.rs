@@ -40,10 +40,10 @@ impl World {
             let mean = bits * since * limit * (link.pre_fec[side] + link.pre_fec_fault[side]);
             self.lane_errors[port] += self.rng.poisson(mean) / 4;
             let at = moment(now + 0.5);
-            let known = Arc::make_mut(hardware.ports.entry(self.cell.end(port)).or_default());
+            let known = hardware.port_mut(self.cell.end(port));
             let mut lane_errors = [0; LANES];
             lane_errors[..4].fill(self.lane_errors[port]);
-            known.physical = Some(ReadAt {
+            known.physical = Some(Arc::new(ReadAt {
                 value: PhysicalStatistics {
                     since_clear: (now * 1000.0) as u64,
                     received_bits: (now * bits) as u64,
@@ -51,12 +51,12 @@ impl World {
                     ..PhysicalStatistics::default()
                 },
                 at,
-            });
+            }));
             if reads_modules {
                 let warm = between(&mut self.rng, 45.0, 62.0);
                 let degrees = if link.hot[side] { 76.0 } else { warm };
                 let power = if link.dark[side] { 40 } else { 600 + self.rng.below(500) as u16 };
-                known.module = Some(ReadAt { value: module(degrees, power), at });
+                known.module = Some(Arc::new(ReadAt { value: module(degrees, power), at }));
             }
         }
     }
