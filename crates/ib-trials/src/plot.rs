@@ -9,6 +9,9 @@ const TOP: f64 = 34.0;
 const COLORS: [&str; 8] =
     ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#888888", "#cc6611"];
 
+/// The first bars are those of the verdicts.
+const OWN: usize = 4;
+
 /// A curve: its name, and its points.
 pub type Curve = (String, Vec<(f64, f64)>);
 
@@ -88,7 +91,7 @@ pub fn found_by_time(title: &str, curves: &[Curve]) -> String {
 
 /// Bars on a logarithmic scale from 0.1 to 10 to the `decades`: a value, and the upper bound as a thin line.
 pub fn bars(title: &str, rows: &[(String, f64, f64)], decades: i32) -> String {
-    let (left, step) = (220.0, 30.0);
+    let (left, step) = (270.0, 30.0);
     let bottom = TOP + step * rows.len() as f64;
     let x = |value: f64| {
         let share = (value.max(0.1).log10() + 1.0) / (f64::from(decades) + 1.0);
@@ -97,10 +100,11 @@ pub fn bars(title: &str, rows: &[(String, f64, f64)], decades: i32) -> String {
     let mut svg = begin(bottom + 34.0, title);
     for decade in -1..=decades {
         let at = x(10_f64.powi(decade));
-        let label = if decade < 0 {
-            "0.1".to_owned()
-        } else {
-            10_u64.pow(decade.unsigned_abs()).to_string()
+        let label = match decade {
+            ..0 => "0.1".to_owned(),
+            0..3 => 10_u64.pow(decade.unsigned_abs()).to_string(),
+            3..6 => format!("{}k", 10_u64.pow(decade.unsigned_abs() - 3)),
+            _ => format!("{}M", 10_u64.pow(decade.unsigned_abs() - 6)),
         };
         let _ = writeln!(
             svg,
@@ -120,7 +124,7 @@ pub fn bars(title: &str, rows: &[(String, f64, f64)], decades: i32) -> String {
             y + 13.0,
             escape(name),
             x(*value) - left,
-            if nth < 2 { COLORS[0] } else { COLORS[6] },
+            if nth < OWN { COLORS[0] } else { COLORS[6] },
             x(*upper),
             y + 8.0
         );

@@ -151,12 +151,24 @@ impl Report<'_> {
         self.settings.trial_intervals.iter().copied().min().unwrap_or(self.settings.interval)
     }
 
+    /// A count of cables that are always at half of their limit or below, and their cable-days.
+    fn up_to_half(&self, of: fn(&Class) -> u64) -> (u64, f64) {
+        let near = |name: &&String| *name != "0.7" && *name != "0.9";
+        let classes = || self.tally.classes.iter().filter(|(name, _)| near(name)).map(|it| it.1);
+        let seconds: u64 = classes().map(|class| class.cable_seconds).sum();
+        (classes().map(of).sum(), seconds as f64 / DAY)
+    }
+
     /// The judges, with their false alarms and the cable-days that they judged.
     fn judges(&self) -> Vec<(&'static str, u64, f64)> {
         let (days, ndr) = (self.tally.cable_days(), self.tally.ndr_seconds as f64 / DAY);
+        let (bad, bad_days) = self.up_to_half(|class| class.false_bad);
+        let (watch, watch_days) = self.up_to_half(|class| class.false_watch);
         let mut rows = vec![
             ("verdict bad", Tally::sum(&self.tally.false_bad), days),
+            ("verdict bad, cables up to half of the limit", bad, bad_days),
             ("verdict watch", Tally::sum(&self.tally.false_watch), days),
+            ("verdict watch, cables up to half of the limit", watch, watch_days),
         ];
         let others = Rule::ALL.into_iter().zip(self.tally.others);
         rows.extend(others.map(|(rule, count)| {
@@ -253,18 +265,11 @@ impl Report<'_> {
                 upper <= target,
             );
         }
-        let up_to_half = |of: fn(&Class) -> u64| {
-            let near = |name: &&String| *name != "0.7" && *name != "0.9";
-            let classes =
-                || tally.classes.iter().filter(|(name, _)| near(name)).map(|(_, class)| class);
-            let days = classes().map(|class| class.cable_seconds).sum::<u64>() as f64 / DAY;
-            let count = classes().map(of).sum::<u64>();
-            (count, per_million(poisson_upper(count), days))
-        };
-        for (what, (count, upper), target) in [
-            ("false `bad`", up_to_half(|class| class.false_bad), FALSE_BAD),
-            ("false `watch`", up_to_half(|class| class.false_watch), FALSE_WATCH),
+        for (what, (count, days), target) in [
+            ("false `bad`", self.up_to_half(|class| class.false_bad), FALSE_BAD),
+            ("false `watch`", self.up_to_half(|class| class.false_watch), FALSE_WATCH),
         ] {
+            let upper = per_million(poisson_upper(count), days);
             row(
                 &format!("{what}, the same for cables up to half of their limit"),
                 format!("at most {}", number(target)),
@@ -319,8 +324,7 @@ impl Report<'_> {
             let upper = per_million(poisson_upper(count), days);
             let _ = writeln!(
                 page,
-                "| {name} | {} | {} | {} | {} |",
-                number(count as f64),
+                "| {name} | {count} | {} | {} | {} |",
                 number(rate),
                 number(upper),
                 number(rate * FLEET)
