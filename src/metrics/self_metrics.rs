@@ -162,7 +162,7 @@ families! {
             out.label("kind", trouble.label()).value(count);
         } };
     "fabric_exporter_history_set_aside_files" Gauge []
-        "Damaged history files that were renamed and are still in the history's directory. With three of them, recording stops when the next file is damaged, until one is moved to another directory."
+        "Damaged history files that were renamed and are still in the history's directory. If there are three and a further file is damaged, recording stops until you move one of the three to another directory."
         => |state, out| out.value_if_known(state.recorded().and_then(|it| it.set_aside));
     "fabric_exporter_history_missed_sweeps" Counter []
         "Sweeps missing from the history because an earlier write was slow or failed. Their counts are in the next recorded sweep."

@@ -157,7 +157,7 @@ families! {
             samples.float_if_known(hardware.and_then(|it| it.temperature).map(|read| read.value));
         };
     "infiniband_node_module_temperature_celsius" Gauge ["fabric", "guid", "module"]
-        "Temperature of a module of a switch, by the switch's number of the module from 1 on. Read more often than infiniband_module_temperature_celsius, which is by port."
+        "Temperature of a module of a switch. Label module: the number that the switch gives the module, from 1 on. Read more often than infiniband_module_temperature_celsius, which is by port."
         => |item, samples| if let Some(hardware) = item.hardware().filter(|_| item.is_up()) {
             for (sensor, read) in &hardware.temperatures {
                 let module = sensor + 1 - Temperatures::MODULES;
@@ -166,7 +166,7 @@ families! {
         };
     "infiniband_node_power_supply_info" Gauge
         ["fabric", "guid", "number", "part_number", "serial_number"]
-        "Power supply of a switch as labels, always 1. Its state is not reported: that of managed switches is wrong."
+        "Power supply of a switch as labels, always 1. The exporter does not export its state, which managed switches report wrongly."
         => |item, samples| if let Some(read) =
             item.hardware().filter(|_| item.is_up()).and_then(|it| it.power_supplies.as_ref())
         {
@@ -214,7 +214,7 @@ families! {
             }
         };
     "infiniband_port_lane_raw_errors" Counter LANE_LABELS
-        "Errors before FEC by lane, since the device last cleared them. Needs --fabric.lanes."
+        "Errors before FEC by lane, as the device counts them: 0 again after a clear or reset. Needs --fabric.lanes."
         => |item, samples| if let Some(read) =
             item.hardware().filter(|_| item.has_lanes()).and_then(|it| it.physical.as_ref())
         {
@@ -223,7 +223,7 @@ families! {
             }
         };
     "infiniband_port_fec_bin_blocks" Counter ["fabric", "guid", "port", "bin"]
-        "FEC blocks by bin of the device's histogram, since the device last cleared them. On most links the bin is the number of corrected symbols. Needs --fabric.lanes."
+        "FEC blocks by bin of the device's histogram, as the device counts them: 0 again after a clear or reset. On most links the bin is the number of corrected symbols. Needs --fabric.lanes."
         => |item, samples| if let Some(read) =
             item.hardware().filter(|_| item.has_lanes()).and_then(|it| it.fec_histogram.as_ref())
         {
@@ -324,7 +324,7 @@ families! {
             samples.seconds(link.snapshot.anchor.unix_seconds_of(link.assessment.since));
         };
     "infiniband_link_repair" Gauge ["fabric", "link", "repair"]
-        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_cooling, check_host, or none (only congestion: there is nothing to repair). Links without a suggestion have no series."
+        "Repair to try first, as a label, always 1: reseat, swap_cable, swap_transceiver, check_upstream, check_cooling, check_host, or none (the only reason is congestion). Links without a known repair, such as healthy ones, have no series."
         => |link, samples| {
             if let Some(repair) = link.assessment.repair {
                 samples.label("repair", repair.label()).value(1);
@@ -332,7 +332,7 @@ families! {
         };
     LINK_UP => |link, samples| samples.value_if_known(link.assessment.up.map(u64::from));
     "infiniband_link_flaps" Counter LINK_LABELS
-        "Flaps: unexpected link downs. Reboots and maintenance are not counted; a link down that both ends count is counted once."
+        "Flaps: times that the link went down unexpectedly and came up again. Reboots and maintenance are not counted; a link down that both ends count is counted once."
         => |link, samples| samples.value(link.assessment.outages.flaps.into());
     "infiniband_link_expected_outages" Counter ["fabric", "link", "cause"]
         "Expected link downs, by cause: reboot (a node at one end restarted) or maintenance (the link is in the maintenance file)."
@@ -490,7 +490,7 @@ families! {
 families! {
     pub(super) REGIONS: RegionItem<'_>;
     "infiniband_congestion_region_ports" Gauge ["fabric", "root_guid", "root_port", "level"]
-        "Number of ports in a congestion region (neighboring ports that wait at the same time). Labels root_guid and root_port: its root; if it has several, the one that waits most. Label level: low (below 15% of the time), medium (below 25%), high."
+        "Number of ports in a congestion region (neighboring ports that wait at the same time). Labels root_guid and root_port: its root; if it has several, the one that waits most. Label level, by the highest infiniband_port_transmit_wait_ratio in the region: low (below 15%), medium (below 25%), high."
         => |item, samples| {
             samples.label("level", item.region.level.label()).value(item.region.ports.into());
         };

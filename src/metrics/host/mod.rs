@@ -175,7 +175,7 @@ const HEARD: Family = family!(
 );
 const LINK_LOSSES: Family = family!(
     "infiniband_port_link_losses" Counter PORT_LABELS
-    "Times that the port left PortState Active, by event or by read, including driver unloads. Link downs shorter than the read interval count, too."
+    "Times that the port left PortState Active, as seen in an event or a read; a driver unload counts. Link downs shorter than the read interval are seen only in events."
 );
 families! {
     EVENTS: PortEvents<'_>;
