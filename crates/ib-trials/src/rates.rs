@@ -53,7 +53,7 @@ ib_mad::labeled_enum! {
         SmallBurst, "small burst", "2 to 20 symbol errors at one end within a second.";
         Retraining, "retraining", "The link retrains once without going down.";
         MissedSweeps, "missed sweeps", "The exporter does not sweep for 2 to 20 minutes.";
-        Restart, "exporter restart", "The evaluator starts anew, without the totals of before.";
+        Restart, "exporter restart", "The evaluator starts again, without its earlier totals.";
         SingleFlap, "single flap", "A good link goes down for 0.2 to 60 s, once.";
         Dying, "dying cable", "A bit error ratio of 3 to 1,000 times the limit in one or both directions, until the repair.";
         FlappingCable, "flapping cable", "4 to 40 losses of 1 to 60 s within a day, until the repair.";
