@@ -74,7 +74,7 @@ pub fn run(
         fs::create_dir_all(parent).map_err(failed)?;
     }
     let mut known = read(path, settings)?;
-    // Written anew: what an interruption left of the last line is gone.
+    // Written again: what an interruption left of the last line is gone.
     let mut file =
         OpenOptions::new().create(true).write(true).truncate(true).open(path).map_err(failed)?;
     write(&mut file, settings).map_err(failed)?;

@@ -351,7 +351,7 @@ fn observe(
     }
 }
 
-/// Whether a technician acts on the advice now: at the first time, and again once the link was measured anew.
+/// Whether a technician acts on the advice now: at the first time, and again once the link was measured again.
 fn is_due(fault: &Watched, link: &LinkAssessment, now: f64) -> bool {
     let is_advice = link.repair.is_some_and(|repair| repair != Repair::None);
     let due = fault.planted + if fault.retried { VISIT + 4.0 * 3600.0 } else { 8.0 * 3600.0 };
